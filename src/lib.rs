@@ -1,1 +1,3 @@
 //! Recount.
+
+pub mod session;

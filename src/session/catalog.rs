@@ -1,0 +1,175 @@
+//! The tools a session knows, as data: what the model is told about them, and the two hashes of each.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::object::{ObjectHash, canonical_json, object_bytes};
+use super::policy::ToolPolicy;
+use super::schema::map_schema;
+
+/// The declared tools of an agent, by name; stored in the journal as one object.
+///
+/// ```
+/// use recount::session::catalog::{Catalog, ToolDeclaration};
+///
+/// let mut catalog = Catalog::default();
+/// catalog.insert(ToolDeclaration::new("get_weather", "Tells the weather"));
+/// assert_eq!(Catalog::from_bytes(&catalog.to_bytes())?, catalog);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Catalog {
+    /// The declarations by tool name.
+    #[serde(default)]
+    pub tools: BTreeMap<String, ToolDeclaration>,
+}
+
+impl Catalog {
+    /// Reads a stored catalog; fields of later versions are passed over.
+    ///
+    /// # Errors
+    /// The bytes are not the JSON of a catalog.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    /// Adds a declaration under its own name and returns the one it replaces.
+    pub fn insert(&mut self, declaration: ToolDeclaration) -> Option<ToolDeclaration> {
+        self.tools.insert(declaration.name.clone(), declaration)
+    }
+
+    /// The declaration of a tool.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&ToolDeclaration> {
+        self.tools.get(name)
+    }
+
+    /// The stored form: canonical JSON.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        object_bytes(self)
+    }
+
+    /// The address of the stored form.
+    #[must_use]
+    pub fn hash(&self) -> ObjectHash {
+        ObjectHash::of(&self.to_bytes())
+    }
+}
+
+/// What the model is told about one tool.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ToolDeclaration {
+    /// The name the model calls it by.
+    pub name: String,
+    /// What it does, in words for the model.
+    #[serde(default)]
+    pub description: String,
+    /// The JSON Schema of its arguments; without one, any object is accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Value>,
+    /// Whether the model waits for the answer, where the platform lets one say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behavior: Option<Behavior>,
+    /// How its results are understood.
+    #[serde(default, skip_serializing_if = "ToolKind::is_function")]
+    pub kind: ToolKind,
+}
+
+impl ToolDeclaration {
+    /// Declares a plain tool that takes any object.
+    #[must_use]
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            parameters: None,
+            behavior: None,
+            kind: ToolKind::Function,
+        }
+    }
+
+    /// Sets the JSON Schema of the arguments.
+    #[must_use]
+    pub fn with_parameters(mut self, schema: Value) -> Self {
+        self.parameters = Some(schema);
+        self
+    }
+}
+
+/// Whether the model waits for a call's answer.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Behavior {
+    /// The model waits.
+    Blocking,
+    /// The model goes on talking.
+    NonBlocking,
+}
+
+/// How a tool's results are understood.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// What it returns is the answer.
+    #[default]
+    Function,
+    /// It returns nothing or an interim value; the answer is supplied later from outside.
+    LongRunning,
+}
+
+impl ToolKind {
+    /// Whether this is the plain kind, which is left out of the stored form.
+    #[must_use]
+    pub fn is_function(&self) -> bool {
+        match self {
+            Self::Function => true,
+            Self::LongRunning => false,
+        }
+    }
+}
+
+/// The hash an approval binds: what a person agreed to when they agreed to a call of this tool.
+///
+/// It covers the name, the parameter schema without annotations, whether the tool is gated, and its in-doubt
+/// rule. A reworded description leaves it alone.
+#[must_use]
+pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
+    ObjectHash::of(&canonical_json(&json!({
+        "name": declaration.name,
+        "parameters": declaration.parameters.as_ref().map(without_annotations),
+        "gated": policy.confirm.is_some(),
+        "in_doubt": policy.in_doubt.as_str(),
+    })))
+}
+
+/// The hash of all that is declared about a tool.
+#[must_use]
+pub fn declaration_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
+    ObjectHash::of(&object_bytes(&(declaration, policy)))
+}
+
+fn without_annotations(schema: &Value) -> Value {
+    map_schema(schema, &|mut keywords| {
+        keywords.retain(|keyword, _| !ANNOTATIONS.contains(&keyword.as_str()));
+        keywords
+    })
+}
+
+/// Keywords that say nothing about which arguments are valid.
+const ANNOTATIONS: [&str; 8] = [
+    "title",
+    "description",
+    "examples",
+    "default",
+    "$comment",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+];
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;

@@ -1,0 +1,211 @@
+//! Content-addressed objects: what they are called and the bytes they are hashed as.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// Names an object by the SHA-256 of its bytes; shown as 64 lower-case hex digits.
+///
+/// ```
+/// use recount::session::object::ObjectHash;
+///
+/// let hash = ObjectHash::of(b"");
+/// assert!(hash.to_string().starts_with("e3b0c442"));
+/// assert_eq!(hash.to_string().parse(), Ok(hash));
+/// ```
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ObjectHash([u8; 32]);
+
+impl ObjectHash {
+    /// Hashes the bytes of an object.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Takes a hash that was computed elsewhere.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes of the hash.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ObjectHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ObjectHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ObjectHash({self})")
+    }
+}
+
+impl FromStr for ObjectHash {
+    type Err = ParseHashError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refused = || ParseHashError {
+            found: text.chars().take(80).collect(),
+        };
+        if text.len() != 64 {
+            return Err(refused());
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let mut digits = pair.iter().map(|digit| match digit {
+                b'0'..=b'9' => Some(digit - b'0'),
+                // One hash has one spelling, so upper case is refused.
+                b'a'..=b'f' => Some(digit - b'a' + 10),
+                _ => None,
+            });
+            let (Some(Some(high)), Some(Some(low))) = (digits.next(), digits.next()) else {
+                return Err(refused());
+            };
+            *byte = high << 4 | low;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for ObjectHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ObjectHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(D::Error::custom)
+    }
+}
+
+/// What was to be an object hash is not one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ParseHashError {
+    /// The text that came, at most 80 characters of it.
+    pub found: String,
+}
+
+impl fmt::Display for ParseHashError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "expected 64 lower-case hex digits, found {:?}",
+            self.found
+        )
+    }
+}
+
+impl std::error::Error for ParseHashError {}
+
+/// Writes a value as the bytes it is hashed and stored as: keys sorted at every depth, no white space.
+///
+/// Sorting is done here and not left to the map type, because another crate of the build may ask
+/// `serde_json` to keep insertion order.
+#[must_use]
+pub fn canonical_json(value: &Value) -> Vec<u8> {
+    let mut out = String::new();
+    write_canonical(value, &mut out);
+    out.into_bytes()
+}
+
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        // `Display` of a value is compact JSON, with strings escaped.
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            out.push_str(&value.to_string())
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            out.push('{');
+            for (index, (key, item)) in entries.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::String(key.clone()).to_string());
+                out.push(':');
+                write_canonical(item, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// The bytes of a type of ours that is stored as an object.
+pub(crate) fn object_bytes(object: &impl Serialize) -> Vec<u8> {
+    match serde_json::to_value(object) {
+        Ok(value) => canonical_json(&value),
+        Err(error) => {
+            unreachable!("stored objects have text keys only, so they always serialise: {error}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_sorted_at_every_depth_and_text_is_escaped() {
+        let value = json!({"b": [{"z": 1, "a": "\"\n"}], "a\"": null, "a": 1.5});
+        assert_eq!(
+            String::from_utf8_lossy(&canonical_json(&value)),
+            r#"{"a":1.5,"a\"":null,"b":[{"a":"\"\n","z":1}]}"#
+        );
+    }
+
+    #[test]
+    fn canonical_bytes_read_back_as_the_same_value() -> Result<(), serde_json::Error> {
+        let value = json!({"β": [true, -0.5, 18_446_744_073_709_551_615_u64], "": {"x": []}});
+        assert_eq!(
+            serde_json::from_slice::<Value>(&canonical_json(&value))?,
+            value
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn a_hash_has_one_spelling() {
+        let text = "0123456789abcdef".repeat(4);
+        assert_eq!(
+            text.parse::<ObjectHash>().map(|hash| hash.to_string()),
+            Ok(text.clone())
+        );
+        for wrong in [
+            text.to_uppercase(),
+            text.replace('0', "g"),
+            format!("{text}0"),
+            "é".repeat(32),
+            String::new(),
+        ] {
+            assert!(wrong.parse::<ObjectHash>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The shape of what the model is answered.
+
+use serde_json::{Map, Value, json};
+
+/// The answer that carries a result: an object as it is, anything else (also `null`) under `output`.
+///
+/// ```
+/// use recount::session::response::success_response;
+/// use serde_json::json;
+///
+/// assert_eq!(success_response(json!({"paid": true})), json!({"paid": true}));
+/// assert_eq!(success_response(json!(null)), json!({"output": null}));
+/// ```
+#[must_use]
+pub fn success_response(result: Value) -> Value {
+    match result {
+        Value::Object(_) => result,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Value::Object(Map::from_iter([("output".to_owned(), result)]))
+        }
+    }
+}
+
+/// The answer to a call that did not succeed: the message under `error`, its kind beside it.
+///
+/// ```
+/// use recount::session::response::error_response;
+/// use serde_json::json;
+///
+/// assert_eq!(error_response("timeout", "timed out after 5s"), json!({"error": "timed out after 5s", "kind": "timeout"}));
+/// ```
+#[must_use]
+pub fn error_response(kind: &str, message: &str) -> Value {
+    json!({ "error": message, "kind": kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_object_is_its_own_answer() {
+        assert_eq!(success_response(json!({})), json!({}));
+        for result in [json!(null), json!(false), json!(0), json!(""), json!([{}])] {
+            assert_eq!(
+                success_response(result.clone()),
+                json!({ "output": result })
+            );
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Where schemas stand inside a JSON Schema, so that a *property named* like a keyword is not taken for one.
+
+use serde_json::{Map, Value};
+
+/// Applies `change` to the keywords of a schema and of every schema inside it, innermost first.
+///
+/// Values that are data (`enum`, `const`, `required`, unknown keywords) are left alone.
+pub(crate) fn map_schema(
+    schema: &Value,
+    change: &dyn Fn(Map<String, Value>) -> Map<String, Value>,
+) -> Value {
+    let Value::Object(keywords) = schema else {
+        return schema.clone();
+    };
+    let inner = |value: &Value| map_schema(value, change);
+    let mapped = keywords
+        .iter()
+        .map(|(keyword, value)| {
+            let value = match (Position::of(keyword), value) {
+                (Position::Schema, Value::Array(items))
+                | (Position::Schemas, Value::Array(items)) => {
+                    Value::Array(items.iter().map(inner).collect())
+                }
+                (Position::Schema, _) => inner(value),
+                (Position::NamedSchemas, Value::Object(named)) => Value::Object(
+                    named
+                        .iter()
+                        .map(|(name, schema)| (name.clone(), inner(schema)))
+                        .collect(),
+                ),
+                (Position::Schemas | Position::NamedSchemas | Position::Data, _) => value.clone(),
+            };
+            (keyword.clone(), value)
+        })
+        .collect();
+    Value::Object(change(mapped))
+}
+
+/// What the value of a keyword is.
+enum Position {
+    /// A schema; `items` of older drafts may also hold a list of them.
+    Schema,
+    /// A list of schemas.
+    Schemas,
+    /// Schemas under names the author chose.
+    NamedSchemas,
+    /// Not a schema.
+    Data,
+}
+
+impl Position {
+    fn of(keyword: &str) -> Self {
+        match keyword {
+            "items"
+            | "additionalItems"
+            | "additionalProperties"
+            | "unevaluatedItems"
+            | "unevaluatedProperties"
+            | "contains"
+            | "contentSchema"
+            | "propertyNames"
+            | "not"
+            | "if"
+            | "then"
+            | "else" => Self::Schema,
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => Self::Schemas,
+            "properties" | "patternProperties" | "$defs" | "definitions" | "defs"
+            | "dependentSchemas" | "dependencies" => Self::NamedSchemas,
+            _ => Self::Data,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_schema_position_is_visited_and_data_is_not() {
+        let marked = map_schema(
+            &json!({
+                "properties": {"title": {"type": "string"}, "enum": {"items": [{}, {}]}},
+                "$defs": {"a": {"not": {}}},
+                "anyOf": [{"additionalProperties": {}}, true],
+                "enum": [{"type": "data"}],
+                "const": {"properties": {"x": {}}},
+            }),
+            &|mut keywords| {
+                keywords.insert("seen".to_owned(), Value::Bool(true));
+                keywords
+            },
+        );
+        assert_eq!(
+            marked,
+            json!({
+                "seen": true,
+                "properties": {
+                    "title": {"type": "string", "seen": true},
+                    "enum": {"seen": true, "items": [{"seen": true}, {"seen": true}]},
+                },
+                "$defs": {"a": {"seen": true, "not": {"seen": true}}},
+                "anyOf": [{"seen": true, "additionalProperties": {"seen": true}}, true],
+                "enum": [{"type": "data"}],
+                "const": {"properties": {"x": {}}},
+            })
+        );
+    }
+}
