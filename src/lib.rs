@@ -1,3 +1,3 @@
-//! Recount.
+//! Recount: an event-sourced session engine for live LLM agents, with a replayable journal.
 
 pub mod session;
