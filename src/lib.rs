@@ -1,3 +1,5 @@
 //! Recount.
 
 pub mod session;
+#[cfg(feature = "engine")]
+pub mod tool;
