@@ -1,4 +1,4 @@
-//! Recount.
+//! Recount: an event-sourced session engine for live LLM agents, with a replayable journal.
 
 pub mod session;
 #[cfg(feature = "engine")]

@@ -1,7 +1,47 @@
-//! The session core: facts, rules and what is owed, as values. It reads no clock, no disk and no socket.
+//! The session core: events, commands and effects as values, and the functions that join them.
+//!
+//! [`admit`] turns a command into an observation or a [`Rejection`]; [`step`] folds an observation and decides what
+//! follows; [`evolve`] folds one fact; [`owed`] lists what the world is owed. Nothing in `session` reads a clock, a
+//! disk or a socket, draws a random number or waits.
 
+mod actor;
+mod admit;
+mod call;
 pub mod catalog;
+mod command;
+mod decision;
+mod effect;
+mod event;
+mod id;
+mod json;
 pub mod object;
+mod observation;
+mod open_work;
 pub mod policy;
+mod provenance;
+mod reducers;
 pub mod response;
+mod rules;
 pub(crate) mod schema;
+mod state;
+mod step;
+mod time;
+
+pub use actor::{Actor, ActorKind, Authentication};
+pub use admit::{REFUSALS_RECORDED_MAX, admit, refusal_on_record};
+pub use call::{Call, Flaw, Leave, Phase};
+pub use catalog::{Catalog, ToolDeclaration};
+pub use command::{Answer, Answered, Command, Rejection};
+pub use decision::*;
+pub use effect::Effect;
+pub use event::{DecodeError, Event, Fact};
+pub use id::{CallId, RequestId, Seq, SessionId};
+pub use json::{DEPTH_MAX, Json, JsonProblem};
+pub use object::ObjectHash;
+pub use observation::*;
+pub use open_work::{OpenKind, OpenWork, open_work};
+pub use policy::{InDoubt, PolicySet, ToolPolicy};
+pub use rules::RULES;
+pub use state::{Delivery, Library, Request, RequestState, Runner, Session, Settled, Terms};
+pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
+pub use time::Timestamp;

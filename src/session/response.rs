@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::json::Json;
+
 /// The answer that carries a result: an object as it is, anything else (also `null`) under `output`.
 ///
 /// ```
@@ -32,6 +34,19 @@ pub fn success_response(result: Value) -> Value {
 #[must_use]
 pub fn error_response(kind: &str, message: &str) -> Value {
     json!({ "error": message, "kind": kind })
+}
+
+/// [`error_response`] as it is journaled.
+pub(crate) fn error(kind: &str, message: &str) -> Json {
+    Json::of(&error_response(kind, message))
+}
+
+/// What the model is told of a call that was cut off between start and result.
+pub(crate) fn unknown_outcome() -> Json {
+    error(
+        "unknown_outcome",
+        "the call was interrupted after it had started; whether it took effect is unknown",
+    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,122 @@
+//! Whether a command is taken: the one place that says no to somebody outside.
+
+use super::actor::Actor;
+use super::call::Phase;
+use super::command::{Command, Rejection};
+use super::id::Seq;
+use super::observation::{
+    AnswerRefused, ConfirmationAnswered, Observation, OperatorCancelled, ResponseSupplied,
+    SessionClosed,
+};
+use super::state::{RequestState, Session};
+
+/// How many refused answers to one request are recorded; one more says that the rest are not.
+pub const REFUSALS_RECORDED_MAX: u32 = 16;
+
+/// Turns a command into the observation it becomes, or says why not.
+///
+/// # Errors
+/// A [`Rejection`] that says what stands against the command, and where that is on record.
+pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejection> {
+    match command {
+        Command::AnswerConfirmation {
+            request,
+            answer,
+            by,
+        } => {
+            admit_answer(session, request)?;
+            let (confirmed, reason, payload) = (answer.confirmed, answer.reason, answer.payload);
+            Ok(ConfirmationAnswered {
+                request,
+                confirmed,
+                reason,
+                payload,
+                by,
+            }
+            .into())
+        }
+        Command::SupplyResponse {
+            call,
+            name,
+            response,
+            by,
+        } => {
+            let open = open_call(session, call)?;
+            if !matches!(open.phase, Phase::Paused { .. }) {
+                return Err(Rejection::CallNotPaused {
+                    call,
+                    phase: open.phase.name(),
+                });
+            }
+            if open.name != name {
+                return Err(Rejection::WrongName {
+                    expected: open.name.clone(),
+                    found: name,
+                });
+            }
+            if !response.is_object() {
+                return Err(Rejection::ResponseNotAnObject);
+            }
+            Ok(ResponseSupplied { call, response, by }.into())
+        }
+        Command::CancelCall { call, reason, by } => {
+            open_call(session, call)?;
+            Ok(OperatorCancelled { call, reason, by }.into())
+        }
+        Command::CloseSession { reason, by } => {
+            if session.closed {
+                return Err(Rejection::SessionClosed);
+            }
+            Ok(SessionClosed { reason, by }.into())
+        }
+    }
+}
+
+/// What is put on record of a refused answer, if anything.
+pub fn refusal_on_record(
+    session: &Session,
+    request: Seq,
+    by: &Actor,
+    rejection: &Rejection,
+) -> Option<Observation> {
+    let refused = session.requests.get(&request)?.refused;
+    (refused <= REFUSALS_RECORDED_MAX).then(|| {
+        let last_recorded = refused == REFUSALS_RECORDED_MAX;
+        AnswerRefused {
+            request,
+            refusal: rejection.code().to_owned(),
+            by: by.clone(),
+            last_recorded,
+        }
+        .into()
+    })
+}
+
+fn admit_answer(session: &Session, request: Seq) -> Result<(), Rejection> {
+    let Some(known) = session.requests.get(&request) else {
+        return Err(Rejection::UnknownRequest { request });
+    };
+    match &known.state {
+        RequestState::Open => Ok(()),
+        RequestState::Answered(answered) => Err(Rejection::AlreadyAnswered(answered.clone())),
+        RequestState::Expired { at } => Err(Rejection::RequestExpired { at: *at }),
+        RequestState::Withdrawn { at, reason } => Err(Rejection::RequestWithdrawn {
+            at: *at,
+            reason: *reason,
+        }),
+        RequestState::Superseded { by } => Err(Rejection::RequestSuperseded { by: *by }),
+    }
+}
+
+fn open_call(session: &Session, call: Seq) -> Result<&super::call::Call, Rejection> {
+    if let Some(open) = session.calls.get(&call) {
+        return Ok(open);
+    }
+    match session.settled.get(&call) {
+        Some(settled) => Err(Rejection::CallSettled {
+            call,
+            outcome: settled.outcome,
+        }),
+        None => Err(Rejection::UnknownCall { call }),
+    }
+}

@@ -1,0 +1,183 @@
+//! The life of one call.
+//!
+//! ```text
+//! Received ─┬─▶ Refused ──────────────────────────────────────────────────────────────┐
+//!           ├─▶ Permitted ─▶ Ready ─▶ Running ─┬─▶ Returned ──────────────────────────┤
+//!           └─▶ Gated ─▶ AwaitingConfirmation  ├─▶ TimedOut ──────────────────────────┤
+//!                          │   │   │           ├─▶ Paused ─▶ Supplied ────────────────┼─▶ settled
+//!                          │   │   └─▶ Denied  └─▶ InDoubt ─▶ Running, asked, unknown │
+//!                          │   │         └────────────────────────────────────────────┤
+//!                          │   └─▶ Approved ─▶ Ready                                  │
+//!                          └─▶ Withdrawn ─────────────────────────────────────────────┘
+//! ```
+//!
+//! A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
+
+use super::decision::{About, CancelReason};
+use super::id::Seq;
+use super::json::Json;
+use super::object::ObjectHash;
+use super::time::Timestamp;
+
+/// A call that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The connection that brought it.
+    pub epoch: Seq,
+    /// Its id on the wire.
+    pub wire_id: Option<String>,
+    /// The tool's name; empty where the model named none.
+    pub name: String,
+    /// The arguments, exactly.
+    pub args: Json,
+    /// What is wrong with the call before any policy is asked.
+    pub flaw: Option<Flaw>,
+    /// Where it stands.
+    pub phase: Phase,
+    /// How often its tool was started.
+    pub attempts: u32,
+    /// The contract that a person was asked about.
+    pub contract: Option<ObjectHash>,
+    /// Somebody took it back; it ends at the next decision.
+    pub cancel: Option<CancelReason>,
+    /// The model took it back while a person decides: the request stays open, and shows it.
+    pub model_lost_interest: bool,
+}
+
+/// What is wrong with a call before any policy is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// It names no tool.
+    MissingName,
+    /// The arguments are not one well-formed object.
+    MalformedArgs(String),
+    /// They do not fit the schema.
+    InvalidArgs(String),
+}
+
+/// Where a call stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The policies have not been asked.
+    Received,
+    /// They refused it; the model is to be told why.
+    Refused {
+        /// What the model is told.
+        reason: String,
+        /// The `kind` of the error.
+        kind: &'static str,
+    },
+    /// They want a person to be asked.
+    Gated,
+    /// A person is asked.
+    AwaitingConfirmation {
+        /// The request.
+        request: Seq,
+        /// What is asked.
+        about: About,
+        /// When silence becomes a no.
+        expires_at: Option<Timestamp>,
+        /// That time has come.
+        expired: bool,
+    },
+    /// The question was withdrawn; the call is about to end.
+    Withdrawn,
+    /// A person agreed.
+    Approved {
+        /// The request that was answered.
+        request: Seq,
+    },
+    /// A person said no, or nobody answered in time.
+    Denied {
+        /// What was asked.
+        about: About,
+        /// The reason that was given.
+        reason: Option<String>,
+        /// Nobody answered.
+        expired: bool,
+    },
+    /// It may run without asking anybody.
+    Permitted {
+        /// Its gate was waived.
+        waived: bool,
+    },
+    /// It starts as soon as a runner has the tool and a free slot.
+    Ready {
+        /// By what leave.
+        leave: Leave,
+    },
+    /// Its tool runs.
+    Running {
+        /// Which start of it.
+        attempt: u32,
+        /// The runner that runs it.
+        runner: Seq,
+        /// When its time is up.
+        deadline: Option<Timestamp>,
+        /// By what leave it started.
+        leave: Leave,
+    },
+    /// The runner is gone and nobody knows what the tool did.
+    InDoubt {
+        /// By what leave it had started.
+        leave: Leave,
+    },
+    /// It goes on elsewhere; the result will be supplied.
+    Paused {
+        /// The `tool_paused` whose interim response the model has not been told yet.
+        interim: Option<Seq>,
+    },
+    /// The tool ended.
+    Returned {
+        /// Its `tool_returned`.
+        of: Seq,
+        /// Whether it failed.
+        failed: bool,
+    },
+    /// The result came from outside.
+    Supplied {
+        /// Its `response_supplied`.
+        of: Seq,
+    },
+    /// Its time was up.
+    TimedOut,
+}
+
+/// By what leave a call may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// Its tool has no gate.
+    NotGated,
+    /// Its gate was waived.
+    Waived,
+    /// A person agreed to this request.
+    Approved(Seq),
+}
+
+impl Phase {
+    /// Whether the tool runs.
+    pub fn is_running(&self) -> bool {
+        matches!(self, Phase::Running { .. })
+    }
+
+    /// The phase as a word, as listings and rejections show it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Phase::Received => "received",
+            Phase::Refused { .. } => "refused",
+            Phase::Gated => "gated",
+            Phase::AwaitingConfirmation { .. } => "awaiting_confirmation",
+            Phase::Withdrawn => "withdrawn",
+            Phase::Approved { .. } => "approved",
+            Phase::Denied { .. } => "denied",
+            Phase::Permitted { .. } => "permitted",
+            Phase::Ready { .. } => "ready",
+            Phase::Running { .. } => "running",
+            Phase::InDoubt { .. } => "in_doubt",
+            Phase::Paused { .. } => "paused",
+            Phase::Returned { .. } => "returned",
+            Phase::Supplied { .. } => "supplied",
+            Phase::TimedOut => "timed_out",
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What is asked of a session from outside and may be refused.
+
+use super::actor::Actor;
+use super::decision::{CancelReason, Outcome};
+use super::id::Seq;
+use super::json::Json;
+
+/// A request from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Answer a confirmation request.
+    AnswerConfirmation {
+        /// The request.
+        request: Seq,
+        /// The answer.
+        answer: Answer,
+        /// Who answers, as the door that let them in knows.
+        by: Actor,
+    },
+    /// Give the result of a paused call.
+    SupplyResponse {
+        /// The call.
+        call: Seq,
+        /// The tool's name, which must be the call's.
+        name: String,
+        /// The response for the model.
+        response: Json,
+        /// Who supplies it.
+        by: Actor,
+    },
+    /// Take a call back.
+    CancelCall {
+        /// The call.
+        call: Seq,
+        /// Why.
+        reason: Option<String>,
+        /// Who.
+        by: Actor,
+    },
+    /// End the session.
+    CloseSession {
+        /// Why.
+        reason: String,
+        /// Who.
+        by: Actor,
+    },
+}
+
+/// What a person says to a confirmation request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Yes or no.
+    pub confirmed: bool,
+    /// Why, in the person's words.
+    pub reason: Option<String>,
+    /// Something for the tool.
+    pub payload: Option<Json>,
+}
+
+/// Why a command was not taken: a value to act on, not a failure of the machinery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// The session has no such request.
+    UnknownRequest {
+        /// What was asked for.
+        request: Seq,
+    },
+    /// Somebody answered before; theirs counts.
+    AlreadyAnswered(Answered),
+    /// The request expired.
+    RequestExpired {
+        /// The `confirmation_expired` record.
+        at: Seq,
+    },
+    /// The request was withdrawn.
+    RequestWithdrawn {
+        /// The `confirmation_withdrawn` record.
+        at: Seq,
+        /// Why.
+        reason: CancelReason,
+    },
+    /// The tool changed, and the question was asked anew.
+    RequestSuperseded {
+        /// The request to answer instead.
+        by: Seq,
+    },
+    /// The session has no such call.
+    UnknownCall {
+        /// What was asked for.
+        call: Seq,
+    },
+    /// The call ended before.
+    CallSettled {
+        /// The call.
+        call: Seq,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// The call does not wait for a response from outside.
+    CallNotPaused {
+        /// The call.
+        call: Seq,
+        /// What it does instead.
+        phase: &'static str,
+    },
+    /// The response names another tool.
+    WrongName {
+        /// The call's tool.
+        expected: String,
+        /// The name that came.
+        found: String,
+    },
+    /// The response is not a JSON object.
+    ResponseNotAnObject,
+    /// The session is closed.
+    SessionClosed,
+}
+
+/// The answer that counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The `confirmation_answered` record.
+    pub at: Seq,
+    /// What it said.
+    pub confirmed: bool,
+    /// Who said it.
+    pub by: Actor,
+}
+
+impl Rejection {
+    /// A short stable name, as `answer_refused` records it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Rejection::UnknownRequest { .. } => "unknown_request",
+            Rejection::AlreadyAnswered(_) => "already_answered",
+            Rejection::RequestExpired { .. } => "request_expired",
+            Rejection::RequestWithdrawn { .. } => "request_withdrawn",
+            Rejection::RequestSuperseded { .. } => "request_superseded",
+            Rejection::UnknownCall { .. } => "unknown_call",
+            Rejection::CallSettled { .. } => "call_settled",
+            Rejection::CallNotPaused { .. } => "call_not_paused",
+            Rejection::WrongName { .. } => "wrong_name",
+            Rejection::ResponseNotAnObject => "response_not_an_object",
+            Rejection::SessionClosed => "session_closed",
+        }
+    }
+}
+
+impl std::fmt::Display for Rejection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Rejection::UnknownRequest { request } => {
+                write!(f, "the session has no confirmation request {request}")
+            }
+            Rejection::AlreadyAnswered(Answered { at, confirmed, by }) => {
+                let what = if *confirmed { "approved" } else { "denied" };
+                write!(f, "it was {what} by {} before, at seq {at}", by.name)
+            }
+            Rejection::RequestExpired { at } => write!(f, "the request expired, at seq {at}"),
+            Rejection::RequestWithdrawn { at, reason } => {
+                write!(
+                    f,
+                    "the request was withdrawn, at seq {at}: {}",
+                    reason.in_words()
+                )
+            }
+            Rejection::RequestSuperseded { by } => {
+                write!(
+                    f,
+                    "the tool has changed and the question was asked anew, at seq {by}"
+                )
+            }
+            Rejection::UnknownCall { call } => write!(f, "the session has no call {call}"),
+            Rejection::CallSettled { call, outcome } => {
+                write!(f, "call {call} ended before: {}", outcome.in_words())
+            }
+            Rejection::CallNotPaused { call, phase } => {
+                write!(
+                    f,
+                    "call {call} does not wait for a response from outside: it is {phase}"
+                )
+            }
+            Rejection::WrongName { expected, found } => {
+                write!(
+                    f,
+                    "the response names {found:?}, the call is to {expected:?}"
+                )
+            }
+            Rejection::ResponseNotAnObject => f.write_str("a response must be a JSON object"),
+            Rejection::SessionClosed => f.write_str("the session is closed"),
+        }
+    }
+}
+
+impl std::error::Error for Rejection {}
+
+impl CancelReason {
+    /// The reason as a clause.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            CancelReason::Model => "the model took the call back",
+            CancelReason::Operator => "an operator cancelled the call",
+            CancelReason::SessionClosed => "the session was closed",
+        }
+    }
+}
+
+impl Outcome {
+    /// The outcome as a clause.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Outcome::Interim => "it goes on",
+            Outcome::Returned => "the tool returned",
+            Outcome::Failed => "the tool failed",
+            Outcome::Supplied => "its result was supplied",
+            Outcome::Refused => "the policies refused it",
+            Outcome::Denied => "a person denied it",
+            Outcome::Expired => "nobody answered in time",
+            Outcome::TimedOut => "its time was up",
+            Outcome::Cancelled => "an operator cancelled it",
+            Outcome::Unknown => "it was cut off and its outcome is unknown",
+            Outcome::Withdrawn => "it was withdrawn",
+        }
+    }
+}

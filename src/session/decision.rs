@@ -1,0 +1,306 @@
+//! What the engine concluded: always re-derivable from what stands before it.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::events;
+use super::id::Seq;
+use super::json::Json;
+use super::object::ObjectHash;
+use super::time::Timestamp;
+
+events! {
+    /// One conclusion of the engine.
+    pub enum Decision {
+        /// What the policies say to a call.
+        PolicyDecided = "policy_decided",
+        /// A gate does not hold here, and why.
+        GateWaived = "gate_waived",
+        /// A person is asked.
+        ConfirmationRequested = "confirmation_requested",
+        /// Nobody answered in time, which is a no.
+        ConfirmationExpired = "confirmation_expired",
+        /// The question has become pointless.
+        ConfirmationWithdrawn = "confirmation_withdrawn",
+        /// The tool is not the one that was asked about; the question is asked anew.
+        ConfirmationReopened = "confirmation_reopened",
+        /// The call may start as soon as somebody can run it.
+        CallReady = "call_ready",
+        /// The call starts.
+        CallStarted = "call_started",
+        /// The call ends without a response.
+        CallCancelled = "call_cancelled",
+        /// The model is told something about a call.
+        ResponseIssued = "response_issued",
+        /// An issued response takes another way to the model.
+        DeliveryChosen = "delivery_chosen",
+    }
+}
+
+/// `policy_decided`.
+///
+/// ```json
+/// {"call":5,"verdict":"ask","rule":"confirm","policies":"9f86…"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyDecided {
+    /// The call.
+    pub call: Seq,
+    /// What they say.
+    pub verdict: Verdict,
+    /// Which rule said it.
+    pub rule: Rule,
+    /// Why, in words that the model may read; only of a refusal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The policies that were asked; absent where no runner was ever attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policies: Option<ObjectHash>,
+}
+
+/// What the policies say to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It may run.
+    Allowed,
+    /// A person must be asked.
+    Ask,
+    /// It may not run.
+    Refused,
+}
+
+/// The rule behind a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The call names no tool.
+    MissingName,
+    /// No tool has that name.
+    UnknownTool,
+    /// The arguments are not one well-formed object.
+    MalformedArgs,
+    /// The arguments do not fit the declared schema.
+    InvalidArgs,
+    /// The tool is gated.
+    Confirm,
+    /// Nothing speaks against it.
+    Default,
+}
+
+/// `gate_waived`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateWaived {
+    /// The call.
+    pub call: Seq,
+    /// Why the gate does not hold.
+    pub reason: String,
+}
+
+/// `confirmation_requested`: the seq of this record is the request's name.
+///
+/// ```json
+/// {"call":5,"about":"gate","hint":"Refund 42.00 EUR?","args_sha256":"44136f…","contract":"1b4f0e…","declaration":"60303a…"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmationRequested {
+    /// The call.
+    pub call: Seq,
+    /// What is asked.
+    pub about: About,
+    /// What the tool's author wants the person to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// SHA-256 of the argument text that is approved.
+    pub args_sha256: ObjectHash,
+    /// The tool's contract that is approved.
+    pub contract: ObjectHash,
+    /// The tool's whole declaration, for the record.
+    pub declaration: ObjectHash,
+    /// When silence becomes a no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_us: Option<Timestamp>,
+}
+
+/// What a confirmation request asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// May it run?
+    Gate,
+    /// It may have run already; may it run again?
+    InDoubt,
+}
+
+/// `confirmation_expired`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmationExpired {
+    /// The call.
+    pub call: Seq,
+    /// The request.
+    pub request: Seq,
+}
+
+/// `confirmation_withdrawn`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmationWithdrawn {
+    /// The call.
+    pub call: Seq,
+    /// The request.
+    pub request: Seq,
+    /// Why.
+    pub reason: CancelReason,
+}
+
+/// `confirmation_reopened`: the seq of this record names the new request; the old one takes no answers any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmationReopened {
+    /// The call.
+    pub call: Seq,
+    /// The request it takes the place of.
+    pub request: Seq,
+    /// The contract that was asked about.
+    pub contract_before: ObjectHash,
+    /// The contract in force.
+    pub contract: ObjectHash,
+}
+
+/// `call_ready`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallReady {
+    /// The call.
+    pub call: Seq,
+}
+
+/// `call_started`.
+///
+/// ```json
+/// {"call":5,"attempt":1,"runner":2,"deadline_us":1763700000000000}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallStarted {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it, from 1.
+    pub attempt: u32,
+    /// The runner that starts it: the seq of its `runner_attached`.
+    pub runner: Seq,
+    /// When its time is up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_us: Option<Timestamp>,
+}
+
+/// `call_cancelled`: the model took it back or the session closed, so nobody waits for a response.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallCancelled {
+    /// The call.
+    pub call: Seq,
+    /// Why.
+    pub reason: CancelReason,
+}
+
+/// Why a call ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelReason {
+    /// The model took it back.
+    Model,
+    /// Somebody outside took it back.
+    Operator,
+    /// The session closed.
+    SessionClosed,
+}
+
+/// `response_issued`: what the model is to be told. The seq of this record is the response's name.
+///
+/// ```json
+/// {"call":5,"outcome":"returned","of":9,"route":{"via":"tool_response","epoch":3}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResponseIssued {
+    /// The call.
+    pub call: Seq,
+    /// How the call ended; `interim` is the one that is no end.
+    pub outcome: Outcome,
+    /// The record that holds the response: `tool_returned`, `tool_paused` or `response_supplied`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Seq>,
+    /// The response itself where the engine made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Json>,
+    /// How it travels.
+    pub route: Route,
+}
+
+/// How a call ended, or that it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// No end: the model hears of a call that goes on.
+    Interim,
+    /// The tool returned.
+    Returned,
+    /// The tool failed.
+    Failed,
+    /// The result of a paused call was supplied.
+    Supplied,
+    /// The policies refused it.
+    Refused,
+    /// A person said no.
+    Denied,
+    /// Nobody answered in time.
+    Expired,
+    /// Its time was up.
+    TimedOut,
+    /// Somebody outside took it back.
+    Cancelled,
+    /// It was cut off between start and end; nobody knows what it did.
+    Unknown,
+    /// The model took it back or the session closed: the one end without a response.
+    Withdrawn,
+}
+
+/// How a response travels to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "via", rename_all = "snake_case")]
+pub enum Route {
+    /// As a `toolResponse` on the connection that brought the call.
+    ToolResponse {
+        /// That connection.
+        epoch: Seq,
+    },
+    /// As text in the conversation, because the connection that brought the call is gone.
+    Conversation {
+        /// The connection of now.
+        epoch: Seq,
+    },
+    /// Not yet: there is no connection.
+    Parked,
+}
+
+/// `delivery_chosen`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryChosen {
+    /// The response: the seq of its `response_issued`.
+    pub response: Seq,
+    /// How it travels now.
+    pub route: Route,
+}
+
+impl Decision {
+    /// The call it is about.
+    pub fn call(&self) -> Option<Seq> {
+        match self {
+            Decision::PolicyDecided(it) => Some(it.call),
+            Decision::GateWaived(it) => Some(it.call),
+            Decision::ConfirmationRequested(it) => Some(it.call),
+            Decision::ConfirmationExpired(it) => Some(it.call),
+            Decision::ConfirmationWithdrawn(it) => Some(it.call),
+            Decision::ConfirmationReopened(it) => Some(it.call),
+            Decision::CallReady(it) => Some(it.call),
+            Decision::CallStarted(it) => Some(it.call),
+            Decision::CallCancelled(it) => Some(it.call),
+            Decision::ResponseIssued(it) => Some(it.call),
+            Decision::DeliveryChosen(_) => None,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What the engine owes the world because of a decision.
+//!
+//! A debt stays in [`owed`](super::owed) until an event settles it:
+//!
+//! | effect | settled by |
+//! |---|---|
+//! | `RunTool` | `tool_returned`, `tool_paused`, `deadline_passed` of that attempt; a later runner; the end of the call |
+//! | `AskConfirmation` | `confirmation_answered`, `confirmation_expired`, `confirmation_withdrawn`, `confirmation_reopened` |
+//! | `SendResponse` | `responses_sent`; the end of the connection |
+//! | `ArmTimer` | `deadline_passed`; whatever ends what it waits for |
+
+use super::id::Seq;
+use super::observation::Deadline;
+use super::time::Timestamp;
+
+/// An order to the shell. It carries references; what they refer to stands in the journal.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// Run the tool of a started call.
+    RunTool {
+        /// The call.
+        call: Seq,
+        /// Which start of it.
+        attempt: u32,
+        /// The runner that owes it; another one must not.
+        runner: Seq,
+    },
+    /// Ask a person.
+    AskConfirmation {
+        /// The call.
+        call: Seq,
+        /// The request.
+        request: Seq,
+    },
+    /// Send a response on the live connection.
+    SendResponse {
+        /// The response: the seq of its `response_issued`.
+        response: Seq,
+        /// The call.
+        call: Seq,
+        /// The connection.
+        epoch: Seq,
+        /// As text in the conversation, not as a `toolResponse`.
+        as_conversation: bool,
+    },
+    /// Report when a time has come.
+    ArmTimer {
+        /// Whose.
+        deadline: Deadline,
+        /// When.
+        due_us: Timestamp,
+    },
+}

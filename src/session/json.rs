@@ -1,0 +1,299 @@
+//! JSON kept as the text it came in.
+//!
+//! A number read into a float and written again is another number; an approval given for one must not run with the
+//! other. So arguments, responses and results stay text: white space between tokens goes, every token stays.
+
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// One JSON value as text, without white space between its tokens.
+#[derive(Clone)]
+pub struct Json(Box<RawValue>);
+
+/// Why a text is not a [`Json`] that Recount takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JsonProblem {
+    /// Not JSON at all, and where.
+    Syntax(String),
+    /// Objects and arrays within each other deeper than [`DEPTH_MAX`].
+    TooDeep,
+    /// One object names this key twice, so two readers may see two values.
+    DuplicateKey(String),
+    /// A string holds half of a surrogate pair, which is not text.
+    LoneSurrogate,
+}
+
+/// How deep arguments may nest.
+pub const DEPTH_MAX: usize = 64;
+
+impl Json {
+    /// Keeps `text`, without white space between tokens.
+    ///
+    /// ```
+    /// use recount::session::Json;
+    /// let kept = Json::parse(r#"{ "n": 9007199254740993, "s": "a b" }"#).unwrap();
+    /// assert_eq!(kept.as_str(), r#"{"n":9007199254740993,"s":"a b"}"#);
+    /// ```
+    ///
+    /// # Errors
+    /// A [`JsonProblem`] where the text is not JSON, nests deeper than [`DEPTH_MAX`], repeats a key, or holds half of
+    /// a surrogate pair.
+    pub fn parse(text: &str) -> Result<Json, JsonProblem> {
+        let syntax = |error: serde_json::Error| JsonProblem::Syntax(error.to_string());
+        let raw: &RawValue = serde_json::from_str(text).map_err(syntax)?;
+        let kept = RawValue::from_string(compact(raw.get())).map_err(syntax)?;
+        check(kept.get())?;
+        Ok(Json(kept))
+    }
+
+    /// The text of a value that was built here.
+    ///
+    /// ```
+    /// use recount::session::Json;
+    /// assert_eq!(Json::of(&serde_json::json!({"b": 1, "a": 2})).as_str(), r#"{"a":2,"b":1}"#);
+    /// ```
+    pub fn of(value: &serde_json::Value) -> Json {
+        // A `Value` always writes itself; `null` stands for the impossible.
+        Json(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+
+    /// `{}`.
+    pub fn empty_object() -> Json {
+        Json::of(&serde_json::Value::Object(serde_json::Map::new()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The value, as far as serde_json's numbers can hold it; `null` where they cannot.
+    pub fn to_value(&self) -> serde_json::Value {
+        serde_json::from_str(self.as_str()).unwrap_or_default()
+    }
+
+    /// Whether this is an object.
+    pub fn is_object(&self) -> bool {
+        self.as_str().starts_with('{')
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Json) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Json {}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
+        // What stands in a journal was checked when it was written; checking again would cost every replay.
+        Box::<RawValue>::deserialize(deserializer).map(Json)
+    }
+}
+
+impl fmt::Display for JsonProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JsonProblem::Syntax(what) => write!(f, "not JSON: {what}"),
+            JsonProblem::TooDeep => write!(f, "nested deeper than {DEPTH_MAX} levels"),
+            JsonProblem::DuplicateKey(key) => {
+                write!(f, "the key {key:?} appears twice in one object")
+            }
+            JsonProblem::LoneSurrogate => f.write_str("a string holds half of a surrogate pair"),
+        }
+    }
+}
+
+impl std::error::Error for JsonProblem {}
+
+/// Removes white space between the tokens of a valid JSON text.
+fn compact(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut in_string, mut escaped) = (false, false);
+    for c in text.chars() {
+        if in_string {
+            out.push(c);
+            match c {
+                _ if escaped => escaped = false,
+                '\\' => escaped = true,
+                '"' => in_string = false,
+                _ => {}
+            }
+        } else if !matches!(c, ' ' | '\t' | '\n' | '\r') {
+            in_string = c == '"';
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Finds what valid JSON may still get wrong: depth, repeated keys, half surrogates.
+fn check(text: &str) -> Result<(), JsonProblem> {
+    let deepest = text
+        .bytes()
+        .scan(
+            (0usize, false, false),
+            |(depth, in_string, escaped), byte| {
+                match (*in_string, byte) {
+                    (true, _) if *escaped => *escaped = false,
+                    (true, b'\\') => *escaped = true,
+                    (true, b'"') => *in_string = false,
+                    (true, _) => {}
+                    (false, b'"') => *in_string = true,
+                    (false, b'{' | b'[') => *depth += 1,
+                    (false, b'}' | b']') => *depth = depth.saturating_sub(1),
+                    (false, _) => {}
+                }
+                Some(*depth)
+            },
+        )
+        .max();
+    if deepest > Some(DEPTH_MAX) {
+        return Err(JsonProblem::TooDeep);
+    }
+    match serde_json::from_str::<Checked>(text) {
+        Ok(Checked) => Ok(()),
+        Err(error) => Err(problem(&error.to_string())),
+    }
+}
+
+/// The marker by which a repeated key travels through serde's error text.
+const DUPLICATE: &str = "duplicate key ";
+
+fn problem(error: &str) -> JsonProblem {
+    match error.strip_prefix(DUPLICATE) {
+        Some(rest) => {
+            let key = rest.rsplit_once(" at line ").map_or(rest, |(key, _)| key);
+            JsonProblem::DuplicateKey(serde_json::from_str(key).unwrap_or_else(|_| key.to_owned()))
+        }
+        // The syntax was checked before and numbers are not read, so what remains is an escape that is not text.
+        None if error.contains("surrogate") || error.contains("hex escape") => {
+            JsonProblem::LoneSurrogate
+        }
+        None => JsonProblem::Syntax(error.to_owned()),
+    }
+}
+
+/// Any JSON in which no object repeats a key.
+struct Checked;
+
+impl<'de> Deserialize<'de> for Checked {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Checked, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Checked;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("JSON")
+            }
+            fn visit_unit<E>(self) -> Result<Checked, E> {
+                Ok(Checked)
+            }
+            fn visit_bool<E>(self, _: bool) -> Result<Checked, E> {
+                Ok(Checked)
+            }
+            fn visit_i64<E>(self, _: i64) -> Result<Checked, E> {
+                Ok(Checked)
+            }
+            fn visit_u64<E>(self, _: u64) -> Result<Checked, E> {
+                Ok(Checked)
+            }
+            fn visit_f64<E>(self, _: f64) -> Result<Checked, E> {
+                Ok(Checked)
+            }
+            fn visit_str<E>(self, _: &str) -> Result<Checked, E> {
+                Ok(Checked)
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> Result<Checked, A::Error> {
+                while seq.next_element::<Checked>()?.is_some() {}
+                Ok(Checked)
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Checked, A::Error> {
+                let mut seen = std::collections::BTreeSet::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    map.next_value::<Checked>()?;
+                    if !seen.insert(key.clone()) {
+                        let key = serde_json::Value::String(key);
+                        return Err(A::Error::custom(format!("{DUPLICATE}{key}")));
+                    }
+                }
+                Ok(Checked)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_token_stays_as_it_came() {
+        let text =
+            "{\n \"a\" : [ 1.0 , 1e2, 9007199254740993, -0.0 ],\t\"b\": \" x \\\" y \\u00e9\" }";
+        let kept = Json::parse(text).unwrap();
+        assert_eq!(
+            kept.as_str(),
+            r#"{"a":[1.0,1e2,9007199254740993,-0.0],"b":" x \" y \u00e9"}"#
+        );
+        let line = serde_json::to_string(&kept).unwrap();
+        assert_eq!(serde_json::from_str::<Json>(&line).unwrap(), kept);
+    }
+
+    #[test]
+    fn what_two_readers_may_read_differently_is_refused() {
+        assert_eq!(
+            Json::parse(r#"{"a":1,"b":{"a":2,"\u0061":3}}"#),
+            Err(JsonProblem::DuplicateKey("a".into()))
+        );
+        assert_eq!(
+            Json::parse(r#"{"a":"\ud800"}"#),
+            Err(JsonProblem::LoneSurrogate)
+        );
+        let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert!(Json::parse(&deep(DEPTH_MAX)).is_ok());
+        assert_eq!(Json::parse(&deep(DEPTH_MAX + 1)), Err(JsonProblem::TooDeep));
+        assert!(matches!(
+            Json::parse("{'a':1}"),
+            Err(JsonProblem::Syntax(_))
+        ));
+    }
+
+    #[test]
+    fn a_number_too_large_for_a_float_is_a_problem_not_a_panic() {
+        assert!(matches!(
+            Json::parse("[1e999]"),
+            Err(JsonProblem::Syntax(_))
+        ));
+    }
+}

@@ -1,0 +1,444 @@
+//! What the world did: recorded, never computed.
+//!
+//! The shapes here and in [`decision`](super::decision) are the schema of the journal. A field may be added if it may
+//! be absent; nothing is renamed or removed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::actor::Actor;
+use super::event::events;
+use super::id::Seq;
+use super::json::Json;
+use super::object::ObjectHash;
+use super::time::Timestamp;
+
+events! {
+    /// One thing that the world did.
+    pub enum Observation {
+        /// The session began.
+        SessionOpened = "session_opened",
+        /// A process that can run tools took the session.
+        RunnerAttached = "runner_attached",
+        /// That process let go of it.
+        RunnerDetached = "runner_detached",
+        /// A connection to the model is ready: a new epoch.
+        Connected = "connected",
+        /// The connection is gone.
+        Disconnected = "disconnected",
+        /// The server will close the connection soon.
+        GoAwayReceived = "go_away_received",
+        /// The server gave a handle by which the conversation can be resumed.
+        ResumptionHandleReceived = "resumption_handle_received",
+        /// The model called a function.
+        FunctionCallReceived = "function_call_received",
+        /// The model takes calls back.
+        CallCancellationReceived = "call_cancellation_received",
+        /// A tool ended.
+        ToolReturned = "tool_returned",
+        /// A tool began what will be finished elsewhere.
+        ToolPaused = "tool_paused",
+        /// A person answered a confirmation request.
+        ConfirmationAnswered = "confirmation_answered",
+        /// An answer was turned away.
+        AnswerRefused = "answer_refused",
+        /// The result of a paused call came from outside.
+        ResponseSupplied = "response_supplied",
+        /// Responses left through the socket.
+        ResponsesSent = "responses_sent",
+        /// A time came.
+        DeadlinePassed = "deadline_passed",
+        /// The model said something.
+        ModelOutputReceived = "model_output_received",
+        /// Speech was written down.
+        TranscriptReceived = "transcript_received",
+        /// The user's text left for the model.
+        UserTextSent = "user_text_sent",
+        /// The model's turn ended.
+        TurnCompleted = "turn_completed",
+        /// The model's turn was cut off.
+        TurnInterrupted = "turn_interrupted",
+        /// The service counted tokens.
+        UsageReported = "usage_reported",
+        /// A frame of the server could not be understood.
+        FrameRejected = "frame_rejected",
+        /// Somebody outside took a call back.
+        OperatorCancelled = "operator_cancelled",
+        /// The session ended.
+        SessionClosed = "session_closed",
+    }
+}
+
+/// `session_opened`: always the first record.
+///
+/// ```json
+/// {"agent":"support","external_id":"ticket-7","labels":{"tenant":"acme"},"rules":1,"program":"recount 0.1.0"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionOpened {
+    /// The registered agent that serves the session; code is not in the journal.
+    pub agent: String,
+    /// The embedding program's own name for the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
+    /// Labels by which the session is found again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// The number of the rules that decide from here on.
+    pub rules: u32,
+    /// The program and version that opened it.
+    pub program: String,
+}
+
+/// `runner_attached`: from here on calls may start, by these declarations, policies and rules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunnerAttached {
+    /// The agent that the process runs.
+    pub agent: String,
+    /// The tools it has: the hash of a [`Catalog`](super::Catalog).
+    pub catalog: ObjectHash,
+    /// The policies on them: the hash of a [`PolicySet`](super::PolicySet).
+    pub policies: ObjectHash,
+    /// The number of the rules that decide from here on.
+    pub rules: u32,
+    /// The program and its version.
+    pub program: String,
+    /// Whether confirmation gates hold here.
+    pub gates: Gates,
+}
+
+/// Whether confirmation gates hold.
+///
+/// ```json
+/// {"enforced":false,"reason":"no durable journal and no confirmation provider"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gates {
+    /// A gated call waits for a person; otherwise `gate_waived` says that it did not.
+    pub enforced: bool,
+    /// Why they do not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Gates {
+    /// Gates hold.
+    pub fn enforced() -> Gates {
+        Gates {
+            enforced: true,
+            reason: None,
+        }
+    }
+
+    /// Gates do not hold, and why.
+    pub fn waived(reason: impl Into<String>) -> Gates {
+        Gates {
+            enforced: false,
+            reason: Some(reason.into()),
+        }
+    }
+}
+
+/// `runner_detached`: the process let go in good order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunnerDetached {
+    /// Why.
+    pub reason: String,
+}
+
+/// `connected`: setup is complete; the seq of this record is the epoch's name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connected {
+    /// The model asked for.
+    pub model: String,
+    /// Where to, without credentials: scheme, host and port.
+    pub endpoint: String,
+}
+
+/// `disconnected`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disconnected {
+    /// The epoch that ended.
+    pub epoch: Seq,
+    /// The WebSocket close code, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<u16>,
+    /// What was given as the reason.
+    pub reason: String,
+}
+
+/// `go_away_received`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoAwayReceived {
+    /// The connection it came on.
+    pub epoch: Seq,
+    /// The time left, as the server wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_left: Option<String>,
+}
+
+/// `resumption_handle_received`: a handle is a secret, so the stream has its fingerprint only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResumptionHandleReceived {
+    /// The connection it came on.
+    pub epoch: Seq,
+    /// Whether the conversation can be resumed at this point.
+    pub resumable: bool,
+    /// The first 16 hex digits of the handle's SHA-256.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
+/// `function_call_received`: the seq of this record is the call's name.
+///
+/// ```json
+/// {"epoch":3,"id":"fc-1","name":"refund","args":{"order_id":"1001","amount_cents":4200}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionCallReceived {
+    /// The connection it came on.
+    pub epoch: Seq,
+    /// The id on the wire, unique at most within its connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The tool's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The arguments exactly as sent, white space between tokens apart; absent where none came or they are malformed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Json>,
+    /// What came instead of arguments that can be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub malformed_args: Option<MalformedArgs>,
+    /// What the declared schema has against the arguments. It is observed and not decided, so that a replay needs no
+    /// schema validator and no version of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalid_args: Option<String>,
+}
+
+/// Arguments that are not one well-formed JSON object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MalformedArgs {
+    /// The text as it came.
+    pub text: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// `call_cancellation_received`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallCancellationReceived {
+    /// The connection it came on.
+    pub epoch: Seq,
+    /// The ids on the wire.
+    pub ids: Vec<String>,
+}
+
+/// `tool_returned`: the outcome and the response as it will be sent.
+///
+/// ```json
+/// {"call":5,"attempt":1,"failed":false,"response":{"refunded":true}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolReturned {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it; an older attempt's report changes nothing.
+    pub attempt: u32,
+    /// Whether the tool failed.
+    pub failed: bool,
+    /// The response for the model.
+    pub response: Json,
+}
+
+/// `tool_paused`: the tool has begun, the result will be supplied later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolPaused {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it.
+    pub attempt: u32,
+    /// What the model is told meanwhile; absent = nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interim: Option<Json>,
+}
+
+/// `confirmation_answered`: the one answer that counts.
+///
+/// ```json
+/// {"request":7,"confirmed":true,"by":{"name":"ada","authenticated_by":"os_user"}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmationAnswered {
+    /// The request.
+    pub request: Seq,
+    /// Yes or no.
+    pub confirmed: bool,
+    /// Why, in the person's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What the person gave for the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Json>,
+    /// Who.
+    pub by: Actor,
+}
+
+/// `answer_refused`: somebody answered and it did not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerRefused {
+    /// The request they named.
+    pub request: Seq,
+    /// Why it did not count.
+    pub refusal: String,
+    /// Who.
+    pub by: Actor,
+    /// True on the last one recorded for the request: further refusals are only returned.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub last_recorded: bool,
+}
+
+/// `response_supplied`: the result of a paused call, from outside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResponseSupplied {
+    /// The call.
+    pub call: Seq,
+    /// The response for the model.
+    pub response: Json,
+    /// Who supplied it.
+    pub by: Actor,
+}
+
+/// `responses_sent`: written to the socket, which is not yet delivered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResponsesSent {
+    /// The connection.
+    pub epoch: Seq,
+    /// The `response_issued` records whose contents went out.
+    pub responses: Vec<Seq>,
+}
+
+/// `deadline_passed`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadlinePassed {
+    /// Whose.
+    pub deadline: Deadline,
+    /// When it was due.
+    pub due_us: Timestamp,
+}
+
+/// What waits for a time to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deadline {
+    /// A running call's time limit.
+    Run {
+        /// The call.
+        call: Seq,
+        /// Which start of it.
+        attempt: u32,
+    },
+    /// A confirmation request's expiry.
+    Confirmation {
+        /// The call it is about.
+        call: Seq,
+        /// The request.
+        request: Seq,
+    },
+}
+
+/// `model_output_received`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelOutputReceived {
+    /// The connection it came on.
+    pub epoch: Seq,
+    /// The text.
+    pub text: String,
+}
+
+/// `transcript_received`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TranscriptReceived {
+    /// The connection it came on.
+    pub epoch: Seq,
+    /// Who spoke.
+    pub speaker: Speaker,
+    /// What was said.
+    pub text: String,
+}
+
+/// Who spoke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    /// The person in the conversation.
+    User,
+    /// The model.
+    Model,
+}
+
+/// `user_text_sent`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserTextSent {
+    /// The connection it went to.
+    pub epoch: Seq,
+    /// The text.
+    pub text: String,
+}
+
+/// `turn_completed`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnCompleted {
+    /// The connection it came on.
+    pub epoch: Seq,
+    /// The server's reason where it gave one, such as `MALFORMED_FUNCTION_CALL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// `turn_interrupted`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnInterrupted {
+    /// The connection it came on.
+    pub epoch: Seq,
+}
+
+/// `usage_reported`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageReported {
+    /// The connection it came on.
+    pub epoch: Seq,
+    /// The counts as the service gave them.
+    pub usage: Json,
+}
+
+/// `frame_rejected`: what came is not a message that we know how to read; the conversation goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameRejected {
+    /// The connection it came on.
+    pub epoch: Seq,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// `operator_cancelled`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperatorCancelled {
+    /// The call.
+    pub call: Seq,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who.
+    pub by: Actor,
+}
+
+/// `session_closed`: what is open is cancelled, nothing is accepted any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionClosed {
+    /// Why.
+    pub reason: String,
+    /// Who.
+    pub by: Actor,
+}

@@ -1,0 +1,97 @@
+//! What a session has open, as the journal's index of open work lists it.
+//!
+//! Entries hold ids, kinds and times, no arguments: the index stays in clear for ever.
+
+use std::collections::BTreeMap;
+
+use super::call::Phase;
+use super::id::Seq;
+use super::state::Session;
+use super::time::Timestamp;
+
+/// One open item of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenWork {
+    /// What it is.
+    pub kind: OpenKind,
+    /// The confirmation request that waits, if one does.
+    pub request: Option<Seq>,
+    /// When something happens by itself.
+    pub deadline: Option<Timestamp>,
+    /// The model took the call back meanwhile.
+    pub model_lost_interest: bool,
+}
+
+/// What kind of thing is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OpenKind {
+    /// The session itself: it is not closed.
+    Session,
+    /// A call that waits for a person.
+    Confirmation,
+    /// A call that waits for a response from outside.
+    Paused,
+    /// A call that starts as soon as a runner has it.
+    Ready,
+    /// A call whose tool runs, or whose runner is gone.
+    Running,
+}
+
+impl OpenKind {
+    /// As the index spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            OpenKind::Session => "session",
+            OpenKind::Confirmation => "confirmation",
+            OpenKind::Paused => "paused",
+            OpenKind::Ready => "ready",
+            OpenKind::Running => "running",
+        }
+    }
+}
+
+/// Everything that is open, by the seq that names it: the session by its first record, a call by its own.
+pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
+    let mut open = BTreeMap::new();
+    if session.head > Seq(0) && !session.closed {
+        let item = OpenWork {
+            kind: OpenKind::Session,
+            request: None,
+            deadline: None,
+            model_lost_interest: false,
+        };
+        open.insert(Seq(1), item);
+    }
+    for (seq, call) in &session.calls {
+        let (kind, request, deadline) = match call.phase {
+            Phase::AwaitingConfirmation {
+                request,
+                expires_at,
+                ..
+            } => (OpenKind::Confirmation, Some(request), expires_at),
+            Phase::Paused { .. } => (OpenKind::Paused, None, None),
+            Phase::Running { deadline, .. } => (OpenKind::Running, None, deadline),
+            Phase::InDoubt { .. } => (OpenKind::Running, None, None),
+            // Whatever else outlives a step waits for a runner: ready, or gated by a tool nobody declares.
+            Phase::Received
+            | Phase::Refused { .. }
+            | Phase::Gated
+            | Phase::Withdrawn
+            | Phase::Approved { .. }
+            | Phase::Denied { .. }
+            | Phase::Permitted { .. }
+            | Phase::Ready { .. }
+            | Phase::Returned { .. }
+            | Phase::Supplied { .. }
+            | Phase::TimedOut => (OpenKind::Ready, None, None),
+        };
+        let item = OpenWork {
+            kind,
+            request,
+            deadline,
+            model_lost_interest: call.model_lost_interest,
+        };
+        open.insert(*seq, item);
+    }
+    open
+}

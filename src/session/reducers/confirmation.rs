@@ -1,0 +1,288 @@
+//! A person is asked, and one answer counts.
+//!
+//! ```text
+//! Gated ─▶ confirmation_requested ─┬─ confirmation_answered yes ─▶ Approved
+//!    └─▶ gate_waived               ├─ confirmation_answered no ──▶ Denied ─▶ response_issued
+//!                                  ├─ deadline_passed ─▶ confirmation_expired ─▶ Denied
+//!                                  ├─ contract changed ─▶ confirmation_reopened ─▶ asked anew
+//!                                  └─ taken back ─▶ confirmation_withdrawn
+//! ```
+
+use crate::session::call::{Call, Phase};
+use crate::session::catalog;
+use crate::session::command::Answered;
+use crate::session::decision::{
+    About, ConfirmationExpired, ConfirmationReopened, ConfirmationRequested, ConfirmationWithdrawn,
+    Decision, GateWaived, Outcome,
+};
+use crate::session::effect::Effect;
+use crate::session::id::Seq;
+use crate::session::object::ObjectHash;
+use crate::session::observation::{ConfirmationAnswered, Deadline};
+use crate::session::response;
+use crate::session::state::{Request, RequestState, Session};
+
+use super::dispatcher::{made_here, set_phase};
+
+/// Asks a person, or says why nobody is asked.
+pub(in crate::session) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    let gates = &session.terms.gates;
+    if !gates.enforced {
+        let reason = gates.reason.clone().unwrap_or_default();
+        return Some(GateWaived { call: seq, reason }.into());
+    }
+    request(session, seq, call, About::Gate)
+}
+
+/// The question, as the tool in force asks it; nothing while no runner declares the tool.
+pub(in crate::session) fn request(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    about: About,
+) -> Option<Decision> {
+    let declaration = session.terms.catalog.tools.get(&call.name)?;
+    let policy = session.terms.policies.of(&call.name);
+    let confirm = policy.confirm.as_ref();
+    let expires_at_us = confirm
+        .and_then(|it| it.expires_after_ms)
+        .map(|ms| session.at.after_ms(ms));
+    let question = ConfirmationRequested {
+        call: seq,
+        about,
+        hint: confirm.and_then(|it| it.hint.clone()),
+        args_sha256: ObjectHash::of(call.args.as_str().as_bytes()),
+        contract: catalog::contract_hash(declaration, policy),
+        declaration: catalog::declaration_hash(declaration, policy),
+        expires_at_us,
+    };
+    Some(question.into())
+}
+
+pub(in crate::session) fn gate_waived(session: &mut Session, call: Seq) {
+    set_phase(session, call, Phase::Permitted { waived: true });
+}
+
+pub(in crate::session) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        call.contract = Some(it.contract);
+        call.phase = Phase::AwaitingConfirmation {
+            request: seq,
+            about: it.about,
+            expires_at: it.expires_at_us,
+            expired: false,
+        };
+    }
+    open_request(session, seq, it.call);
+}
+
+/// What a waiting question leads to by itself: it expires, or is asked anew because the tool has changed.
+pub(in crate::session) fn wait(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    request: Seq,
+    expired: bool,
+) -> Option<Decision> {
+    if expired {
+        return Some(ConfirmationExpired { call: seq, request }.into());
+    }
+    reopen(session, seq, call, request)
+}
+
+/// Asks anew where the contract in force is not the one that was asked about.
+///
+/// A tool that is gone has no contract; its question waits until somebody declares the tool again.
+pub(in crate::session) fn reopen(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    request: Seq,
+) -> Option<Decision> {
+    let contract_before = call.contract?;
+    let contract = contract(session, &call.name)?;
+    (contract != contract_before).then(|| {
+        ConfirmationReopened {
+            call: seq,
+            request,
+            contract_before,
+            contract,
+        }
+        .into()
+    })
+}
+
+/// The contract of a tool under the terms in force.
+fn contract(session: &Session, name: &str) -> Option<ObjectHash> {
+    let declaration = session.terms.catalog.tools.get(name)?;
+    let policy = session.terms.policies.of(name);
+    Some(catalog::contract_hash(declaration, policy))
+}
+
+pub(in crate::session) fn reopened(session: &mut Session, seq: Seq, it: &ConfirmationReopened) {
+    set_request(session, it.request, RequestState::Superseded { by: seq });
+    let expires_at = session.calls.get(&it.call).and_then(|call| {
+        let confirm = session.terms.policies.of(&call.name).confirm.as_ref()?;
+        confirm.expires_after_ms.map(|ms| session.at.after_ms(ms))
+    });
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        // A waiting question keeps its subject; a call that goes back to a person after a start asks about another.
+        let about = if let Phase::AwaitingConfirmation { about, .. } = call.phase {
+            about
+        } else if call.attempts > 0 {
+            About::InDoubt
+        } else {
+            About::Gate
+        };
+        call.contract = Some(it.contract);
+        call.phase = Phase::AwaitingConfirmation {
+            request: seq,
+            about,
+            expires_at,
+            expired: false,
+        };
+    }
+    open_request(session, seq, it.call);
+}
+
+pub(in crate::session) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered) {
+    let Some(Request {
+        call,
+        state: RequestState::Open,
+        ..
+    }) = session.requests.get(&it.request)
+    else {
+        return;
+    };
+    let seq = *call;
+    let answer = Answered {
+        at,
+        confirmed: it.confirmed,
+        by: it.by.clone(),
+    };
+    set_request(session, it.request, RequestState::Answered(answer));
+    let Some(call) = session.calls.get_mut(&seq) else {
+        return;
+    };
+    if let Phase::AwaitingConfirmation { request, about, .. } = call.phase {
+        call.phase = if it.confirmed {
+            Phase::Approved { request }
+        } else {
+            Phase::Denied {
+                about,
+                reason: it.reason.clone(),
+                expired: false,
+            }
+        };
+    }
+}
+
+pub(in crate::session) fn answer_refused(session: &mut Session, request: Seq) {
+    if let Some(request) = session.requests.get_mut(&request) {
+        request.refused += 1;
+    }
+}
+
+pub(in crate::session) fn deadline_passed(session: &mut Session, seq: Seq, due: Seq) {
+    if let Some(call) = session.calls.get_mut(&seq)
+        && let Phase::AwaitingConfirmation {
+            request, expired, ..
+        } = &mut call.phase
+        && *request == due
+    {
+        *expired = true;
+    }
+}
+
+pub(in crate::session) fn expired(session: &mut Session, at: Seq, it: &ConfirmationExpired) {
+    set_request(session, it.request, RequestState::Expired { at });
+    if let Some(call) = session.calls.get_mut(&it.call)
+        && let Phase::AwaitingConfirmation { about, .. } = call.phase
+    {
+        call.phase = Phase::Denied {
+            about,
+            reason: None,
+            expired: true,
+        };
+    }
+}
+
+pub(in crate::session) fn withdrawn(session: &mut Session, at: Seq, it: &ConfirmationWithdrawn) {
+    set_request(
+        session,
+        it.request,
+        RequestState::Withdrawn {
+            at,
+            reason: it.reason,
+        },
+    );
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        call.cancel = Some(it.reason);
+        call.phase = Phase::Withdrawn;
+    }
+}
+
+/// The response to a call that a person denied, or about which nobody answered.
+pub(in crate::session) fn deny(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    about: About,
+    reason: Option<&str>,
+    expired: bool,
+) -> Decision {
+    let (outcome, told) = match (about, expired) {
+        // No leave to run again leaves the first run as unknown as it was.
+        (About::InDoubt, _) => (Outcome::Unknown, response::unknown_outcome()),
+        (About::Gate, true) => (
+            Outcome::Expired,
+            response::error(
+                "cancelled",
+                "the call was not approved in time and did not run",
+            ),
+        ),
+        (About::Gate, false) => {
+            let told = match reason {
+                Some(reason) => format!("the call was denied and did not run: {reason}"),
+                None => "the call was denied and did not run".to_owned(),
+            };
+            (Outcome::Denied, response::error("cancelled", &told))
+        }
+    };
+    made_here(session, seq, call, outcome, told)
+}
+
+pub(in crate::session) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
+    if let Phase::AwaitingConfirmation {
+        request,
+        expires_at,
+        expired: false,
+        ..
+    } = call.phase
+    {
+        effects.push(Effect::AskConfirmation { call: seq, request });
+        if let Some(due_us) = expires_at {
+            effects.push(Effect::ArmTimer {
+                deadline: Deadline::Confirmation { call: seq, request },
+                due_us,
+            });
+        }
+    }
+}
+
+fn open_request(session: &mut Session, seq: Seq, call: Seq) {
+    session.requests.insert(
+        seq,
+        Request {
+            call,
+            state: RequestState::Open,
+            refused: 0,
+        },
+    );
+}
+
+fn set_request(session: &mut Session, request: Seq, state: RequestState) {
+    if let Some(request) = session.requests.get_mut(&request) {
+        request.state = state;
+    }
+}

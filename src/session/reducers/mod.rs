@@ -1,0 +1,8 @@
+//! The topics of the session, one a file: what each folds, decides and owes.
+//!
+//! No topic reads a clock, and none knows who performs what it owes.
+
+pub(super) mod confirmation;
+pub(super) mod conversation;
+pub(super) mod dispatcher;
+pub(super) mod tracker;

@@ -1,0 +1,257 @@
+//! What runs: attempts, time limits, pauses, cancellations, and calls whose runner is gone.
+//!
+//! ```text
+//! Ready ─▶ call_started ─▶ Running ─┬─ tool_returned ───▶ Returned
+//!                                   ├─ tool_paused ─────▶ Paused ─ response_supplied ─▶ Supplied
+//!                                   ├─ deadline_passed ─▶ TimedOut
+//!                                   └─ another runner ──▶ InDoubt ─▶ started again, asked, or settled as unknown
+//! ```
+
+use crate::session::call::{Call, Leave, Phase};
+use crate::session::decision::{About, CallStarted, CancelReason, Decision, Outcome};
+use crate::session::effect::Effect;
+use crate::session::id::Seq;
+use crate::session::observation::{
+    CallCancellationReceived, Deadline, RunnerAttached, ToolPaused, ToolReturned,
+};
+use crate::session::policy::InDoubt;
+use crate::session::response;
+use crate::session::state::{Runner, Session};
+
+use super::confirmation;
+use super::dispatcher::made_here;
+
+pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
+    session.take_terms(it);
+    session.runner = Some(Runner { seq });
+    doubt_running(session);
+}
+
+pub(in crate::session) fn runner_detached(session: &mut Session) {
+    session.runner = None;
+    doubt_running(session);
+}
+
+fn doubt_running(session: &mut Session) {
+    for call in session.calls.values_mut() {
+        if let Phase::Running { leave, .. } = call.phase {
+            call.phase = Phase::InDoubt { leave };
+        }
+    }
+}
+
+/// Starts a ready call where a runner has its tool, a slot is free, and the leave still holds.
+pub(in crate::session) fn start(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    leave: Leave,
+) -> Option<Decision> {
+    session
+        .runner
+        .filter(|_| session.terms.catalog.tools.contains_key(&call.name))?;
+    match leave {
+        Leave::Approved(request) => {
+            if let Some(reopened) = confirmation::reopen(session, seq, call, request) {
+                return Some(reopened);
+            }
+        }
+        // The gate came after the verdict: nobody has given leave for the tool as it is now.
+        Leave::NotGated if gated(session, &call.name) => {
+            return confirmation::ask(session, seq, call);
+        }
+        Leave::NotGated | Leave::Waived => {}
+    }
+    started(session, seq, call)
+}
+
+fn gated(session: &Session, name: &str) -> bool {
+    session.terms.policies.of(name).confirm.is_some()
+}
+
+/// The next start of a call, if there is a runner with its tool and a free slot.
+fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    let runner = session.runner?;
+    session.terms.catalog.tools.get(&call.name)?;
+    let slots = session.terms.policies.running_max.unwrap_or(u32::MAX);
+    if session.running() >= slots as usize {
+        return None;
+    }
+    let deadline_us = session
+        .terms
+        .policies
+        .of(&call.name)
+        .timeout_ms
+        .map(|ms| session.at.after_ms(ms));
+    Some(
+        CallStarted {
+            call: seq,
+            attempt: call.attempts + 1,
+            runner: runner.seq,
+            deadline_us,
+        }
+        .into(),
+    )
+}
+
+pub(in crate::session) fn call_started(session: &mut Session, it: &CallStarted) {
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        let (Phase::Ready { leave } | Phase::InDoubt { leave }) = call.phase else {
+            return;
+        };
+        call.attempts = it.attempt;
+        call.phase = Phase::Running {
+            attempt: it.attempt,
+            runner: it.runner,
+            deadline: it.deadline_us,
+            leave,
+        };
+    }
+}
+
+pub(in crate::session) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) {
+    if let Some(call) = running(session, it.call, it.attempt) {
+        call.phase = Phase::Returned {
+            of: seq,
+            failed: it.failed,
+        };
+    }
+}
+
+pub(in crate::session) fn tool_paused(session: &mut Session, seq: Seq, it: &ToolPaused) {
+    if let Some(call) = running(session, it.call, it.attempt) {
+        call.phase = Phase::Paused {
+            interim: it.interim.as_ref().map(|_| seq),
+        };
+    }
+}
+
+pub(in crate::session) fn response_supplied(session: &mut Session, seq: Seq, call: Seq) {
+    if let Some(call) = session.calls.get_mut(&call)
+        && matches!(call.phase, Phase::Paused { .. })
+    {
+        call.phase = Phase::Supplied { of: seq };
+    }
+}
+
+pub(in crate::session) fn deadline_passed(session: &mut Session, deadline: Deadline) {
+    match deadline {
+        Deadline::Run { call, attempt } => {
+            if let Some(call) = running(session, call, attempt) {
+                call.phase = Phase::TimedOut;
+            }
+        }
+        Deadline::Confirmation { call, request } => {
+            confirmation::deadline_passed(session, call, request)
+        }
+    }
+}
+
+/// The call, if that attempt of it runs; what an older attempt reports is on record and changes nothing.
+fn running(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
+    session
+        .calls
+        .get_mut(&call)
+        .filter(|call| matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported))
+}
+
+/// The model takes calls back. An unknown or finished id has no effect.
+///
+/// It is a statement about the model's interest. A call that a person is deciding, or that goes on elsewhere, stays
+/// open and shows that the model lost interest; only a tool that says so lets its question be withdrawn.
+pub(in crate::session) fn cancellation_received(
+    session: &mut Session,
+    it: &CallCancellationReceived,
+) {
+    if session.connection != Some(it.epoch) {
+        return;
+    }
+    let calls: Vec<Seq> = it
+        .ids
+        .iter()
+        .filter_map(|id| session.wire_ids.get(id).copied())
+        .collect();
+    for seq in calls {
+        let policies = session.terms.policies.clone();
+        let Some(call) = session.calls.get_mut(&seq) else {
+            continue;
+        };
+        let waits_for_a_person = matches!(
+            call.phase,
+            Phase::AwaitingConfirmation { .. } | Phase::Paused { .. }
+        );
+        let withdraw = policies.of(&call.name).withdraw_on_cancel;
+        call.model_lost_interest = true;
+        if !waits_for_a_person || withdraw {
+            call.cancel = Some(CancelReason::Model);
+        }
+    }
+}
+
+pub(in crate::session) fn operator_cancelled(session: &mut Session, call: Seq) {
+    if let Some(call) = session.calls.get_mut(&call) {
+        call.cancel = Some(CancelReason::Operator);
+    }
+}
+
+/// What the tool's declared rule says about a call that was cut off between start and result.
+pub(in crate::session) fn resolve_doubt(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    leave: Leave,
+) -> Option<Decision> {
+    match session.terms.policies.of(&call.name).in_doubt {
+        InDoubt::Retry => start(session, seq, call, leave),
+        InDoubt::Ask => confirmation::request(session, seq, call, About::InDoubt),
+        InDoubt::SettleUnknown => Some(made_here(
+            session,
+            seq,
+            call,
+            Outcome::Unknown,
+            response::unknown_outcome(),
+        )),
+    }
+}
+
+pub(in crate::session) fn time_out(session: &Session, seq: Seq, call: &Call) -> Decision {
+    let told = match session.terms.policies.of(&call.name).timeout_ms {
+        Some(ms) => format!("the tool did not finish within {ms} ms; what it did is unknown"),
+        None => "the tool did not finish in time; what it did is unknown".to_owned(),
+    };
+    made_here(
+        session,
+        seq,
+        call,
+        Outcome::TimedOut,
+        response::error("timeout", &told),
+    )
+}
+
+pub(in crate::session) fn owed(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    effects: &mut Vec<Effect>,
+) {
+    if let Phase::Running {
+        attempt,
+        runner,
+        deadline,
+        ..
+    } = call.phase
+        && session.runner == Some(Runner { seq: runner })
+    {
+        effects.push(Effect::RunTool {
+            call: seq,
+            attempt,
+            runner,
+        });
+        if let Some(due_us) = deadline {
+            effects.push(Effect::ArmTimer {
+                deadline: Deadline::Run { call: seq, attempt },
+                due_us,
+            });
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! What a session is at one moment: the fold of its events.
+//!
+//! It holds no transcript and no body of anything settled, so its size is that of what is open.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::call::Call;
+use super::catalog::Catalog;
+use super::command::Answered;
+use super::decision::{CancelReason, Outcome, Route};
+use super::id::{Seq, SessionId};
+use super::object::ObjectHash;
+use super::observation::{Gates, RunnerAttached};
+use super::policy::PolicySet;
+use super::time::Timestamp;
+
+/// One session, folded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Session {
+    /// Its name.
+    pub id: SessionId,
+    /// The last record folded; 0 before the first.
+    pub head: Seq,
+    /// When that was recorded.
+    pub at: Timestamp,
+    /// The agent that serves it.
+    pub agent: Option<String>,
+    /// The number of the rules in force.
+    pub rules: u32,
+    /// Whether it is closed.
+    pub closed: bool,
+    /// The tools and policies in force: those of the last runner.
+    pub terms: Terms,
+    /// The process that can run tools, while there is one.
+    pub runner: Option<Runner>,
+    /// The live connection, while there is one; its seq is the epoch.
+    pub connection: Option<Seq>,
+    /// The calls that have not ended, by the seq that received them.
+    pub calls: BTreeMap<Seq, Call>,
+    /// How the others ended.
+    pub settled: BTreeMap<Seq, Settled>,
+    /// What became of every confirmation request.
+    pub requests: BTreeMap<Seq, Request>,
+    /// What the model is still to be told, by the seq of `response_issued`.
+    pub deliveries: BTreeMap<Seq, Delivery>,
+    /// The wire ids of the live connection.
+    pub(super) wire_ids: BTreeMap<String, Seq>,
+    pub(super) library: Library,
+}
+
+/// The tools and policies in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// The declared tools.
+    pub catalog: Arc<Catalog>,
+    /// The policies on them.
+    pub policies: Arc<PolicySet>,
+    /// The hash of the policies, once a runner named one.
+    pub policies_hash: Option<ObjectHash>,
+    /// Whether confirmation gates hold.
+    pub gates: Gates,
+}
+
+/// A process that can run tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runner {
+    /// Its `runner_attached`.
+    pub seq: Seq,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// How.
+    pub outcome: Outcome,
+    /// How often its tool was started.
+    pub attempts: u32,
+    /// The record that ended it: `response_issued` or `call_cancelled`.
+    pub at: Seq,
+}
+
+/// What became of a confirmation request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The call it is about.
+    pub call: Seq,
+    /// Its state.
+    pub state: RequestState,
+    /// How many answers to it were refused so far.
+    pub refused: u32,
+}
+
+/// The state of a confirmation request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestState {
+    /// It waits for an answer.
+    Open,
+    /// It was answered.
+    Answered(Answered),
+    /// Nobody answered in time.
+    Expired {
+        /// The record that says so.
+        at: Seq,
+    },
+    /// The question has become pointless.
+    Withdrawn {
+        /// The record that says so.
+        at: Seq,
+        /// Why.
+        reason: CancelReason,
+    },
+    /// The question was asked anew.
+    Superseded {
+        /// The request that took its place.
+        by: Seq,
+    },
+}
+
+/// A response on its way to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The call.
+    pub call: Seq,
+    /// The call's id on the wire.
+    pub wire_id: Option<String>,
+    /// The tool's name.
+    pub name: String,
+    /// How the call ended, or that it goes on.
+    pub outcome: Outcome,
+    /// How it travels.
+    pub route: Route,
+    /// Whether it was written to the socket; only later traffic of the server proves that it arrived.
+    pub sent: bool,
+}
+
+/// The catalogs and policies that events of this session may name.
+///
+/// They are handed in before the fold, because folding reads no journal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Library {
+    catalogs: BTreeMap<ObjectHash, Arc<Catalog>>,
+    policies: BTreeMap<ObjectHash, Arc<PolicySet>>,
+}
+
+impl Library {
+    /// Adds a catalog under its own hash, which is returned.
+    pub fn add_catalog(&mut self, catalog: Arc<Catalog>) -> ObjectHash {
+        let hash = catalog.hash();
+        self.catalogs.insert(hash, catalog);
+        hash
+    }
+
+    /// Adds a policy set under its own hash, which is returned.
+    pub fn add_policies(&mut self, policies: Arc<PolicySet>) -> ObjectHash {
+        let hash = policies.hash();
+        self.policies.insert(hash, policies);
+        hash
+    }
+
+    /// The hashes among `named` that nobody handed in.
+    pub fn missing(&self, named: &[ObjectHash]) -> Vec<ObjectHash> {
+        let known = |hash: &&ObjectHash| {
+            !self.catalogs.contains_key(*hash) && !self.policies.contains_key(*hash)
+        };
+        named.iter().filter(known).copied().collect()
+    }
+}
+
+impl Session {
+    /// A session of which nothing is known yet.
+    pub fn new(id: SessionId) -> Session {
+        Session::with_library(id, Library::default())
+    }
+
+    /// A session of which nothing is known yet, and the objects that its events may name.
+    pub fn with_library(id: SessionId, library: Library) -> Session {
+        Session {
+            id,
+            head: Seq(0),
+            at: Timestamp(0),
+            agent: None,
+            rules: 0,
+            closed: false,
+            terms: Terms {
+                catalog: Arc::default(),
+                policies: Arc::default(),
+                policies_hash: None,
+                gates: Gates::enforced(),
+            },
+            runner: None,
+            connection: None,
+            calls: BTreeMap::new(),
+            settled: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            deliveries: BTreeMap::new(),
+            wire_ids: BTreeMap::new(),
+            library,
+        }
+    }
+
+    /// The objects that events of this session may name.
+    pub fn library_mut(&mut self) -> &mut Library {
+        &mut self.library
+    }
+
+    /// The objects that events of this session may name.
+    pub fn library(&self) -> &Library {
+        &self.library
+    }
+
+    /// How many calls run.
+    pub fn running(&self) -> usize {
+        self.calls
+            .values()
+            .filter(|call| call.phase.is_running())
+            .count()
+    }
+
+    /// The terms that `runner` brings; an object nobody handed in counts as empty, which a loader rules out.
+    pub(super) fn take_terms(&mut self, runner: &RunnerAttached) {
+        self.terms = Terms {
+            catalog: self
+                .library
+                .catalogs
+                .get(&runner.catalog)
+                .cloned()
+                .unwrap_or_default(),
+            policies: self
+                .library
+                .policies
+                .get(&runner.policies)
+                .cloned()
+                .unwrap_or_default(),
+            policies_hash: Some(runner.policies),
+            gates: runner.gates.clone(),
+        };
+        self.rules = runner.rules;
+    }
+}

@@ -1,0 +1,248 @@
+//! The step: fold the observation, then let the topics decide, folding each decision before the next.
+//!
+//! Both halves name every event and every phase once, here; what each means stands in [`reducers`](super::reducers).
+
+use super::call::{Call, Phase};
+use super::decision::{CancelReason, Decision};
+use super::effect::Effect;
+use super::event::{Event, Fact};
+use super::id::Seq;
+use super::observation::{DeadlinePassed, Observation};
+use super::reducers::{confirmation, conversation, dispatcher, tracker};
+use super::state::Session;
+use super::time::Timestamp;
+
+/// What one observation leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The session after it.
+    pub session: Session,
+    /// The observation and the decisions that follow from it, in order.
+    pub facts: Vec<Fact>,
+}
+
+/// The decisions did not come to an end: a rule contradicts itself. A broken invariant, not an input's fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endless {
+    /// The observation that was decided.
+    pub kind: &'static str,
+    /// How many decisions were made before giving up.
+    pub decisions: usize,
+}
+
+/// Folds `observation`, made at `at`, and everything that follows from it.
+///
+/// Time never runs backwards in a session: an earlier `at` counts as the last one.
+///
+/// # Errors
+/// [`Endless`] where the rules contradict themselves.
+pub fn step(session: Session, at: Timestamp, observation: Observation) -> Result<Step, Endless> {
+    let at = at.max(session.at);
+    let kind = observation.kind();
+    let first = Fact {
+        seq: session.head.next(),
+        at,
+        cause: observation
+            .refers_to()
+            .filter(|cause| *cause <= session.head),
+        event: Event::Observed(observation),
+    };
+    let mut session = evolve(session, &first);
+    let mut facts = vec![first];
+    // Each open call and each delivery takes a handful of decisions at most, so this bound is never met.
+    let decisions_max = 16 + 8 * (session.calls.len() + session.deliveries.len());
+    while let Some(decision) = decide(&session) {
+        if facts.len() > decisions_max {
+            return Err(Endless {
+                kind,
+                decisions: facts.len(),
+            });
+        }
+        let cause = cause_of(&decision, &facts);
+        let fact = Fact {
+            seq: session.head.next(),
+            at,
+            cause,
+            event: Event::Decided(decision),
+        };
+        session = evolve(session, &fact);
+        facts.push(fact);
+    }
+    Ok(Step { session, facts })
+}
+
+/// The next decision that is due, if one is.
+///
+/// It reads the session and nothing else: whatever an observation says was folded before.
+pub fn decide(session: &Session) -> Option<Decision> {
+    session
+        .calls
+        .iter()
+        .find_map(|(seq, call)| decide_call(session, *seq, call))
+        .or_else(|| conversation::redirect(session))
+}
+
+/// What the engine owes the world now; what a restarted engine performs first.
+pub fn owed(session: &Session) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for (seq, call) in &session.calls {
+        confirmation::owed(*seq, call, &mut effects);
+        tracker::owed(session, *seq, call, &mut effects);
+    }
+    conversation::owed(session, &mut effects);
+    effects
+}
+
+/// The times that have come by `now` and are not on record; record them before anything else that happens at `now`.
+///
+/// A process that was away learns of an expiry only when it looks, and an answer that comes after the expiry must
+/// not count just because nobody looked before.
+pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
+    let due = |effect| match effect {
+        Effect::ArmTimer { deadline, due_us } if due_us <= now => {
+            Some(DeadlinePassed { deadline, due_us }.into())
+        }
+        Effect::ArmTimer { .. }
+        | Effect::RunTool { .. }
+        | Effect::AskConfirmation { .. }
+        | Effect::SendResponse { .. } => None,
+    };
+    owed(session).into_iter().filter_map(due).collect()
+}
+
+/// Folds one fact into the session.
+pub fn evolve(mut session: Session, fact: &Fact) -> Session {
+    session.head = fact.seq;
+    session.at = fact.at;
+    match &fact.event {
+        Event::Observed(observation) => observe(&mut session, fact, observation),
+        Event::Decided(decision) => conclude(&mut session, fact, decision),
+    }
+    session
+}
+
+fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
+    if let Some(epoch) = observation.heard_on() {
+        conversation::heard(session, epoch);
+    }
+    match observation {
+        Observation::SessionOpened(it) => {
+            session.agent = Some(it.agent.clone());
+            session.rules = it.rules;
+        }
+        Observation::RunnerAttached(it) => tracker::runner_attached(session, fact.seq, it),
+        Observation::RunnerDetached(_) => tracker::runner_detached(session),
+        Observation::Connected(_) => conversation::connected(session, fact.seq),
+        Observation::Disconnected(it) => conversation::disconnected(session, it.epoch),
+        Observation::FunctionCallReceived(it) => dispatcher::call_received(session, fact.seq, it),
+        Observation::CallCancellationReceived(it) => tracker::cancellation_received(session, it),
+        Observation::ToolReturned(it) => tracker::tool_returned(session, fact.seq, it),
+        Observation::ToolPaused(it) => tracker::tool_paused(session, fact.seq, it),
+        Observation::ConfirmationAnswered(it) => confirmation::answered(session, fact.seq, it),
+        Observation::AnswerRefused(it) => confirmation::answer_refused(session, it.request),
+        Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it.call),
+        Observation::ResponsesSent(it) => conversation::responses_sent(session, it),
+        Observation::DeadlinePassed(it) => tracker::deadline_passed(session, it.deadline),
+        Observation::OperatorCancelled(it) => tracker::operator_cancelled(session, it.call),
+        Observation::SessionClosed(_) => {
+            session.closed = true;
+            // After a close nobody is told anything any more.
+            session.deliveries.clear();
+        }
+        Observation::GoAwayReceived(_)
+        | Observation::ResumptionHandleReceived(_)
+        | Observation::ModelOutputReceived(_)
+        | Observation::TranscriptReceived(_)
+        | Observation::UserTextSent(_)
+        | Observation::TurnCompleted(_)
+        | Observation::TurnInterrupted(_)
+        | Observation::UsageReported(_)
+        | Observation::FrameRejected(_) => {}
+    }
+}
+
+fn conclude(session: &mut Session, fact: &Fact, decision: &Decision) {
+    match decision {
+        Decision::PolicyDecided(it) => dispatcher::policy_decided(session, it),
+        Decision::GateWaived(it) => confirmation::gate_waived(session, it.call),
+        Decision::ConfirmationRequested(it) => confirmation::requested(session, fact.seq, it),
+        Decision::ConfirmationExpired(it) => confirmation::expired(session, fact.seq, it),
+        Decision::ConfirmationWithdrawn(it) => confirmation::withdrawn(session, fact.seq, it),
+        Decision::ConfirmationReopened(it) => confirmation::reopened(session, fact.seq, it),
+        Decision::CallReady(it) => dispatcher::call_ready(session, it.call),
+        Decision::CallStarted(it) => tracker::call_started(session, it),
+        Decision::CallCancelled(it) => dispatcher::call_cancelled(session, fact.seq, it.call),
+        Decision::ResponseIssued(it) => dispatcher::response_issued(session, fact.seq, it),
+        Decision::DeliveryChosen(it) => conversation::delivery_chosen(session, it),
+    }
+}
+
+fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    let cancel = if session.closed {
+        Some(CancelReason::SessionClosed)
+    } else {
+        call.cancel
+    };
+    if let Some(reason) = cancel {
+        return Some(dispatcher::cancel(session, seq, call, reason));
+    }
+    match &call.phase {
+        Phase::Received => Some(dispatcher::judge(session, seq, call)),
+        Phase::Refused { reason, kind } => {
+            Some(dispatcher::refuse(session, seq, call, reason, kind))
+        }
+        Phase::Gated => confirmation::ask(session, seq, call),
+        Phase::AwaitingConfirmation {
+            request, expired, ..
+        } => confirmation::wait(session, seq, call, *request, *expired),
+        Phase::Approved { .. } | Phase::Permitted { .. } => Some(dispatcher::ready(seq)),
+        Phase::Denied {
+            about,
+            reason,
+            expired,
+        } => Some(confirmation::deny(
+            session,
+            seq,
+            call,
+            *about,
+            reason.as_deref(),
+            *expired,
+        )),
+        Phase::Ready { leave } => tracker::start(session, seq, call, *leave),
+        Phase::InDoubt { leave } => tracker::resolve_doubt(session, seq, call, *leave),
+        Phase::Paused { interim } => dispatcher::respond_interim(session, seq, call, *interim),
+        Phase::Returned { of, failed } => Some(dispatcher::respond_returned(
+            session, seq, call, *of, *failed,
+        )),
+        Phase::Supplied { of } => Some(dispatcher::respond_supplied(session, seq, call, *of)),
+        Phase::TimedOut => Some(tracker::time_out(session, seq, call)),
+        // A withdrawn question ends its call by `cancel` above; a running call waits for its tool.
+        Phase::Withdrawn | Phase::Running { .. } => None,
+    }
+}
+
+/// The last record of the batch about the same call, or the observation that began it.
+fn cause_of(decision: &Decision, facts: &[Fact]) -> Option<Seq> {
+    let about_the_call = |fact: &&Fact| match &fact.event {
+        Event::Decided(earlier) => decision.call().is_some() && earlier.call() == decision.call(),
+        Event::Observed(_) => false,
+    };
+    facts
+        .iter()
+        .rev()
+        .find(about_the_call)
+        .or(facts.first())
+        .map(|fact| fact.seq)
+}
+
+impl std::fmt::Display for Endless {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} led to {} decisions without an end",
+            self.kind, self.decisions
+        )
+    }
+}
+
+impl std::error::Error for Endless {}

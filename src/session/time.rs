@@ -1,0 +1,22 @@
+//! The time as the session sees it: a number that came with an observation.
+
+use serde::{Deserialize, Serialize};
+
+/// Microseconds since 1970-01-01T00:00:00Z.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// This time and `ms` milliseconds more; the far future instead of an overflow.
+    pub const fn after_ms(self, ms: u64) -> Timestamp {
+        let us = if ms > i64::MAX as u64 / 1000 {
+            i64::MAX
+        } else {
+            ms as i64 * 1000
+        };
+        Timestamp(self.0.saturating_add(us))
+    }
+}
