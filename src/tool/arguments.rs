@@ -216,5 +216,6 @@ const LEAVES_MAX: usize = 8;
 const SHOWN_CHARS_MAX: usize = 60;
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
 #[path = "arguments_tests.rs"]
 mod tests;

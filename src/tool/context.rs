@@ -1,24 +1,28 @@
 //! What a tool is told about the call it serves.
 
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
+
+use crate::session::{CallId, SessionId};
 
 /// What a tool is told about the call it serves, beside its arguments.
 ///
 /// ```
+/// use recount::session::{Seq, SessionId};
 /// use recount::tool::ToolContext;
 ///
-/// let context = ToolContext::new(uuid::Uuid::nil(), "call-1", 2, "key-1");
-/// assert_eq!((context.call.as_str(), context.attempt), ("call-1", 2));
+/// let session: SessionId = "0193a6e0-0000-7000-8000-000000000001".parse()?;
+/// let context = ToolContext::new(session, session.call_id(Seq(7)), 2, "key-1");
+/// assert_eq!(context.attempt, 2);
 /// assert!(!context.cancellation.is_cancelled());
+/// # Ok::<(), uuid::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolContext {
     /// The session the call belongs to.
-    pub session: Uuid,
+    pub session: SessionId,
     /// The call's own id, unlike the model's never used twice.
-    pub call: String,
+    pub call: CallId,
     /// Which run of the call this is, counted from 1.
     pub attempt: u32,
     /// The same for every attempt of one call and for no other call: hand it to the service the tool acts on.
@@ -31,14 +35,14 @@ impl ToolContext {
     /// The context of one attempt, with a cancellation token of its own.
     #[must_use]
     pub fn new(
-        session: Uuid,
-        call: impl Into<String>,
+        session: SessionId,
+        call: CallId,
         attempt: u32,
         idempotency_key: impl Into<String>,
     ) -> Self {
         Self {
             session,
-            call: call.into(),
+            call,
             attempt,
             idempotency_key: idempotency_key.into(),
             cancellation: CancellationToken::new(),

@@ -228,5 +228,6 @@ fn is_name(name: &str) -> bool {
 const NAME_MAX: usize = 64;
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
 #[path = "dispatcher_tests.rs"]
 mod tests;

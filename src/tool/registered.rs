@@ -115,11 +115,13 @@ impl RegisteredTool {
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
     /// use std::sync::Arc;
+    /// use recount::session::{Seq, SessionId};
     /// use recount::tool::{RegisteredTool, SimpleTool, ToolContext, ToolOutcome};
     /// use serde_json::json;
     ///
     /// let echo = RegisteredTool::new(Arc::new(SimpleTool::new("echo", "Echoes", None, |args| async { Ok(args) })));
-    /// let context = ToolContext::new(uuid::Uuid::nil(), "call-1", 1, "key-1");
+    /// let session = SessionId(uuid::Uuid::nil());
+    /// let context = ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1");
     /// assert_eq!(echo.run(json!({"a": 1}), context).await, ToolOutcome::Returned(json!({"a": 1})));
     /// # });
     /// ```

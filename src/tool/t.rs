@@ -152,5 +152,6 @@ impl T {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
 #[path = "t_tests.rs"]
 mod tests;
