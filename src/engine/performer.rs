@@ -47,7 +47,10 @@ impl Performer {
 
     /// Whether a task of ours is under way.
     pub(super) fn is_busy(&self) -> bool {
-        self.in_flight.values().any(|it| matches!(it, InFlight::Task { .. }))
+        self.in_flight.values().any(|it| match it {
+            InFlight::Left => false,
+            InFlight::Task { task, .. } => !task.is_finished(),
+        })
     }
 }
 
