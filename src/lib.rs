@@ -1,5 +1,7 @@
 //! Recount: an event-sourced session engine for live LLM agents, with a replayable journal.
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod session;
 
 pub mod live;

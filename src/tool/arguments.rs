@@ -37,9 +37,11 @@ impl ArgumentCheck {
         let mut compiler = Compiler::new();
         compiler.use_loader(Box::new(NoLoader));
         let mut schemas = Schemas::new();
-        let root = compiler
+        compiler
             .add_resource(LOCATION, schema.clone())
-            .and_then(|()| compiler.compile(LOCATION, &mut schemas))
+            .map_err(|error| compile_text(&error))?;
+        let root = compiler
+            .compile(LOCATION, &mut schemas)
             .map_err(|error| compile_text(&error))?;
         Ok(Self(Some(Arc::new(Compiled { schemas, root }))))
     }

@@ -2,6 +2,8 @@
 //! journaled, or whether a person agreed.
 
 mod arguments;
+#[cfg(feature = "cli")]
+mod command;
 mod context;
 mod dispatcher;
 mod error;
@@ -13,6 +15,8 @@ mod simple;
 mod t;
 mod toolset;
 
+#[cfg(feature = "cli")]
+pub use command::CommandTool;
 pub use context::ToolContext;
 pub use dispatcher::{RegistrationError, ToolDispatcher, ToolMistake};
 pub use error::ToolError;

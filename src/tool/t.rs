@@ -121,12 +121,32 @@ impl T {
     /// Declares what becomes of a call that was cut off between its start and its result.
     ///
     /// [`InDoubt::Retry`] declares the tool idempotent: it may be run again with the same idempotency key.
+    ///
+    /// ```
+    /// use recount::session::policy::InDoubt;
+    /// use recount::tool::T;
+    /// use serde_json::json;
+    ///
+    /// let read = T::simple("read", "Reads", |_args| async { Ok(json!({"balance": 7})) });
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let tools = T::in_doubt(read, InDoubt::Retry) | T::in_doubt(T::confirm(pay, "Pay?"), InDoubt::Ask);
+    /// ```
     #[must_use]
     pub fn in_doubt(tool: impl Into<Toolset>, rule: InDoubt) -> Toolset {
         tool.into().map(|tool| tool.with_in_doubt(rule))
     }
 
     /// Its result is supplied later from outside; see [`LongRunningFunctionTool`](super::LongRunningFunctionTool).
+    ///
+    /// ```
+    /// use recount::tool::T;
+    /// use serde_json::Value;
+    ///
+    /// let ask = T::long_running(T::simple("ask_warehouse", "Asks the warehouse", |_args| async {
+    ///     // pass the question on, then:
+    ///     Ok(Value::Null)
+    /// }));
+    /// ```
     #[must_use]
     pub fn long_running(tool: impl Into<Toolset>) -> Toolset {
         tool.into().map(RegisteredTool::long_running)
