@@ -1,3 +1,4 @@
 //! Recount: an event-sourced session engine for live LLM agents, with a replayable journal.
 
+pub mod live;
 pub mod session;
