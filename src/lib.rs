@@ -1,15 +1,14 @@
 //! Recount: an event-sourced session engine for live LLM agents, with a replayable journal.
 
-#[cfg(feature = "cli")]
-pub mod cli;
 pub mod session;
 
-pub mod live;
-
+#[cfg(feature = "cli")]
+pub mod cli;
 #[cfg(feature = "engine")]
 pub mod engine;
 #[cfg(feature = "engine")]
 pub mod ledger;
+pub mod live;
 #[cfg(feature = "engine")]
 pub mod prelude;
 #[cfg(feature = "engine")]
@@ -17,13 +16,10 @@ pub mod replay;
 #[cfg(feature = "engine")]
 pub mod tool;
 
-#[cfg(feature = "simulator")]
-pub mod simulator;
-
 #[cfg(feature = "engine")]
 pub use engine::{
-    Agent, ConfirmationProvider, ConfirmationRequest, Engine, FunctionResponse, LiveHandle, StaticConfirmation,
-    Ticket, ToolConfirmation,
+    Agent, ConfirmationProvider, ConfirmationRequest, Engine, FunctionResponse, LiveHandle,
+    StaticConfirmation, Ticket, ToolConfirmation,
 };
 #[cfg(feature = "live")]
 pub use live::Live;

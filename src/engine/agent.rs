@@ -103,7 +103,11 @@ impl Agent {
     }
 
     /// Checks everything at once and makes it ready to serve.
-    pub(crate) fn prepare(self, name: &str, journal_is_durable: bool) -> Result<Prepared, Vec<String>> {
+    pub(crate) fn prepare(
+        self,
+        name: &str,
+        journal_is_durable: bool,
+    ) -> Result<Prepared, Vec<String>> {
         let mut mistakes = Vec::new();
         let mut dispatcher = ToolDispatcher::new();
         if let Err(error) = dispatcher.register(self.tools) {
@@ -117,11 +121,20 @@ impl Agent {
         }
         let gates = match self.gates {
             GateChoice::Strict => Gates::enforced(),
-            GateChoice::Unenforced => Gates::waived("the embedding program chose unenforced confirmations"),
-            GateChoice::WhereAnswerable if journal_is_durable || self.provider.is_some() => Gates::enforced(),
-            GateChoice::WhereAnswerable => Gates::waived("no durable journal and no confirmation provider"),
+            GateChoice::Unenforced => {
+                Gates::waived("the embedding program chose unenforced confirmations")
+            }
+            GateChoice::WhereAnswerable if journal_is_durable || self.provider.is_some() => {
+                Gates::enforced()
+            }
+            GateChoice::WhereAnswerable => {
+                Gates::waived("no durable journal and no confirmation provider")
+            }
         };
-        let policies = PolicySet { running_max: self.running_max, ..dispatcher.policies() };
+        let policies = PolicySet {
+            running_max: self.running_max,
+            ..dispatcher.policies()
+        };
         Ok(Prepared {
             name: name.to_owned(),
             model: self.model,
@@ -138,7 +151,9 @@ impl Agent {
 
 impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Agent").field("model", &self.model).finish_non_exhaustive()
+        f.debug_struct("Agent")
+            .field("model", &self.model)
+            .finish_non_exhaustive()
     }
 }
 

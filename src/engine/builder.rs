@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use recount_journal::{Journal, MemoryJournal, DiskJournal};
+use recount_journal::{DiskJournal, Journal, MemoryJournal};
 
+use super::Engine;
 use super::agent::Agent;
 use super::clock::{Clock, SystemClock};
 use super::error::Error;
-use super::Engine;
 
 /// Collects what an engine is made of; [`open`](EngineBuilder::open) checks it all at once.
 pub struct EngineBuilder {
@@ -33,7 +33,11 @@ impl EngineBuilder {
     }
 
     fn new(place: Place) -> EngineBuilder {
-        EngineBuilder { place, agents: Vec::new(), clock: SystemClock::shared() }
+        EngineBuilder {
+            place,
+            agents: Vec::new(),
+            clock: SystemClock::shared(),
+        }
     }
 
     /// Registers an agent under the name by which sessions know it.

@@ -30,12 +30,18 @@ pub struct ToolConfirmation {
 impl ToolConfirmation {
     /// Yes.
     pub fn confirmed() -> ToolConfirmation {
-        ToolConfirmation { confirmed: true, ..ToolConfirmation::default() }
+        ToolConfirmation {
+            confirmed: true,
+            ..ToolConfirmation::default()
+        }
     }
 
     /// No, and why.
     pub fn denied(reason: impl Into<String>) -> ToolConfirmation {
-        ToolConfirmation { reason: Some(reason.into()), ..ToolConfirmation::default() }
+        ToolConfirmation {
+            reason: Some(reason.into()),
+            ..ToolConfirmation::default()
+        }
     }
 
     /// With something for the tool.
@@ -52,7 +58,11 @@ impl ToolConfirmation {
 
     pub(crate) fn into_answer(self) -> Answer {
         let payload = self.payload.as_ref().map(Json::of);
-        Answer { confirmed: self.confirmed, reason: self.reason, payload }
+        Answer {
+            confirmed: self.confirmed,
+            reason: self.reason,
+            payload,
+        }
     }
 }
 

@@ -23,7 +23,11 @@ pub struct LiveHandle {
 
 impl LiveHandle {
     pub(super) fn new(session: SessionId, engine: Engine, task: TaskRef) -> LiveHandle {
-        LiveHandle { session, engine, task }
+        LiveHandle {
+            session,
+            engine,
+            task,
+        }
     }
 
     /// The session's name.
@@ -74,8 +78,19 @@ impl LiveHandle {
     ///
     /// # Errors
     /// As [`Engine::answer`].
-    pub async fn answer(&self, request: RequestId, confirmation: ToolConfirmation, by: Actor) -> Result<Seq, Error> {
-        self.ask(|reply| Input::Answer { request, confirmation, by, reply }).await
+    pub async fn answer(
+        &self,
+        request: RequestId,
+        confirmation: ToolConfirmation,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        self.ask(|reply| Input::Answer {
+            request,
+            confirmation,
+            by,
+            reply,
+        })
+        .await
     }
 
     /// Gives the result of a paused call, as [`Engine::respond`] does.
@@ -83,7 +98,9 @@ impl LiveHandle {
     /// # Errors
     /// As [`Engine::respond`].
     pub async fn respond(&self, ticket: &Ticket, response: Value, by: Actor) -> Result<Seq, Error> {
-        self.engine.respond(ticket, FunctionResponse::new(&ticket.tool, response), by).await
+        self.engine
+            .respond(ticket, FunctionResponse::new(&ticket.tool, response), by)
+            .await
     }
 
     /// Takes a call back; the model is told that it was cancelled.
@@ -91,7 +108,8 @@ impl LiveHandle {
     /// # Errors
     /// [`Error::Refused`] where the call ended before.
     pub async fn cancel(&self, call: Seq, reason: Option<String>, by: Actor) -> Result<Seq, Error> {
-        self.ask(|reply| Input::Command(Command::CancelCall { call, reason, by }, reply)).await
+        self.ask(|reply| Input::Command(Command::CancelCall { call, reason, by }, reply))
+            .await
     }
 
     /// The session as it is now.
@@ -125,11 +143,17 @@ impl LiveHandle {
     /// # Errors
     /// [`Error::Refused`] where it is closed already.
     pub async fn close(&self, reason: &str, by: Actor) -> Result<Seq, Error> {
-        let command = Command::CloseSession { reason: reason.to_owned(), by };
+        let command = Command::CloseSession {
+            reason: reason.to_owned(),
+            by,
+        };
         self.ask(|reply| Input::Command(command, reply)).await
     }
 
-    async fn ask<T>(&self, input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input) -> Result<T, Error> {
+    async fn ask<T>(
+        &self,
+        input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input,
+    ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let _ = self.task.inbox.send(input(reply));
         answer.await.map_err(|_| self.task.stopped(self.session))?
@@ -144,7 +168,9 @@ impl Drop for LiveHandle {
 
 impl std::fmt::Debug for LiveHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LiveHandle").field("session", &self.session).finish_non_exhaustive()
+        f.debug_struct("LiveHandle")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
     }
 }
 
@@ -155,7 +181,10 @@ pub struct Updates {
 }
 
 impl Updates {
-    pub(super) fn new(receiver: broadcast::Receiver<Arc<Recorded>>, only: Option<SessionId>) -> Updates {
+    pub(super) fn new(
+        receiver: broadcast::Receiver<Arc<Recorded>>,
+        only: Option<SessionId>,
+    ) -> Updates {
         Updates { receiver, only }
     }
 
@@ -165,7 +194,9 @@ impl Updates {
     pub async fn next(&mut self) -> Option<Arc<Recorded>> {
         loop {
             match self.receiver.recv().await {
-                Ok(recorded) if self.only.is_none_or(|only| only == recorded.session) => return Some(recorded),
+                Ok(recorded) if self.only.is_none_or(|only| only == recorded.session) => {
+                    return Some(recorded);
+                }
                 Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
@@ -187,7 +218,9 @@ impl Updates {
         let mut said = String::new();
         loop {
             match &self.next().await?.fact.event {
-                Event::Observed(Observation::ModelOutputReceived(output)) => said.push_str(&output.text),
+                Event::Observed(Observation::ModelOutputReceived(output)) => {
+                    said.push_str(&output.text)
+                }
                 Event::Observed(Observation::TurnCompleted(_)) => return Some(said),
                 Event::Observed(_) | Event::Decided(_) => {}
             }

@@ -22,7 +22,12 @@ pub(super) enum Input {
     /// Say something to the model.
     SendText(String, Reply<()>),
     /// Answer a confirmation request.
-    Answer { request: RequestId, confirmation: ToolConfirmation, by: Actor, reply: Reply<Seq> },
+    Answer {
+        request: RequestId,
+        confirmation: ToolConfirmation,
+        by: Actor,
+        reply: Reply<Seq>,
+    },
     /// Anything else that may be refused.
     Command(Command, Reply<Seq>),
     /// Show the session as it is.
@@ -32,9 +37,16 @@ pub(super) enum Input {
     /// One handle less.
     HandleDropped,
     /// A tool ended.
-    ToolEnded { call: Seq, attempt: u32, outcome: ToolOutcome },
+    ToolEnded {
+        call: Seq,
+        attempt: u32,
+        outcome: ToolOutcome,
+    },
     /// The provider answered.
-    ProviderAnswered { request: Seq, confirmation: ToolConfirmation },
+    ProviderAnswered {
+        request: Seq,
+        confirmation: ToolConfirmation,
+    },
     /// A time that somebody waits for has come.
     TimeCame,
     /// A response was written to the socket.

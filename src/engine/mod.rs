@@ -28,7 +28,9 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 pub use agent::Agent;
 pub use builder::EngineBuilder;
 pub use clock::{Clock, SystemClock};
-pub use confirmation::{ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation};
+pub use confirmation::{
+    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
+};
 pub use error::Error;
 pub use handle::{LiveHandle, Updates};
 pub use sessions::NewSession;
@@ -100,7 +102,9 @@ impl Engine {
             registry: Arc::default(),
             updates,
         };
-        Engine { inner: Arc::new(inner) }
+        Engine {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Registers an agent; sessions that name it can run from here on.
@@ -112,7 +116,11 @@ impl Engine {
         let prepared = agent
             .prepare(&name, self.inner.ledger.journal().is_durable())
             .map_err(|mistakes| Error::Configuration { mistakes })?;
-        let mut agents = self.inner.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut agents = self
+            .inner
+            .agents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if agents.contains_key(&name) {
             let mistakes = vec![format!("the agent {name:?} is registered twice")];
             return Err(Error::Configuration { mistakes });
@@ -168,29 +176,60 @@ impl Engine {
     /// # Errors
     /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`]; [`Error::UnknownAgent`] where
     /// nobody here could run the call.
-    pub async fn answer(&self, request: RequestId, confirmation: ToolConfirmation, by: Actor) -> Result<Seq, Error> {
+    pub async fn answer(
+        &self,
+        request: RequestId,
+        confirmation: ToolConfirmation,
+        by: Actor,
+    ) -> Result<Seq, Error> {
         let named = self.inner.ledger.journal().request(request.0).await?;
         let session = SessionId(named.ok_or(Error::UnknownRequest { request })?.session);
-        self.ask(session, |reply| Input::Answer { request, confirmation, by, reply }).await
+        self.ask(session, |reply| Input::Answer {
+            request,
+            confirmation,
+            by,
+            reply,
+        })
+        .await
     }
 
     /// Gives the result of a paused call. Returns the record of the response.
     ///
     /// # Errors
     /// [`Error::Refused`] where the call does not wait for a response, or is another tool's.
-    pub async fn respond(&self, ticket: &Ticket, response: FunctionResponse, by: Actor) -> Result<Seq, Error> {
+    pub async fn respond(
+        &self,
+        ticket: &Ticket,
+        response: FunctionResponse,
+        by: Actor,
+    ) -> Result<Seq, Error> {
         let (call, name) = (ticket.call, response.name);
-        let command = Command::SupplyResponse { call, name, response: Json::of(&response.response), by };
-        self.ask(ticket.session, |reply| Input::Command(command, reply)).await
+        let command = Command::SupplyResponse {
+            call,
+            name,
+            response: Json::of(&response.response),
+            by,
+        };
+        self.ask(ticket.session, |reply| Input::Command(command, reply))
+            .await
     }
 
     /// Ends a session: what is open in it is cancelled. Returns the record of the close.
     ///
     /// # Errors
     /// [`Error::Refused`] where it is closed already.
-    pub async fn close_session(&self, session: SessionId, reason: &str, by: Actor) -> Result<Seq, Error> {
-        let command = Command::CloseSession { reason: reason.to_owned(), by };
-        self.ask(session, |reply| Input::Command(command, reply)).await
+    pub async fn close_session(
+        &self,
+        session: SessionId,
+        reason: &str,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let command = Command::CloseSession {
+            reason: reason.to_owned(),
+            by,
+        };
+        self.ask(session, |reply| Input::Command(command, reply))
+            .await
     }
 
     /// Every fact of every session, once it is on record.
@@ -222,16 +261,20 @@ impl Engine {
     async fn perform_what_is_owed(&self) -> Result<(), Error> {
         let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
         for item in self.inner.ledger.open_items().await? {
-            let runs = item.kind == OpenKind::Ready.as_str() || item.kind == OpenKind::Running.as_str();
+            let runs =
+                item.kind == OpenKind::Ready.as_str() || item.kind == OpenKind::Running.as_str();
             let asks = item.kind == OpenKind::Confirmation.as_str();
             if runs || asks || item.deadline_us.is_some() {
-                *owed.entry(SessionId(item.session)).or_default() |= runs || item.deadline_us.is_some();
+                *owed.entry(SessionId(item.session)).or_default() |=
+                    runs || item.deadline_us.is_some();
             }
         }
         for (session, whoever) in owed {
             // A session of an agent that is not here is listed, can be answered elsewhere, and never runs. One that
             // merely waits costs nothing, unless somebody here is to be asked again.
-            let Ok(agent) = self.agent_of(session).await else { continue };
+            let Ok(agent) = self.agent_of(session).await else {
+                continue;
+            };
             if whoever || agent.provider.is_some() {
                 let (reply, _) = oneshot::channel();
                 self.send(session, agent, Begin::Resume, Input::State(reply));
@@ -252,8 +295,16 @@ impl Engine {
         answer.await.map_err(|_| task.stopped(session))?
     }
 
-    fn send(&self, session: SessionId, agent: Arc<Prepared>, begin: Begin, input: Input) -> TaskRef {
-        self.inner.registry.send(session, input, || self.spawn(session, agent, begin))
+    fn send(
+        &self,
+        session: SessionId,
+        agent: Arc<Prepared>,
+        begin: Begin,
+        input: Input,
+    ) -> TaskRef {
+        self.inner
+            .registry
+            .send(session, input, || self.spawn(session, agent, begin))
     }
 
     fn handle(&self, session: SessionId, agent: Arc<Prepared>, begin: Begin) -> LiveHandle {
@@ -286,7 +337,10 @@ impl Engine {
             incoming_sender,
         };
         tokio::spawn(task.serve(begin));
-        TaskRef { inbox: own, failure }
+        TaskRef {
+            inbox: own,
+            failure,
+        }
     }
 
     async fn agent_of(&self, session: SessionId) -> Result<Arc<Prepared>, Error> {
@@ -296,10 +350,17 @@ impl Engine {
     }
 
     fn agent(&self, name: &str) -> Result<Arc<Prepared>, Error> {
-        let agents = self.inner.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let agents = self
+            .inner
+            .agents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         agents.get(name).cloned().ok_or_else(|| {
             let registered = agents.keys().cloned().collect::<Vec<_>>().join(", ");
-            Error::UnknownAgent { name: name.to_owned(), registered }
+            Error::UnknownAgent {
+                name: name.to_owned(),
+                registered,
+            }
         })
     }
 }

@@ -31,13 +31,20 @@ pub(super) enum InFlight {
 impl Performer {
     /// Stops what is no longer owed and returns what is to be begun.
     pub(super) fn reconcile(&mut self, owed: Vec<Effect>) -> Vec<Effect> {
-        let settled: Vec<Effect> = self.in_flight.keys().filter(|effect| !owed.contains(effect)).cloned().collect();
+        let settled: Vec<Effect> = self
+            .in_flight
+            .keys()
+            .filter(|effect| !owed.contains(effect))
+            .cloned()
+            .collect();
         for effect in settled {
             if let Some(in_flight) = self.in_flight.remove(&effect) {
                 in_flight.stop();
             }
         }
-        owed.into_iter().filter(|effect| !self.in_flight.contains_key(effect)).collect()
+        owed.into_iter()
+            .filter(|effect| !self.in_flight.contains_key(effect))
+            .collect()
     }
 
     /// Remembers that `effect` was begun.

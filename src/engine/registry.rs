@@ -27,7 +27,10 @@ impl TaskRef {
     /// What a caller is told whose question the task did not live to answer.
     pub(super) fn stopped(&self, session: SessionId) -> Error {
         match self.failure.get() {
-            Some(cause) => Error::Stopped { session, cause: cause.clone() },
+            Some(cause) => Error::Stopped {
+                session,
+                cause: cause.clone(),
+            },
             None => Error::ShutDown,
         }
     }
@@ -37,7 +40,12 @@ impl Registry {
     /// Hands `input` to the session's task, which `spawn` begins if there is none.
     ///
     /// It happens under the lock under which a task retires, so no input falls between two tasks.
-    pub(super) fn send(&self, id: SessionId, input: Input, spawn: impl FnOnce() -> TaskRef) -> TaskRef {
+    pub(super) fn send(
+        &self,
+        id: SessionId,
+        input: Input,
+        spawn: impl FnOnce() -> TaskRef,
+    ) -> TaskRef {
         let mut tasks = self.lock();
         let input = match tasks.get(&id) {
             Some(task) => match task.inbox.send(input) {

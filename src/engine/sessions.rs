@@ -16,7 +16,12 @@ pub struct NewSession {
 
 impl NewSession {
     pub(super) fn new(engine: Engine, agent: String) -> NewSession {
-        NewSession { engine, agent, external_id: None, labels: BTreeMap::new() }
+        NewSession {
+            engine,
+            agent,
+            external_id: None,
+            labels: BTreeMap::new(),
+        }
     }
 
     /// The caller's own name for it, found again in every listing.

@@ -41,7 +41,12 @@ impl Socket {
         let (outgoing, queue) = mpsc::unbounded_channel();
         let reader = tokio::spawn(read(id, connection.receiver, incoming.clone())).abort_handle();
         tokio::spawn(write(id, epoch, connection.sender, queue, incoming, inbox));
-        Socket { id, epoch, outgoing, reader }
+        Socket {
+            id,
+            epoch,
+            outgoing,
+            reader,
+        }
     }
 
     /// Queues a message; a writer that is gone reports the loss by itself.
@@ -58,23 +63,37 @@ impl Drop for Socket {
 }
 
 /// Connects and completes the setup.
-pub(super) async fn open(connector: &dyn Connector, setup: String) -> Result<Connection, ConnectError> {
+pub(super) async fn open(
+    connector: &dyn Connector,
+    setup: String,
+) -> Result<Connection, ConnectError> {
     let endpoint = connector.endpoint();
     let handshake = async {
         let mut connection = connector.connect().await?;
-        let refused = |lost| ConnectError::SetupRefused { endpoint: endpoint.clone(), lost };
+        let refused = |lost| ConnectError::SetupRefused {
+            endpoint: endpoint.clone(),
+            lost,
+        };
         connection.sender.send(setup).await.map_err(refused)?;
         let first = connection.receiver.receive().await.map_err(refused)?;
         match ServerMessage::decode(&first) {
             Ok(message) if message.setup_complete.is_some() => Ok(connection),
             Ok(_) | Err(_) => {
                 let found = first.chars().take(120).collect();
-                Err(ConnectError::SetupUnexpected { endpoint: endpoint.clone(), found })
+                Err(ConnectError::SetupUnexpected {
+                    endpoint: endpoint.clone(),
+                    found,
+                })
             }
         }
     };
-    let timed_out = ConnectError::SetupTimedOut { endpoint: endpoint.clone(), seconds: SETUP_SECONDS };
-    timeout(Duration::from_secs(SETUP_SECONDS), handshake).await.unwrap_or(Err(timed_out))
+    let timed_out = ConnectError::SetupTimedOut {
+        endpoint: endpoint.clone(),
+        seconds: SETUP_SECONDS,
+    };
+    timeout(Duration::from_secs(SETUP_SECONDS), handshake)
+        .await
+        .unwrap_or(Err(timed_out))
 }
 
 async fn read(socket: u64, mut receiver: Box<dyn FrameReceiver>, incoming: mpsc::Sender<Incoming>) {

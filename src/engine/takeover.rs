@@ -10,7 +10,14 @@ use crate::session::{Disconnected, Observation, RunnerDetached, Session};
 pub(crate) fn lost_connection(session: &Session) -> Option<Observation> {
     let epoch = session.connection?;
     let reason = "the process that held the connection is gone".to_owned();
-    Some(Disconnected { epoch, code: None, reason }.into())
+    Some(
+        Disconnected {
+            epoch,
+            code: None,
+            reason,
+        }
+        .into(),
+    )
 }
 
 /// The connection and the runner that died with their process.
@@ -19,5 +26,8 @@ pub(crate) fn observations(session: &Session) -> Vec<Observation> {
         let reason = "the process that could run tools is gone".to_owned();
         Observation::from(RunnerDetached { reason })
     });
-    lost_connection(session).into_iter().chain(detached).collect()
+    lost_connection(session)
+        .into_iter()
+        .chain(detached)
+        .collect()
 }

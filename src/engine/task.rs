@@ -19,8 +19,9 @@ use super::takeover;
 use crate::ledger::{self, Ledger, Loaded, Objects, Recorded, Tail};
 use crate::live::{ConnectError, setup, translate};
 use crate::session::{
-    Actor, Command, Connected, Disconnected, Event, Json, Observation, Phase, RULES, Rejection, ResponsesSent, RunnerAttached, RunnerDetached, Seq, Session,
-    SessionId, SessionOpened, Timestamp, ToolPaused, ToolReturned, UserTextSent, admit, open_work, overdue, owed,
+    Actor, Command, Connected, Disconnected, Event, Json, Observation, Phase, RULES, Rejection,
+    ResponsesSent, RunnerAttached, RunnerDetached, Seq, Session, SessionId, SessionOpened,
+    Timestamp, ToolPaused, ToolReturned, UserTextSent, admit, open_work, overdue, owed,
     refusal_on_record, response, step,
 };
 use crate::tool::ToolOutcome;
@@ -112,7 +113,9 @@ impl SessionTask {
                 self.answer(reply, outcome)
             }
             Input::Disconnect(reply) => {
-                let outcome = self.disconnect("disconnected by the embedding program").await;
+                let outcome = self
+                    .disconnect("disconnected by the embedding program")
+                    .await;
                 self.answer(reply, outcome)
             }
             Input::ShutDown(reply) => {
@@ -123,12 +126,22 @@ impl SessionTask {
                 let outcome = self.send_text(text).await;
                 self.answer(reply, outcome)
             }
-            Input::Answer { request, confirmation, by, reply } => {
+            Input::Answer {
+                request,
+                confirmation,
+                by,
+                reply,
+            } => {
                 let named = |seq: &&Seq| self.id.request_id(**seq) == request;
                 let outcome = match self.session.requests.keys().find(named).copied() {
                     Some(request) => {
                         let answer = confirmation.into_answer();
-                        self.command(Command::AnswerConfirmation { request, answer, by }).await
+                        self.command(Command::AnswerConfirmation {
+                            request,
+                            answer,
+                            by,
+                        })
+                        .await
                     }
                     None => Err(Error::UnknownRequest { request }),
                 };
@@ -148,24 +161,49 @@ impl SessionTask {
             }
             Input::HandleDropped => {
                 self.handles = self.handles.saturating_sub(1);
-                if self.handles == 0 { self.disconnect("the handle was dropped").await } else { Ok(()) }
+                if self.handles == 0 {
+                    self.disconnect("the handle was dropped").await
+                } else {
+                    Ok(())
+                }
             }
-            Input::ToolEnded { call, attempt, outcome } => {
+            Input::ToolEnded {
+                call,
+                attempt,
+                outcome,
+            } => {
                 let observation = tool_ended(call, attempt, outcome);
                 self.record(vec![observation]).await
             }
-            Input::ProviderAnswered { request, confirmation } => {
+            Input::ProviderAnswered {
+                request,
+                confirmation,
+            } => {
                 let by = Actor::embedder("confirmation provider");
                 let answer = confirmation.into_answer();
                 // Another door may have been quicker; then the refusal is on record and nobody waits for it.
-                match self.command(Command::AnswerConfirmation { request, answer, by }).await {
+                match self
+                    .command(Command::AnswerConfirmation {
+                        request,
+                        answer,
+                        by,
+                    })
+                    .await
+                {
                     Ok(_) | Err(Error::Refused(_)) => Ok(()),
                     Err(error) => Err(error),
                 }
             }
             Input::TimeCame => self.record(Vec::new()).await,
             Input::Written { epoch, response } => {
-                self.record(vec![ResponsesSent { epoch, responses: vec![response] }.into()]).await
+                self.record(vec![
+                    ResponsesSent {
+                        epoch,
+                        responses: vec![response],
+                    }
+                    .into(),
+                ])
+                .await
             }
         }
     }
@@ -175,13 +213,27 @@ impl SessionTask {
         match (incoming, current) {
             (Incoming::Frame { socket, text }, Some((id, epoch))) if socket == id => {
                 let dispatcher = &self.agent.dispatcher;
-                let check = |name: &str, args: &Json| dispatcher.check_arguments(name, &args.to_value()).err();
+                let check = |name: &str, args: &Json| {
+                    dispatcher.check_arguments(name, &args.to_value()).err()
+                };
                 let observations = translate::observations(epoch, &text, &check);
-                if observations.is_empty() { Ok(()) } else { self.record(observations).await }
+                if observations.is_empty() {
+                    Ok(())
+                } else {
+                    self.record(observations).await
+                }
             }
             (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
                 self.socket = None;
-                self.record(vec![Disconnected { epoch, code: lost.code, reason: lost.reason }.into()]).await
+                self.record(vec![
+                    Disconnected {
+                        epoch,
+                        code: lost.code,
+                        reason: lost.reason,
+                    }
+                    .into(),
+                ])
+                .await
             }
             // What an older connection still had to say belongs to nobody.
             (Incoming::Frame { .. } | Incoming::Lost { .. }, _) => Ok(()),
@@ -195,7 +247,9 @@ impl SessionTask {
         self.record(Vec::new()).await?;
         let answered = match &command {
             Command::AnswerConfirmation { request, by, .. } => Some((*request, by.clone())),
-            Command::SupplyResponse { .. } | Command::CancelCall { .. } | Command::CloseSession { .. } => None,
+            Command::SupplyResponse { .. }
+            | Command::CancelCall { .. }
+            | Command::CloseSession { .. } => None,
         };
         match admit(&self.session, command) {
             Ok(observation) => {
@@ -205,8 +259,9 @@ impl SessionTask {
                 Ok(seq)
             }
             Err(rejection) => {
-                let on_record = answered
-                    .and_then(|(request, by)| refusal_on_record(&self.session, request, &by, &rejection));
+                let on_record = answered.and_then(|(request, by)| {
+                    refusal_on_record(&self.session, request, &by, &rejection)
+                });
                 if let Some(observation) = on_record {
                     self.record(vec![observation]).await?;
                 }
@@ -224,7 +279,10 @@ impl SessionTask {
         }
         let agent = self.agent.clone();
         let Some(connector) = &agent.connector else {
-            return Err(ConnectError::NoEndpoint { agent: agent.name.clone() }.into());
+            return Err(ConnectError::NoEndpoint {
+                agent: agent.name.clone(),
+            }
+            .into());
         };
         if self.attached.is_none() {
             let attached = self.attachment();
@@ -236,8 +294,21 @@ impl SessionTask {
         self.sockets += 1;
         let epoch = self.session.head.next();
         let (incoming, inbox) = (self.incoming_sender.clone(), self.own.clone());
-        self.socket = Some(Socket::start(self.sockets, epoch, connection, incoming, inbox));
-        self.record(vec![Connected { model, endpoint: connector.endpoint() }.into()]).await
+        self.socket = Some(Socket::start(
+            self.sockets,
+            epoch,
+            connection,
+            incoming,
+            inbox,
+        ));
+        self.record(vec![
+            Connected {
+                model,
+                endpoint: connector.endpoint(),
+            }
+            .into(),
+        ])
+        .await
     }
 
     async fn send_text(&mut self, text: String) -> Result<(), Error> {
@@ -245,7 +316,8 @@ impl SessionTask {
             return Err(Error::NotConnected { session: self.id });
         };
         let frame = setup::user_text(&text);
-        self.record(vec![UserTextSent { epoch, text }.into()]).await?;
+        self.record(vec![UserTextSent { epoch, text }.into()])
+            .await?;
         if let Some(socket) = &self.socket {
             socket.send(frame, None);
         }
@@ -257,12 +329,28 @@ impl SessionTask {
         let mut observations = Vec::new();
         if let Some(socket) = self.socket.take() {
             let (epoch, reason) = (socket.epoch, reason.to_owned());
-            observations.push(Disconnected { epoch, code: None, reason }.into());
+            observations.push(
+                Disconnected {
+                    epoch,
+                    code: None,
+                    reason,
+                }
+                .into(),
+            );
         }
         if self.attached.take().is_some() {
-            observations.push(RunnerDetached { reason: reason.to_owned() }.into());
+            observations.push(
+                RunnerDetached {
+                    reason: reason.to_owned(),
+                }
+                .into(),
+            );
         }
-        if observations.is_empty() { Ok(()) } else { self.record(observations).await }
+        if observations.is_empty() {
+            Ok(())
+        } else {
+            self.record(observations).await
+        }
     }
 
     /// What this process brings to the session.
@@ -278,13 +366,21 @@ impl SessionTask {
     }
 
     /// Attaches, after whatever `first` says; what an older process left behind is in doubt from here on.
-    async fn attach_with(&mut self, first: Vec<Observation>, attached: RunnerAttached) -> Result<(), Error> {
+    async fn attach_with(
+        &mut self,
+        first: Vec<Observation>,
+        attached: RunnerAttached,
+    ) -> Result<(), Error> {
         let mut observations = first;
         observations.extend(takeover::lost_connection(&self.session));
         self.attached = Some(Seq(self.session.head.0 + observations.len() as u64 + 1));
         observations.push(attached.into());
-        self.session.library_mut().add_catalog(self.agent.catalog.clone());
-        self.session.library_mut().add_policies(self.agent.policies.clone());
+        self.session
+            .library_mut()
+            .add_catalog(self.agent.catalog.clone());
+        self.session
+            .library_mut()
+            .add_policies(self.agent.policies.clone());
         let objects = Objects::terms(&self.agent.catalog, &self.agent.policies);
         self.record_with(observations, objects).await?;
         self.attached = self.session.runner.map(|runner| runner.seq);
@@ -319,7 +415,12 @@ impl SessionTask {
             | Phase::Supplied { .. }
             | Phase::TimedOut => false,
         };
-        let needed = self.attached.is_none() && self.session.calls.values().any(|it| waits_for_a_runner(&it.phase));
+        let needed = self.attached.is_none()
+            && self
+                .session
+                .calls
+                .values()
+                .any(|it| waits_for_a_runner(&it.phase));
         if needed {
             let attached = self.attachment();
             self.attach_with(Vec::new(), attached).await?;
@@ -332,7 +433,11 @@ impl SessionTask {
     }
 
     /// Steps over `observations` and whatever is overdue, appends the batch, publishes it, performs what is owed.
-    async fn record_with(&mut self, observations: Vec<Observation>, objects: Objects) -> Result<(), Error> {
+    async fn record_with(
+        &mut self,
+        observations: Vec<Observation>,
+        objects: Objects,
+    ) -> Result<(), Error> {
         let now = self.clock.now();
         let mut batch = overdue(&self.session, now);
         batch.extend(observations);
@@ -348,26 +453,53 @@ impl SessionTask {
         batch: Vec<Observation>,
         objects: Objects,
     ) -> Result<(), Error> {
-        let durability = if batch.iter().all(may_be_buffered) { Durability::Buffered } else { Durability::Durable };
+        let durability = if batch.iter().all(may_be_buffered) {
+            Durability::Buffered
+        } else {
+            Durability::Durable
+        };
         let open_before = open_work(&self.session);
         let mut session = std::mem::replace(&mut self.session, Session::new(self.id));
         let mut facts = Vec::new();
         for observation in batch {
-            let span = tracing::info_span!("observation", session = %self.id, kind = observation.kind());
+            let span =
+                tracing::info_span!("observation", session = %self.id, kind = observation.kind());
             let _entered = span.enter();
-            let endless = |source| ledger::Error::Endless { session: self.id, source };
+            let endless = |source| ledger::Error::Endless {
+                session: self.id,
+                source,
+            };
             let stepped = step(session, now, observation).map_err(endless)?;
             session = stepped.session;
             facts.extend(stepped.facts);
         }
         // Only what decides nothing may be acknowledged before it is on the disk.
-        let decided = facts.iter().any(|fact| matches!(fact.event, Event::Decided(_)));
-        let durability = if decided { Durability::Durable } else { durability };
-        self.tail = self.ledger.append(self.tail, &session, &facts, &open_before, objects, durability).await?;
+        let decided = facts
+            .iter()
+            .any(|fact| matches!(fact.event, Event::Decided(_)));
+        let durability = if decided {
+            Durability::Durable
+        } else {
+            durability
+        };
+        self.tail = self
+            .ledger
+            .append(
+                self.tail,
+                &session,
+                &facts,
+                &open_before,
+                objects,
+                durability,
+            )
+            .await?;
         self.session = session;
         for fact in facts {
             // Nobody may be listening, which is nobody's fault.
-            let _ = self.updates.send(Arc::new(Recorded { session: self.id, fact }));
+            let _ = self.updates.send(Arc::new(Recorded {
+                session: self.id,
+                fact,
+            }));
         }
         Ok(())
     }
@@ -380,7 +512,10 @@ impl SessionTask {
     }
 
     fn is_idle(&self) -> bool {
-        self.handles == 0 && self.socket.is_none() && !self.performer.is_busy() && self.inbox.is_empty()
+        self.handles == 0
+            && self.socket.is_none()
+            && !self.performer.is_busy()
+            && self.inbox.is_empty()
     }
 
     /// Lets go of the session, unless somebody wants something of it at this very moment.
@@ -392,7 +527,10 @@ impl SessionTask {
     /// Hands an outcome to whoever asked; what broke the machinery also ends the task.
     fn answer<T>(&self, reply: Reply<T>, outcome: Result<T, Error>) -> Result<(), Error> {
         let fatal = match &outcome {
-            Err(error @ Error::Ledger(_)) => Err(Error::Stopped { session: self.id, cause: causes(error) }),
+            Err(error @ Error::Ledger(_)) => Err(Error::Stopped {
+                session: self.id,
+                cause: causes(error),
+            }),
             Ok(_) | Err(_) => Ok(()),
         };
         // Whoever asked may have gone away.
@@ -402,7 +540,11 @@ impl SessionTask {
 
     /// Stops: nothing is on record of what would follow, so nothing may follow.
     fn fail(self, error: &Error) {
-        let cause = if let Error::Stopped { cause, .. } = error { cause.clone() } else { causes(error) };
+        let cause = if let Error::Stopped { cause, .. } = error {
+            cause.clone()
+        } else {
+            causes(error)
+        };
         tracing::error!(session = %self.id, %cause, "the session stopped");
         let _ = self.failure.set(cause);
         self.registry.remove(self.id);
@@ -413,14 +555,31 @@ fn tool_ended(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
     match outcome {
         ToolOutcome::Returned(value) => {
             let response = Json::of(&response::success_response(value));
-            ToolReturned { call, attempt, failed: false, response }.into()
+            ToolReturned {
+                call,
+                attempt,
+                failed: false,
+                response,
+            }
+            .into()
         }
-        ToolOutcome::Failed(error) => {
-            ToolReturned { call, attempt, failed: true, response: Json::of(&error.to_response()) }.into()
+        ToolOutcome::Failed(error) => ToolReturned {
+            call,
+            attempt,
+            failed: true,
+            response: Json::of(&error.to_response()),
         }
+        .into(),
         ToolOutcome::Paused(pending) => {
-            let interim = pending.interim.map(|value| Json::of(&response::success_response(value)));
-            ToolPaused { call, attempt, interim }.into()
+            let interim = pending
+                .interim
+                .map(|value| Json::of(&response::success_response(value)));
+            ToolPaused {
+                call,
+                attempt,
+                interim,
+            }
+            .into()
         }
     }
 }

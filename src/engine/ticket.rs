@@ -23,7 +23,11 @@ pub struct Ticket {
 
 impl From<&PausedCall> for Ticket {
     fn from(paused: &PausedCall) -> Ticket {
-        Ticket { session: paused.session, call: paused.call, tool: paused.tool.clone() }
+        Ticket {
+            session: paused.session,
+            call: paused.call,
+            tool: paused.tool.clone(),
+        }
     }
 }
 
@@ -47,6 +51,10 @@ pub struct FunctionResponse {
 impl FunctionResponse {
     /// A response of the tool `name`.
     pub fn new(name: impl Into<String>, response: Value) -> FunctionResponse {
-        FunctionResponse { name: name.into(), response, id: None }
+        FunctionResponse {
+            name: name.into(),
+            response,
+            id: None,
+        }
     }
 }

@@ -31,7 +31,9 @@ pub enum Error {
         source: recount_journal::Malformed,
     },
     /// An event names an object that the journal does not hold, or that is not what it should be.
-    #[error("session {session} names the object {hash}, which the journal does not hold or cannot read as a catalog or policies")]
+    #[error(
+        "session {session} names the object {hash}, which the journal does not hold or cannot read as a catalog or policies"
+    )]
     MissingObject {
         /// The session.
         session: SessionId,

@@ -15,7 +15,10 @@ pub fn actor_reference(session: SessionId, actor: &Actor) -> String {
 
 /// The line of `fact`, whose predecessor hashes to `prev`.
 pub(super) fn line_of(session: SessionId, fact: &Fact, prev: Hash) -> Result<Line, Error> {
-    let body = fact.event.body().map_err(|source| Error::Unwritable { session, source })?;
+    let body = fact
+        .event
+        .body()
+        .map_err(|source| Error::Unwritable { session, source })?;
     let (kind, by) = match &fact.event {
         Event::Observed(observation) => (observation.actor(), observation.by()),
         Event::Decided(_) => (ActorKind::Engine, None),
@@ -42,8 +45,16 @@ pub(super) fn line_of(session: SessionId, fact: &Fact, prev: Hash) -> Result<Lin
 /// # Errors
 /// [`Error::Malformed`] where the line is no record, [`Error::Unreadable`] where no event is of its kind and shape.
 pub fn fact_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Fact, Error> {
-    let record = recount_journal::Record::parse(line).map_err(|source| Error::Malformed { session, seq, source })?;
-    let unreadable = |source: DecodeError| Error::Unreadable { session, seq, source };
+    let record = recount_journal::Record::parse(line).map_err(|source| Error::Malformed {
+        session,
+        seq,
+        source,
+    })?;
+    let unreadable = |source: DecodeError| Error::Unreadable {
+        session,
+        seq,
+        source,
+    };
     Ok(Fact {
         seq: Seq(record.seq),
         at: Timestamp(record.at_us),

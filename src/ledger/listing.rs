@@ -7,8 +7,8 @@ use recount_journal::OpenItem;
 use super::store::MODEL_LOST_INTEREST;
 use super::{Error, Ledger};
 use crate::session::{
-    About, CallId, ConfirmationRequested, Decision, Event, Fact, FunctionCallReceived, Json, Observation, OpenKind,
-    RequestId, Seq, SessionId, SessionOpened, Timestamp,
+    About, CallId, ConfirmationRequested, Decision, Event, Fact, FunctionCallReceived, Json,
+    Observation, OpenKind, RequestId, Seq, SessionId, SessionOpened, Timestamp,
 };
 
 /// How many entries are read at a time.
@@ -100,16 +100,24 @@ impl Ledger {
     pub async fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
         let mut open: BTreeMap<SessionId, BTreeMap<String, usize>> = BTreeMap::new();
         for item in self.open_items().await? {
-            *open.entry(SessionId(item.session)).or_default().entry(item.kind).or_default() += 1;
+            *open
+                .entry(SessionId(item.session))
+                .or_default()
+                .entry(item.kind)
+                .or_default() += 1;
         }
         let (mut summaries, mut after) = (Vec::new(), None);
         loop {
             let page = self.journal().sessions(after, PAGE).await?;
-            let Some((last, _)) = page.last() else { return Ok(summaries) };
+            let Some((last, _)) = page.last() else {
+                return Ok(summaries);
+            };
             after = Some(*last);
             for (session, head) in page {
                 let id = SessionId(session);
-                let Some((opened_at, opened)) = self.opened(id).await? else { continue };
+                let Some((opened_at, opened)) = self.opened(id).await? else {
+                    continue;
+                };
                 summaries.push(SessionSummary {
                     id,
                     agent: opened.agent,
@@ -165,7 +173,9 @@ impl Ledger {
                 continue;
             }
             let (session, call) = (SessionId(item.session), Seq(item.item));
-            let Some(received) = self.call_received(session, call).await? else { continue };
+            let Some(received) = self.call_received(session, call).await? else {
+                continue;
+            };
             paused.push(PausedCall {
                 id: session.call_id(call),
                 session,
@@ -178,11 +188,20 @@ impl Ledger {
         Ok(paused)
     }
 
-    async fn pending_confirmation(&self, item: &OpenItem) -> Result<Option<PendingConfirmation>, Error> {
+    async fn pending_confirmation(
+        &self,
+        item: &OpenItem,
+    ) -> Result<Option<PendingConfirmation>, Error> {
         let (session, call) = (SessionId(item.session), Seq(item.item));
-        let Some((_, opened)) = self.opened(session).await? else { return Ok(None) };
-        let Some(received) = self.call_received(session, call).await? else { return Ok(None) };
-        let Some((request, asked)) = self.request_of(session, call, item).await? else { return Ok(None) };
+        let Some((_, opened)) = self.opened(session).await? else {
+            return Ok(None);
+        };
+        let Some(received) = self.call_received(session, call).await? else {
+            return Ok(None);
+        };
+        let Some((request, asked)) = self.request_of(session, call, item).await? else {
+            return Ok(None);
+        };
         Ok(Some(PendingConfirmation {
             id: session.request_id(request),
             session,
@@ -212,10 +231,14 @@ impl Ledger {
         let (mut next, mut asked) = (call.next(), None);
         loop {
             let facts = self.facts(session, next, PAGE).await?;
-            let Some(last) = facts.last() else { return Ok(None) };
+            let Some(last) = facts.last() else {
+                return Ok(None);
+            };
             next = last.seq.next();
             for Fact { seq, event, .. } in facts {
-                let Event::Decided(decision) = event else { continue };
+                let Event::Decided(decision) = event else {
+                    continue;
+                };
                 if decision.call() != Some(call) {
                     continue;
                 }
@@ -233,9 +256,16 @@ impl Ledger {
     ///
     /// # Errors
     /// Whatever keeps the record from being read.
-    pub async fn opened(&self, session: SessionId) -> Result<Option<(Timestamp, SessionOpened)>, Error> {
+    pub async fn opened(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<(Timestamp, SessionOpened)>, Error> {
         match self.fact(session, Seq(1)).await? {
-            Some(Fact { at, event: Event::Observed(Observation::SessionOpened(opened)), .. }) => Ok(Some((at, opened))),
+            Some(Fact {
+                at,
+                event: Event::Observed(Observation::SessionOpened(opened)),
+                ..
+            }) => Ok(Some((at, opened))),
             Some(_) | None => Ok(None),
         }
     }
@@ -244,9 +274,16 @@ impl Ledger {
     ///
     /// # Errors
     /// Whatever keeps the record from being read.
-    pub async fn call_received(&self, session: SessionId, call: Seq) -> Result<Option<FunctionCallReceived>, Error> {
+    pub async fn call_received(
+        &self,
+        session: SessionId,
+        call: Seq,
+    ) -> Result<Option<FunctionCallReceived>, Error> {
         match self.fact(session, call).await? {
-            Some(Fact { event: Event::Observed(Observation::FunctionCallReceived(it)), .. }) => Ok(Some(it)),
+            Some(Fact {
+                event: Event::Observed(Observation::FunctionCallReceived(it)),
+                ..
+            }) => Ok(Some(it)),
             Some(_) | None => Ok(None),
         }
     }

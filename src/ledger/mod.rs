@@ -3,8 +3,8 @@
 //! The session knows no journal and the journal no events; this is where they meet. It decides nothing.
 
 mod error;
-mod listing;
 mod line;
+mod listing;
 mod store;
 
 pub use error::Error;

@@ -7,8 +7,8 @@ use tracing::Instrument;
 
 use super::{Error, line};
 use crate::session::{
-    Catalog, Event, Fact, Library, ObjectHash, OpenWork, PolicySet, Seq, Session, SessionId, Timestamp, evolve,
-    open_work,
+    Catalog, Event, Fact, Library, ObjectHash, OpenWork, PolicySet, Seq, Session, SessionId,
+    Timestamp, evolve, open_work,
 };
 
 /// How many records are read at a time.
@@ -31,7 +31,10 @@ pub struct Tail {
 
 impl Tail {
     /// The end of a stream without records.
-    pub const EMPTY: Tail = Tail { seq: Seq(0), hash: Hash::ZERO };
+    pub const EMPTY: Tail = Tail {
+        seq: Seq(0),
+        hash: Hash::ZERO,
+    };
 }
 
 /// A session as the journal has it.
@@ -90,8 +93,18 @@ impl Ledger {
                 session = evolve(session, fact);
             }
         }
-        let head = self.journal.head(id.0).await?.ok_or(Error::UnknownSession { session: id })?;
-        Ok(Loaded { session, tail: Tail { seq: Seq(head.seq), hash: head.hash } })
+        let head = self
+            .journal
+            .head(id.0)
+            .await?
+            .ok_or(Error::UnknownSession { session: id })?;
+        Ok(Loaded {
+            session,
+            tail: Tail {
+                seq: Seq(head.seq),
+                hash: head.hash,
+            },
+        })
     }
 
     /// The facts of a session from `from` on, `limit` at most.
@@ -101,7 +114,11 @@ impl Ledger {
     pub async fn facts(&self, id: SessionId, from: Seq, limit: usize) -> Result<Vec<Fact>, Error> {
         let lines = self.journal.read(id.0, from.0, limit).await?;
         let seqs = (from.0..).map(Seq);
-        lines.iter().zip(seqs).map(|(it, seq)| line::fact_of(id, seq, it.bytes())).collect()
+        lines
+            .iter()
+            .zip(seqs)
+            .map(|(it, seq)| line::fact_of(id, seq, it.bytes()))
+            .collect()
     }
 
     /// One fact, if it is there.
@@ -117,11 +134,21 @@ impl Ledger {
     /// # Errors
     /// [`Error::MissingObject`] where the journal does not hold one, or holds something else there.
     pub async fn provide(&self, session: &mut Session, fact: &Fact) -> Result<(), Error> {
-        let Event::Observed(observation) = &fact.event else { return Ok(()) };
+        let Event::Observed(observation) = &fact.event else {
+            return Ok(());
+        };
         for hash in session.library().missing(&observation.objects()) {
-            let missing = Error::MissingObject { session: session.id, hash };
-            let found = self.journal.object(Hash::from_bytes(*hash.as_bytes())).await?;
-            let Some(bytes) = found else { return Err(missing) };
+            let missing = Error::MissingObject {
+                session: session.id,
+                hash,
+            };
+            let found = self
+                .journal
+                .object(Hash::from_bytes(*hash.as_bytes()))
+                .await?;
+            let Some(bytes) = found else {
+                return Err(missing);
+            };
             if !adopt(session.library_mut(), hash, &bytes) {
                 return Err(missing);
             }
@@ -157,7 +184,10 @@ impl Ledger {
         append.durability = durability;
         let span = tracing::debug_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());
         let head = self.journal.append(append).instrument(span).await?;
-        Ok(Tail { seq: Seq(head.seq), hash: head.hash })
+        Ok(Tail {
+            seq: Seq(head.seq),
+            hash: head.hash,
+        })
     }
 }
 
@@ -181,11 +211,19 @@ fn adopt(library: &mut Library, hash: ObjectHash, bytes: &[u8]) -> bool {
 }
 
 /// What has to change in the journal's index of open work.
-fn work_changes(session: &Session, before: &std::collections::BTreeMap<Seq, OpenWork>) -> Vec<WorkChange> {
+fn work_changes(
+    session: &Session,
+    before: &std::collections::BTreeMap<Seq, OpenWork>,
+) -> Vec<WorkChange> {
     let after = open_work(session);
     let gone = before.keys().filter(|seq| !after.contains_key(seq));
-    let removed = gone.map(|seq| WorkChange::Remove { session: session.id.0, item: seq.0 });
-    let changed = after.iter().filter(|(seq, item)| before.get(seq) != Some(item));
+    let removed = gone.map(|seq| WorkChange::Remove {
+        session: session.id.0,
+        item: seq.0,
+    });
+    let changed = after
+        .iter()
+        .filter(|(seq, item)| before.get(seq) != Some(item));
     let put = changed.map(|(seq, item)| WorkChange::Put(open_item(session, *seq, item)));
     removed.chain(put).collect()
 }
@@ -202,6 +240,10 @@ fn open_item(session: &Session, seq: Seq, item: &OpenWork) -> OpenItem {
         since_us,
         deadline_us: item.deadline.map(|at| at.0),
         request: item.request.map(|request| session.id.request_id(request).0),
-        flags: if item.model_lost_interest { MODEL_LOST_INTEREST } else { 0 },
+        flags: if item.model_lost_interest {
+            MODEL_LOST_INTEREST
+        } else {
+            0
+        },
     }
 }

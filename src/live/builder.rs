@@ -147,7 +147,12 @@ impl LiveBuilder {
                 engine.register(&self.name, agent)?;
                 engine
             }
-            (None, Some(path)) => Engine::builder(path).agent(&self.name, agent).open().await?,
+            (None, Some(path)) => {
+                Engine::builder(path)
+                    .agent(&self.name, agent)
+                    .open()
+                    .await?
+            }
             (None, None) => Engine::in_memory().agent(&self.name, agent).open().await?,
         };
         let mut session = engine.session(&self.name);

@@ -12,7 +12,11 @@ pub trait Connector: Send + Sync + 'static {
 
     /// How the service spells the model that the caller named.
     fn model_name(&self, model: &str) -> String {
-        if model.contains('/') { model.to_owned() } else { format!("models/{model}") }
+        if model.contains('/') {
+            model.to_owned()
+        } else {
+            format!("models/{model}")
+        }
     }
 
     /// Opens a connection.

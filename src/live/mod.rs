@@ -18,7 +18,9 @@ mod builder;
 mod socket;
 
 #[cfg(feature = "engine")]
-pub use connector::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender};
+pub use connector::{
+    ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
+};
 
 #[cfg(feature = "live")]
 pub use builder::{Live, LiveBuilder};

@@ -9,13 +9,20 @@ use crate::session::{Catalog, Json, ToolDeclaration};
 /// The first message of a connection: the model, what it is told to be, and the tools it has.
 pub(crate) fn message(model: &str, instruction: Option<&str>, catalog: &Catalog) -> String {
     let declarations: Vec<FunctionDeclaration> = catalog.tools.values().map(declaration).collect();
-    let tool = Tool { function_declarations: declarations.into(), ..Tool::default() };
+    let tool = Tool {
+        function_declarations: declarations.into(),
+        ..Tool::default()
+    };
     let setup = Setup {
         model: model.to_owned(),
         // Text is what this program can show; a voice client will say so itself.
         generation_config: raw(&serde_json::json!({"responseModalities": ["TEXT"]})),
         system_instruction: instruction.map(|text| Content::text("user", text)),
-        tools: if catalog.tools.is_empty() { Vec::new().into() } else { vec![tool].into() },
+        tools: if catalog.tools.is_empty() {
+            Vec::new().into()
+        } else {
+            vec![tool].into()
+        },
         ..Setup::default()
     };
     ClientMessage::setup(setup).encode()
@@ -27,7 +34,12 @@ pub(crate) fn user_text(text: &str) -> String {
 }
 
 /// The response to a call of this connection; `goes_on` where another one will follow for the same call.
-pub(crate) fn tool_response(id: Option<&str>, name: &str, response: &Json, goes_on: bool) -> String {
+pub(crate) fn tool_response(
+    id: Option<&str>,
+    name: &str,
+    response: &Json,
+    goes_on: bool,
+) -> String {
     let response = FunctionResponse {
         id: id.map(str::to_owned),
         name: Some(name.to_owned()),
@@ -76,10 +88,16 @@ mod tests {
     fn the_setup_declares_every_tool_with_its_schema() {
         let mut catalog = Catalog::default();
         let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
-        catalog.insert(ToolDeclaration::new("weather", "Tells the weather").with_parameters(schema.clone()));
-        let sent: Value = serde_json::from_str(&message("models/m", Some("Be brief."), &catalog)).unwrap();
+        catalog.insert(
+            ToolDeclaration::new("weather", "Tells the weather").with_parameters(schema.clone()),
+        );
+        let sent: Value =
+            serde_json::from_str(&message("models/m", Some("Be brief."), &catalog)).unwrap();
         assert_eq!(sent["setup"]["model"], "models/m");
-        assert_eq!(sent["setup"]["systemInstruction"]["parts"][0]["text"], "Be brief.");
+        assert_eq!(
+            sent["setup"]["systemInstruction"]["parts"][0]["text"],
+            "Be brief."
+        );
         let declared = &sent["setup"]["tools"][0]["functionDeclarations"][0];
         assert_eq!(declared["name"], "weather");
         assert_eq!(declared["parametersJsonSchema"], schema);
@@ -89,8 +107,14 @@ mod tests {
     fn a_response_keeps_its_digits_and_its_id() {
         let response = Json::parse(r#"{"n":9007199254740993}"#).unwrap();
         let sent = tool_response(Some("c1"), "count", &response, false);
-        assert!(sent.contains(r#""response":{"n":9007199254740993}"#), "{sent}");
-        assert!(sent.contains(r#""id":"c1""#) && !sent.contains("willContinue"), "{sent}");
+        assert!(
+            sent.contains(r#""response":{"n":9007199254740993}"#),
+            "{sent}"
+        );
+        assert!(
+            sent.contains(r#""id":"c1""#) && !sent.contains("willContinue"),
+            "{sent}"
+        );
         assert!(tool_response(None, "count", &response, true).contains(r#""willContinue":true"#));
     }
 }

@@ -10,9 +10,13 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, Request};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{Connector as TlsConnector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config};
+use tokio_tungstenite::{
+    Connector as TlsConnector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
+};
 
-use super::connector::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender};
+use super::connector::{
+    ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
+};
 
 /// The host of the Google AI service.
 const GOOGLE_AI: &str = "wss://generativelanguage.googleapis.com/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
@@ -45,19 +49,33 @@ struct Secret(String);
 impl Endpoint {
     /// A gateway or simulator at `url`, `ws://` or `wss://`.
     pub fn url(url: impl Into<String>) -> Endpoint {
-        Endpoint { url: url.into(), key: None }
+        Endpoint {
+            url: url.into(),
+            key: None,
+        }
     }
 
     /// Google AI with an API key, which travels in a header and stands in no log.
     pub fn google_ai(key: impl Into<String>) -> Endpoint {
-        Endpoint { url: GOOGLE_AI.to_owned(), key: Some(Secret(key.into())) }
+        Endpoint {
+            url: GOOGLE_AI.to_owned(),
+            key: Some(Secret(key.into())),
+        }
     }
 
     fn request(&self) -> Result<Request<()>, ConnectError> {
-        let unreachable = |reason: String| ConnectError::Unreachable { endpoint: self.endpoint(), reason };
-        let mut request = self.url.as_str().into_client_request().map_err(|error| unreachable(error.to_string()))?;
+        let unreachable = |reason: String| ConnectError::Unreachable {
+            endpoint: self.endpoint(),
+            reason,
+        };
+        let mut request = self
+            .url
+            .as_str()
+            .into_client_request()
+            .map_err(|error| unreachable(error.to_string()))?;
         if let Some(Secret(key)) = &self.key {
-            let refused = |_| unreachable("the API key has characters that no header can carry".to_owned());
+            let refused =
+                |_| unreachable("the API key has characters that no header can carry".to_owned());
             let mut value = HeaderValue::from_str(key).map_err(refused)?;
             value.set_sensitive(true);
             request.headers_mut().insert("x-goog-api-key", value);
@@ -80,7 +98,9 @@ impl From<String> for Endpoint {
 
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Endpoint").field("url", &self.endpoint()).finish_non_exhaustive()
+        f.debug_struct("Endpoint")
+            .field("url", &self.endpoint())
+            .finish_non_exhaustive()
     }
 }
 
@@ -90,7 +110,9 @@ impl Connector for Endpoint {
     fn endpoint(&self) -> String {
         let (scheme, rest) = self.url.split_once("://").unwrap_or(("", &self.url));
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        let host = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, host)| host);
         format!("{scheme}://{host}")
     }
 
@@ -100,19 +122,25 @@ impl Connector for Endpoint {
             .write_buffer_size(0)
             .max_message_size(Some(MESSAGE_BYTES_MAX))
             .max_frame_size(Some(MESSAGE_BYTES_MAX));
-        let opened = connect_async_tls_with_config(self.request()?, Some(config), true, Some(tls())).await;
+        let opened =
+            connect_async_tls_with_config(self.request()?, Some(config), true, Some(tls())).await;
         let (socket, _) = opened.map_err(|error| ConnectError::Unreachable {
             endpoint: self.endpoint(),
             reason: error.to_string(),
         })?;
         let (sink, stream) = socket.split();
-        Ok(Connection { sender: Box::new(Sender(sink)), receiver: Box::new(Receiver(stream)) })
+        Ok(Connection {
+            sender: Box::new(Sender(sink)),
+            receiver: Box::new(Receiver(stream)),
+        })
     }
 }
 
 /// TLS with one crypto provider, chosen here and not by whatever else is linked in.
 fn tls() -> TlsConnector {
-    let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let roots = rustls::RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -150,7 +178,9 @@ impl FrameReceiver for Receiver {
             match self.0.next().await {
                 Some(Ok(Message::Text(text))) => return Ok(text.to_string()),
                 // What is no UTF-8 is no JSON either; it goes on record as a frame that could not be read.
-                Some(Ok(Message::Binary(bytes))) => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
+                Some(Ok(Message::Binary(bytes))) => {
+                    return Ok(String::from_utf8_lossy(&bytes).into_owned());
+                }
                 Some(Ok(Message::Close(frame))) => {
                     let (code, reason) = match frame {
                         Some(frame) => (Some(u16::from(frame.code)), frame.reason.to_string()),
@@ -160,14 +190,22 @@ impl FrameReceiver for Receiver {
                 }
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 Some(Err(error)) => return Err(lost(error)),
-                None => return Err(ConnectionLost { code: None, reason: "the stream ended".to_owned() }),
+                None => {
+                    return Err(ConnectionLost {
+                        code: None,
+                        reason: "the stream ended".to_owned(),
+                    });
+                }
             }
         }
     }
 }
 
 fn lost(error: tungstenite::Error) -> ConnectionLost {
-    ConnectionLost { code: None, reason: error.to_string() }
+    ConnectionLost {
+        code: None,
+        reason: error.to_string(),
+    }
 }
 
 #[cfg(test)]

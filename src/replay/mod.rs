@@ -47,7 +47,12 @@ pub struct Said {
 /// # Errors
 /// Whatever keeps the journal from being read; a divergence is a result, not an error.
 pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error> {
-    let mut report = Report { session, observations: 0, decisions: 0, diverged: None };
+    let mut report = Report {
+        session,
+        observations: 0,
+        decisions: 0,
+        diverged: None,
+    };
     let mut state = Session::new(session);
     let mut next = Seq(1);
     loop {
@@ -55,7 +60,11 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
         let Some(last) = facts.last() else { break };
         next = last.seq.next();
         for fact in &facts {
-            let due = if state.head == Seq(0) { None } else { decide(&state) };
+            let due = if state.head == Seq(0) {
+                None
+            } else {
+                decide(&state)
+            };
             if let Some(diverged) = compare(fact, due.as_ref()) {
                 report.diverged = Some(diverged);
                 return Ok(report);
@@ -72,7 +81,11 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
         return Err(Error::UnknownSession { session });
     }
     // The stream may end only where nothing more follows: a batch is atomic.
-    report.diverged = decide(&state).map(|due| Diverged { seq: next, recorded: None, derived: Some(said(&due.into())) });
+    report.diverged = decide(&state).map(|due| Diverged {
+        seq: next,
+        recorded: None,
+        derived: Some(said(&due.into())),
+    });
     Ok(report)
 }
 
@@ -80,7 +93,9 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
 fn compare(fact: &Fact, due: Option<&Decision>) -> Option<Diverged> {
     let agrees = match (&fact.event, due) {
         (Event::Observed(_), None) => true,
-        (Event::Decided(recorded), Some(due)) => said(&Event::Decided(recorded.clone())) == said(&Event::Decided(due.clone())),
+        (Event::Decided(recorded), Some(due)) => {
+            said(&Event::Decided(recorded.clone())) == said(&Event::Decided(due.clone()))
+        }
         (Event::Observed(_), Some(_)) | (Event::Decided(_), None) => false,
     };
     (!agrees).then(|| Diverged {
@@ -92,7 +107,10 @@ fn compare(fact: &Fact, due: Option<&Decision>) -> Option<Diverged> {
 
 fn said(event: &Event) -> Said {
     // An event of ours always writes itself; an empty body would show as a difference.
-    Said { kind: event.kind(), body: event.body().unwrap_or_default() }
+    Said {
+        kind: event.kind(),
+        body: event.body().unwrap_or_default(),
+    }
 }
 
 impl From<Decision> for Event {

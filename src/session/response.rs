@@ -53,9 +53,16 @@ pub(crate) fn unknown_outcome() -> Json {
 /// How the model is told, as text of the conversation, of a call that a connection of before brought.
 ///
 /// It knows no id of that connection, so the text names the tool and the arguments.
-pub(crate) fn as_conversation(name: &str, args: &Json, outcome: Outcome, response: &Json) -> String {
+pub(crate) fn as_conversation(
+    name: &str,
+    args: &Json,
+    outcome: Outcome,
+    response: &Json,
+) -> String {
     let ending = outcome.in_words();
-    format!("[tool outcome] Your earlier call {name}({args}) has an outcome: {ending}. Response: {response}")
+    format!(
+        "[tool outcome] Your earlier call {name}({args}) has an outcome: {ending}. Response: {response}"
+    )
 }
 
 #[cfg(test)]
