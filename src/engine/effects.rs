@@ -1,6 +1,7 @@
 //! How each effect is begun, once it is on record that it is owed.
 
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use super::confirmation::ConfirmationRequest;
@@ -64,10 +65,18 @@ impl SessionTask {
         );
         let name = call.name.clone();
         let run = async move {
-            let outcome = match tool {
-                Some(tool) => tool.run(args, context).await,
-                None => ToolOutcome::Failed(ToolError::NotFound(name)),
-            };
+            let outcome =
+                match tool {
+                    // A task of its own: a panic that the tool's own containment misses still ends the call.
+                    Some(tool) => AbortOnDropHandle::new(tokio::spawn(async move {
+                        tool.run(args, context).await
+                    }))
+                    .await
+                    .unwrap_or_else(|_| {
+                        ToolOutcome::Failed(ToolError::ExecutionFailed("the tool panicked".into()))
+                    }),
+                    None => ToolOutcome::Failed(ToolError::NotFound(name)),
+                };
             let _ = own.send(Input::ToolEnded {
                 call: seq,
                 attempt,

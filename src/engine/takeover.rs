@@ -6,28 +6,19 @@
 
 use crate::session::{Disconnected, Observation, RunnerDetached, Session};
 
-/// The connection that died with its process.
-pub(crate) fn lost_connection(session: &Session) -> Option<Observation> {
-    let epoch = session.connection?;
-    let reason = "the process that held the connection is gone".to_owned();
-    Some(
-        Disconnected {
+/// The end of the connection and of the runner that died with their process.
+pub(crate) fn observations(session: &Session) -> Vec<Observation> {
+    let disconnected = session.connection.map(|epoch| {
+        let reason = "the process that held the connection is gone".to_owned();
+        Observation::from(Disconnected {
             epoch,
             code: None,
             reason,
-        }
-        .into(),
-    )
-}
-
-/// The connection and the runner that died with their process.
-pub(crate) fn observations(session: &Session) -> Vec<Observation> {
+        })
+    });
     let detached = session.runner.map(|_| {
         let reason = "the process that could run tools is gone".to_owned();
         Observation::from(RunnerDetached { reason })
     });
-    lost_connection(session)
-        .into_iter()
-        .chain(detached)
-        .collect()
+    disconnected.into_iter().chain(detached).collect()
 }

@@ -92,10 +92,7 @@ impl SessionTask {
 
     async fn begin(&mut self, begin: Begin) -> Result<(), Error> {
         match begin {
-            Begin::Open(opened) => {
-                let attached = self.attachment();
-                self.attach_with(vec![opened.into()], attached).await
-            }
+            Begin::Open(opened) => self.attach(vec![opened.into()]).await,
             Begin::Resume => {
                 let Loaded { session, tail } = self.ledger.load(self.id).await?;
                 self.session = session;
@@ -242,7 +239,6 @@ impl SessionTask {
 
     /// Admits a command and records what it becomes; a refused answer is recorded as refused.
     async fn command(&mut self, command: Command) -> Result<Seq, Error> {
-        self.take_over().await?;
         // An answer that comes after the expiry must not count just because nobody looked at the clock before.
         self.record(Vec::new()).await?;
         let answered = match &command {
@@ -279,20 +275,23 @@ impl SessionTask {
         }
         let agent = self.agent.clone();
         let Some(connector) = &agent.connector else {
-            return Err(ConnectError::NoEndpoint {
-                agent: agent.name.clone(),
-            }
-            .into());
+            let agent = agent.name.clone();
+            return Err(ConnectError::NoEndpoint { agent }.into());
         };
         if self.attached.is_none() {
-            let attached = self.attachment();
-            self.attach_with(Vec::new(), attached).await?;
+            self.attach(Vec::new()).await?;
         }
         let model = connector.model_name(&agent.model);
         let message = setup::message(&model, agent.instruction.as_deref(), &agent.catalog);
         let connection = socket::open(connector.as_ref(), message).await?;
+        let endpoint = connector.endpoint();
+        self.put(
+            vec![Connected { model, endpoint }.into()],
+            Objects::default(),
+        )
+        .await?;
+        let epoch = self.session.connection.unwrap_or(self.session.head);
         self.sockets += 1;
-        let epoch = self.session.head.next();
         let (incoming, inbox) = (self.incoming_sender.clone(), self.own.clone());
         self.socket = Some(Socket::start(
             self.sockets,
@@ -301,14 +300,7 @@ impl SessionTask {
             incoming,
             inbox,
         ));
-        self.record(vec![
-            Connected {
-                model,
-                endpoint: connector.endpoint(),
-            }
-            .into(),
-        ])
-        .await
+        self.perform().await
     }
 
     async fn send_text(&mut self, text: String) -> Result<(), Error> {
@@ -338,7 +330,7 @@ impl SessionTask {
                 .into(),
             );
         }
-        if self.attached.take().is_some() {
+        if self.attached.is_some() {
             observations.push(
                 RunnerDetached {
                     reason: reason.to_owned(),
@@ -346,11 +338,11 @@ impl SessionTask {
                 .into(),
             );
         }
-        if observations.is_empty() {
-            Ok(())
-        } else {
-            self.record(observations).await
+        if !observations.is_empty() {
+            self.put(observations, Objects::default()).await?;
+            self.attached = None;
         }
+        self.perform().await
     }
 
     /// What this process brings to the session.
@@ -365,16 +357,10 @@ impl SessionTask {
         }
     }
 
-    /// Attaches, after whatever `first` says; what an older process left behind is in doubt from here on.
-    async fn attach_with(
-        &mut self,
-        first: Vec<Observation>,
-        attached: RunnerAttached,
-    ) -> Result<(), Error> {
+    /// Attaches, after whatever `first` says.
+    async fn attach(&mut self, first: Vec<Observation>) -> Result<(), Error> {
         let mut observations = first;
-        observations.extend(takeover::lost_connection(&self.session));
-        self.attached = Some(Seq(self.session.head.0 + observations.len() as u64 + 1));
-        observations.push(attached.into());
+        observations.push(self.attachment().into());
         self.session
             .library_mut()
             .add_catalog(self.agent.catalog.clone());
@@ -382,20 +368,9 @@ impl SessionTask {
             .library_mut()
             .add_policies(self.agent.policies.clone());
         let objects = Objects::terms(&self.agent.catalog, &self.agent.policies);
-        self.record_with(observations, objects).await?;
+        self.put(observations, objects).await?;
         self.attached = self.session.runner.map(|runner| runner.seq);
-        Ok(())
-    }
-
-    /// Records that an older process is gone, before anything else is recorded on top of what it left.
-    async fn take_over(&mut self) -> Result<(), Error> {
-        if self.attached.is_none() && self.socket.is_none() {
-            let left = takeover::observations(&self.session);
-            if !left.is_empty() {
-                self.record(left).await?;
-            }
-        }
-        Ok(())
+        self.perform().await
     }
 
     /// Attaches where a call waits for somebody who can run it. A session that merely waits gets no event.
@@ -422,29 +397,29 @@ impl SessionTask {
                 .values()
                 .any(|it| waits_for_a_runner(&it.phase));
         if needed {
-            let attached = self.attachment();
-            self.attach_with(Vec::new(), attached).await?;
+            self.attach(Vec::new()).await?;
         }
         Ok(())
     }
 
-    pub(super) async fn record(&mut self, observations: Vec<Observation>) -> Result<(), Error> {
-        self.record_with(observations, Objects::default()).await
+    /// Records `observations`, then performs what is owed.
+    async fn record(&mut self, observations: Vec<Observation>) -> Result<(), Error> {
+        self.put(observations, Objects::default()).await?;
+        self.perform().await
     }
 
-    /// Steps over `observations` and whatever is overdue, appends the batch, publishes it, performs what is owed.
-    async fn record_with(
-        &mut self,
-        observations: Vec<Observation>,
-        objects: Objects,
-    ) -> Result<(), Error> {
+    /// Steps over what a dead process left, whatever is overdue, and `observations`; appends the batch and publishes it.
+    async fn put(&mut self, observations: Vec<Observation>, objects: Objects) -> Result<(), Error> {
         let now = self.clock.now();
         let mut batch = overdue(&self.session, now);
         batch.extend(observations);
-        if !batch.is_empty() {
-            self.append(now, batch, objects).await?;
+        if batch.is_empty() {
+            return Ok(());
         }
-        self.perform().await
+        if self.attached.is_none() {
+            batch.splice(0..0, takeover::observations(&self.session));
+        }
+        self.append(now, batch, objects).await
     }
 
     async fn append(
