@@ -169,7 +169,7 @@ pub(in crate::session) fn cancellation_received(
     let calls: Vec<Seq> = it
         .ids
         .iter()
-        .filter_map(|id| session.wire_ids.get(id).copied())
+        .filter_map(|id| session.wire_ids.get(&(it.epoch, id.clone())).copied())
         .collect();
     for seq in calls {
         let policies = session.terms.policies.clone();
