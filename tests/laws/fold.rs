@@ -117,6 +117,7 @@ struct Debts {
     questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
     connection: Option<Seq>,
+    ended: BTreeSet<Seq>,
 }
 
 impl Debts {
@@ -128,6 +129,7 @@ impl Debts {
         if let Some(ended) = ended(fact) {
             self.runs.retain(|(call, _), _| *call != ended);
             self.questions.retain(|_, (call, _)| *call != ended);
+            self.ended.insert(ended);
         }
     }
 
@@ -163,16 +165,16 @@ impl Debts {
                     *sent |= it.responses.contains(at);
                 }
             }
-            // The model takes no interim word any more about a call that it took back.
+            // The model takes no interim word any more about an open call that it took back.
             Observation::CallCancellationReceived(it) if self.connection == Some(it.epoch) => {
                 let named = |call: &Seq| {
                     let received = recording.calls()[call];
                     received.epoch == it.epoch
                         && received.id.as_ref().is_some_and(|id| it.ids.contains(id))
                 };
-                let interim = |at: &Seq| is_interim(recording, *at);
-                self.responses
-                    .retain(|at, (call, _, _)| !(interim(at) && named(call)));
+                let ended = &self.ended;
+                let dropped = |call: &Seq| !ended.contains(call) && named(call);
+                self.responses.retain(|_, (call, _, _)| !dropped(call));
             }
             Observation::SessionClosed(_) => self.responses.clear(),
             _ => {}
@@ -257,12 +259,6 @@ fn expiry(recording: &Recording, fact: &Fact, call: Seq) -> Option<Timestamp> {
         .confirm
         .clone()?;
     confirm.expires_after_ms.map(|ms| fact.at.after_ms(ms))
-}
-
-fn is_interim(recording: &Recording, at: Seq) -> bool {
-    recording.facts.iter().any(|fact| {
-        fact.seq == at && matches!(decided(fact), Some(Decision::ResponseIssued(it)) if it.outcome == Outcome::Interim)
-    })
 }
 
 fn epoch_of_server(observation: &Observation) -> Option<Seq> {
