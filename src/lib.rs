@@ -13,6 +13,10 @@ pub mod live;
 pub mod prelude;
 #[cfg(feature = "engine")]
 pub mod replay;
+#[cfg(feature = "simulator")]
+pub mod simulator;
+#[cfg(any(test, feature = "given"))]
+pub mod testing;
 #[cfg(feature = "engine")]
 pub mod tool;
 

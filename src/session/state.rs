@@ -44,8 +44,8 @@ pub struct Session {
     pub requests: BTreeMap<Seq, Request>,
     /// What the model is still to be told, by the seq of `response_issued`.
     pub deliveries: BTreeMap<Seq, Delivery>,
-    /// The wire ids of the live connection.
-    pub(super) wire_ids: BTreeMap<String, Seq>,
+    /// The calls by connection and wire id, since the last connection was made.
+    pub(super) wire_ids: BTreeMap<(Seq, String), Seq>,
     pub(super) library: Library,
 }
 

@@ -44,7 +44,7 @@ pub fn step(session: Session, at: Timestamp, observation: Observation) -> Result
         at,
         cause: observation
             .refers_to()
-            .filter(|cause| *cause <= session.head),
+            .filter(|cause| Seq(0) < *cause && *cause <= session.head),
         event: Event::Observed(observation),
     };
     let mut session = evolve(session, &first);

@@ -31,7 +31,16 @@ pub(in crate::session) fn ask(session: &Session, seq: Seq, call: &Call) -> Optio
         let reason = gates.reason.clone().unwrap_or_default();
         return Some(GateWaived { call: seq, reason }.into());
     }
-    request(session, seq, call, About::Gate)
+    request(session, seq, call, question(call))
+}
+
+/// What there is to ask about a call: once it was started, nobody can say that it did not run.
+fn question(call: &Call) -> About {
+    if call.attempts > 0 {
+        About::InDoubt
+    } else {
+        About::Gate
+    }
 }
 
 /// The question, as the tool in force asks it; nothing while no runner declares the tool.
@@ -129,10 +138,8 @@ pub(in crate::session) fn reopened(session: &mut Session, seq: Seq, it: &Confirm
         // A waiting question keeps its subject; a call that goes back to a person after a start asks about another.
         let about = if let Phase::AwaitingConfirmation { about, .. } = call.phase {
             about
-        } else if call.attempts > 0 {
-            About::InDoubt
         } else {
-            About::Gate
+            question(call)
         };
         call.contract = Some(it.contract);
         call.phase = Phase::AwaitingConfirmation {

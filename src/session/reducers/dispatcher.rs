@@ -25,14 +25,13 @@ pub(in crate::session) fn call_received(
     it: &FunctionCallReceived,
 ) {
     if let Some(id) = &it.id {
-        // The service may deliver one call twice on a connection; the second changes nothing.
-        let live = session.connection == Some(it.epoch);
-        if live && session.wire_ids.contains_key(id) {
+        // The service may deliver one call twice on a connection; the second changes nothing, even where it is read
+        // after the connection was lost.
+        let delivered = (it.epoch, id.clone());
+        if session.wire_ids.contains_key(&delivered) {
             return;
         }
-        if live {
-            session.wire_ids.insert(id.clone(), seq);
-        }
+        session.wire_ids.insert(delivered, seq);
     }
     let flaw = match (&it.name, &it.malformed_args, &it.invalid_args) {
         (None, _, _) => Some(Flaw::MissingName),

@@ -169,7 +169,7 @@ pub(in crate::session) fn cancellation_received(
     let calls: Vec<Seq> = it
         .ids
         .iter()
-        .filter_map(|id| session.wire_ids.get(id).copied())
+        .filter_map(|id| session.wire_ids.get(&(it.epoch, id.clone())).copied())
         .collect();
     for seq in calls {
         let policies = session.terms.policies.clone();
@@ -182,6 +182,10 @@ pub(in crate::session) fn cancellation_received(
         );
         let withdraw = policies.of(&call.name).withdraw_on_cancel;
         call.model_lost_interest = true;
+        // Nothing may be sent for an id that was taken back; its end, if it comes, is told as conversation.
+        session
+            .deliveries
+            .retain(|_, delivery| delivery.call != seq);
         if !waits_for_a_person || withdraw {
             call.cancel = Some(CancelReason::Model);
         }

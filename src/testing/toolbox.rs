@@ -1,0 +1,172 @@
+//! The tools of a test: declarations and policies, each in a word.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::session::catalog::ToolKind;
+use crate::session::policy::{Confirm, InDoubt};
+use crate::session::{
+    Catalog, Gates, Library, PolicySet, RULES, RunnerAttached, ToolDeclaration, ToolPolicy,
+};
+
+/// No tools yet.
+///
+/// ```
+/// use recount::testing::toolbox;
+///
+/// let tools = toolbox().plain("look_up").gated("pay").timeout_ms("pay", 5_000);
+/// assert!(tools.policies().of("pay").confirm.is_some());
+/// ```
+#[must_use]
+pub fn toolbox() -> Toolbox {
+    Toolbox {
+        catalog: Catalog::default(),
+        policies: PolicySet::default(),
+        gates: Gates::enforced(),
+    }
+}
+
+/// The tools and policies that a runner brings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Toolbox {
+    catalog: Catalog,
+    policies: PolicySet,
+    gates: Gates,
+}
+
+impl Toolbox {
+    /// Adds a tool without any policy.
+    #[must_use]
+    pub fn plain(mut self, name: &str) -> Toolbox {
+        self.catalog
+            .insert(ToolDeclaration::new(name, format!("Does {name}")));
+        self
+    }
+
+    /// Adds a tool about whose calls a person is asked.
+    #[must_use]
+    pub fn gated(self, name: &str) -> Toolbox {
+        self.plain(name).policy(name, |policy| {
+            policy.confirm = Some(Confirm::with_hint(format!("May it {name}?")));
+        })
+    }
+
+    /// Adds a tool whose result is supplied later.
+    #[must_use]
+    pub fn long_running(self, name: &str) -> Toolbox {
+        let mut tools = self.plain(name);
+        if let Some(tool) = tools.catalog.tools.get_mut(name) {
+            tool.kind = ToolKind::LongRunning;
+        }
+        tools
+    }
+
+    /// Gives a tool another schema, which is another contract.
+    #[must_use]
+    pub fn parameters(mut self, name: &str, schema: Value) -> Toolbox {
+        if let Some(tool) = self.catalog.tools.get_mut(name) {
+            tool.parameters = Some(schema);
+        }
+        self
+    }
+
+    /// Gives a tool another contract: it demands one field more.
+    #[must_use]
+    pub fn changed(self, name: &str) -> Toolbox {
+        self.parameters(name, json!({"type": "object", "required": ["more"]}))
+    }
+
+    /// Says the same of a tool in other words, which leaves its contract alone.
+    #[must_use]
+    pub fn reworded(mut self, name: &str) -> Toolbox {
+        if let Some(tool) = self.catalog.tools.get_mut(name) {
+            tool.description.push_str(", as ever");
+        }
+        self
+    }
+
+    /// Takes a tool out of the catalog; its policy stays.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Toolbox {
+        self.catalog.tools.remove(name);
+        self
+    }
+
+    /// Lets an unanswered question about a gated tool expire.
+    #[must_use]
+    pub fn expires_ms(self, name: &str, ms: u64) -> Toolbox {
+        self.policy(name, |policy| {
+            policy
+                .confirm
+                .get_or_insert_with(Confirm::default)
+                .expires_after_ms = Some(ms);
+        })
+    }
+
+    /// Limits one run of a tool.
+    #[must_use]
+    pub fn timeout_ms(self, name: &str, ms: u64) -> Toolbox {
+        self.policy(name, |policy| policy.timeout_ms = Some(ms))
+    }
+
+    /// Declares what becomes of a call that was cut off.
+    #[must_use]
+    pub fn in_doubt(self, name: &str, rule: InDoubt) -> Toolbox {
+        self.policy(name, |policy| policy.in_doubt = rule)
+    }
+
+    /// Lets the model withdraw a question about a tool by taking the call back.
+    #[must_use]
+    pub fn withdraw_on_cancel(self, name: &str) -> Toolbox {
+        self.policy(name, |policy| policy.withdraw_on_cancel = true)
+    }
+
+    /// Changes a tool's policy.
+    #[must_use]
+    pub fn policy(mut self, name: &str, change: impl FnOnce(&mut ToolPolicy)) -> Toolbox {
+        change(self.policies.tools.entry(name.to_owned()).or_default());
+        self
+    }
+
+    /// Limits how many calls run at the same time.
+    #[must_use]
+    pub fn running_max(mut self, calls: u32) -> Toolbox {
+        self.policies.running_max = Some(calls);
+        self
+    }
+
+    /// Lets the gates not hold, and says why.
+    #[must_use]
+    pub fn gates_waived(mut self, reason: &str) -> Toolbox {
+        self.gates = Gates::waived(reason);
+        self
+    }
+
+    /// The declarations.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The policies.
+    #[must_use]
+    pub fn policies(&self) -> &PolicySet {
+        &self.policies
+    }
+
+    /// The observation that a runner with these tools attached; its objects go into `library`.
+    pub fn attached(&self, agent: &str, library: &mut Library) -> RunnerAttached {
+        RunnerAttached {
+            agent: agent.to_owned(),
+            catalog: library.add_catalog(Arc::new(self.catalog.clone())),
+            policies: library.add_policies(Arc::new(self.policies.clone())),
+            rules: RULES,
+            program: PROGRAM.to_owned(),
+            gates: self.gates.clone(),
+        }
+    }
+}
+
+/// The program that a test's records name.
+pub(super) const PROGRAM: &str = "test";

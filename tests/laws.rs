@@ -1,0 +1,93 @@
+//! The laws of the session, as properties over generated histories.
+//!
+//! Each function in `laws/law_*` is one law and states it; here each is put before some hundred histories.
+//! `PROPTEST_CASES` asks for more.
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that meets the impossible must stop"
+)]
+
+#[path = "laws/answers.rs"]
+mod answers;
+#[path = "laws/ends.rs"]
+mod ends;
+#[path = "laws/fold.rs"]
+mod fold;
+#[path = "laws/generator.rs"]
+mod generator;
+#[path = "laws/leave.rs"]
+mod leave;
+#[path = "laws/order.rs"]
+mod order;
+#[path = "laws/recording.rs"]
+mod recording;
+#[path = "laws/repeat.rs"]
+mod repeat;
+
+use generator::{recordings, wild_recordings};
+use proptest::prelude::*;
+
+/// The outcome of a law on one history: fine, or what speaks against it.
+type Verdict = Result<(), String>;
+
+fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
+    verdict.map_err(TestCaseError::fail)
+}
+
+macro_rules! laws {
+    ($($name:ident: $law:path, $histories:path;)+) => {
+        proptest! {
+            #![proptest_config(ProptestConfig {
+                // What fails is printed as a readable history; no seed is kept out of sight.
+                failure_persistence: None,
+                ..ProptestConfig::default()
+            })]
+            $(
+                #[test]
+                fn $name(recording in $histories()) {
+                    holds($law(&recording))?;
+                }
+            )+
+        }
+    };
+}
+
+laws! {
+    every_call_ends_once: ends::every_call_ends_once, wild_recordings;
+    a_closed_session_has_nothing_open: ends::a_closed_session_has_nothing_open, wild_recordings;
+    no_call_waits_for_the_engine_itself: ends::no_call_waits_for_the_engine_itself, wild_recordings;
+    what_ends_untold_was_taken_back: ends::what_ends_untold_was_taken_back, recordings;
+    nothing_is_sent_for_an_id_taken_back: ends::nothing_is_sent_for_an_id_taken_back, recordings;
+    no_run_without_leave: leave::no_run_without_leave, wild_recordings;
+    not_twice_by_one_leave: leave::not_twice_by_one_leave, wild_recordings;
+    attempts_increase_and_name_the_runner: leave::attempts_increase_and_name_the_runner, wild_recordings;
+    no_more_run_than_may: leave::no_more_run_than_may, wild_recordings;
+    one_wire_id_is_one_call: leave::one_wire_id_is_one_call, recordings;
+    one_answer_counts: answers::one_answer_counts, recordings;
+    a_refused_answer_is_told_what_is_on_record: answers::a_refused_answer_is_told_what_is_on_record, recordings;
+    a_denied_call_did_not_run: answers::a_denied_call_did_not_run, wild_recordings;
+    fold_equals_live: fold::fold_equals_live, wild_recordings;
+    owed_is_what_was_asked_for_and_not_settled: fold::owed_is_what_was_asked_for_and_not_settled, wild_recordings;
+    open_work_names_what_is_open: fold::open_work_names_what_is_open, wild_recordings;
+    decisions_repeat: repeat::decisions_repeat, wild_recordings;
+    the_rules_in_force_are_on_record: repeat::the_rules_in_force_are_on_record, wild_recordings;
+    seqs_times_and_causes_are_in_order: order::seqs_times_and_causes_are_in_order, wild_recordings;
+}
+
+/// The generator is worth something only if its histories reach what the laws speak of.
+#[test]
+fn the_histories_reach_every_event_kind_outcome_and_lasting_phase() {
+    let reached = generator::reach(1500);
+    let missing: Vec<&str> = generator::TO_REACH
+        .iter()
+        .copied()
+        .filter(|word| !reached.contains_key(word))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "never reached: {missing:?}\n{reached:#?}"
+    );
+}

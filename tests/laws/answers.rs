@@ -1,0 +1,85 @@
+//! Law 5: one answer counts, and the others are told which.
+
+use std::collections::BTreeMap;
+
+use recount::session::{
+    Answered, CancelReason, Command, Decision, Observation, Outcome, Rejection, Seq,
+};
+
+use crate::Verdict;
+use crate::recording::{Recording, decided, observed};
+
+/// At most one answer to a request is taken.
+pub(crate) fn one_answer_counts(recording: &Recording) -> Verdict {
+    let mut answered = BTreeMap::new();
+    for fact in &recording.facts {
+        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
+            && let Some(first) = answered.insert(it.request, fact.seq)
+        {
+            return Err(format!(
+                "{first} and {} both answer {}",
+                fact.seq, it.request
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whoever answers a request that takes no answer is told what is on record: the answer that counted, by whom and at which seq; or the
+/// record that ended the question; and an open request takes the answer.
+pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) -> Verdict {
+    for (facts, command, rejection) in &recording.commands {
+        if let Command::AnswerConfirmation { request, .. } = command {
+            let expected = on_record(recording, *facts, *request);
+            if *rejection != expected {
+                return Err(format!(
+                    "an answer to {request} after {facts} facts: expected {expected:?}, told {rejection:?}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn on_record(recording: &Recording, facts: usize, request: Seq) -> Option<Rejection> {
+    let mut state = Some(Rejection::UnknownRequest { request });
+    for fact in &recording.facts[..facts] {
+        let at = fact.seq;
+        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
+            && it.request == request
+        {
+            let (confirmed, by) = (it.confirmed, it.by.clone());
+            state = Some(Rejection::AlreadyAnswered(Answered { at, confirmed, by }));
+        }
+        match decided(fact) {
+            Some(Decision::ConfirmationRequested(_)) if at == request => state = None,
+            Some(Decision::ConfirmationReopened(_)) if at == request => state = None,
+            Some(Decision::ConfirmationReopened(it)) if it.request == request => {
+                state = Some(Rejection::RequestSuperseded { by: at });
+            }
+            Some(Decision::ConfirmationExpired(it)) if it.request == request => {
+                state = Some(Rejection::RequestExpired { at });
+            }
+            Some(Decision::ConfirmationWithdrawn(it)) if it.request == request => {
+                let reason: CancelReason = it.reason;
+                state = Some(Rejection::RequestWithdrawn { at, reason });
+            }
+            _ => {}
+        }
+    }
+    state
+}
+
+/// The model is told "denied" or "expired", which say that the call did not run, only of calls that never started.
+pub(crate) fn a_denied_call_did_not_run(recording: &Recording) -> Verdict {
+    for (call, settled) in &recording.steps[recording.steps.len() - 1].1.settled {
+        let denied = matches!(settled.outcome, Outcome::Denied | Outcome::Expired);
+        let started = recording.facts.iter().any(
+            |fact| matches!(decided(fact), Some(Decision::CallStarted(it)) if it.call == *call),
+        );
+        if denied && started {
+            return Err(format!("call {call} ran and ended {:?}", settled.outcome));
+        }
+    }
+    Ok(())
+}

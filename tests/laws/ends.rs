@@ -1,0 +1,193 @@
+//! Law 2: every call ends once, and the model is never left waiting.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recount::session::{
+    Call, CancelReason, Decision, Effect, Observation, Outcome, Phase, Route, Seq, Session, owed,
+};
+
+use crate::Verdict;
+use crate::recording::{Recording, decided, observed};
+
+/// Each call has at most one terminal outcome; one that ended has exactly one, either a final response or a cancellation, and the
+/// fold agrees on which.
+pub(crate) fn every_call_ends_once(recording: &Recording) -> Verdict {
+    let mut ends: BTreeMap<Seq, Vec<(Seq, Outcome)>> = BTreeMap::new();
+    for fact in &recording.facts {
+        match decided(fact) {
+            Some(Decision::ResponseIssued(it)) if it.outcome != Outcome::Interim => {
+                ends.entry(it.call)
+                    .or_default()
+                    .push((fact.seq, it.outcome));
+                if it.of.is_some() == it.response.is_some() {
+                    return Err(format!("{} holds no response or two", fact.seq));
+                }
+            }
+            Some(Decision::CallCancelled(it)) => {
+                let withdrawn = (fact.seq, Outcome::Withdrawn);
+                ends.entry(it.call).or_default().push(withdrawn);
+            }
+            _ => {}
+        }
+    }
+    let calls = recording.calls();
+    if let Some(stranger) = ends.keys().find(|call| !calls.contains_key(call)) {
+        return Err(format!("{stranger} ended and is no call"));
+    }
+    let session = &recording.steps[recording.steps.len() - 1].1;
+    for call in calls.keys() {
+        let ended = ends.get(call).map(Vec::as_slice).unwrap_or_default();
+        let settled = session.settled.get(call).map(|it| (it.at, it.outcome));
+        let agrees = match ended {
+            [] => session.calls.contains_key(call) && settled.is_none(),
+            [end] => !session.calls.contains_key(call) && settled == Some(*end),
+            [_, _, ..] => false,
+        };
+        if !agrees {
+            return Err(format!(
+                "call {call} ended {ended:?}, the fold says {settled:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// After a close nothing is open, nothing starts, and nobody is told or asked anything.
+pub(crate) fn a_closed_session_has_nothing_open(recording: &Recording) -> Verdict {
+    for (facts, session) in recording.steps.iter().filter(|(_, session)| session.closed) {
+        if !session.calls.is_empty() || !owed(session).is_empty() {
+            return Err(format!("open or owed after the close, at fact {facts}"));
+        }
+    }
+    let closed = recording
+        .facts
+        .iter()
+        .position(|fact| matches!(observed(fact), Some(Observation::SessionClosed(_))))
+        .unwrap_or(recording.facts.len());
+    let late = recording.facts[closed..].iter().find(|fact| {
+        matches!(
+            decided(fact),
+            Some(
+                Decision::CallStarted(_)
+                    | Decision::ResponseIssued(_)
+                    | Decision::ConfirmationRequested(_)
+            )
+        )
+    });
+    late.map_or(Ok(()), |fact| {
+        Err(format!("{} came after the close", fact.seq))
+    })
+}
+
+/// Between steps an open call waits for something outside: a person, its tool, a supplied response, or a runner that
+/// has its tool and a free slot. It never waits for a decision that could be made.
+pub(crate) fn no_call_waits_for_the_engine_itself(recording: &Recording) -> Verdict {
+    for (_, session) in &recording.steps {
+        for (seq, call) in &session.calls {
+            if !waits_for_the_world(session, call) {
+                return Err(format!("call {seq} waits in {:?}", call.phase));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn waits_for_the_world(session: &Session, call: &Call) -> bool {
+    let declared = session.terms.catalog.tools.contains_key(&call.name);
+    let slots = session.terms.policies.running_max;
+    let slot_free = slots.is_none_or(|slots| session.running() < slots as usize);
+    let can_run = session.runner.is_some() && declared && slot_free;
+    match call.phase {
+        Phase::AwaitingConfirmation { expired, .. } => !expired,
+        Phase::Running { runner, .. } => session.runner.map(|it| it.seq) == Some(runner),
+        Phase::Paused { interim } => interim.is_none(),
+        Phase::Ready { .. } | Phase::InDoubt { .. } => !can_run,
+        Phase::Received
+        | Phase::Refused { .. }
+        | Phase::Gated
+        | Phase::Withdrawn
+        | Phase::Approved { .. }
+        | Phase::Denied { .. }
+        | Phase::Permitted { .. }
+        | Phase::Returned { .. }
+        | Phase::Supplied { .. }
+        | Phase::TimedOut => false,
+    }
+}
+
+/// A call ends without a response only where the model took it back by its id on the live connection, or the session closed.
+pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict {
+    let calls = recording.calls();
+    let mut taken_back = BTreeSet::new();
+    let (mut live, mut closed) = (None, false);
+    for fact in &recording.facts {
+        match observed(fact) {
+            Some(Observation::Connected(_)) => live = Some(fact.seq),
+            Some(Observation::Disconnected(it)) if live == Some(it.epoch) => live = None,
+            Some(Observation::SessionClosed(_)) => closed = true,
+            Some(Observation::CallCancellationReceived(it)) if live == Some(it.epoch) => {
+                taken_back.extend(it.ids.iter().map(|id| (it.epoch, id.clone())));
+            }
+            _ => {}
+        }
+        let Some(Decision::CallCancelled(it)) = decided(fact) else {
+            continue;
+        };
+        let by_model = calls.get(&it.call).is_some_and(|call| {
+            call.id
+                .clone()
+                .is_some_and(|id| taken_back.contains(&(call.epoch, id)))
+        });
+        let fine = match it.reason {
+            CancelReason::Model => by_model,
+            CancelReason::SessionClosed => closed,
+            CancelReason::Operator => false,
+        };
+        if !fine {
+            return Err(format!("{} left the model without a response", fact.seq));
+        }
+    }
+    Ok(())
+}
+
+/// Once the model took an open call back, nothing leaves as a response to its id: what is still to be told is conversation.
+pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Verdict {
+    let mut disowned = BTreeSet::new();
+    let mut before: BTreeSet<Seq> = BTreeSet::new();
+    for ((facts, session), batch) in recording.steps.iter().zip(recording.batches()) {
+        if let Some(Observation::CallCancellationReceived(it)) = observed(&batch[0]) {
+            let named = |call: &&Seq| {
+                let received = recording.calls()[*call];
+                received.epoch == it.epoch
+                    && received.id.as_ref().is_some_and(|id| it.ids.contains(id))
+            };
+            let was_live = session.connection == Some(it.epoch);
+            disowned.extend(before.iter().filter(named).filter(|_| was_live).copied());
+        }
+        for effect in owed(session) {
+            if let Effect::SendResponse {
+                call,
+                response,
+                as_conversation: false,
+                ..
+            } = effect
+                && disowned.contains(&call)
+            {
+                return Err(format!(
+                    "{response} would be sent for call {call}, at fact {facts}"
+                ));
+            }
+        }
+        let wrong_way = batch.iter().find(|fact| match decided(fact) {
+            Some(Decision::ResponseIssued(it)) => {
+                disowned.contains(&it.call) && matches!(it.route, Route::ToolResponse { .. })
+            }
+            _ => false,
+        });
+        if let Some(fact) = wrong_way {
+            return Err(format!("{} answers an id that was taken back", fact.seq));
+        }
+        before = session.calls.keys().copied().collect();
+    }
+    Ok(())
+}

@@ -1,0 +1,278 @@
+//! Law 6: the fold of the journal is the live session, and owes exactly what is not settled.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recount::session::{
+    Deadline, Decision, Effect, Event, Fact, Observation, OpenKind, Outcome, Route, Seq, Timestamp,
+    evolve, open_work, owed,
+};
+
+use crate::Verdict;
+use crate::recording::{Recording, body, decided, observed};
+
+/// Folding the records, as they are read back from their bytes, gives at every step the state the live session had.
+pub(crate) fn fold_equals_live(recording: &Recording) -> Verdict {
+    let mut folded = recording.start.clone();
+    let mut steps = recording.steps.iter();
+    for batch in recording.batches() {
+        for fact in batch {
+            let event =
+                Event::decode(fact.event.kind(), &body(fact)).map_err(|it| it.to_string())?;
+            folded = evolve(
+                folded,
+                &Fact {
+                    event,
+                    ..fact.clone()
+                },
+            );
+        }
+        if steps.next().map(|(_, live)| live) != Some(&folded) {
+            return Err(format!("the fold differs after {}", folded.head));
+        }
+    }
+    Ok(())
+}
+
+/// What the folded session owes is what the records asked for and no later record settled.
+pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) -> Verdict {
+    let mut debts = Debts::default();
+    for ((facts, session), batch) in recording.steps.iter().zip(recording.batches()) {
+        for fact in batch {
+            debts.read(recording, fact);
+        }
+        let mut found = owed(session);
+        found.sort();
+        let expected: Vec<Effect> = debts.owed();
+        if found != expected {
+            return Err(format!(
+                "after {facts} facts: expected {expected:#?}, owed {found:#?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The index of open work names exactly the session while it is open, and the calls that have not ended; its kinds and deadlines are those of
+/// what is owed.
+pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
+    let mut open: BTreeSet<Seq> = BTreeSet::new();
+    for ((_, session), batch) in recording.steps.iter().zip(recording.batches()) {
+        for fact in batch {
+            match observed(fact) {
+                Some(Observation::SessionOpened(_)) => _ = open.insert(fact.seq),
+                Some(Observation::FunctionCallReceived(_))
+                    if recording.calls().contains_key(&fact.seq) =>
+                {
+                    open.insert(fact.seq);
+                }
+                Some(Observation::SessionClosed(_)) => _ = open.remove(&Seq(1)),
+                _ => {}
+            }
+            if let Some(call) = ended(fact) {
+                open.remove(&call);
+            }
+        }
+        let listed = open_work(session);
+        if !listed.keys().eq(open.iter()) {
+            return Err(format!("open {open:?}, listed {listed:#?}"));
+        }
+        let mut by_owed: BTreeMap<Seq, (Option<Seq>, Option<Timestamp>)> = BTreeMap::new();
+        for effect in owed(session) {
+            match effect {
+                Effect::AskConfirmation { call, request } => {
+                    by_owed.entry(call).or_default().0 = Some(request)
+                }
+                Effect::ArmTimer {
+                    deadline: Deadline::Run { call, .. } | Deadline::Confirmation { call, .. },
+                    due_us,
+                } => {
+                    by_owed.entry(call).or_default().1 = Some(due_us);
+                }
+                Effect::RunTool { .. } | Effect::SendResponse { .. } => {}
+            }
+        }
+        for (call, item) in &listed {
+            let owed = by_owed.get(call).copied().unwrap_or_default();
+            let asks = item.kind == OpenKind::Confirmation;
+            if (item.request, item.deadline) != owed || item.request.is_some() != asks {
+                return Err(format!("{call} is listed as {item:?} and owes {owed:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn ended(fact: &Fact) -> Option<Seq> {
+    match decided(fact) {
+        Some(Decision::ResponseIssued(it)) if it.outcome != Outcome::Interim => Some(it.call),
+        Some(Decision::CallCancelled(it)) => Some(it.call),
+        _ => None,
+    }
+}
+
+/// The other way to know what is owed: a ledger of orders, each struck out by the records that settle it.
+#[derive(Default)]
+struct Debts {
+    runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
+    questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
+    responses: BTreeMap<Seq, (Seq, Route, bool)>,
+    connection: Option<Seq>,
+    ended: BTreeSet<Seq>,
+}
+
+impl Debts {
+    fn read(&mut self, recording: &Recording, fact: &Fact) {
+        match &fact.event {
+            Event::Observed(observation) => self.observed(recording, fact, observation),
+            Event::Decided(decision) => self.decided(recording, fact, decision),
+        }
+        if let Some(ended) = ended(fact) {
+            self.runs.retain(|(call, _), _| *call != ended);
+            self.questions.retain(|_, (call, _)| *call != ended);
+            self.ended.insert(ended);
+        }
+    }
+
+    fn observed(&mut self, recording: &Recording, fact: &Fact, observation: &Observation) {
+        if let (Some(epoch), Some(live)) = (epoch_of_server(observation), self.connection)
+            && epoch == live
+        {
+            self.responses.retain(|_, (_, _, sent)| !*sent);
+        }
+        match observation {
+            Observation::RunnerAttached(_) | Observation::RunnerDetached(_) => self.runs.clear(),
+            Observation::Connected(_) => {
+                self.connection = Some(fact.seq);
+                self.responses
+                    .values_mut()
+                    .for_each(|(_, _, sent)| *sent = false);
+            }
+            Observation::Disconnected(it) if self.connection == Some(it.epoch) => {
+                self.connection = None
+            }
+            Observation::ToolReturned(it) => _ = self.runs.remove(&(it.call, it.attempt)),
+            Observation::ToolPaused(it) => _ = self.runs.remove(&(it.call, it.attempt)),
+            Observation::DeadlinePassed(it) => match it.deadline {
+                Deadline::Run { call, attempt } => _ = self.runs.remove(&(call, attempt)),
+                Deadline::Confirmation { call, request } => {
+                    self.questions
+                        .retain(|at, (of, _)| (*at, *of) != (request, call));
+                }
+            },
+            Observation::ConfirmationAnswered(it) => _ = self.questions.remove(&it.request),
+            Observation::ResponsesSent(it) if self.connection == Some(it.epoch) => {
+                for (at, (_, _, sent)) in &mut self.responses {
+                    *sent |= it.responses.contains(at);
+                }
+            }
+            // The model takes no interim word any more about an open call that it took back.
+            Observation::CallCancellationReceived(it) if self.connection == Some(it.epoch) => {
+                let named = |call: &Seq| {
+                    let received = recording.calls()[call];
+                    received.epoch == it.epoch
+                        && received.id.as_ref().is_some_and(|id| it.ids.contains(id))
+                };
+                let ended = &self.ended;
+                let dropped = |call: &Seq| !ended.contains(call) && named(call);
+                self.responses.retain(|_, (call, _, _)| !dropped(call));
+            }
+            Observation::SessionClosed(_) => self.responses.clear(),
+            _ => {}
+        }
+    }
+
+    fn decided(&mut self, recording: &Recording, fact: &Fact, decision: &Decision) {
+        match decision {
+            Decision::CallStarted(it) => {
+                self.runs
+                    .insert((it.call, it.attempt), (it.runner, it.deadline_us));
+            }
+            Decision::ConfirmationRequested(it) => {
+                self.questions.insert(fact.seq, (it.call, it.expires_at_us));
+            }
+            Decision::ConfirmationReopened(it) => {
+                self.questions.remove(&it.request);
+                self.questions
+                    .insert(fact.seq, (it.call, expiry(recording, fact, it.call)));
+            }
+            Decision::ConfirmationExpired(it) => _ = self.questions.remove(&it.request),
+            Decision::ConfirmationWithdrawn(it) => _ = self.questions.remove(&it.request),
+            Decision::ResponseIssued(it) => {
+                _ = self.responses.insert(fact.seq, (it.call, it.route, false))
+            }
+            Decision::DeliveryChosen(it) => {
+                if let Some((_, route, _)) = self.responses.get_mut(&it.response) {
+                    *route = it.route;
+                }
+            }
+            Decision::PolicyDecided(_)
+            | Decision::GateWaived(_)
+            | Decision::CallReady(_)
+            | Decision::CallCancelled(_) => {}
+        }
+    }
+
+    fn owed(&self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for (&(call, attempt), &(runner, due)) in &self.runs {
+            effects.push(Effect::RunTool {
+                call,
+                attempt,
+                runner,
+            });
+            let deadline = Deadline::Run { call, attempt };
+            effects.extend(due.map(|due_us| Effect::ArmTimer { deadline, due_us }));
+        }
+        for (&request, &(call, due)) in &self.questions {
+            effects.push(Effect::AskConfirmation { call, request });
+            let deadline = Deadline::Confirmation { call, request };
+            effects.extend(due.map(|due_us| Effect::ArmTimer { deadline, due_us }));
+        }
+        for (&response, &(call, route, sent)) in &self.responses {
+            let (epoch, as_conversation) = match route {
+                Route::ToolResponse { epoch } => (epoch, false),
+                Route::Conversation { epoch } => (epoch, true),
+                Route::Parked => continue,
+            };
+            if !sent && self.connection == Some(epoch) {
+                effects.push(Effect::SendResponse {
+                    response,
+                    call,
+                    epoch,
+                    as_conversation,
+                });
+            }
+        }
+        effects.sort();
+        effects
+    }
+}
+
+/// What the policies in force say about the expiry of a question asked by `fact`.
+fn expiry(recording: &Recording, fact: &Fact, call: Seq) -> Option<Timestamp> {
+    let index = usize::try_from(fact.seq.0).ok()? - 1;
+    let name = recording.calls()[&call].name.clone()?;
+    let confirm = recording
+        .tools_at(index)?
+        .policies()
+        .of(&name)
+        .confirm
+        .clone()?;
+    confirm.expires_after_ms.map(|ms| fact.at.after_ms(ms))
+}
+
+fn epoch_of_server(observation: &Observation) -> Option<Seq> {
+    match observation {
+        Observation::GoAwayReceived(it) => Some(it.epoch),
+        Observation::ResumptionHandleReceived(it) => Some(it.epoch),
+        Observation::FunctionCallReceived(it) => Some(it.epoch),
+        Observation::CallCancellationReceived(it) => Some(it.epoch),
+        Observation::ModelOutputReceived(it) => Some(it.epoch),
+        Observation::TranscriptReceived(it) => Some(it.epoch),
+        Observation::TurnCompleted(it) => Some(it.epoch),
+        Observation::TurnInterrupted(it) => Some(it.epoch),
+        Observation::UsageReported(it) => Some(it.epoch),
+        Observation::FrameRejected(it) => Some(it.epoch),
+        _ => None,
+    }
+}

@@ -1,0 +1,590 @@
+//! Histories: mostly plausible, often nasty, made from dice that shrink to fewer and plainer steps.
+//!
+//! A move is four dice read against the session as it stands, so that most of them do something meaningful there: a
+//! running call returns, an open question is answered. The rest is what a hostile world does.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use recount::session::policy::InDoubt;
+use recount::session::*;
+use recount::testing::{Toolbox, answer_to, toolbox};
+use serde_json::json;
+
+use crate::recording::{Recording, observed};
+
+/// Histories in which answers pass the door.
+pub(crate) fn recordings() -> impl Strategy<Value = Recording> {
+    scripts().prop_map(|script| play(&script, false))
+}
+
+/// Histories in which anything at all is observed.
+pub(crate) fn wild_recordings() -> impl Strategy<Value = Recording> {
+    scripts().prop_map(|script| play(&script, true))
+}
+
+/// The dice of one history: what the runners bring, and the moves.
+#[derive(Debug)]
+struct Script {
+    tools: Vec<[u8; 6]>,
+    moves: Vec<[u8; 4]>,
+}
+
+fn scripts() -> impl Strategy<Value = Script> {
+    let tools = vec(any::<[u8; 6]>(), 1..5);
+    let moves = vec(any::<[u8; 4]>(), 0..70);
+    (tools, moves).prop_map(|(tools, moves)| Script { tools, moves })
+}
+
+/// How often each event kind, outcome and lasting phase is met in so many histories.
+pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut reached = BTreeMap::new();
+    for _ in 0..histories {
+        let recording = wild_recordings()
+            .new_tree(&mut runner)
+            .expect("a history can always be made")
+            .current();
+        let kinds = recording.facts.iter().map(|fact| fact.event.kind());
+        let ends = recording.steps.last().into_iter().flat_map(|(_, session)| {
+            let outcomes = session.settled.values().map(|it| it.outcome.in_words());
+            outcomes.collect::<Vec<_>>()
+        });
+        let phases = recording.steps.iter().flat_map(|(_, session)| {
+            let phases = session.calls.values().map(|call| call.phase.name());
+            phases.collect::<Vec<_>>()
+        });
+        for word in kinds.chain(ends).chain(phases) {
+            *reached.entry(word).or_default() += 1;
+        }
+    }
+    reached
+}
+
+/// What the histories must reach.
+pub(crate) const TO_REACH: &[&str] = &concat_kinds();
+
+const LASTING: [&str; 15] = [
+    "awaiting_confirmation",
+    "ready",
+    "running",
+    "in_doubt",
+    "paused",
+    "the tool returned",
+    "the tool failed",
+    "its result was supplied",
+    "the policies refused it",
+    "a person denied it",
+    "nobody answered in time",
+    "its time was up",
+    "an operator cancelled it",
+    "it was cut off and its outcome is unknown",
+    "it was withdrawn",
+];
+
+const fn concat_kinds()
+-> [&'static str; Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len()] {
+    let mut all = [""; Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len()];
+    let lists: [&[&str]; 3] = [Observation::KINDS, Decision::KINDS, &LASTING];
+    let (mut list, mut at) = (0, 0);
+    while list < lists.len() {
+        let mut item = 0;
+        while item < lists[list].len() {
+            all[at] = lists[list][item];
+            (item, at) = (item + 1, at + 1);
+        }
+        list += 1;
+    }
+    all
+}
+
+const NAMES: [&str; 3] = ["look", "pay", "order"];
+
+/// What a runner brings, from six dice: one and a half a tool.
+fn tools_of(dice: [u8; 6]) -> Toolbox {
+    let mut tools = toolbox();
+    for (name, (shape, rules)) in NAMES
+        .into_iter()
+        .zip([0, 2, 4].map(|i| (dice[i], dice[i + 1])).into_iter())
+    {
+        if shape % 8 == 7 {
+            continue;
+        }
+        tools = match shape % 8 {
+            0..=4 => tools.plain(name),
+            5 => tools.plain(name).reworded(name),
+            _ => tools.plain(name).changed(name),
+        };
+        tools = tools.policy(name, |policy| {
+            policy.in_doubt = match rules % 3 {
+                0 => InDoubt::SettleUnknown,
+                1 => InDoubt::Retry,
+                _ => InDoubt::Ask,
+            };
+            policy.withdraw_on_cancel = rules & 64 != 0;
+            policy.timeout_ms = (rules & 32 != 0).then_some(4);
+        });
+        if rules & 16 != 0 {
+            tools = tools.policy(name, |policy| policy.confirm = Some(Default::default()));
+        }
+        if rules & 24 == 24 {
+            tools = tools.expires_ms(name, 6);
+        }
+    }
+    let limits = dice[0] / 8;
+    if limits % 4 > 0 {
+        tools = tools.running_max(u32::from(limits % 4));
+    }
+    if limits / 4 == 7 {
+        tools = tools.gates_waived("asked for by the embedder");
+    }
+    tools
+}
+
+/// A history in the making.
+struct World {
+    session: Session,
+    now: Timestamp,
+    wild: bool,
+    tools: Vec<Toolbox>,
+    recording: Recording,
+}
+
+fn play(script: &Script, wild: bool) -> Recording {
+    let mut start = Session::new(SessionId(uuid::Uuid::nil()));
+    let tools: Vec<Toolbox> = script.tools.iter().copied().map(tools_of).collect();
+    for tools in &tools {
+        // A recording starts with every object that its events may name.
+        let _ = tools.attached("support", start.library_mut());
+    }
+    let mut world = World {
+        session: start.clone(),
+        now: Timestamp(1_763_700_000_000_000),
+        wild,
+        tools,
+        recording: Recording {
+            start,
+            facts: Vec::new(),
+            steps: Vec::new(),
+            commands: Vec::new(),
+            tools: BTreeMap::new(),
+        },
+    };
+    world.observe(SessionOpened {
+        agent: "support".into(),
+        external_id: None,
+        labels: BTreeMap::new(),
+        rules: RULES,
+        program: "test".into(),
+    });
+    world.attach(0);
+    world.connect();
+    for dice in &script.moves {
+        world.act(*dice);
+    }
+    world.recording
+}
+
+impl World {
+    fn observe(&mut self, observation: impl Into<Observation>) {
+        let done = step(self.session.clone(), self.now, observation.into());
+        let done = done.unwrap_or_else(|endless| panic!("{endless}\n{:?}", self.recording));
+        self.session = done.session;
+        self.recording.facts.extend(done.facts);
+        let seen = (self.recording.facts.len(), self.session.clone());
+        self.recording.steps.push(seen);
+    }
+
+    /// As the shell does it: what is overdue comes first, then the door, then the step; a refused answer is put on record.
+    fn command(&mut self, command: Command) {
+        let before = self.recording.facts.len();
+        match admit(&self.session, command.clone()) {
+            Ok(observation) => {
+                self.recording.commands.push((before, command, None));
+                self.observe(observation);
+            }
+            Err(rejection) => {
+                if let Command::AnswerConfirmation { request, by, .. } = &command
+                    && let Some(refused) =
+                        refusal_on_record(&self.session, *request, by, &rejection)
+                {
+                    self.observe(refused);
+                }
+                let turned_away = (before, command, Some(rejection));
+                self.recording.commands.push(turned_away);
+            }
+        }
+    }
+
+    fn act(&mut self, [kind, which, flavour, delay]: [u8; 4]) {
+        // Now and then a clock goes backwards.
+        let ms = i64::from(delay % 8) - i64::from(delay == 255) * 20;
+        self.now = Timestamp(self.now.0 + ms * 1000);
+        if flavour % 16 != 15 {
+            for due in overdue(&self.session, self.now) {
+                self.observe(due);
+            }
+        }
+        let live = self.session.connection.unwrap_or(Seq(0));
+        match kind % 32 {
+            0..=8 => self.call(which, flavour),
+            9..=16 => self.progress(which, flavour),
+            17 | 18 => self.send(which),
+            19 => self.observe(TurnCompleted {
+                epoch: live,
+                reason: None,
+            }),
+            20 | 21 => self.attach(which),
+            22 => self.observe(RunnerDetached {
+                reason: "shutdown".into(),
+            }),
+            23 => self.connect(),
+            24 => self.disconnect(flavour),
+            25 | 26 => self.take_back(which, flavour),
+            27 => self.cancel(which),
+            28 => self.misreport(which, flavour),
+            29 => self.answer_again(which, flavour),
+            30 => self.chatter(which, live),
+            _ => self.close_or_intrude(which, flavour),
+        }
+    }
+
+    fn call(&mut self, which: u8, flavour: u8) {
+        let malformed = flavour % 16 == 1;
+        let number = self.recording.facts.len();
+        let epoch = match flavour / 16 {
+            15 => Seq(u64::from(which)),
+            _ => self
+                .session
+                .connection
+                .or(self.last_epoch())
+                .unwrap_or(Seq(0)),
+        };
+        self.observe(FunctionCallReceived {
+            epoch,
+            id: match flavour % 8 {
+                6 => None,
+                7 => Some(format!("c{}", which % 4)),
+                _ => Some(format!("f{number}")),
+            },
+            name: match which % 16 {
+                14 => None,
+                15 => Some("nothing".into()),
+                n => Some(NAMES[usize::from(n) % NAMES.len()].into()),
+            },
+            args: (!malformed && flavour % 16 != 2).then(|| Json::of(&json!({"n": flavour % 3}))),
+            malformed_args: malformed.then(|| MalformedArgs {
+                text: "{".into(),
+                problem: "not JSON".into(),
+            }),
+            invalid_args: (flavour % 16 == 3).then(|| "n must be a string".into()),
+        });
+    }
+
+    /// What a well-behaved world does next about one of the open calls.
+    fn progress(&mut self, which: u8, flavour: u8) {
+        let open = self.session.calls.len().max(1);
+        let picked = self.session.calls.iter().nth(usize::from(which) % open);
+        let Some((call, open)) = picked.map(|(seq, call)| (*seq, call.clone())) else {
+            return self.call(which, flavour);
+        };
+        let response = Json::of(&json!({"done": flavour}));
+        match open.phase {
+            Phase::AwaitingConfirmation {
+                request,
+                expires_at: Some(due_us),
+                ..
+            } if flavour % 4 == 3 => {
+                self.now = self.now.max(due_us);
+                let deadline = Deadline::Confirmation { call, request };
+                self.observe(DeadlinePassed { deadline, due_us });
+            }
+            Phase::AwaitingConfirmation { request, .. } => {
+                let reason = (flavour % 8 == 1).then_some("too much");
+                self.command(answer_to(request, flavour % 2 == 0, reason, "ada"));
+            }
+            Phase::Running {
+                attempt,
+                deadline: Some(due_us),
+                ..
+            } if flavour % 4 == 3 => {
+                self.now = self.now.max(due_us);
+                let deadline = Deadline::Run { call, attempt };
+                self.observe(DeadlinePassed { deadline, due_us });
+            }
+            Phase::Running { attempt, .. } if flavour % 4 == 1 => {
+                let interim = (flavour % 8 == 1).then_some(response);
+                self.observe(ToolPaused {
+                    call,
+                    attempt,
+                    interim,
+                });
+            }
+            Phase::Running { attempt, .. } => {
+                let failed = flavour % 4 == 2;
+                self.observe(ToolReturned {
+                    call,
+                    attempt,
+                    failed,
+                    response,
+                });
+            }
+            Phase::Paused { .. } => {
+                let name = if flavour % 8 == 7 {
+                    "other".into()
+                } else {
+                    open.name
+                };
+                let by = Actor::embedder("warehouse");
+                self.command(Command::SupplyResponse {
+                    call,
+                    name,
+                    response,
+                    by,
+                });
+            }
+            // These wait for a runner; the rest is over before a step ends.
+            Phase::Ready { .. } | Phase::InDoubt { .. } => self.attach(flavour),
+            Phase::Received
+            | Phase::Refused { .. }
+            | Phase::Gated
+            | Phase::Withdrawn
+            | Phase::Approved { .. }
+            | Phase::Denied { .. }
+            | Phase::Permitted { .. }
+            | Phase::Returned { .. }
+            | Phase::Supplied { .. }
+            | Phase::TimedOut => panic!("{:?} outlived its step\n{:?}", open.phase, self.recording),
+        }
+    }
+
+    fn send(&mut self, which: u8) {
+        let mut responses: Vec<Seq> = owed(&self.session)
+            .into_iter()
+            .filter_map(|effect| match effect {
+                Effect::SendResponse { response, .. } => Some(response),
+                Effect::RunTool { .. }
+                | Effect::AskConfirmation { .. }
+                | Effect::ArmTimer { .. } => None,
+            })
+            .collect();
+        if which % 4 == 3 {
+            responses.truncate(1);
+        }
+        let epoch = self.session.connection.unwrap_or(Seq(0));
+        if which % 16 == 15 {
+            responses = (1..=self.session.head.0).map(Seq).collect();
+        }
+        self.observe(ResponsesSent { epoch, responses });
+    }
+
+    fn attach(&mut self, which: u8) {
+        let tools = self.tools[usize::from(which) % self.tools.len()].clone();
+        let attached = tools.attached("support", self.session.library_mut());
+        let runner = self.session.head.next();
+        self.recording.tools.insert(runner, tools);
+        self.observe(attached);
+    }
+
+    fn connect(&mut self) {
+        let (model, endpoint) = ("models/test".into(), "ws://127.0.0.1:1".into());
+        self.observe(Connected { model, endpoint });
+    }
+
+    fn disconnect(&mut self, flavour: u8) {
+        let live = self.session.connection.unwrap_or(Seq(0));
+        let epoch = if flavour % 4 == 3 {
+            Seq(u64::from(flavour))
+        } else {
+            live
+        };
+        let reason = "gone".into();
+        self.observe(Disconnected {
+            epoch,
+            code: None,
+            reason,
+        });
+    }
+
+    /// The model takes calls back: one or two, open, settled or never heard of.
+    fn take_back(&mut self, which: u8, flavour: u8) {
+        let known: Vec<String> = self
+            .recording
+            .facts
+            .iter()
+            .filter_map(|fact| match observed(fact) {
+                Some(Observation::FunctionCallReceived(it)) => it.id.clone(),
+                _ => None,
+            })
+            .collect();
+        let mut ids = vec!["never".to_owned()];
+        if flavour % 8 != 7 && !known.is_empty() {
+            // The latest calls are the ones most likely open.
+            let back = usize::from(which % 4).min(known.len() - 1);
+            ids = known[known.len() - 1 - back..].to_vec();
+            ids.truncate(1 + usize::from(flavour % 2));
+        }
+        let live = self.session.connection.unwrap_or(Seq(0));
+        let epoch = if flavour % 16 == 6 {
+            Seq(u64::from(which))
+        } else {
+            live
+        };
+        self.observe(CallCancellationReceived { epoch, ids });
+    }
+
+    fn cancel(&mut self, which: u8) {
+        let call = Seq(u64::from(which) % (self.session.head.0 + 2));
+        let open = self.session.calls.keys().nth(usize::from(which % 4));
+        let call = open.copied().unwrap_or(call);
+        let by = Actor::embedder("ops");
+        self.command(Command::CancelCall {
+            call,
+            reason: None,
+            by,
+        });
+    }
+
+    /// A tool reports about another attempt or another call, or a time comes that nothing waits for.
+    fn misreport(&mut self, which: u8, flavour: u8) {
+        let head = self.session.head.0;
+        let open = self.session.calls.keys().nth(usize::from(which % 4));
+        let call = open.copied().unwrap_or(Seq(u64::from(which) % (head + 3)));
+        let attempt = u32::from(flavour % 4);
+        let response = Json::of(&json!({"wrong": which}));
+        let (due_us, request) = (self.now, Seq(u64::from(which) % (head + 3)));
+        match flavour / 4 % 6 {
+            0 => self.observe(ToolReturned {
+                call,
+                attempt,
+                failed: false,
+                response,
+            }),
+            1 => self.observe(ToolPaused {
+                call,
+                attempt,
+                interim: Some(response),
+            }),
+            2 => self.observe(DeadlinePassed {
+                deadline: Deadline::Run { call, attempt },
+                due_us,
+            }),
+            3 => self.observe(DeadlinePassed {
+                deadline: Deadline::Confirmation { call, request },
+                due_us,
+            }),
+            _ => {
+                let (name, by) = ("pay".into(), Actor::embedder("nobody"));
+                self.command(Command::SupplyResponse {
+                    call,
+                    name,
+                    response,
+                    by,
+                });
+            }
+        }
+    }
+
+    /// An answer to any request there ever was, or to none.
+    fn answer_again(&mut self, which: u8, flavour: u8) {
+        let known = self.session.requests.len() + 1;
+        let request = self.session.requests.keys().nth(usize::from(which) % known);
+        let request = request.copied().unwrap_or(Seq(u64::from(which)));
+        let by = if flavour % 3 == 0 { "bob" } else { "eve" };
+        self.command(answer_to(request, flavour % 2 == 0, None, by));
+    }
+
+    fn chatter(&mut self, which: u8, epoch: Seq) {
+        match which % 9 {
+            0 => self.observe(GoAwayReceived {
+                epoch,
+                time_left: Some("10s".into()),
+            }),
+            1 => self.observe(ResumptionHandleReceived {
+                epoch,
+                resumable: true,
+                fingerprint: None,
+            }),
+            2 => self.observe(ModelOutputReceived {
+                epoch,
+                text: "hm".into(),
+            }),
+            3 => self.observe(TranscriptReceived {
+                epoch,
+                speaker: Speaker::User,
+                text: "well".into(),
+            }),
+            4 => self.observe(UserTextSent {
+                epoch,
+                text: "go on".into(),
+            }),
+            5 => self.observe(TurnCompleted {
+                epoch,
+                reason: None,
+            }),
+            6 => self.observe(TurnInterrupted { epoch }),
+            7 => self.observe(UsageReported {
+                epoch,
+                usage: Json::of(&json!({"n": 1})),
+            }),
+            _ => self.observe(FrameRejected {
+                epoch,
+                problem: "no message".into(),
+            }),
+        }
+    }
+
+    /// The rare end of the session; in a wild world, what the door would never let through.
+    fn close_or_intrude(&mut self, which: u8, flavour: u8) {
+        let (by, call) = (
+            Actor::embedder("ops"),
+            Seq(u64::from(which) % (self.session.head.0 + 3)),
+        );
+        let request = self.session.requests.keys().nth(usize::from(which) % 4);
+        let request = request.copied().unwrap_or(call);
+        match flavour % 8 {
+            0 | 1 => self.command(Command::CloseSession {
+                reason: "done".into(),
+                by,
+            }),
+            2 | 3 if self.wild => self.observe(ConfirmationAnswered {
+                request,
+                confirmed: which % 2 == 0,
+                reason: None,
+                payload: None,
+                by,
+            }),
+            4 if self.wild => {
+                self.observe(ResponseSupplied {
+                    call,
+                    response: Json::empty_object(),
+                    by,
+                });
+            }
+            5 if self.wild => self.observe(OperatorCancelled {
+                call,
+                reason: None,
+                by,
+            }),
+            6 if self.wild => self.observe(AnswerRefused {
+                request,
+                refusal: "malformed".into(),
+                by,
+                last_recorded: false,
+            }),
+            _ => self.call(which, flavour),
+        }
+    }
+
+    fn last_epoch(&self) -> Option<Seq> {
+        let connected = |fact: &&Fact| matches!(observed(fact), Some(Observation::Connected(_)));
+        self.recording
+            .facts
+            .iter()
+            .rev()
+            .find(connected)
+            .map(|fact| fact.seq)
+    }
+}

@@ -1,0 +1,183 @@
+//! Laws 3 and 4: no run without leave, and not twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recount::session::catalog::contract_hash;
+use recount::session::{
+    Decision, InDoubt, ObjectHash, Observation, RunnerAttached, Seq, Verdict as Says,
+};
+
+use crate::Verdict;
+use crate::recording::{Recording, decided, observed};
+
+/// A call of a tool that is gated under the terms in force starts only after an affirmative answer to a request about that call, bound to
+/// the contract in force and to its argument bytes; or after its gate was waived.
+pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
+    let calls = recording.calls();
+    // By request: the call, the contract it is about, and the hash of the arguments.
+    let mut requests: BTreeMap<Seq, (Seq, ObjectHash, ObjectHash)> = BTreeMap::new();
+    let mut open = BTreeSet::new();
+    let mut agreed: BTreeSet<Seq> = BTreeSet::new();
+    let mut waived: BTreeSet<Seq> = BTreeSet::new();
+    for (index, fact) in recording.facts.iter().enumerate() {
+        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
+            && open.remove(&it.request)
+            && it.confirmed
+        {
+            agreed.insert(it.request);
+        }
+        match decided(fact) {
+            Some(Decision::ConfirmationRequested(it)) => {
+                requests.insert(fact.seq, (it.call, it.contract, it.args_sha256));
+                open.insert(fact.seq);
+            }
+            Some(Decision::ConfirmationReopened(it)) => {
+                let (call, _, args) = requests[&it.request];
+                requests.insert(fact.seq, (call, it.contract, args));
+                open.remove(&it.request);
+                agreed.remove(&it.request);
+                open.insert(fact.seq);
+            }
+            Some(Decision::ConfirmationExpired(it)) => _ = open.remove(&it.request),
+            Some(Decision::ConfirmationWithdrawn(it)) => _ = open.remove(&it.request),
+            Some(Decision::GateWaived(it)) => _ = waived.insert(it.call),
+            Some(Decision::CallStarted(it)) => {
+                let (Some(call), Some(tools)) = (calls.get(&it.call), recording.tools_at(index))
+                else {
+                    return Err(format!("{} starts what nobody can run", fact.seq));
+                };
+                let name = call.name.clone().unwrap_or_default();
+                let Some(declared) = tools.catalog().get(&name) else {
+                    return Err(format!("{} starts a tool that is not there", fact.seq));
+                };
+                let policy = tools.policies().of(&name);
+                let args = call.args.as_ref().map_or("{}", |args| args.as_str());
+                let bound = (
+                    it.call,
+                    contract_hash(declared, policy),
+                    ObjectHash::of(args.as_bytes()),
+                );
+                let leave = agreed.iter().any(|request| requests[request] == bound);
+                if policy.confirm.is_some() && !leave && !waived.contains(&it.call) {
+                    return Err(format!("{} starts without leave", fact.seq));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A call whose tool is not declared idempotent (in-doubt rule `retry`) starts at most once for each leave: the verdict of the policies, a waived
+/// gate, or an affirmative answer.
+pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
+    let calls = recording.calls();
+    let mut call_of: BTreeMap<Seq, Seq> = BTreeMap::new();
+    let mut fresh: BTreeSet<Seq> = BTreeSet::new();
+    let mut open = BTreeSet::new();
+    for (index, fact) in recording.facts.iter().enumerate() {
+        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
+            && open.remove(&it.request)
+            && it.confirmed
+        {
+            fresh.extend(call_of.get(&it.request));
+        }
+        match decided(fact) {
+            Some(Decision::PolicyDecided(it)) if it.verdict == Says::Allowed => {
+                _ = fresh.insert(it.call)
+            }
+            Some(Decision::GateWaived(it)) => _ = fresh.insert(it.call),
+            Some(Decision::ConfirmationRequested(it)) => {
+                call_of.insert(fact.seq, it.call);
+                open.insert(fact.seq);
+                // Whoever is asked anew has no leave any more.
+                fresh.remove(&it.call);
+            }
+            Some(Decision::ConfirmationReopened(it)) => {
+                call_of.insert(fact.seq, it.call);
+                open.remove(&it.request);
+                open.insert(fact.seq);
+                fresh.remove(&it.call);
+            }
+            Some(Decision::CallStarted(it)) => {
+                let name = calls[&it.call].name.clone().unwrap_or_default();
+                let rule = recording
+                    .tools_at(index)
+                    .map(|tools| tools.policies().of(&name).in_doubt);
+                if !fresh.remove(&it.call) && rule != Some(InDoubt::Retry) {
+                    return Err(format!("{} starts a second time by one leave", fact.seq));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The attempts of a call count from 1 without a gap, each starts under the runner in force, and never while another attempt of it runs.
+pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Verdict {
+    let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
+    let mut runs: BTreeSet<Seq> = BTreeSet::new();
+    let mut runner = None;
+    for fact in &recording.facts {
+        match observed(fact) {
+            Some(Observation::RunnerAttached(RunnerAttached { .. })) => {
+                runner = Some(fact.seq);
+                runs.clear();
+            }
+            Some(Observation::RunnerDetached(_)) => {
+                runner = None;
+                runs.clear();
+            }
+            _ => {}
+        }
+        if let Some(Decision::CallStarted(it)) = decided(fact) {
+            let attempt = attempts.entry(it.call).or_default();
+            *attempt += 1;
+            if *attempt != it.attempt || Some(it.runner) != runner || !runs.insert(it.call) {
+                return Err(format!(
+                    "{} is not the next attempt by {runner:?}",
+                    fact.seq
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Never more calls run than the policies in force allow, and none without a runner.
+pub(crate) fn no_more_run_than_may(recording: &Recording) -> Verdict {
+    for (facts, session) in &recording.steps {
+        let slots = recording
+            .tools_at(*facts)
+            .and_then(|tools| tools.policies().running_max);
+        let slots = if session.runner.is_some() {
+            slots.unwrap_or(u32::MAX)
+        } else {
+            0
+        };
+        if session.running() > slots as usize {
+            return Err(format!(
+                "{} run, {slots} may, at fact {facts}",
+                session.running()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// One id on one connection is one call, however often it is delivered until the next connection.
+pub(crate) fn one_wire_id_is_one_call(recording: &Recording) -> Verdict {
+    let calls = recording.calls();
+    let mut judged = recording
+        .facts
+        .iter()
+        .filter_map(|fact| match decided(fact) {
+            Some(Decision::PolicyDecided(it)) => Some(it.call),
+            _ => None,
+        });
+    let duplicate = judged.find(|call| !calls.contains_key(call));
+    duplicate.map_or(Ok(()), |call| {
+        Err(format!("{call} is a duplicate and was judged"))
+    })
+}
