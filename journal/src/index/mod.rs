@@ -8,6 +8,7 @@ mod read;
 mod rows;
 
 use std::any::Any;
+use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::thread;
@@ -17,6 +18,7 @@ use uuid::Uuid;
 pub(crate) use check::Expected;
 
 use crate::Head;
+use crate::log::disk::sync_directory;
 use crate::log::{Entry, Written};
 use crate::open_work::WorkRow;
 
@@ -58,9 +60,18 @@ impl Index {
         contained(|| self.store.apply_batch(rows).map_err(|error| error.to_string()))
     }
 
-    /// Hands everything to the system.
-    pub(crate) fn flush(&self) -> Result<(), String> {
-        contained(|| self.store.flush().map(|_| ()).map_err(|error| error.to_string()))
+    /// Makes everything durable, so that an index that is behind a closed log is known to be damaged.
+    ///
+    /// sled's own flush leaves the disk's cache and new files alone; hence the files are synced here.
+    pub(crate) fn flush(&self, place: &Path) -> Result<(), String> {
+        contained(|| self.store.flush().map_err(|error| error.to_string()))?;
+        let sync = || {
+            for entry in fs::read_dir(place)? {
+                File::open(entry?.path())?.sync_all()?;
+            }
+            sync_directory(place)
+        };
+        sync().map_err(|error| format!("failed to sync its files: {error}"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The one thread that writes: log, sync, acknowledge, then the index.
 
+use std::path::PathBuf;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ pub(crate) struct Committer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) writer: LogWriter,
     pub(crate) index: Arc<Index>,
+    pub(crate) index_place: PathBuf,
     pub(crate) journal: Uuid,
     pub(crate) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
 }
@@ -92,6 +94,6 @@ impl Committer {
                 batch.add(&decoded, &head, &[]);
                 self.index.commit(batch, self.journal, written)
             })?;
-        self.index.flush()
+        self.index.flush(&self.index_place)
     }
 }

@@ -135,15 +135,17 @@ impl DiskJournal {
         let directory = Directory::claim(&options.path, options.create)?;
         let recovered = recovery::recover(&directory, &options)?;
         let index = Arc::new(recovered.index);
-        let Directory { journal, lock, .. } = directory;
-        let shared = Arc::new(Shared::new(recovered.heads, recovered.work, Arc::clone(&index), lock));
+        let journal = directory.journal;
+        let shared = Arc::new(Shared::new(recovered.heads, recovered.work, Arc::clone(&index), directory.lock));
         let opened = recovered.opened;
         let mut ending = None;
         if !options.read_only {
             let head = shared.state().heads.get(&Uuid::nil()).copied();
             let record = system::opened(head.as_ref(), (options.clock)(), &options.program, &opened);
             let clock = Arc::clone(&options.clock);
-            let committer = Committer { shared: Arc::clone(&shared), writer: recovered.writer, index, journal, clock };
+            let index_place = recovery::index_place(&directory.path);
+            let (shared_too, writer) = (Arc::clone(&shared), recovered.writer);
+            let committer = Committer { shared: shared_too, writer, index, index_place, journal, clock };
             let (tell, ended) = oneshot::channel();
             let thread = thread::Builder::new()
                 .name("journal committer".to_owned())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
@@ -28,10 +28,15 @@ pub(super) struct Recovered {
     pub(super) opened: Opened,
 }
 
+/// Where a journal keeps its index.
+pub(crate) fn index_place(directory: &Path) -> PathBuf {
+    directory.join("sled")
+}
+
 /// Reads the log and brings the index level with it.
 pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recovered, Error> {
     let journal = directory.journal;
-    let place = directory.path.join("sled");
+    let place = index_place(&directory.path);
     let mut rebuilt = (!directory.created && !place.exists()).then(|| "it was missing".to_owned());
     let (mut index, mark) = match open_index(&place, options, journal) {
         Ok(opened) => opened,
@@ -46,11 +51,11 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     let mut pass = match read_log(&mut *file, Some((&index, journal)), mark, options) {
         Ok(pass) => pass,
         Err(Stopped::Io(error)) => return Err(reading()(error)),
-        Err(Stopped::Damaged(what)) => return Err(damaged(&mut *file, &index, mark, what)),
+        Err(Stopped::Damaged(what)) => return Err(damaged(&mut *file, index, mark, &place, what)),
     };
     if let Some(mark) = mark.filter(|mark| mark.number > pass.last.number) {
         let what = format!("the log ends at frame {}, the index knows frame {}", pass.last.number, mark.number);
-        return Err(damaged(&mut *file, &index, Some(mark), what));
+        return Err(damaged(&mut *file, index, Some(mark), &place, what));
     }
     let checked = pass.index.and_then(|filled| index.check(&pass.expected, &pass.heads, &pass.work).map(|()| filled));
     let state = match (checked, rebuilt) {
@@ -64,7 +69,7 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
             pass = match read_log(&mut *file, Some((&index, journal)), None, options) {
                 Ok(pass) => pass,
                 Err(Stopped::Io(error)) => return Err(reading()(error)),
-                Err(Stopped::Damaged(what)) => return Err(damaged(&mut *file, &index, None, what)),
+                Err(Stopped::Damaged(what)) => return Err(damaged(&mut *file, index, None, &place, what)),
             };
             pass.index.map_err(|what| Error::Index { session: None, seq: None, what })?;
             IndexState::Rebuilt(why)
@@ -273,8 +278,13 @@ fn follow_lines(pass: &mut Pass, entry: &Entry<'_>) -> Result<Head, Stopped> {
 }
 
 /// Says which session and seq the damage is at, by reading everything that can be read.
-fn damaged(file: &mut dyn DiskFile, index: &Index, mark: Option<Written>, what: String) -> Error {
-    let found = survey::of_log(file, mark.map(|mark| (index, mark))).map(|survey| survey.findings());
+fn damaged(file: &mut dyn DiskFile, index: Index, mark: Option<Written>, place: &Path, what: String) -> Error {
+    let found = survey::of_log(file, mark.map(|mark| (&index, mark))).map(|survey| survey.findings());
+    drop(index);
+    if mark.is_none() {
+        // An index that was begun from a damaged log witnesses nothing; the verdict stands whether it goes or not.
+        let _left = fs::remove_dir_all(place);
+    }
     let placed = found.ok().and_then(|findings| {
         let first = findings.iter().position(|finding| finding.session.is_some()).unwrap_or(0);
         findings.into_iter().nth(first)
@@ -284,4 +294,3 @@ fn damaged(file: &mut dyn DiskFile, index: &Index, mark: Option<Written>, what: 
         None => Error::Damaged { session: None, seq: None, what },
     }
 }
-

@@ -5,28 +5,28 @@ use uuid::Uuid;
 
 /// A stream as its only writer knows it.
 #[derive(Clone, Debug)]
-pub struct Stream {
-    pub session: Uuid,
-    pub lines: Vec<Line>,
-    pub at_us: i64,
+pub(crate) struct Stream {
+    pub(crate) session: Uuid,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) at_us: i64,
 }
 
 impl Stream {
-    pub fn new(number: u128) -> Self {
+    pub(crate) fn new(number: u128) -> Self {
         Self { session: Uuid::from_u128(number), lines: Vec::new(), at_us: 1_795_183_387_000_000 }
     }
 
-    pub fn seq(&self) -> u64 {
+    pub(crate) fn seq(&self) -> u64 {
         self.lines.len() as u64
     }
 
-    pub fn head(&self) -> Option<Head> {
+    pub(crate) fn head(&self) -> Option<Head> {
         let hash = self.lines.last()?.leaf();
         Some(Head { seq: self.seq(), hash, at_us: self.at_us })
     }
 
     /// Drafts the next append with these bodies and takes it as done.
-    pub fn next(&mut self, bodies: &[&str]) -> Append {
+    pub(crate) fn next(&mut self, bodies: &[&str]) -> Append {
         let expected = self.seq();
         self.at_us += 1;
         for body in bodies {
@@ -47,20 +47,20 @@ impl Stream {
     }
 
     /// Appends these bodies.
-    pub fn append(&mut self, journal: &dyn Journal, bodies: &[&str]) {
+    pub(crate) fn append(&mut self, journal: &dyn Journal, bodies: &[&str]) {
         let append = self.next(bodies);
         assert_eq!(Some(block_on(journal.append(append)).unwrap()), self.head());
     }
 
     /// The journal has exactly what was appended.
-    pub fn assert_in(&self, journal: &dyn Journal) {
+    pub(crate) fn assert_in(&self, journal: &dyn Journal) {
         assert_eq!(block_on(journal.head(self.session)).unwrap(), self.head());
         assert_eq!(block_on(journal.read(self.session, 1, usize::MAX)).unwrap(), self.lines);
     }
 }
 
 /// A closed journal of three streams, and those streams.
-pub fn closed_journal(path: &std::path::Path) -> Vec<Stream> {
+pub(crate) fn closed_journal(path: &std::path::Path) -> Vec<Stream> {
     let journal = DiskJournal::open(path).unwrap();
     let mut streams = [Stream::new(1), Stream::new(2), Stream::new(3)];
     for round in 0..5 {
@@ -74,6 +74,6 @@ pub fn closed_journal(path: &std::path::Path) -> Vec<Stream> {
 }
 
 /// The one file of the log.
-pub fn log_file(path: &std::path::Path) -> std::path::PathBuf {
+pub(crate) fn log_file(path: &std::path::Path) -> std::path::PathBuf {
     path.join("log").join("0000000000000001.log")
 }
