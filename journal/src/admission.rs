@@ -27,22 +27,43 @@ impl Admission {
         let session = append.session;
         let refused = |seq: u64, what: String| Error::Refused { session, seq, what };
         let mut start = None;
-        let mut last = Head { seq: append.expected, hash: Hash::ZERO, at_us: i64::MIN };
+        let mut last = Head {
+            seq: append.expected,
+            hash: Hash::ZERO,
+            at_us: i64::MIN,
+        };
         for line in &append.lines {
             let seq = last.seq.saturating_add(1);
-            let record = line.record().map_err(|malformed| refused(seq, malformed.what))?;
+            let record = line
+                .record()
+                .map_err(|malformed| refused(seq, malformed.what))?;
             if record.session != session || record.seq != seq {
-                let what = format!("the record says session {} seq {}", record.session, record.seq);
+                let what = format!(
+                    "the record says session {} seq {}",
+                    record.session, record.seq
+                );
                 return Err(refused(seq, what));
             }
             if start.is_some() && record.prev != last.hash {
-                return Err(Error::BrokenChain { session, seq, expected: last.hash, found: record.prev });
+                return Err(Error::BrokenChain {
+                    session,
+                    seq,
+                    expected: last.hash,
+                    found: record.prev,
+                });
             }
             if record.at_us < last.at_us {
-                return Err(refused(seq, "its time is before that of the record before".to_owned()));
+                return Err(refused(
+                    seq,
+                    "its time is before that of the record before".to_owned(),
+                ));
             }
             start.get_or_insert((record.prev, record.at_us));
-            last = Head { seq, hash: line.leaf(), at_us: record.at_us };
+            last = Head {
+                seq,
+                hash: line.leaf(),
+                at_us: record.at_us,
+            };
         }
         let first = append.expected.saturating_add(1);
         let Some((prev, at_us)) = start else {
@@ -51,7 +72,10 @@ impl Admission {
         for Object { hash, bytes } in &append.objects {
             let actual = Hash::of_object(bytes);
             if actual != *hash {
-                return Err(refused(first, format!("the object under {hash} hashes to {actual}")));
+                return Err(refused(
+                    first,
+                    format!("the object under {hash} hashes to {actual}"),
+                ));
             }
         }
         for change in &append.open_work {
@@ -60,26 +84,53 @@ impl Admission {
                 WorkChange::Remove { session, .. } => (session, ""),
             };
             if *owner != session || kind.len() > 255 {
-                return Err(refused(first, format!("open work of session {owner} with a kind of {} bytes", kind.len())));
+                return Err(refused(
+                    first,
+                    format!(
+                        "open work of session {owner} with a kind of {} bytes",
+                        kind.len()
+                    ),
+                ));
             }
         }
-        Ok(Self { session, expected: append.expected, prev, at_us, head: last })
+        Ok(Self {
+            session,
+            expected: append.expected,
+            prev,
+            at_us,
+            head: last,
+        })
     }
 
     /// Checks the append against the end of its stream.
     pub(crate) fn follows(&self, head: Option<&Head>) -> Result<(), Error> {
         let session = self.session;
-        let (seq, hash, at_us) = head.map_or((0, Hash::ZERO, i64::MIN), |head| (head.seq, head.hash, head.at_us));
+        let (seq, hash, at_us) = head.map_or((0, Hash::ZERO, i64::MIN), |head| {
+            (head.seq, head.hash, head.at_us)
+        });
         let first = self.expected.saturating_add(1);
         if self.expected != seq {
-            return Err(Error::Conflict { session, expected: self.expected, actual: seq });
+            return Err(Error::Conflict {
+                session,
+                expected: self.expected,
+                actual: seq,
+            });
         }
         if self.prev != hash {
-            return Err(Error::BrokenChain { session, seq: first, expected: hash, found: self.prev });
+            return Err(Error::BrokenChain {
+                session,
+                seq: first,
+                expected: hash,
+                found: self.prev,
+            });
         }
         if self.at_us < at_us {
             let what = "its time is before that of the record before".to_owned();
-            return Err(Error::Refused { session, seq: first, what });
+            return Err(Error::Refused {
+                session,
+                seq: first,
+                what,
+            });
         }
         Ok(())
     }
@@ -87,8 +138,14 @@ impl Admission {
 
 fn sizes(append: &Append) -> Result<(), Error> {
     let mut total = 0_usize;
-    let lines = append.lines.iter().map(|line| ("a record", line.bytes().len(), RECORD_LIMIT));
-    let objects = append.objects.iter().map(|object| ("an object", object.bytes.len(), OBJECT_LIMIT));
+    let lines = append
+        .lines
+        .iter()
+        .map(|line| ("a record", line.bytes().len(), RECORD_LIMIT));
+    let objects = append
+        .objects
+        .iter()
+        .map(|object| ("an object", object.bytes.len(), OBJECT_LIMIT));
     for (what, size, limit) in lines.chain(objects) {
         if size > limit {
             return Err(Error::TooLarge { what, size, limit });
@@ -97,7 +154,11 @@ fn sizes(append: &Append) -> Result<(), Error> {
     }
     total = total.saturating_add(append.open_work.len().saturating_mul(320));
     if total > APPEND_LIMIT {
-        return Err(Error::TooLarge { what: "an append", size: total, limit: APPEND_LIMIT });
+        return Err(Error::TooLarge {
+            what: "an append",
+            size: total,
+            limit: APPEND_LIMIT,
+        });
     }
     Ok(())
 }

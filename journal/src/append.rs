@@ -26,7 +26,14 @@ pub struct Append {
 impl Append {
     /// A durable append of lines alone.
     pub fn new(session: Uuid, expected: u64, lines: Vec<Line>) -> Self {
-        Self { session, expected, lines, objects: Vec::new(), open_work: Vec::new(), durability: Durability::Durable }
+        Self {
+            session,
+            expected,
+            lines,
+            objects: Vec::new(),
+            open_work: Vec::new(),
+            durability: Durability::Durable,
+        }
     }
 }
 
@@ -52,7 +59,10 @@ impl Object {
     /// Takes bytes as an object and hashes them.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
-        Self { hash: Hash::of_object(&bytes), bytes }
+        Self {
+            hash: Hash::of_object(&bytes),
+            bytes,
+        }
     }
 }
 

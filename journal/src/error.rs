@@ -22,7 +22,9 @@ pub enum Error {
         actual: u64,
     },
     /// A record does not name its predecessor.
-    #[error("record {seq} of session {session} names {found} as its predecessor instead of {expected}")]
+    #[error(
+        "record {seq} of session {session} names {found} as its predecessor instead of {expected}"
+    )]
     BrokenChain {
         /// The stream.
         session: Uuid,

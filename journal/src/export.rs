@@ -64,8 +64,19 @@ pub(crate) struct ObjectLine {
 ///
 /// # Errors
 /// Whatever the journal says while it is read, and [`Error::Io`] when the output cannot be written.
-pub async fn export(journal: &dyn Journal, session: Option<Uuid>, out: &mut (impl Write + Send)) -> Result<Trailer, Error> {
-    let mut export = Export { journal, out, objects: HashSet::new(), heads: BTreeMap::new(), tree: Tree::default(), records: 0 };
+pub async fn export(
+    journal: &dyn Journal,
+    session: Option<Uuid>,
+    out: &mut (impl Write + Send),
+) -> Result<Trailer, Error> {
+    let mut export = Export {
+        journal,
+        out,
+        objects: HashSet::new(),
+        heads: BTreeMap::new(),
+        tree: Tree::default(),
+        records: 0,
+    };
     if let Some(session) = session {
         export.stream(session).await?;
     } else {
@@ -80,8 +91,20 @@ pub async fn export(journal: &dyn Journal, session: Option<Uuid>, out: &mut (imp
             }
         }
     }
-    let Export { out, objects, heads, tree, records, .. } = export;
-    let trailer = Trailer { records, objects: objects.len() as u64, heads, root: tree.root() };
+    let Export {
+        out,
+        objects,
+        heads,
+        tree,
+        records,
+        ..
+    } = export;
+    let trailer = Trailer {
+        records,
+        objects: objects.len() as u64,
+        heads,
+        root: tree.root(),
+    };
     let line = TrailerLine { trailer };
     write_line(out, &to_json(&line)?)?;
     out.flush().map_err(writing())?;
@@ -127,12 +150,21 @@ impl<W: Write + Send> Export<'_, W> {
     }
 
     async fn object(&mut self, hash: Hash) -> Result<(), Error> {
-        let Some(bytes) = self.journal.object(hash).await? else { return Ok(()) };
+        let Some(bytes) = self.journal.object(hash).await? else {
+            return Ok(());
+        };
         let (text, base64) = match str::from_utf8(&bytes) {
             Ok(text) => (Some(text.to_owned()), None),
             Err(_) => (None, Some(BASE64_STANDARD.encode(&bytes))),
         };
-        write_line(self.out, &to_json(&ObjectLine { object: hash, text, base64 })?)?;
+        write_line(
+            self.out,
+            &to_json(&ObjectLine {
+                object: hash,
+                text,
+                base64,
+            })?,
+        )?;
         self.objects.insert(hash);
         Ok(())
     }
@@ -140,7 +172,9 @@ impl<W: Write + Send> Export<'_, W> {
 
 /// Every run of exactly 64 lower-case hex digits.
 fn mentioned(line: &[u8]) -> impl Iterator<Item = Hash> {
-    let runs = line.split(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'f')).filter(|run| run.len() == 64);
+    let runs = line
+        .split(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        .filter(|run| run.len() == 64);
     runs.filter_map(|run| str::from_utf8(run).ok()?.parse().ok())
 }
 
@@ -149,7 +183,9 @@ fn to_json(line: &impl Serialize) -> Result<Vec<u8>, Error> {
 }
 
 fn write_line(out: &mut impl Write, line: &[u8]) -> Result<(), Error> {
-    out.write_all(line).and_then(|()| out.write_all(b"\n")).map_err(writing())
+    out.write_all(line)
+        .and_then(|()| out.write_all(b"\n"))
+        .map_err(writing())
 }
 
 fn writing() -> impl FnOnce(std::io::Error) -> Error {

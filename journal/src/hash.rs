@@ -27,7 +27,13 @@ impl Hash {
 
     /// The leaf hash of a record: `SHA-256(0x00 ‖ line)`, as in RFC 6962.
     pub fn of_line(line: &[u8]) -> Self {
-        Self(Sha256::new().chain_update([0]).chain_update(line).finalize().into())
+        Self(
+            Sha256::new()
+                .chain_update([0])
+                .chain_update(line)
+                .finalize()
+                .into(),
+        )
     }
 
     /// The address of an object: `SHA-256(bytes)`.
@@ -37,7 +43,14 @@ impl Hash {
 
     /// The hash of an inner node of a tree: `SHA-256(0x01 ‖ left ‖ right)`, as in RFC 6962.
     pub(crate) fn of_node(left: Self, right: Self) -> Self {
-        Self(Sha256::new().chain_update([1]).chain_update(left.0).chain_update(right.0).finalize().into())
+        Self(
+            Sha256::new()
+                .chain_update([1])
+                .chain_update(left.0)
+                .chain_update(right.0)
+                .finalize()
+                .into(),
+        )
     }
 
     /// The raw bytes.
@@ -66,7 +79,11 @@ impl fmt::Debug for Hash {
 }
 
 fn digit(value: u8) -> u8 {
-    if value < 10 { b'0' + value } else { b'a' + value - 10 }
+    if value < 10 {
+        b'0' + value
+    } else {
+        b'a' + value - 10
+    }
 }
 
 /// A text is not 64 lower-case hex digits.
@@ -81,14 +98,20 @@ impl FromStr for Hash {
     type Err = NotAHash;
 
     fn from_str(text: &str) -> Result<Self, NotAHash> {
-        let refused = || NotAHash { found: text.chars().take(80).collect() };
+        let refused = || NotAHash {
+            found: text.chars().take(80).collect(),
+        };
         if text.len() != 64 {
             return Err(refused());
         }
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let [high, low] = pair else { return Err(refused()) };
-            let (Some(high), Some(low)) = (value(*high), value(*low)) else { return Err(refused()) };
+            let [high, low] = pair else {
+                return Err(refused());
+            };
+            let (Some(high), Some(low)) = (value(*high), value(*low)) else {
+                return Err(refused());
+            };
             *byte = high << 4 | low;
         }
         Ok(Self(bytes))

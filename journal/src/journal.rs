@@ -22,22 +22,36 @@ pub trait Journal: Send + Sync + 'static {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>>;
 
     /// The records of a stream from a seq, at most so many.
-    fn read(&self, session: Uuid, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Line>, Error>>;
+    fn read(
+        &self,
+        session: Uuid,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Line>, Error>>;
 
     /// The end of a stream.
     fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>>;
 
     /// The streams in the order of their ids, without the system stream.
-    fn sessions(&self, after: Option<Uuid>, limit: usize) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>>;
+    fn sessions(
+        &self,
+        after: Option<Uuid>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>>;
 
     /// What is open anywhere, in the order of session and seq.
-    fn open_work(&self, after: Option<(Uuid, u64)>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;
+    fn open_work(
+        &self,
+        after: Option<(Uuid, u64)>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;
 
     /// What is open in one stream.
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;
 
     /// What runs out up to and including a time, earliest first.
-    fn deadlines(&self, until_us: i64, limit: usize) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;
+    fn deadlines(&self, until_us: i64, limit: usize)
+    -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;
 
     /// The open item that the outside knows under this id.
     fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<OpenItem>, Error>>;

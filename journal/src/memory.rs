@@ -45,7 +45,11 @@ impl MemoryJournal {
 
     fn open(&self) -> Result<MutexGuard<'_, Kept>, Error> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.closed { Err(Error::Closed) } else { Ok(kept) }
+        if kept.closed {
+            Err(Error::Closed)
+        } else {
+            Ok(kept)
+        }
     }
 }
 
@@ -56,10 +60,18 @@ impl Journal for MemoryJournal {
             let mut kept = self.open()?;
             admission.follows(kept.streams.get(&append.session).map(|stream| &stream.head))?;
             let head = admission.head;
-            let stream = kept.streams.entry(append.session).or_insert(Stream { head, lines: Vec::new() });
+            let stream = kept.streams.entry(append.session).or_insert(Stream {
+                head,
+                lines: Vec::new(),
+            });
             stream.head = head;
             stream.lines.extend(append.lines);
-            kept.objects.extend(append.objects.into_iter().map(|object| (object.hash, object.bytes)));
+            kept.objects.extend(
+                append
+                    .objects
+                    .into_iter()
+                    .map(|object| (object.hash, object.bytes)),
+            );
             for change in &append.open_work {
                 kept.work.apply(change);
             }
@@ -67,11 +79,19 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn read(&self, session: Uuid, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
+    fn read(
+        &self,
+        session: Uuid,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
         Box::pin(async move {
             let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
             let kept = self.open()?;
-            let lines = kept.streams.get(&session).map(|stream| stream.lines.iter().skip(skipped).take(limit).cloned());
+            let lines = kept
+                .streams
+                .get(&session)
+                .map(|stream| stream.lines.iter().skip(skipped).take(limit).cloned());
             Ok(lines.map(Iterator::collect).unwrap_or_default())
         })
     }
@@ -80,15 +100,28 @@ impl Journal for MemoryJournal {
         Box::pin(async move { Ok(self.open()?.streams.get(&session).map(|stream| stream.head)) })
     }
 
-    fn sessions(&self, after: Option<Uuid>, limit: usize) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>> {
+    fn sessions(
+        &self,
+        after: Option<Uuid>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>> {
         Box::pin(async move {
             let start = Bound::Excluded(after.unwrap_or(Uuid::nil()));
             let kept = self.open()?;
-            Ok(kept.streams.range((start, Bound::Unbounded)).take(limit).map(|(id, stream)| (*id, stream.head)).collect())
+            Ok(kept
+                .streams
+                .range((start, Bound::Unbounded))
+                .take(limit)
+                .map(|(id, stream)| (*id, stream.head))
+                .collect())
         })
     }
 
-    fn open_work(&self, after: Option<(Uuid, u64)>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
+    fn open_work(
+        &self,
+        after: Option<(Uuid, u64)>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
         Box::pin(async move { Ok(self.open()?.work.page(after, limit)) })
     }
 
@@ -96,7 +129,11 @@ impl Journal for MemoryJournal {
         Box::pin(async move { Ok(self.open()?.work.of(session)) })
     }
 
-    fn deadlines(&self, until_us: i64, limit: usize) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
+    fn deadlines(
+        &self,
+        until_us: i64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
         Box::pin(async move { Ok(self.open()?.work.due(until_us, limit)) })
     }
 
@@ -114,7 +151,10 @@ impl Journal for MemoryJournal {
 
     fn close(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move {
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+            self.kept
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .closed = true;
             Ok(())
         })
     }

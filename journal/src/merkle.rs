@@ -22,7 +22,9 @@ impl Tree {
 
     pub(crate) fn root(&self) -> Hash {
         let mut subtrees = self.full.iter().rev().map(|(_, root)| *root);
-        let Some(last) = subtrees.next() else { return Hash::from_bytes(Sha256::digest([]).into()) };
+        let Some(last) = subtrees.next() else {
+            return Hash::from_bytes(Sha256::digest([]).into());
+        };
         subtrees.fold(last, |right, left| Hash::of_node(left, right))
     }
 }
@@ -38,7 +40,10 @@ mod tests {
     use super::*;
 
     /// The definition, word for word: split at the largest power of two below the count.
-    #[expect(clippy::indexing_slicing, reason = "the lengths are those of the definition")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the lengths are those of the definition"
+    )]
     fn defined(leaves: &[Hash]) -> Hash {
         match leaves {
             [] => Hash::of_object(b""),

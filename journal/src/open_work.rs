@@ -57,14 +57,19 @@ impl OpenWork {
     }
 
     fn remove(&mut self, session: Uuid, item: u64, rows: &mut Vec<WorkRow>) {
-        let Some(old) = self.items.remove(&(session, item)) else { return };
+        let Some(old) = self.items.remove(&(session, item)) else {
+            return;
+        };
         rows.push(WorkRow::NoItem(session, item));
         if let Some(deadline) = old.deadline_us {
             self.deadlines.remove(&(deadline, session, item));
             rows.push(WorkRow::NoDeadline(deadline, session, item));
         }
         // A later item may have taken the request over; then it keeps it.
-        if let Some(request) = old.request.filter(|id| self.requests.get(id) == Some(&(session, item))) {
+        if let Some(request) = old
+            .request
+            .filter(|id| self.requests.get(id) == Some(&(session, item)))
+        {
             self.requests.remove(&request);
             rows.push(WorkRow::NoRequest(request));
         }
@@ -72,17 +77,26 @@ impl OpenWork {
 
     pub(crate) fn page(&self, after: Option<(Uuid, u64)>, limit: usize) -> Vec<OpenItem> {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.items.range((start, Bound::Unbounded)).take(limit).map(|(_, item)| item.clone()).collect()
+        self.items
+            .range((start, Bound::Unbounded))
+            .take(limit)
+            .map(|(_, item)| item.clone())
+            .collect()
     }
 
     pub(crate) fn of(&self, session: Uuid) -> Vec<OpenItem> {
-        self.items.range((session, 0)..=(session, u64::MAX)).map(|(_, item)| item.clone()).collect()
+        self.items
+            .range((session, 0)..=(session, u64::MAX))
+            .map(|(_, item)| item.clone())
+            .collect()
     }
 
     pub(crate) fn due(&self, until_us: i64, limit: usize) -> Vec<OpenItem> {
         let last = (until_us, Uuid::max(), u64::MAX);
         let names = self.deadlines.range(..=last).take(limit);
-        names.filter_map(|(_, session, item)| self.items.get(&(*session, *item)).cloned()).collect()
+        names
+            .filter_map(|(_, session, item)| self.items.get(&(*session, *item)).cloned())
+            .collect()
     }
 
     pub(crate) fn request(&self, request: Uuid) -> Option<OpenItem> {
@@ -92,8 +106,14 @@ impl OpenWork {
     /// Every row that is there.
     pub(crate) fn rows(&self) -> impl Iterator<Item = WorkRow> + '_ {
         let items = self.items.values().cloned().map(WorkRow::Item);
-        let deadlines = self.deadlines.iter().map(|(at, session, item)| WorkRow::Deadline(*at, *session, *item));
-        let requests = self.requests.iter().map(|(id, (session, item))| WorkRow::Request(*id, *session, *item));
+        let deadlines = self
+            .deadlines
+            .iter()
+            .map(|(at, session, item)| WorkRow::Deadline(*at, *session, *item));
+        let requests = self
+            .requests
+            .iter()
+            .map(|(id, (session, item))| WorkRow::Request(*id, *session, *item));
         items.chain(deadlines).chain(requests)
     }
 }

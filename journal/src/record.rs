@@ -52,7 +52,12 @@ impl Draft<'_> {
     pub fn line(&self) -> Line {
         let mut out = Vec::with_capacity(self.body.len() + 320);
         out.extend_from_slice(b"{\"v\":1,\"session\":\"");
-        out.extend_from_slice(self.session.hyphenated().encode_lower(&mut Uuid::encode_buffer()).as_bytes());
+        out.extend_from_slice(
+            self.session
+                .hyphenated()
+                .encode_lower(&mut Uuid::encode_buffer())
+                .as_bytes(),
+        );
         // Writing into a vector cannot fail.
         let _infallible = write!(out, "\",\"seq\":{},\"at\":\"", self.seq);
         timestamp::write(&mut out, self.at_us);
@@ -75,7 +80,10 @@ impl Draft<'_> {
 }
 
 fn quote(out: &mut Vec<u8>, text: &str) {
-    if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+    if text
+        .bytes()
+        .any(|byte| byte < b' ' || byte == b'"' || byte == b'\\')
+    {
         out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
     } else {
         out.push(b'"');
@@ -97,13 +105,19 @@ pub struct Actor {
 impl Actor {
     /// An actor without a reference.
     pub fn new(kind: impl Into<String>) -> Self {
-        Self { kind: kind.into(), reference: None }
+        Self {
+            kind: kind.into(),
+            reference: None,
+        }
     }
 
     /// The same actor with a reference.
     #[must_use]
     pub fn with_reference(self, reference: impl Into<String>) -> Self {
-        Self { reference: Some(reference.into()), ..self }
+        Self {
+            reference: Some(reference.into()),
+            ..self
+        }
     }
 }
 
@@ -170,30 +184,63 @@ impl<'a> Record<'a> {
     /// # Errors
     /// When the bytes are not a record; says what was expected and what came.
     pub fn parse(line: &'a [u8]) -> Result<Self, Malformed> {
-        let text = str::from_utf8(line).map_err(|error| Malformed::new(format!("it is not UTF-8: {error}")))?;
+        let text = str::from_utf8(line)
+            .map_err(|error| Malformed::new(format!("it is not UTF-8: {error}")))?;
         if !text.starts_with('{') || !text.ends_with('}') || text.contains(['\n', '\r']) {
             return Err(Malformed::new("it is not one line of JSON from `{` to `}`"));
         }
-        let envelope: Envelope<'a> = serde_json::from_str(text).map_err(|error| Malformed::new(error.to_string()))?;
-        let expected = |what: &str, found: &str| Malformed::new(format!("expected {what}, found {found:?}"));
+        let envelope: Envelope<'a> =
+            serde_json::from_str(text).map_err(|error| Malformed::new(error.to_string()))?;
+        let expected =
+            |what: &str, found: &str| Malformed::new(format!("expected {what}, found {found:?}"));
         if envelope.v != ENVELOPE_VERSION {
             return Err(expected("envelope version 1", &envelope.v.to_string()));
         }
-        if envelope.seq == 0 || envelope.cause.is_some_and(|cause| cause == 0 || cause >= envelope.seq) {
-            return Err(expected("a seq from 1 and a cause before it", &format!("seq {}, cause {:?}", envelope.seq, envelope.cause)));
+        if envelope.seq == 0
+            || envelope
+                .cause
+                .is_some_and(|cause| cause == 0 || cause >= envelope.seq)
+        {
+            return Err(expected(
+                "a seq from 1 and a cause before it",
+                &format!("seq {}, cause {:?}", envelope.seq, envelope.cause),
+            ));
         }
         if envelope.kind.is_empty() {
             return Err(expected("a kind", ""));
         }
         let session = Uuid::try_parse(envelope.session)
             .ok()
-            .filter(|id| *id.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == *envelope.session)
+            .filter(|id| {
+                *id.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == *envelope.session
+            })
             .ok_or_else(|| expected("a hyphenated lower-case UUID as session", envelope.session))?;
         let at_us = timestamp::read(envelope.at)
             .ok_or_else(|| expected("a time like 2026-11-20T14:03:07.112345Z", envelope.at))?;
-        let prev = envelope.prev.parse().map_err(|_| expected("64 lower-case hex digits as prev", envelope.prev))?;
-        let Envelope { v, seq, kind, cause, actor, body, .. } = envelope;
-        Ok(Self { v, session, seq, at_us, kind, cause, actor, body, prev })
+        let prev = envelope
+            .prev
+            .parse()
+            .map_err(|_| expected("64 lower-case hex digits as prev", envelope.prev))?;
+        let Envelope {
+            v,
+            seq,
+            kind,
+            cause,
+            actor,
+            body,
+            ..
+        } = envelope;
+        Ok(Self {
+            v,
+            session,
+            seq,
+            at_us,
+            kind,
+            cause,
+            actor,
+            body,
+            prev,
+        })
     }
 }
 
@@ -241,20 +288,41 @@ mod tests {
         let session = "01934c1f-0000-7000-8000-000000000001";
         assert_eq!(
             String::from_utf8_lossy(draft().line().bytes()),
-            format!(r#"{{"v":1,"session":"{session}","seq":42,"at":"2026-11-20T14:03:07.112345Z","kind":"confirmation_requested","cause":41,"actor":{{"kind":"engine"}},"body":{{"x": 1.0}},"prev":"{zeros}"}}"#)
+            format!(
+                r#"{{"v":1,"session":"{session}","seq":42,"at":"2026-11-20T14:03:07.112345Z","kind":"confirmation_requested","cause":41,"actor":{{"kind":"engine"}},"body":{{"x": 1.0}},"prev":"{zeros}"}}"#
+            )
         );
-        let person = Draft { cause: None, actor: Actor::new("person").with_reference("p\"1"), ..draft() }.line();
-        assert!(String::from_utf8_lossy(person.bytes()).contains(r#""kind":"confirmation_requested","actor":{"kind":"person","ref":"p\"1"},"body""#));
-        assert_eq!(person.record().unwrap().actor.reference.as_deref(), Some("p\"1"));
+        let person = Draft {
+            cause: None,
+            actor: Actor::new("person").with_reference("p\"1"),
+            ..draft()
+        }
+        .line();
+        assert!(String::from_utf8_lossy(person.bytes()).contains(
+            r#""kind":"confirmation_requested","actor":{"kind":"person","ref":"p\"1"},"body""#
+        ));
+        assert_eq!(
+            person.record().unwrap().actor.reference.as_deref(),
+            Some("p\"1")
+        );
     }
 
     #[test]
     fn a_line_reads_back() {
         let line = draft().line();
         let record = line.record().unwrap();
-        assert_eq!((record.v, record.session, record.seq, record.at_us), (1, draft().session, 42, draft().at_us));
-        assert_eq!((record.kind, record.cause, record.prev), ("confirmation_requested", Some(41), Hash::ZERO));
-        assert_eq!((record.actor, record.body.get()), (Actor::new("engine"), r#"{"x": 1.0}"#));
+        assert_eq!(
+            (record.v, record.session, record.seq, record.at_us),
+            (1, draft().session, 42, draft().at_us)
+        );
+        assert_eq!(
+            (record.kind, record.cause, record.prev),
+            ("confirmation_requested", Some(41), Hash::ZERO)
+        );
+        assert_eq!(
+            (record.actor, record.body.get()),
+            (Actor::new("engine"), r#"{"x": 1.0}"#)
+        );
     }
 
     #[test]
@@ -262,7 +330,10 @@ mod tests {
         let good = String::from_utf8(draft().line().bytes().to_vec()).unwrap();
         let refuse = |from: &str, to: &str| {
             assert!(good.contains(from), "{from}");
-            assert!(Record::parse(good.replacen(from, to, 1).as_bytes()).is_err(), "{from} -> {to}");
+            assert!(
+                Record::parse(good.replacen(from, to, 1).as_bytes()).is_err(),
+                "{from} -> {to}"
+            );
         };
         refuse("\"v\":1", "\"v\":2");
         refuse("\"seq\":42", "\"seq\":0");

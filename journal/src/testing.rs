@@ -80,9 +80,18 @@ impl MemoryDisk {
         let kept = self.lock().clone();
         let lasting = |name: &String| tear != Tear::Nothing || kept.synced_names.contains(name);
         let files = kept.files.iter().filter(|(name, _)| lasting(name));
-        let files: BTreeMap<_, _> = files.map(|(name, content)| (name.clone(), content.after(tear))).collect();
+        let files: BTreeMap<_, _> = files
+            .map(|(name, content)| (name.clone(), content.after(tear)))
+            .collect();
         let synced_names = files.keys().cloned().collect();
-        Self { kept: Arc::new(Mutex::new(Kept { files, synced_names, changes: 0, fails_from: None })) }
+        Self {
+            kept: Arc::new(Mutex::new(Kept {
+                files,
+                synced_names,
+                changes: 0,
+                fails_from: None,
+            })),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -95,7 +104,11 @@ impl Kept {
     fn change(&mut self) -> io::Result<()> {
         self.changes += 1;
         let fails = self.fails_from.is_some_and(|from| self.changes >= from);
-        if fails { Err(io::Error::other("the disk was told to fail")) } else { Ok(()) }
+        if fails {
+            Err(io::Error::other("the disk was told to fail"))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -117,15 +130,27 @@ impl Content {
                             Tear::Nothing => 0,
                             Tear::Everything => piece.len(),
                             Tear::Front => half.saturating_sub(at).min(piece.len()),
-                            Tear::Sectors(seed) if mixed(seed ^ number << 32 ^ index).is_multiple_of(2) => piece.len(),
+                            Tear::Sectors(seed)
+                                if mixed(seed ^ number << 32 ^ index).is_multiple_of(2) =>
+                            {
+                                piece.len()
+                            }
                             Tear::Sectors(_) => 0,
                         };
-                        put(&mut bytes, offset + at, piece.get(..kept).unwrap_or_default());
+                        put(
+                            &mut bytes,
+                            offset + at,
+                            piece.get(..kept).unwrap_or_default(),
+                        );
                     }
                 }
             }
         }
-        Self { synced: bytes.clone(), written: bytes, pending: Vec::new() }
+        Self {
+            synced: bytes.clone(),
+            written: bytes,
+            pending: Vec::new(),
+        }
     }
 }
 
@@ -159,7 +184,10 @@ impl Disk for MemoryDisk {
             }
             kept.files.insert(name.to_owned(), Content::default());
         }
-        Ok(Box::new(MemoryFile { disk: self.clone(), name: name.to_owned() }))
+        Ok(Box::new(MemoryFile {
+            disk: self.clone(),
+            name: name.to_owned(),
+        }))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -180,10 +208,17 @@ struct MemoryFile {
 }
 
 impl MemoryFile {
-    fn with<T>(&self, counted: bool, run: impl FnOnce(&mut Content, io::Result<()>) -> io::Result<T>) -> io::Result<T> {
+    fn with<T>(
+        &self,
+        counted: bool,
+        run: impl FnOnce(&mut Content, io::Result<()>) -> io::Result<T>,
+    ) -> io::Result<T> {
         let mut kept = self.disk.lock();
         let works = if counted { kept.change() } else { Ok(()) };
-        let content = kept.files.get_mut(&self.name).ok_or(io::ErrorKind::NotFound)?;
+        let content = kept
+            .files
+            .get_mut(&self.name)
+            .ok_or(io::ErrorKind::NotFound)?;
         run(content, works)
     }
 }
@@ -196,7 +231,10 @@ impl DiskFile for MemoryFile {
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         self.with(false, |content, _| {
             let start = usize::try_from(offset).unwrap_or(usize::MAX);
-            let bytes = content.written.get(start..).and_then(|rest| rest.get(..into.len()));
+            let bytes = content
+                .written
+                .get(start..)
+                .and_then(|rest| rest.get(..into.len()));
             into.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
             Ok(())
         })
@@ -205,7 +243,10 @@ impl DiskFile for MemoryFile {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.with(true, |content, works| {
             let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-            content.pending.push(Change::Write { offset, bytes: bytes.to_vec() });
+            content.pending.push(Change::Write {
+                offset,
+                bytes: bytes.to_vec(),
+            });
             works?;
             put(&mut content.written, offset, bytes);
             Ok(())

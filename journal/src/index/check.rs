@@ -21,7 +21,8 @@ impl Digest {
         let mut hasher = crc32fast::Hasher::new_with_initial(0x5243_4c47);
         hasher.update(key);
         hasher.update(value);
-        let mixed = (u64::from(hasher.finalize()) ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (u64::from(hasher.finalize()) ^ 0x9e37_79b9_7f4a_7c15)
+            .wrapping_mul(0xbf58_476d_1ce4_e5b9);
         self.rows += 1;
         self.sum = self.sum.wrapping_add(mixed ^ mixed >> 29);
     }
@@ -59,7 +60,10 @@ impl Index {
         heads: &BTreeMap<Uuid, Head>,
         work: &OpenWork,
     ) -> Result<(), String> {
-        let mut small: HashMap<Vec<u8>, Vec<u8>> = heads.iter().map(|(session, head)| rows::head(*session, head)).collect();
+        let mut small: HashMap<Vec<u8>, Vec<u8>> = heads
+            .iter()
+            .map(|(session, head)| rows::head(*session, head))
+            .collect();
         small.extend(work.rows().filter_map(|row| match rows::work(&row) {
             (key, Some(value)) => Some((key, value)),
             (_, None) => None,
@@ -72,18 +76,26 @@ impl Index {
                 if letter == rows::EVENTS || letter == rows::OBJECTS {
                     digest.add(&key, &value);
                 } else if *key != rows::MARK && small.remove(&*key).as_deref() != Some(&*value) {
-                    return Err(format!("a row under {:?} is not what the log says", char::from(letter)));
+                    return Err(format!(
+                        "a row under {:?} is not what the log says",
+                        char::from(letter)
+                    ));
                 }
             }
             if let Some(key) = small.keys().next() {
                 let letter = char::from(key.first().copied().unwrap_or_default());
-                return Err(format!("{} rows are missing, one of them under {letter:?}", small.len()));
+                return Err(format!(
+                    "{} rows are missing, one of them under {letter:?}",
+                    small.len()
+                ));
             }
             if digest == expected.digest {
                 return Ok(());
             }
             let (found, wanted) = (digest.rows, expected.digest.rows);
-            Err(format!("its {found} rows of events and objects are not the {wanted} of the log"))
+            Err(format!(
+                "its {found} rows of events and objects are not the {wanted} of the log"
+            ))
         })
     }
 }

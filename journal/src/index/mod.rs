@@ -36,20 +36,43 @@ pub(crate) struct Batch {
 impl Index {
     /// Opens or makes the store. sled panics on some damage, so that happens on a thread of its own.
     pub(crate) fn open(path: &Path, cache_bytes: u64) -> Result<Self, String> {
-        let config = sled::Config::default().path(path).cache_capacity(cache_bytes).flush_every_ms(Some(500));
-        let opening = thread::Builder::new().name("journal index open".to_owned()).spawn(move || config.open());
-        let opened = opening.map_err(|error| error.to_string())?.join().map_err(|panic| told(&*panic))?;
-        Ok(Self { store: opened.map_err(|error| error.to_string())? })
+        let config = sled::Config::default()
+            .path(path)
+            .cache_capacity(cache_bytes)
+            .flush_every_ms(Some(500));
+        let opening = thread::Builder::new()
+            .name("journal index open".to_owned())
+            .spawn(move || config.open());
+        let opened = opening
+            .map_err(|error| error.to_string())?
+            .join()
+            .map_err(|panic| told(&*panic))?;
+        Ok(Self {
+            store: opened.map_err(|error| error.to_string())?,
+        })
     }
 
     /// Up to which frame the index has come, `None` for a new one.
     pub(crate) fn mark(&self, journal: Uuid) -> Result<Option<Written>, String> {
         contained(|| {
-            let Some(value) = self.store.get(rows::MARK).map_err(|error| error.to_string())? else {
-                return if self.store.is_empty() { Ok(None) } else { Err("its mark is missing".to_owned()) };
+            let Some(value) = self
+                .store
+                .get(rows::MARK)
+                .map_err(|error| error.to_string())?
+            else {
+                return if self.store.is_empty() {
+                    Ok(None)
+                } else {
+                    Err("its mark is missing".to_owned())
+                };
             };
-            let (owner, mark) = rows::read_mark(&value).ok_or("its mark does not hold its checksum")?;
-            if owner == journal { Ok(Some(mark)) } else { Err(format!("it belongs to journal {owner}")) }
+            let (owner, mark) =
+                rows::read_mark(&value).ok_or("its mark does not hold its checksum")?;
+            if owner == journal {
+                Ok(Some(mark))
+            } else {
+                Err(format!("it belongs to journal {owner}"))
+            }
         })
     }
 
@@ -57,7 +80,11 @@ impl Index {
     pub(crate) fn commit(&self, batch: Batch, journal: Uuid, mark: Written) -> Result<(), String> {
         let mut rows = batch.rows;
         rows.insert(&rows::MARK, rows::mark(journal, mark));
-        contained(|| self.store.apply_batch(rows).map_err(|error| error.to_string()))
+        contained(|| {
+            self.store
+                .apply_batch(rows)
+                .map_err(|error| error.to_string())
+        })
     }
 
     /// Makes everything durable, so that an index that is behind a closed log is known to be damaged.
@@ -99,6 +126,9 @@ fn contained<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 }
 
 fn told(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
     format!("sled panicked: {}", text.unwrap_or("without a word"))
 }

@@ -118,7 +118,14 @@ pub(super) fn read_head(key: &[u8], value: &[u8]) -> Option<(Uuid, Head)> {
     let mut name = Cursor(key);
     name.u8()?;
     let mut cursor = Cursor(payload);
-    Some((name.uuid()?, Head { seq: cursor.u64()?, hash: cursor.hash()?, at_us: cursor.i64()? }))
+    Some((
+        name.uuid()?,
+        Head {
+            seq: cursor.u64()?,
+            hash: cursor.hash()?,
+            at_us: cursor.i64()?,
+        },
+    ))
 }
 
 /// A row of open work: its key, and its value unless it is to go.
@@ -177,5 +184,12 @@ pub(super) fn mark(journal: Uuid, mark: Written) -> Vec<u8> {
 pub(super) fn read_mark(value: &[u8]) -> Option<(Uuid, Written)> {
     let (payload, _) = unsealed(&MARK, value)?;
     let mut cursor = Cursor(payload);
-    Some((cursor.uuid()?, Written { number: cursor.u64()?, checksum: cursor.u32()?, end: cursor.u64()? }))
+    Some((
+        cursor.uuid()?,
+        Written {
+            number: cursor.u64()?,
+            checksum: cursor.u32()?,
+            end: cursor.u64()?,
+        },
+    ))
 }

@@ -67,7 +67,9 @@ pub struct RealDisk {
 impl RealDisk {
     /// Uses a directory, which is made on first need.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self {
+            directory: directory.into(),
+        }
     }
 }
 
@@ -76,7 +78,12 @@ impl Disk for RealDisk {
         if create {
             fs::create_dir_all(&self.directory)?;
         }
-        let file = OpenOptions::new().read(true).write(true).create(create).truncate(false).open(self.directory.join(name))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(create)
+            .truncate(false)
+            .open(self.directory.join(name))?;
         Ok(Box::new(file))
     }
 
@@ -103,7 +110,11 @@ impl Disk for RealDisk {
 
 /// Makes the names in a directory durable, where the system knows such a thing.
 pub(crate) fn sync_directory(directory: &std::path::Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+    if cfg!(unix) {
+        File::open(directory)?.sync_all()
+    } else {
+        Ok(())
+    }
 }
 
 impl DiskFile for File {

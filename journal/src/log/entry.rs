@@ -19,8 +19,18 @@ pub(crate) struct Entry<'a> {
 
 /// The bytes of an append: `length(4) crc(4) body`. Objects already kept may be left out.
 pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Vec<u8> {
-    let objects: Vec<&Object> = append.objects.iter().filter(|object| !kept(&object.hash)).collect();
-    let mut body = Vec::with_capacity(64 + append.lines.iter().map(|line| line.bytes().len() + 4).sum::<usize>());
+    let objects: Vec<&Object> = append
+        .objects
+        .iter()
+        .filter(|object| !kept(&object.hash))
+        .collect();
+    let mut body = Vec::with_capacity(
+        64 + append
+            .lines
+            .iter()
+            .map(|line| line.bytes().len() + 4)
+            .sum::<usize>(),
+    );
     body.extend_from_slice(append.session.as_bytes());
     body.extend_from_slice(&append.expected.saturating_add(1).to_be_bytes());
     for count in [append.lines.len(), objects.len(), append.open_work.len()] {
@@ -70,21 +80,39 @@ impl<'a> Entry<'a> {
         let (session, first) = (cursor.uuid()?, cursor.u64()?);
         let (lines, objects, work) = (cursor.u32()?, cursor.u32()?, cursor.u32()?);
         let from_lines = cursor.0;
-        let lines = (0..lines).map(|_| cursor.sized()).collect::<Option<Vec<_>>>()?;
+        let lines = (0..lines)
+            .map(|_| cursor.sized())
+            .collect::<Option<Vec<_>>>()?;
         let (lines_section, _) = from_lines.split_at_checked(from_lines.len() - cursor.0.len())?;
-        let objects = (0..objects).map(|_| Some((cursor.hash()?, cursor.sized()?))).collect::<Option<Vec<_>>>()?;
-        let work = (0..work).map(|_| change(&mut cursor)).collect::<Option<Vec<_>>>()?;
-        cursor.is_empty().then_some(Self { session, first, lines, lines_section, objects, work })
+        let objects = (0..objects)
+            .map(|_| Some((cursor.hash()?, cursor.sized()?)))
+            .collect::<Option<Vec<_>>>()?;
+        let work = (0..work)
+            .map(|_| change(&mut cursor))
+            .collect::<Option<Vec<_>>>()?;
+        cursor.is_empty().then_some(Self {
+            session,
+            first,
+            lines,
+            lines_section,
+            objects,
+            work,
+        })
     }
 
     pub(crate) fn last(&self) -> u64 {
-        self.first.saturating_add(self.lines.len() as u64).saturating_sub(1)
+        self.first
+            .saturating_add(self.lines.len() as u64)
+            .saturating_sub(1)
     }
 }
 
 fn change(cursor: &mut Cursor<'_>) -> Option<WorkChange> {
     match cursor.u8()? {
-        0 => Some(WorkChange::Remove { session: cursor.uuid()?, item: cursor.u64()? }),
+        0 => Some(WorkChange::Remove {
+            session: cursor.uuid()?,
+            item: cursor.u64()?,
+        }),
         1 => take_item(cursor).map(WorkChange::Put),
         _ => None,
     }
@@ -107,12 +135,29 @@ pub(crate) fn put_item(out: &mut Vec<u8>, item: &OpenItem) {
 }
 
 fn take_item(cursor: &mut Cursor<'_>) -> Option<OpenItem> {
-    let (session, item, since_us, flags) = (cursor.uuid()?, cursor.u64()?, cursor.i64()?, cursor.u32()?);
+    let (session, item, since_us, flags) =
+        (cursor.uuid()?, cursor.u64()?, cursor.i64()?, cursor.u32()?);
     let present = cursor.u8()?;
-    let deadline_us = if present & 1 == 0 { None } else { Some(cursor.i64()?) };
-    let request = if present & 2 == 0 { None } else { Some(cursor.uuid()?) };
+    let deadline_us = if present & 1 == 0 {
+        None
+    } else {
+        Some(cursor.i64()?)
+    };
+    let request = if present & 2 == 0 {
+        None
+    } else {
+        Some(cursor.uuid()?)
+    };
     let kind = str::from_utf8(cursor.sized()?).ok()?.to_owned();
-    Some(OpenItem { session, item, kind, since_us, deadline_us, request, flags })
+    Some(OpenItem {
+        session,
+        item,
+        kind,
+        since_us,
+        deadline_us,
+        request,
+        flags,
+    })
 }
 
 #[cfg(test)]
@@ -133,8 +178,16 @@ mod tests {
             request: Some(Uuid::from_u128(8)),
             flags: 7,
         };
-        let bare = OpenItem { deadline_us: None, request: None, ..item.clone() };
-        let open_work = vec![WorkChange::Put(item), WorkChange::Put(bare), WorkChange::Remove { session, item: 4 }];
+        let bare = OpenItem {
+            deadline_us: None,
+            request: None,
+            ..item.clone()
+        };
+        let open_work = vec![
+            WorkChange::Put(item),
+            WorkChange::Put(bare),
+            WorkChange::Remove { session, item: 4 },
+        ];
         let append = Append {
             session,
             expected: 3,

@@ -47,10 +47,16 @@ impl SegmentHeader {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (covered, checksum) = bytes.split_at_checked(60)?;
         let mut cursor = Cursor(covered);
-        let sound = cursor.array()? == SEGMENT_MAGIC && checksum == crc32fast::hash(covered).to_be_bytes();
+        let sound =
+            cursor.array()? == SEGMENT_MAGIC && checksum == crc32fast::hash(covered).to_be_bytes();
         sound.then_some(())?;
         let (journal, segment, first) = (cursor.uuid()?, cursor.u64()?, cursor.u64()?);
-        Some(Self { journal, segment, first, chain: cursor.u32()? })
+        Some(Self {
+            journal,
+            segment,
+            first,
+            chain: cursor.u32()?,
+        })
     }
 }
 
@@ -92,6 +98,15 @@ impl Header {
         let checksum = Cursor(checksum).u32()?;
         (checksum == crc32fast::hash(covered)).then_some(())?;
         let (length, number, entries) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
-        Some((Self { length, number, entries, chain: cursor.u32()?, payload: cursor.u32()? }, checksum))
+        Some((
+            Self {
+                length,
+                number,
+                entries,
+                chain: cursor.u32()?,
+                payload: cursor.u32()?,
+            },
+            checksum,
+        ))
     }
 }

@@ -19,7 +19,12 @@ pub(crate) struct LogReader<'f> {
 /// What stands at the reader's place.
 pub(crate) enum Step {
     /// A sound frame, its checksum, where it ends, and what it holds.
-    Frame { header: Header, checksum: u32, end: u64, payload: Vec<u8> },
+    Frame {
+        header: Header,
+        checksum: u32,
+        end: u64,
+        payload: Vec<u8>,
+    },
     /// Zeros to the end of the file.
     End,
     /// Anything else.
@@ -42,7 +47,13 @@ impl<'f> LogReader<'f> {
     /// Starts behind the segment's header.
     pub(crate) fn new(file: &'f mut dyn DiskFile) -> io::Result<Self> {
         let length = file.length()?;
-        Ok(Self { file, length, offset: SEGMENT_HEADER, window: Vec::new(), window_at: 0 })
+        Ok(Self {
+            file,
+            length,
+            offset: SEGMENT_HEADER,
+            window: Vec::new(),
+            window_at: 0,
+        })
     }
 
     pub(crate) fn offset(&self) -> u64 {
@@ -65,13 +76,25 @@ impl<'f> LogReader<'f> {
         let body = at + FRAME_HEADER as u64;
         if let Some((header, checksum)) = header {
             let payload = self.bytes(body, header.length as usize)?.to_vec();
-            if payload.len() == header.length as usize && crc32fast::hash(&payload) == header.payload {
+            if payload.len() == header.length as usize
+                && crc32fast::hash(&payload) == header.payload
+            {
                 let end = body + u64::from(header.length);
                 self.offset = end;
-                return Ok(Step::Frame { header, checksum, end, payload });
+                return Ok(Step::Frame {
+                    header,
+                    checksum,
+                    end,
+                    payload,
+                });
             }
             let next = self.find_header((body + u64::from(header.length)).min(self.length))?;
-            return Ok(Step::Bad(Bad { at, header: Some((header, checksum)), payload, next }));
+            return Ok(Step::Bad(Bad {
+                at,
+                header: Some((header, checksum)),
+                payload,
+                next,
+            }));
         }
         if self.zeros_from(at)? {
             return Ok(Step::End);
@@ -81,7 +104,12 @@ impl<'f> LogReader<'f> {
             Ok(length) => self.bytes(body, length)?.to_vec(),
             Err(_) => Vec::new(),
         };
-        Ok(Step::Bad(Bad { at, header: None, payload, next }))
+        Ok(Step::Bad(Bad {
+            at,
+            header: None,
+            payload,
+            next,
+        }))
     }
 
     /// As many bytes from an offset as the file has, at most `count`.
@@ -91,7 +119,8 @@ impl<'f> LogReader<'f> {
         if count == 0 {
             return Ok(&[]);
         }
-        let covered = offset >= self.window_at && offset + count as u64 <= self.window_at + self.window.len() as u64;
+        let covered = offset >= self.window_at
+            && offset + count as u64 <= self.window_at + self.window.len() as u64;
         if !covered {
             self.window.clear();
             self.window.resize(count.max(WINDOW).min(available), 0);
@@ -99,7 +128,11 @@ impl<'f> LogReader<'f> {
             self.file.read_at(offset, &mut self.window)?;
         }
         let start = usize::try_from(offset - self.window_at).unwrap_or(usize::MAX);
-        Ok(self.window.get(start..).and_then(|rest| rest.get(..count)).unwrap_or_default())
+        Ok(self
+            .window
+            .get(start..)
+            .and_then(|rest| rest.get(..count))
+            .unwrap_or_default())
     }
 
     fn zeros_from(&mut self, mut offset: u64) -> io::Result<bool> {
@@ -117,7 +150,10 @@ impl<'f> LogReader<'f> {
         while offset + FRAME_HEADER as u64 <= self.length {
             let bytes = self.bytes(offset, WINDOW)?;
             let length = bytes.len();
-            let candidates = bytes.windows(FRAME_HEADER).enumerate().filter(|(_, window)| window.starts_with(&FRAME_MAGIC));
+            let candidates = bytes
+                .windows(FRAME_HEADER)
+                .enumerate()
+                .filter(|(_, window)| window.starts_with(&FRAME_MAGIC));
             for (index, window) in candidates {
                 if Header::decode(window).is_some() {
                     return Ok(Some(offset + index as u64));

@@ -37,13 +37,27 @@ impl LogWriter {
         file.write_at(0, &header.encode())?;
         file.sync()?;
         disk.sync_names()?;
-        Self::resume(file, Written { number: header.first.saturating_sub(1), checksum: header.chain, end: SEGMENT_HEADER })
+        Self::resume(
+            file,
+            Written {
+                number: header.first.saturating_sub(1),
+                checksum: header.chain,
+                end: SEGMENT_HEADER,
+            },
+        )
     }
 
     /// Goes on behind the last frame.
     pub(crate) fn resume(mut file: Box<dyn DiskFile>, last: Written) -> io::Result<Self> {
         let length = file.length()?;
-        Ok(Self { file, length, end: last.end, number: last.number, chain: last.checksum, block: Vec::new() })
+        Ok(Self {
+            file,
+            length,
+            end: last.end,
+            number: last.number,
+            chain: last.checksum,
+            block: Vec::new(),
+        })
     }
 
     /// Cuts off what follows the last frame.
@@ -54,7 +68,10 @@ impl LogWriter {
     }
 
     /// Writes and syncs one commit. After an error the writer must not be used again.
-    pub(crate) fn commit<'e>(&mut self, entries: impl Iterator<Item = &'e [u8]>) -> io::Result<Written> {
+    pub(crate) fn commit<'e>(
+        &mut self,
+        entries: impl Iterator<Item = &'e [u8]>,
+    ) -> io::Result<Written> {
         self.block.clear();
         self.block.resize(FRAME_HEADER, 0);
         let mut count = 0;
@@ -62,10 +79,20 @@ impl LogWriter {
             self.block.extend_from_slice(entry);
             count += 1;
         }
-        let (_, payload) = self.block.split_at_checked(FRAME_HEADER).unwrap_or_default();
-        let length = u32::try_from(payload.len()).map_err(|_| io::Error::other("a commit of over 4 GiB"))?;
+        let (_, payload) = self
+            .block
+            .split_at_checked(FRAME_HEADER)
+            .unwrap_or_default();
+        let length =
+            u32::try_from(payload.len()).map_err(|_| io::Error::other("a commit of over 4 GiB"))?;
         let number = self.number + 1;
-        let header = Header { length, number, entries: count, chain: self.chain, payload: crc32fast::hash(payload) };
+        let header = Header {
+            length,
+            number,
+            entries: count,
+            chain: self.chain,
+            payload: crc32fast::hash(payload),
+        };
         let (bytes, checksum) = header.encode();
         if let Some(place) = self.block.get_mut(..FRAME_HEADER) {
             place.copy_from_slice(&bytes);
@@ -75,7 +102,11 @@ impl LogWriter {
         self.file.sync()?;
         self.end += self.block.len() as u64;
         (self.number, self.chain) = (number, checksum);
-        Ok(Written { number, checksum, end: self.end })
+        Ok(Written {
+            number,
+            checksum,
+            end: self.end,
+        })
     }
 
     /// Zeros are written ahead, so that a commit only overwrites and its sync has no new extents to make durable.
@@ -88,7 +119,9 @@ impl LogWriter {
         let zeros = vec![0; 64 << 10];
         while self.length < target {
             let step = (target - self.length).min(zeros.len() as u64);
-            let piece = zeros.get(..usize::try_from(step).unwrap_or(0)).unwrap_or_default();
+            let piece = zeros
+                .get(..usize::try_from(step).unwrap_or(0))
+                .unwrap_or_default();
             self.file.write_at(self.length, piece)?;
             self.length += step;
         }

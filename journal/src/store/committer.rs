@@ -1,7 +1,7 @@
 //! The one thread that writes: log, sync, acknowledge, then the index.
 
-use std::path::PathBuf;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_channel::oneshot;
@@ -49,7 +49,10 @@ impl Committer {
     }
 
     fn commit(&mut self, mut appends: Vec<Queued>) -> Result<(), String> {
-        let written = match self.writer.commit(appends.iter().map(|queued| queued.entry.as_slice())) {
+        let written = match self
+            .writer
+            .commit(appends.iter().map(|queued| queued.entry.as_slice()))
+        {
             Ok(written) => written,
             Err(error) => {
                 let cause = format!("failed to write and sync the log: {error}");
@@ -61,7 +64,9 @@ impl Committer {
         };
         appends.iter_mut().for_each(Queued::acknowledge);
         let batch = self.batch(&appends)?;
-        self.index.commit(batch, self.journal, written).map_err(|what| format!("failed to fill the index: {what}"))?;
+        self.index
+            .commit(batch, self.journal, written)
+            .map_err(|what| format!("failed to fill the index: {what}"))?;
         self.shared.state().settle(appends.len());
         Ok(())
     }
@@ -69,12 +74,17 @@ impl Committer {
     fn batch(&self, appends: &[Queued]) -> Result<Batch, String> {
         let mut batch = Batch::default();
         for queued in appends {
-            let entry = split_entries(&queued.entry).next().and_then(|(body, _)| Entry::decode(body));
+            let entry = split_entries(&queued.entry)
+                .next()
+                .and_then(|(body, _)| Entry::decode(body));
             let entry = entry.ok_or("an append that was encoded does not decode")?;
             let mut rows = Vec::new();
             if !entry.work.is_empty() {
                 let mut state = self.shared.state();
-                entry.work.iter().for_each(|change| rows.extend(state.work.apply(change)));
+                entry
+                    .work
+                    .iter()
+                    .for_each(|change| rows.extend(state.work.apply(change)));
             }
             batch.add(&entry, &queued.head, &rows);
         }
@@ -86,11 +96,17 @@ impl Committer {
         let head: Option<Head> = self.shared.state().heads.get(&Uuid::nil()).copied();
         let append = system::closed(head.as_ref(), (self.clock)());
         let entry = crate::log::encode_entry(&append, |_| false);
-        self.writer.commit(std::iter::once(entry.as_slice())).map_err(|error| format!("failed to write the closing record: {error}"))
+        self.writer
+            .commit(std::iter::once(entry.as_slice()))
+            .map_err(|error| format!("failed to write the closing record: {error}"))
             .and_then(|written| {
                 let mut batch = Batch::default();
-                let decoded = split_entries(&entry).next().and_then(|(body, _)| Entry::decode(body));
-                let (decoded, head) = decoded.zip(system::head_of(&append)).ok_or("the closing record does not decode")?;
+                let decoded = split_entries(&entry)
+                    .next()
+                    .and_then(|(body, _)| Entry::decode(body));
+                let (decoded, head) = decoded
+                    .zip(system::head_of(&append))
+                    .ok_or("the closing record does not decode")?;
                 batch.add(&decoded, &head, &[]);
                 self.index.commit(batch, self.journal, written)
             })?;

@@ -136,27 +136,50 @@ impl DiskJournal {
         let recovered = recovery::recover(&directory, &options)?;
         let index = Arc::new(recovered.index);
         let journal = directory.journal;
-        let shared = Arc::new(Shared::new(recovered.heads, recovered.work, Arc::clone(&index), directory.lock));
+        let shared = Arc::new(Shared::new(
+            recovered.heads,
+            recovered.work,
+            Arc::clone(&index),
+            directory.lock,
+        ));
         let opened = recovered.opened;
         let mut ending = None;
         if !options.read_only {
             let head = shared.state().heads.get(&Uuid::nil()).copied();
-            let record = system::opened(head.as_ref(), (options.clock)(), &options.program, &opened);
+            let record =
+                system::opened(head.as_ref(), (options.clock)(), &options.program, &opened);
             let clock = Arc::clone(&options.clock);
             let index_place = recovery::index_place(&directory.path);
             let (shared_too, writer) = (Arc::clone(&shared), recovered.writer);
-            let committer = Committer { shared: shared_too, writer, index, index_place, journal, clock };
+            let committer = Committer {
+                shared: shared_too,
+                writer,
+                index,
+                index_place,
+                journal,
+                clock,
+            };
             let (tell, ended) = oneshot::channel();
             let thread = thread::Builder::new()
                 .name("journal committer".to_owned())
                 .spawn(move || committer.run(tell))
                 .map_err(Error::io("start the committer thread"))?;
             ending = Some(Ending { ended, thread });
-            let journal = Self { shared, opened, read_only: false, ending: Mutex::new(ending) };
+            let journal = Self {
+                shared,
+                opened,
+                read_only: false,
+                ending: Mutex::new(ending),
+            };
             block_on(journal.shared.submit(record))?;
             return Ok(journal);
         }
-        Ok(Self { shared, opened, read_only: true, ending: Mutex::new(ending) })
+        Ok(Self {
+            shared,
+            opened,
+            read_only: true,
+            ending: Mutex::new(ending),
+        })
     }
 
     fn begin_close(&self) -> Option<Ending> {
@@ -165,19 +188,41 @@ impl DiskJournal {
         } else {
             self.shared.close();
         }
-        self.ending.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.ending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 }
 
 impl Journal for DiskJournal {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>> {
-        Box::pin(async move { if self.read_only { Err(Error::ReadOnly) } else { self.shared.submit(append).await } })
+        Box::pin(async move {
+            if self.read_only {
+                Err(Error::ReadOnly)
+            } else {
+                self.shared.submit(append).await
+            }
+        })
     }
 
-    fn read(&self, session: Uuid, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
+    fn read(
+        &self,
+        session: Uuid,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
         Box::pin(async move {
-            let last = self.shared.state().heads.get(&session).map_or(0, |head| head.seq);
-            self.shared.settled().await?.read(session, from.max(1), last, limit)
+            let last = self
+                .shared
+                .state()
+                .heads
+                .get(&session)
+                .map_or(0, |head| head.seq);
+            self.shared
+                .settled()
+                .await?
+                .read(session, from.max(1), last, limit)
         })
     }
 
@@ -188,29 +233,68 @@ impl Journal for DiskJournal {
         })
     }
 
-    fn sessions(&self, after: Option<Uuid>, limit: usize) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>> {
+    fn sessions(
+        &self,
+        after: Option<Uuid>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>> {
         Box::pin(async move {
             let start = Bound::Excluded(after.unwrap_or(Uuid::nil()));
             let page = |(session, head): (&Uuid, &Head)| (*session, *head);
-            let page = self.shared.state().heads.range((start, Bound::Unbounded)).take(limit).map(page).collect();
+            let page = self
+                .shared
+                .state()
+                .heads
+                .range((start, Bound::Unbounded))
+                .take(limit)
+                .map(page)
+                .collect();
             self.shared.settled().await.map(|_| page)
         })
     }
 
-    fn open_work(&self, after: Option<(Uuid, u64)>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
-        Box::pin(async move { self.shared.settled().await.map(|_| self.shared.state().work.page(after, limit)) })
+    fn open_work(
+        &self,
+        after: Option<(Uuid, u64)>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
+        Box::pin(async move {
+            self.shared
+                .settled()
+                .await
+                .map(|_| self.shared.state().work.page(after, limit))
+        })
     }
 
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
-        Box::pin(async move { self.shared.settled().await.map(|_| self.shared.state().work.of(session)) })
+        Box::pin(async move {
+            self.shared
+                .settled()
+                .await
+                .map(|_| self.shared.state().work.of(session))
+        })
     }
 
-    fn deadlines(&self, until_us: i64, limit: usize) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
-        Box::pin(async move { self.shared.settled().await.map(|_| self.shared.state().work.due(until_us, limit)) })
+    fn deadlines(
+        &self,
+        until_us: i64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
+        Box::pin(async move {
+            self.shared
+                .settled()
+                .await
+                .map(|_| self.shared.state().work.due(until_us, limit))
+        })
     }
 
     fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<OpenItem>, Error>> {
-        Box::pin(async move { self.shared.settled().await.map(|_| self.shared.state().work.request(request)) })
+        Box::pin(async move {
+            self.shared
+                .settled()
+                .await
+                .map(|_| self.shared.state().work.request(request))
+        })
     }
 
     fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>> {
@@ -245,6 +329,8 @@ impl Drop for DiskJournal {
 
 impl fmt::Debug for DiskJournal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DiskJournal").field("opened", &self.opened).finish_non_exhaustive()
+        f.debug_struct("DiskJournal")
+            .field("opened", &self.opened)
+            .finish_non_exhaustive()
     }
 }

@@ -62,31 +62,47 @@ impl Options {
     /// caught up or rebuilt, since it is only a copy.
     #[must_use]
     pub fn read_only(self) -> Self {
-        Self { read_only: true, create: false, ..self }
+        Self {
+            read_only: true,
+            create: false,
+            ..self
+        }
     }
 
     /// What the system stream names as the program that opened the journal.
     #[must_use]
     pub fn program(self, program: impl Into<String>) -> Self {
-        Self { program: program.into(), ..self }
+        Self {
+            program: program.into(),
+            ..self
+        }
     }
 
     /// How much memory the index caches; it takes three to four times that in all.
     #[must_use]
     pub fn cache_bytes(self, cache_bytes: u64) -> Self {
-        Self { cache_bytes, ..self }
+        Self {
+            cache_bytes,
+            ..self
+        }
     }
 
     /// Is told how far opening has come, about once a mebibyte.
     #[must_use]
     pub fn progress(self, progress: impl Fn(Progress) + Send + 'static) -> Self {
-        Self { progress: Box::new(progress), ..self }
+        Self {
+            progress: Box::new(progress),
+            ..self
+        }
     }
 
     /// Where the times of system records come from, in microseconds since 1970.
     #[must_use]
     pub fn clock(self, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
-        Self { clock: Arc::new(clock), ..self }
+        Self {
+            clock: Arc::new(clock),
+            ..self
+        }
     }
 
     /// Keeps the log elsewhere than in the directory's `log/`, for tests of crashes.
@@ -107,11 +123,16 @@ impl Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("path", &self.path).field("read_only", &self.read_only).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("path", &self.path)
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
     }
 }
 
 fn wall_clock() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

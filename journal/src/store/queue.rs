@@ -59,7 +59,12 @@ enum Offer {
 }
 
 impl Shared {
-    pub(crate) fn new(heads: BTreeMap<Uuid, Head>, work: OpenWork, index: Arc<Index>, lock: File) -> Self {
+    pub(crate) fn new(
+        heads: BTreeMap<Uuid, Head>,
+        work: OpenWork,
+        index: Arc<Index>,
+        lock: File,
+    ) -> Self {
         let state = State {
             heads,
             work,
@@ -74,7 +79,10 @@ impl Shared {
             lock: Some(lock),
             failure: None,
         };
-        Self { state: Mutex::new(state), arrived: Condvar::new() }
+        Self {
+            state: Mutex::new(state),
+            arrived: Condvar::new(),
+        }
     }
 
     /// Admits an append, queues it, and waits for its commit unless it is buffered.
@@ -90,7 +98,11 @@ impl Shared {
         loop {
             match self.offer(session, &admission, &mut entry, durability)? {
                 Offer::Queued => return Ok(admission.head),
-                Offer::Promised(acknowledged) => return acknowledged.await.unwrap_or_else(|_| Err(self.state().broken())),
+                Offer::Promised(acknowledged) => {
+                    return acknowledged
+                        .await
+                        .unwrap_or_else(|_| Err(self.state().broken()));
+                }
                 Offer::Full(room) => {
                     // Room, or a failure that the next round tells.
                     let _either = room.await;
@@ -124,7 +136,14 @@ impl Shared {
                 (Some(ack), Offer::Promised(acknowledged))
             }
         };
-        state.enqueue(session, Queued { entry: entry.take().unwrap_or_default(), head: admission.head, ack });
+        state.enqueue(
+            session,
+            Queued {
+                entry: entry.take().unwrap_or_default(),
+                head: admission.head,
+                ack,
+            },
+        );
         drop(state);
         self.arrived.notify_one();
         Ok(offer)
@@ -152,12 +171,17 @@ impl Shared {
     pub(crate) fn next(&self) -> Vec<Queued> {
         let mut state = self.state();
         while state.queue.is_empty() && !state.closing {
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .arrived
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         let mut bytes = 0;
         let mut taken = Vec::new();
         while taken.len() < COMMIT_LIMIT.0 && bytes < COMMIT_LIMIT.1 {
-            let Some(queued) = state.queue.pop_front() else { break };
+            let Some(queued) = state.queue.pop_front() else {
+                break;
+            };
             bytes += queued.entry.len();
             taken.push(queued);
         }
@@ -189,7 +213,8 @@ impl State {
     pub(crate) fn settle(&mut self, appends: usize) {
         self.settled += appends as u64;
         let settled = self.settled;
-        self.readers.retain(|(ticket, tell)| *ticket > settled && !tell.is_canceled());
+        self.readers
+            .retain(|(ticket, tell)| *ticket > settled && !tell.is_canceled());
     }
 
     /// Stops everything after a failure: nothing is acknowledged or answered from here on.
@@ -212,12 +237,17 @@ impl State {
 
     /// The index, or why there is none.
     pub(crate) fn usable(&self) -> Result<Arc<Index>, Error> {
-        self.index.clone().filter(|_| self.failure.is_none()).ok_or_else(|| self.broken())
+        self.index
+            .clone()
+            .filter(|_| self.failure.is_none())
+            .ok_or_else(|| self.broken())
     }
 
     /// How the journal ended, if it failed.
     pub(crate) fn outcome(&self) -> Result<(), Error> {
-        self.failure.clone().map_or(Ok(()), |cause| Err(Error::Poisoned { cause }))
+        self.failure
+            .clone()
+            .map_or(Ok(()), |cause| Err(Error::Poisoned { cause }))
     }
 
     fn broken(&self) -> Error {
@@ -235,7 +265,9 @@ impl Queued {
 
     pub(crate) fn refuse(self, cause: &str) {
         if let Some(ack) = self.ack {
-            let _gone = ack.send(Err(Error::Poisoned { cause: cause.to_owned() }));
+            let _gone = ack.send(Err(Error::Poisoned {
+                cause: cause.to_owned(),
+            }));
         }
     }
 }

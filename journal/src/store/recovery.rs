@@ -13,7 +13,8 @@ use super::{After, IndexState, Opened, system};
 use crate::index::{Batch, Expected, Index};
 use crate::log::disk::{Disk, DiskFile};
 use crate::log::{
-    Entry, Header, LogReader, LogWriter, SEGMENT_HEADER, SegmentHeader, Step, Written, segment_name, split_entries,
+    Entry, Header, LogReader, LogWriter, SEGMENT_HEADER, SegmentHeader, Step, Written,
+    segment_name, split_entries,
 };
 use crate::open_work::OpenWork;
 use crate::verify::survey;
@@ -45,7 +46,12 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
             (fresh_index(&place, options)?, None)
         }
     };
-    let header = SegmentHeader { journal, segment: 1, first: 1, chain: 0 };
+    let header = SegmentHeader {
+        journal,
+        segment: 1,
+        first: 1,
+        chain: 0,
+    };
     let mut file = open_segment(&*options.disk, header, mark)?;
     let reading = || Error::io(format!("read the log of {}", directory.path.display()));
     let mut pass = match read_log(&mut *file, Some((&index, journal)), mark, options) {
@@ -54,10 +60,17 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         Err(Stopped::Damaged(what)) => return Err(damaged(&mut *file, index, mark, &place, what)),
     };
     if let Some(mark) = mark.filter(|mark| mark.number > pass.last.number) {
-        let what = format!("the log ends at frame {}, the index knows frame {}", pass.last.number, mark.number);
+        let what = format!(
+            "the log ends at frame {}, the index knows frame {}",
+            pass.last.number, mark.number
+        );
         return Err(damaged(&mut *file, index, Some(mark), &place, what));
     }
-    let checked = pass.index.and_then(|filled| index.check(&pass.expected, &pass.heads, &pass.work).map(|()| filled));
+    let checked = pass.index.and_then(|filled| {
+        index
+            .check(&pass.expected, &pass.heads, &pass.work)
+            .map(|()| filled)
+    });
     let state = match (checked, rebuilt) {
         (Ok(_), Some(why)) => IndexState::Rebuilt(why),
         (Ok(0), None) => IndexState::Kept,
@@ -69,13 +82,24 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
             pass = match read_log(&mut *file, Some((&index, journal)), None, options) {
                 Ok(pass) => pass,
                 Err(Stopped::Io(error)) => return Err(reading()(error)),
-                Err(Stopped::Damaged(what)) => return Err(damaged(&mut *file, index, None, &place, what)),
+                Err(Stopped::Damaged(what)) => {
+                    return Err(damaged(&mut *file, index, None, &place, what));
+                }
             };
-            pass.index.map_err(|what| Error::Index { session: None, seq: None, what })?;
+            pass.index.map_err(|what| Error::Index {
+                session: None,
+                seq: None,
+                what,
+            })?;
             IndexState::Rebuilt(why)
         }
     };
-    let writing = || Error::io(format!("go on with the log of {}", directory.path.display()));
+    let writing = || {
+        Error::io(format!(
+            "go on with the log of {}",
+            directory.path.display()
+        ))
+    };
     let mut writer = LogWriter::resume(file, pass.last).map_err(writing())?;
     if pass.torn > 0 && !options.read_only {
         writer.cut().map_err(writing())?;
@@ -85,11 +109,26 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         true if pass.torn == 0 => After::Clean,
         true | false => After::Crash,
     };
-    let opened = Opened { after, index: state, records: pass.records, cut_bytes: pass.torn };
-    Ok(Recovered { heads: pass.heads, work: pass.work, index, writer, opened })
+    let opened = Opened {
+        after,
+        index: state,
+        records: pass.records,
+        cut_bytes: pass.torn,
+    };
+    Ok(Recovered {
+        heads: pass.heads,
+        work: pass.work,
+        index,
+        writer,
+        opened,
+    })
 }
 
-fn open_index(place: &Path, options: &Options, journal: Uuid) -> Result<(Index, Option<Written>), String> {
+fn open_index(
+    place: &Path,
+    options: &Options,
+    journal: Uuid,
+) -> Result<(Index, Option<Written>), String> {
     let index = Index::open(place, options.cache_bytes)?;
     let mark = index.mark(journal)?;
     Ok((index, mark))
@@ -106,23 +145,39 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
         }
         fs::rename(place, &aside).map_err(moving())?;
     }
-    Index::open(place, options.cache_bytes).map_err(|what| Error::Index { session: None, seq: None, what })
+    Index::open(place, options.cache_bytes).map_err(|what| Error::Index {
+        session: None,
+        seq: None,
+        what,
+    })
 }
 
 /// Opens the one segment, and makes it when nothing can have been in it.
-fn open_segment(disk: &dyn Disk, header: SegmentHeader, mark: Option<Written>) -> Result<Box<dyn DiskFile>, Error> {
+fn open_segment(
+    disk: &dyn Disk,
+    header: SegmentHeader,
+    mark: Option<Written>,
+) -> Result<Box<dyn DiskFile>, Error> {
     let opening = || Error::io("open the log");
-    let damaged = |what: String| Error::Damaged { session: None, seq: None, what };
+    let damaged = |what: String| Error::Damaged {
+        session: None,
+        seq: None,
+        what,
+    };
     let name = segment_name(header.segment);
     let names = disk.list().map_err(opening())?;
     if let Some(other) = names.iter().find(|other| **other != name) {
-        return Err(damaged(format!("the log has a file {other} that does not belong there")));
+        return Err(damaged(format!(
+            "the log has a file {other} that does not belong there"
+        )));
     }
     if names.contains(&name) {
         let mut file = disk.open(&name, false).map_err(opening())?;
         match check_segment(&mut *file, header).map_err(opening())? {
             Ok(()) => return Ok(file),
-            Err(what) if mark.is_some() || has_frames(&mut *file).map_err(opening())? => return Err(damaged(what)),
+            Err(what) if mark.is_some() || has_frames(&mut *file).map_err(opening())? => {
+                return Err(damaged(what));
+            }
             Err(_) => {}
         }
     } else if mark.is_some() {
@@ -133,12 +188,18 @@ fn open_segment(disk: &dyn Disk, header: SegmentHeader, mark: Option<Written>) -
 }
 
 /// Whether a segment is the one that belongs here.
-pub(crate) fn check_segment(file: &mut dyn DiskFile, expected: SegmentHeader) -> io::Result<Result<(), String>> {
+pub(crate) fn check_segment(
+    file: &mut dyn DiskFile,
+    expected: SegmentHeader,
+) -> io::Result<Result<(), String>> {
     let mut bytes = vec![0; usize::try_from(SEGMENT_HEADER.min(file.length()?)).unwrap_or(0)];
     file.read_at(0, &mut bytes)?;
     Ok(match SegmentHeader::decode(&bytes) {
         Some(found) if found == expected => Ok(()),
-        Some(found) => Err(format!("the log is of journal {}, not of {}", found.journal, expected.journal)),
+        Some(found) => Err(format!(
+            "the log is of journal {}, not of {}",
+            found.journal, expected.journal
+        )),
         None => Err("the header of the log does not hold its checksum".to_owned()),
     })
 }
@@ -187,7 +248,11 @@ fn read_log(
         heads: BTreeMap::new(),
         work: OpenWork::default(),
         expected: Expected::default(),
-        last: Written { number: 0, checksum: 0, end: SEGMENT_HEADER },
+        last: Written {
+            number: 0,
+            checksum: 0,
+            end: SEGMENT_HEADER,
+        },
         clean: false,
         torn: 0,
         records: 0,
@@ -200,14 +265,26 @@ fn read_log(
             Step::Bad(bad) => {
                 // The next commit is written only after the sync of this one, so what stands before a later frame was synced.
                 if bad.next.is_some() {
-                    return Err(Stopped::Damaged(format!("the frame at byte {} does not hold its checksum", bad.at)));
+                    return Err(Stopped::Damaged(format!(
+                        "the frame at byte {} does not hold its checksum",
+                        bad.at
+                    )));
                 }
                 pass.torn = reader.length() - bad.at;
                 break;
             }
-            Step::Frame { header, checksum, end, payload } => {
+            Step::Frame {
+                header,
+                checksum,
+                end,
+                payload,
+            } => {
                 follows(&header, pass.last)?;
-                pass.last = Written { number: header.number, checksum, end };
+                pass.last = Written {
+                    number: header.number,
+                    checksum,
+                    end,
+                };
                 let mut batch = Batch::default();
                 let fresh = mark.is_none_or(|mark| header.number > mark.number);
                 read_frame(&mut pass, &header, &payload, fresh.then_some(&mut batch))?;
@@ -222,10 +299,16 @@ fn read_log(
         }
         if reader.offset() - told > 1 << 20 {
             told = reader.offset();
-            (options.progress)(Progress { done: told, total: reader.length() });
+            (options.progress)(Progress {
+                done: told,
+                total: reader.length(),
+            });
         }
     }
-    (options.progress)(Progress { done: reader.length(), total: reader.length() });
+    (options.progress)(Progress {
+        done: reader.length(),
+        total: reader.length(),
+    });
     Ok(pass)
 }
 
@@ -233,21 +316,37 @@ fn follows(header: &Header, last: Written) -> Result<(), Stopped> {
     if header.number == last.number + 1 && header.chain == last.checksum {
         return Ok(());
     }
-    Err(Stopped::Damaged(format!("frame {} stands behind frame {} and does not follow it", header.number, last.number)))
+    Err(Stopped::Damaged(format!(
+        "frame {} stands behind frame {} and does not follow it",
+        header.number, last.number
+    )))
 }
 
-fn read_frame(pass: &mut Pass, header: &Header, payload: &[u8], mut batch: Option<&mut Batch>) -> Result<(), Stopped> {
+fn read_frame(
+    pass: &mut Pass,
+    header: &Header,
+    payload: &[u8],
+    mut batch: Option<&mut Batch>,
+) -> Result<(), Stopped> {
     let mut entries = 0;
     let mut bytes = 0;
     for (body, intact) in split_entries(payload) {
-        let unsound = || Stopped::Damaged(format!("an append of frame {} does not decode", header.number));
+        let unsound = || {
+            Stopped::Damaged(format!(
+                "an append of frame {} does not decode",
+                header.number
+            ))
+        };
         let entry = Entry::decode(body).filter(|_| intact).ok_or_else(unsound)?;
         entries += 1;
         bytes += body.len() + 8;
         let head = follow_lines(pass, &entry)?;
         pass.expected.add(&entry);
         let mut rows = Vec::new();
-        entry.work.iter().for_each(|change| rows.extend(pass.work.apply(change)));
+        entry
+            .work
+            .iter()
+            .for_each(|change| rows.extend(pass.work.apply(change)));
         if let Some(batch) = &mut batch {
             batch.add(&entry, &head, &rows);
         }
@@ -255,21 +354,33 @@ fn read_frame(pass: &mut Pass, header: &Header, payload: &[u8], mut batch: Optio
     if entries == header.entries && bytes == payload.len() {
         return Ok(());
     }
-    Err(Stopped::Damaged(format!("frame {} holds {entries} appends instead of {}", header.number, header.entries)))
+    Err(Stopped::Damaged(format!(
+        "frame {} holds {entries} appends instead of {}",
+        header.number, header.entries
+    )))
 }
 
 fn follow_lines(pass: &mut Pass, entry: &Entry<'_>) -> Result<Head, Stopped> {
     let session = entry.session;
-    let start = Head { seq: 0, hash: Hash::ZERO, at_us: i64::MIN };
+    let start = Head {
+        seq: 0,
+        hash: Hash::ZERO,
+        at_us: i64::MIN,
+    };
     let mut head = pass.heads.get(&session).copied().unwrap_or(start);
     for (line, seq) in entry.lines.iter().zip(entry.first..) {
-        let unfit = |what: &str| Stopped::Damaged(format!("record {seq} of session {session} {what}"));
+        let unfit =
+            |what: &str| Stopped::Damaged(format!("record {seq} of session {session} {what}"));
         let record = Record::parse(line).map_err(|malformed| unfit(&malformed.to_string()))?;
         let follows = record.session == session && record.seq == seq && seq == head.seq + 1;
         if !follows || record.prev != head.hash || record.at_us < head.at_us {
             return Err(unfit("does not follow the record before"));
         }
-        head = Head { seq, hash: Hash::of_line(line), at_us: record.at_us };
+        head = Head {
+            seq,
+            hash: Hash::of_line(line),
+            at_us: record.at_us,
+        };
         pass.clean = session.is_nil() && record.kind == system::CLOSED;
         pass.records += 1;
     }
@@ -278,19 +389,37 @@ fn follow_lines(pass: &mut Pass, entry: &Entry<'_>) -> Result<Head, Stopped> {
 }
 
 /// Says which session and seq the damage is at, by reading everything that can be read.
-fn damaged(file: &mut dyn DiskFile, index: Index, mark: Option<Written>, place: &Path, what: String) -> Error {
-    let found = survey::of_log(file, mark.map(|mark| (&index, mark))).map(|survey| survey.findings());
+fn damaged(
+    file: &mut dyn DiskFile,
+    index: Index,
+    mark: Option<Written>,
+    place: &Path,
+    what: String,
+) -> Error {
+    let found =
+        survey::of_log(file, mark.map(|mark| (&index, mark))).map(|survey| survey.findings());
     drop(index);
     if mark.is_none() {
         // An index that was begun from a damaged log witnesses nothing; the verdict stands whether it goes or not.
         let _left = fs::remove_dir_all(place);
     }
     let placed = found.ok().and_then(|findings| {
-        let first = findings.iter().position(|finding| finding.session.is_some()).unwrap_or(0);
+        let first = findings
+            .iter()
+            .position(|finding| finding.session.is_some())
+            .unwrap_or(0);
         findings.into_iter().nth(first)
     });
     match placed {
-        Some(finding) => Error::Damaged { session: finding.session, seq: finding.seq, what: format!("{}; {what}", finding.what) },
-        None => Error::Damaged { session: None, seq: None, what },
+        Some(finding) => Error::Damaged {
+            session: finding.session,
+            seq: finding.seq,
+            what: format!("{}; {what}", finding.what),
+        },
+        None => Error::Damaged {
+            session: None,
+            seq: None,
+            what,
+        },
     }
 }

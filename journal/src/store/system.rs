@@ -28,14 +28,30 @@ pub(crate) fn closed(head: Option<&Head>, now_us: i64) -> Append {
 pub(crate) fn head_of(append: &Append) -> Option<Head> {
     let line = append.lines.last()?;
     let record = line.record().ok()?;
-    Some(Head { seq: record.seq, hash: line.leaf(), at_us: record.at_us })
+    Some(Head {
+        seq: record.seq,
+        hash: line.leaf(),
+        at_us: record.at_us,
+    })
 }
 
 fn append(head: Option<&Head>, now_us: i64, kind: &str, body: &str) -> Append {
-    let (seq, prev, last_us) = head.map_or((0, Hash::ZERO, i64::MIN), |head| (head.seq, head.hash, head.at_us));
+    let (seq, prev, last_us) = head.map_or((0, Hash::ZERO, i64::MIN), |head| {
+        (head.seq, head.hash, head.at_us)
+    });
     let session = Uuid::nil();
     // A clock that was set back must not make time run backwards in the stream.
     let at_us = now_us.max(last_us);
-    let line = Draft { session, seq: seq + 1, at_us, kind, cause: None, actor: Actor::new("journal"), body, prev }.line();
+    let line = Draft {
+        session,
+        seq: seq + 1,
+        at_us,
+        kind,
+        cause: None,
+        actor: Actor::new("journal"),
+        body,
+        prev,
+    }
+    .line();
     Append::new(session, seq, vec![line])
 }

@@ -23,10 +23,17 @@ pub fn directory(path: impl AsRef<Path>) -> Result<Report, Error> {
     let mut notes = Vec::new();
     let mut trouble = None;
     let index = open_index(&directory, &mut notes).unwrap_or_else(|what| {
-        trouble = Some(format!("the index cannot be read: {what}; the next opening rebuilds it from the log"));
+        trouble = Some(format!(
+            "the index cannot be read: {what}; the next opening rebuilds it from the log"
+        ));
         None
     });
-    let header = SegmentHeader { journal: directory.journal, segment: 1, first: 1, chain: 0 };
+    let header = SegmentHeader {
+        journal: directory.journal,
+        segment: 1,
+        first: 1,
+        chain: 0,
+    };
     let disk = RealDisk::new(directory.path.join("log"));
     let index = index.as_ref().map(|(index, mark)| (index, *mark));
     let mut survey = match disk.open(&segment_name(1), false) {
@@ -42,7 +49,10 @@ pub fn directory(path: impl AsRef<Path>) -> Result<Report, Error> {
             let mut streams = Streams::default();
             if let Some((index, _)) = index {
                 let heads = index.heads().unwrap_or_default();
-                let heads = heads.into_iter().map(|(session, head)| (session, (head.seq, head.hash))).collect();
+                let heads = heads
+                    .into_iter()
+                    .map(|(session, head)| (session, (head.seq, head.hash)))
+                    .collect();
                 streams.compare(&heads, "the index");
             }
             streams.find(None, None, "the log is missing".to_owned());
@@ -55,15 +65,29 @@ pub fn directory(path: impl AsRef<Path>) -> Result<Report, Error> {
     }
     notes.append(&mut survey.notes);
     if !survey.clean {
-        notes.push("the journal was not closed; nothing vouches that the log ends where it ended".to_owned());
+        notes.push(
+            "the journal was not closed; nothing vouches that the log ends where it ended"
+                .to_owned(),
+        );
     } else if index.is_some_and(|(_, mark)| mark.number < survey.last.number) {
-        survey.streams.find(None, None, "the index is behind the log although the journal was closed".to_owned());
+        survey.streams.find(
+            None,
+            None,
+            "the index is behind the log although the journal was closed".to_owned(),
+        );
     }
-    Ok(report(&survey.streams, survey.expected.objects() as u64, notes))
+    Ok(report(
+        &survey.streams,
+        survey.expected.objects() as u64,
+        notes,
+    ))
 }
 
 /// The index and its mark, if it has any.
-fn open_index(directory: &Directory, notes: &mut Vec<String>) -> Result<Option<(Index, Written)>, String> {
+fn open_index(
+    directory: &Directory,
+    notes: &mut Vec<String>,
+) -> Result<Option<(Index, Written)>, String> {
     let place = directory.path.join("sled");
     if !place.exists() {
         notes.push("the index is missing; the next opening rebuilds it from the log".to_owned());
@@ -83,5 +107,13 @@ fn report(streams: &Streams, objects: u64, notes: Vec<String>) -> Report {
     tree.extend(streams.leaves());
     let root: Hash = tree.root();
     let sessions = heads.keys().filter(|session| !session.is_nil()).count() as u64;
-    Report { records: streams.records, sessions, objects, root, heads, findings: streams.findings.clone(), notes }
+    Report {
+        records: streams.records,
+        sessions,
+        objects,
+        root,
+        heads,
+        findings: streams.findings.clone(),
+        notes,
+    }
 }

@@ -22,7 +22,9 @@ pub fn export(mut reader: impl BufRead) -> Result<Report, Error> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = reader.read_until(b'\n', &mut line).map_err(Error::io("read the export"))?;
+        let read = reader
+            .read_until(b'\n', &mut line)
+            .map_err(Error::io("read the export"))?;
         if read == 0 {
             break;
         }
@@ -51,15 +53,24 @@ impl Check {
         self.number += 1;
         let number = self.number;
         if self.trailer.is_some() {
-            self.streams.find(None, None, format!("line {number} stands behind the trailer"));
+            self.streams.find(
+                None,
+                None,
+                format!("line {number} stands behind the trailer"),
+            );
         }
         if line.starts_with(b"{\"object\":") {
             self.object(line);
         } else if line.starts_with(b"{\"trailer\":") {
             match serde_json::from_slice::<TrailerLine>(line) {
                 Ok(found) if ended => self.trailer = Some(found.trailer),
-                Ok(_) => self.streams.find(None, None, "the trailer has no line end".to_owned()),
-                Err(error) => self.streams.find(None, None, format!("the trailer cannot be read: {error}")),
+                Ok(_) => self
+                    .streams
+                    .find(None, None, "the trailer has no line end".to_owned()),
+                Err(error) => {
+                    self.streams
+                        .find(None, None, format!("the trailer cannot be read: {error}"))
+                }
             }
         } else {
             self.record(line);
@@ -68,7 +79,9 @@ impl Check {
 
     fn record(&mut self, line: &[u8]) {
         // What cannot be read counts as the record that should stand here.
-        let guess = self.place.map_or((Uuid::nil(), 1), |(session, seq)| (session, seq + 1));
+        let guess = self
+            .place
+            .map_or((Uuid::nil(), 1), |(session, seq)| (session, seq + 1));
         let leaf = Hash::of_line(line);
         self.tree.push(leaf);
         let (session, seq) = match Record::parse(line) {
@@ -93,19 +106,34 @@ impl Check {
 
     fn object(&mut self, line: &[u8]) {
         self.object_lines += 1;
-        let found = serde_json::from_slice::<ObjectLine>(line).map_err(|error| error.to_string()).and_then(|found| {
-            let bytes = match (found.text, found.base64) {
-                (Some(text), None) => text.into_bytes(),
-                (None, Some(base64)) => BASE64_STANDARD.decode(base64).map_err(|error| error.to_string())?,
-                (None, None) | (Some(_), Some(_)) => return Err("expected either text or base64".to_owned()),
-            };
-            let actual = Hash::of_object(&bytes);
-            if actual == found.object { Ok(actual) } else { Err(format!("object {} hashes to {actual}", found.object)) }
-        });
+        let found = serde_json::from_slice::<ObjectLine>(line)
+            .map_err(|error| error.to_string())
+            .and_then(|found| {
+                let bytes = match (found.text, found.base64) {
+                    (Some(text), None) => text.into_bytes(),
+                    (None, Some(base64)) => BASE64_STANDARD
+                        .decode(base64)
+                        .map_err(|error| error.to_string())?,
+                    (None, None) | (Some(_), Some(_)) => {
+                        return Err("expected either text or base64".to_owned());
+                    }
+                };
+                let actual = Hash::of_object(&bytes);
+                if actual == found.object {
+                    Ok(actual)
+                } else {
+                    Err(format!("object {} hashes to {actual}", found.object))
+                }
+            });
         match found {
             Ok(hash) if self.objects.insert(hash) => {}
-            Ok(hash) => self.about_objects.push(format!("line {}: object {hash} comes twice", self.number)),
-            Err(what) => self.about_objects.push(format!("line {}: the object before this record is altered: {what}", self.number)),
+            Ok(hash) => self
+                .about_objects
+                .push(format!("line {}: object {hash} comes twice", self.number)),
+            Err(what) => self.about_objects.push(format!(
+                "line {}: the object before this record is altered: {what}",
+                self.number
+            )),
         }
     }
 
@@ -119,7 +147,11 @@ impl Check {
             None => {
                 let (session, seq) = self.place.unzip();
                 let seq = seq.map(|seq| seq + 1);
-                self.streams.find(session, seq, "the file is cut off here: it has no trailer".to_owned());
+                self.streams.find(
+                    session,
+                    seq,
+                    "the file is cut off here: it has no trailer".to_owned(),
+                );
             }
         }
         let heads = self.streams.heads();
@@ -136,23 +168,38 @@ impl Check {
     }
 
     fn compare(&mut self, trailer: &Trailer, root: Hash) {
-        let heads: BTreeMap<_, _> = trailer.heads.iter().map(|(session, head)| (*session, (head.seq, head.hash))).collect();
+        let heads: BTreeMap<_, _> = trailer
+            .heads
+            .iter()
+            .map(|(session, head)| (*session, (head.seq, head.hash)))
+            .collect();
         self.streams.compare(&heads, "the trailer");
         for (session, head) in self.streams.heads() {
             let known = trailer.heads.get(&session).map_or(0, |known| known.seq);
             if head.seq > known {
-                let what = format!("the session ends at record {}, the trailer knows its records up to {known}", head.seq);
+                let what = format!(
+                    "the session ends at record {}, the trailer knows its records up to {known}",
+                    head.seq
+                );
                 self.streams.find(Some(session), Some(known + 1), what);
             }
         }
         let records = self.streams.records;
         let mut differ = |what: &str, found: String, known: String| {
             if found != known {
-                self.streams.find(None, None, format!("the file has {what} {found}, the trailer says {known}"));
+                self.streams.find(
+                    None,
+                    None,
+                    format!("the file has {what} {found}, the trailer says {known}"),
+                );
             }
         };
         differ("root", root.to_string(), trailer.root.to_string());
-        differ("objects", self.object_lines.to_string(), trailer.objects.to_string());
+        differ(
+            "objects",
+            self.object_lines.to_string(),
+            trailer.objects.to_string(),
+        );
         differ("records", records.to_string(), trailer.records.to_string());
     }
 }

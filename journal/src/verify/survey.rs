@@ -26,24 +26,40 @@ pub(crate) struct Survey<'i> {
 }
 
 /// Reads a segment from front to back; with an index, compares with it up to its mark.
-pub(crate) fn of_log<'i>(file: &mut dyn DiskFile, index: Option<(&'i Index, Written)>) -> io::Result<Survey<'i>> {
+pub(crate) fn of_log<'i>(
+    file: &mut dyn DiskFile,
+    index: Option<(&'i Index, Written)>,
+) -> io::Result<Survey<'i>> {
     let mut survey = Survey {
         streams: Streams::default(),
         expected: Expected::default(),
         work: OpenWork::default(),
         notes: Vec::new(),
         clean: false,
-        last: Written { number: 0, checksum: 0, end: SEGMENT_HEADER },
+        last: Written {
+            number: 0,
+            checksum: 0,
+            end: SEGMENT_HEADER,
+        },
         index,
         chained: true,
     };
     let mut reader = LogReader::new(file)?;
     loop {
         match reader.step()? {
-            Step::Frame { header, checksum, end, payload } => {
+            Step::Frame {
+                header,
+                checksum,
+                end,
+                payload,
+            } => {
                 survey.place(&header, &payload);
                 survey.entries(header.number, &payload);
-                survey.last = Written { number: header.number, checksum, end };
+                survey.last = Written {
+                    number: header.number,
+                    checksum,
+                    end,
+                };
                 survey.chained = true;
             }
             Step::Bad(bad) => match bad.next {
@@ -75,14 +91,31 @@ impl Survey<'_> {
         let chained = !self.chained || header.chain == self.last.checksum;
         if header.number != expected || !chained {
             let first = split_entries(payload).find_map(|(body, _)| Entry::decode(body));
-            let (session, seq) = (first.as_ref().map(|entry| entry.session), first.as_ref().map(|entry| entry.first));
-            let found = if header.number == expected { "another history's frame" } else { "frame" };
-            self.streams.find(session, seq, format!("{found} {} of the log stands where frame {expected} should", header.number));
+            let (session, seq) = (
+                first.as_ref().map(|entry| entry.session),
+                first.as_ref().map(|entry| entry.first),
+            );
+            let found = if header.number == expected {
+                "another history's frame"
+            } else {
+                "frame"
+            };
+            self.streams.find(
+                session,
+                seq,
+                format!(
+                    "{found} {} of the log stands where frame {expected} should",
+                    header.number
+                ),
+            );
         }
         if let Some((_, mark)) = self.index.filter(|(_, mark)| mark.number == header.number) {
             let (_, checksum) = header.encode();
             if checksum != mark.checksum {
-                let what = format!("frame {} of the log is not the one the index was filled from", header.number);
+                let what = format!(
+                    "frame {} of the log is not the one the index was filled from",
+                    header.number
+                );
                 self.streams.find(None, None, what);
             }
         }
@@ -93,7 +126,11 @@ impl Survey<'_> {
         for (body, intact) in split_entries(payload) {
             match Entry::decode(body) {
                 Some(entry) => self.entry(number, &entry, intact),
-                None => self.streams.find(None, None, format!("an append of frame {number} of the log cannot be read")),
+                None => self.streams.find(
+                    None,
+                    None,
+                    format!("an append of frame {number} of the log cannot be read"),
+                ),
             }
         }
     }
@@ -108,7 +145,10 @@ impl Survey<'_> {
                     self.clean = session.is_nil() && record.kind == system::CLOSED;
                 }
                 Ok(record) => {
-                    let what = format!("the record says session {} seq {}", record.session, record.seq);
+                    let what = format!(
+                        "the record says session {} seq {}",
+                        record.session, record.seq
+                    );
                     self.streams.unreadable(session, seq, what);
                 }
                 Err(malformed) => self.streams.unreadable(session, seq, malformed.to_string()),
@@ -116,17 +156,30 @@ impl Survey<'_> {
         }
         for (hash, bytes) in &entry.objects {
             if Hash::of_object(bytes) != *hash {
-                self.streams.find(Some(session), Some(first), format!("object {hash} does not hash to its address"));
+                self.streams.find(
+                    Some(session),
+                    Some(first),
+                    format!("object {hash} does not hash to its address"),
+                );
             }
         }
         if !intact && before == self.streams.findings.len() {
-            let what = format!("records {first} to {} and what belongs to them do not hold their checksum", entry.last());
+            let what = format!(
+                "records {first} to {} and what belongs to them do not hold their checksum",
+                entry.last()
+            );
             self.streams.find(Some(session), Some(first), what);
         }
         let sound = before == self.streams.findings.len();
-        if let Some((index, _)) = self.index.filter(|(index, mark)| sound && number <= mark.number && !index.holds(entry)) {
+        if let Some((index, _)) = self
+            .index
+            .filter(|(index, mark)| sound && number <= mark.number && !index.holds(entry))
+        {
             let _compared: &Index = index;
-            let what = format!("the index does not hold records {first} to {} as the log does", entry.last());
+            let what = format!(
+                "the index does not hold records {first} to {} as the log does",
+                entry.last()
+            );
             self.streams.find(Some(session), Some(first), what);
         }
         self.expected.add(entry);
@@ -142,9 +195,20 @@ impl Survey<'_> {
             self.place(&header, &bad.payload);
             self.entries(header.number, &bad.payload);
             if before == self.streams.findings.len() {
-                self.streams.find(None, None, format!("frame {} of the log does not hold its checksum", header.number));
+                self.streams.find(
+                    None,
+                    None,
+                    format!(
+                        "frame {} of the log does not hold its checksum",
+                        header.number
+                    ),
+                );
             }
-            self.last = Written { number: header.number, checksum, end: bad.at };
+            self.last = Written {
+                number: header.number,
+                checksum,
+                end: bad.at,
+            };
             self.chained = true;
             return;
         }
@@ -153,16 +217,32 @@ impl Survey<'_> {
         let whole = |(body, intact): (_, bool)| if intact { Entry::decode(body) } else { None };
         let entries: Vec<Entry<'_>> = split_entries(&bad.payload).map_while(whole).collect();
         let named = entries.first().map(|entry| (entry.session, entry.first));
-        let what = format!("the header of frame {number} of the log, at byte {}, does not hold its checksum", bad.at);
-        self.streams.find(named.map(|(session, _)| session), named.map(|(_, seq)| seq), what);
-        entries.iter().for_each(|entry| self.entry(number, entry, true));
-        self.last = Written { number, checksum: 0, end: bad.at };
+        let what = format!(
+            "the header of frame {number} of the log, at byte {}, does not hold its checksum",
+            bad.at
+        );
+        self.streams.find(
+            named.map(|(session, _)| session),
+            named.map(|(_, seq)| seq),
+            what,
+        );
+        entries
+            .iter()
+            .for_each(|entry| self.entry(number, entry, true));
+        self.last = Written {
+            number,
+            checksum: 0,
+            end: bad.at,
+        };
         self.chained = false;
     }
 
     /// What stands at the end is damage if the index knows of it, else a write that was never acknowledged.
     fn tail(&mut self, bad: &Bad, length: u64) {
-        if self.index.is_some_and(|(_, mark)| mark.number > self.last.number) {
+        if self
+            .index
+            .is_some_and(|(_, mark)| mark.number > self.last.number)
+        {
             self.bad(bad);
         } else {
             let bytes = length - bad.at;
@@ -171,22 +251,35 @@ impl Survey<'_> {
     }
 
     fn compare(&mut self) {
-        let Some((index, mark)) = self.index else { return };
+        let Some((index, mark)) = self.index else {
+            return;
+        };
         let heads: BTreeMap<_, _> = match index.heads() {
-            Ok(heads) => heads.into_iter().map(|(session, head)| (session, (head.seq, head.hash))).collect(),
+            Ok(heads) => heads
+                .into_iter()
+                .map(|(session, head)| (session, (head.seq, head.hash)))
+                .collect(),
             Err(what) => {
-                self.streams.find(None, None, format!("the index cannot be read: {what}"));
+                self.streams
+                    .find(None, None, format!("the index cannot be read: {what}"));
                 return;
             }
         };
         self.streams.compare(&heads, "the index");
         if mark.number > self.last.number {
-            let what = format!("the log ends at frame {}, the index was filled up to frame {}", self.last.number, mark.number);
+            let what = format!(
+                "the log ends at frame {}, the index was filled up to frame {}",
+                self.last.number, mark.number
+            );
             self.streams.find(None, None, what);
         } else if self.streams.findings.is_empty() && mark.number == self.last.number {
             let heads = self.streams.heads();
             if let Err(what) = index.check(&self.expected, &heads, &self.work) {
-                self.streams.find(None, None, format!("the index is not what the log says: {what}"));
+                self.streams.find(
+                    None,
+                    None,
+                    format!("the index is not what the log says: {what}"),
+                );
             }
         }
     }

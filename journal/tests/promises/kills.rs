@@ -27,9 +27,12 @@ fn child_appends() {
             scope.spawn(move || {
                 let mut stream = Stream::new(number);
                 stream.lines = block_on(journal.read(stream.session, 1, usize::MAX)).unwrap();
-                stream.at_us = block_on(journal.head(stream.session)).unwrap().map_or(0, |head| head.at_us);
+                stream.at_us = block_on(journal.head(stream.session))
+                    .unwrap()
+                    .map_or(0, |head| head.at_us);
                 loop {
-                    let head = block_on(journal.append(stream.next(&["{}", r#"{"second":true}"#]))).unwrap();
+                    let head = block_on(journal.append(stream.next(&["{}", r#"{"second":true}"#])))
+                        .unwrap();
                     println!("kept {} {} {}", stream.session, head.seq, head.hash);
                 }
             });
@@ -45,12 +48,19 @@ fn nothing_acknowledged_is_lost() {
         for (session, seq, hash) in appended_until_killed(directory.path()) {
             kept.insert(session, (seq, hash));
         }
-        let journal = DiskJournal::options(directory.path()).read_only().open().unwrap();
+        let journal = DiskJournal::options(directory.path())
+            .read_only()
+            .open()
+            .unwrap();
         assert_eq!(journal.opened().after, After::Crash);
         for (session, (seq, hash)) in &kept {
             let lines = block_on(journal.read(*session, 1, usize::MAX)).unwrap();
             let at = usize::try_from(*seq).unwrap() - 1;
-            assert_eq!(lines[at].leaf().to_string(), *hash, "kill {kill}, session {session}, seq {seq}");
+            assert_eq!(
+                lines[at].leaf().to_string(),
+                *hash,
+                "kill {kill}, session {session}, seq {seq}"
+            );
             assert_eq!(lines.len() % 2, 0, "a torn batch after kill {kill}");
         }
         drop(journal);
@@ -62,12 +72,19 @@ fn nothing_acknowledged_is_lost() {
 
 fn appended_until_killed(path: &Path) -> Vec<(Uuid, u64, String)> {
     let mut child = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "kills::child_appends", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            "kills::child_appends",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env(JOURNAL, path)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
     let mut acknowledged = Vec::new();
     for line in lines {
         // The last line may be cut.
@@ -75,7 +92,11 @@ fn appended_until_killed(path: &Path) -> Vec<(Uuid, u64, String)> {
         if let ["kept", session, seq, hash] = words[..]
             && hash.len() == 64
         {
-            acknowledged.push((session.parse().unwrap(), seq.parse().unwrap(), hash.to_owned()));
+            acknowledged.push((
+                session.parse().unwrap(),
+                seq.parse().unwrap(),
+                hash.to_owned(),
+            ));
             if acknowledged.len() == ACKNOWLEDGEMENTS {
                 child.kill().unwrap();
             }

@@ -9,7 +9,9 @@ use recount_journal::{DiskJournal, Error, Journal, block_on};
 use crate::stream::Stream;
 
 fn open(path: &Path, disk: &MemoryDisk) -> Result<DiskJournal, Error> {
-    DiskJournal::options(path).disk(Arc::new(disk.clone())).open()
+    DiskJournal::options(path)
+        .disk(Arc::new(disk.clone()))
+        .open()
 }
 
 /// Appends until something fails; gives the streams as acknowledged.
@@ -31,12 +33,21 @@ fn script(journal: &dyn Journal) -> [Stream; 2] {
 fn every_crash_point_keeps_what_was_acknowledged() {
     let directory = tempfile::tempdir().unwrap();
     let whole = MemoryDisk::new();
-    drop(open(&directory.path().join("whole"), &whole).map(|journal| script(&journal)).unwrap());
+    drop(
+        open(&directory.path().join("whole"), &whole)
+            .map(|journal| script(&journal))
+            .unwrap(),
+    );
     let changes = whole.changes();
     assert!(changes > 40, "{changes}");
     let mut torn = 0;
     for crash in 1..=changes {
-        let tear = [Tear::Nothing, Tear::Front, Tear::Sectors(crash), Tear::Everything][usize::try_from(crash % 4).unwrap()];
+        let tear = [
+            Tear::Nothing,
+            Tear::Front,
+            Tear::Sectors(crash),
+            Tear::Everything,
+        ][usize::try_from(crash % 4).unwrap()];
         let path = directory.path().join(crash.to_string());
         let disk = MemoryDisk::new();
         disk.fail_from(crash);
@@ -51,8 +62,15 @@ fn every_crash_point_keeps_what_was_acknowledged() {
         torn += u64::from(journal.opened().cut_bytes > 0);
         for stream in &streams {
             let lines = block_on(journal.read(stream.session, 1, usize::MAX)).unwrap();
-            assert_eq!(lines[..stream.lines.len()], stream.lines, "crash point {crash}, {tear:?}");
-            assert!(lines.len() == stream.lines.len() || lines.len() == stream.lines.len() + 2, "a torn batch at {crash}, {tear:?}");
+            assert_eq!(
+                lines[..stream.lines.len()],
+                stream.lines,
+                "crash point {crash}, {tear:?}"
+            );
+            assert!(
+                lines.len() == stream.lines.len() || lines.len() == stream.lines.len() + 2,
+                "a torn batch at {crash}, {tear:?}"
+            );
         }
         // It goes on as if nothing had been.
         let mut next = Stream::new(3);
@@ -71,10 +89,22 @@ fn a_failure_stops_the_journal_until_it_is_opened_again() {
     kept.append(&journal, &["{}"]);
     disk.fail_from(disk.changes() + 2);
     let told = block_on(journal.append(kept.clone().next(&["{}"]))).unwrap_err();
-    assert!(matches!(&told, Error::Poisoned { cause } if cause.contains("told to fail")), "{told}");
-    assert!(matches!(block_on(journal.append(Stream::new(2).next(&["{}"]))), Err(Error::Poisoned { .. })));
-    assert!(matches!(block_on(journal.head(kept.session)), Err(Error::Poisoned { .. })));
-    assert!(matches!(block_on(journal.close()), Err(Error::Poisoned { .. })));
+    assert!(
+        matches!(&told, Error::Poisoned { cause } if cause.contains("told to fail")),
+        "{told}"
+    );
+    assert!(matches!(
+        block_on(journal.append(Stream::new(2).next(&["{}"]))),
+        Err(Error::Poisoned { .. })
+    ));
+    assert!(matches!(
+        block_on(journal.head(kept.session)),
+        Err(Error::Poisoned { .. })
+    ));
+    assert!(matches!(
+        block_on(journal.close()),
+        Err(Error::Poisoned { .. })
+    ));
     drop(journal);
     let journal = open(directory.path(), &disk.after_power_loss(Tear::Nothing)).unwrap();
     kept.assert_in(&journal);

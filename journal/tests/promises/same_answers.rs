@@ -2,7 +2,9 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use recount_journal::{Append, DiskJournal, Durability, Journal, MemoryJournal, Object, OpenItem, WorkChange, block_on};
+use recount_journal::{
+    Append, DiskJournal, Durability, Journal, MemoryJournal, Object, OpenItem, WorkChange, block_on,
+};
 use uuid::Uuid;
 
 use crate::stream::Stream;
@@ -10,7 +12,14 @@ use crate::stream::Stream;
 #[derive(Clone, Debug)]
 enum Step {
     /// Appends so many records, objects of this size, open work on this item.
-    Append { stream: usize, records: usize, size: usize, item: u64, deadline: Option<i64>, buffered: bool },
+    Append {
+        stream: usize,
+        records: usize,
+        size: usize,
+        item: u64,
+        deadline: Option<i64>,
+        buffered: bool,
+    },
     /// Settles an item.
     Settle { stream: usize, item: u64 },
     /// Appends what somebody else would have to append first.
@@ -20,8 +29,24 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let append = (0..3_usize, 1..4_usize, 0..9_000_usize, 1..6_u64, proptest::option::of(-3..9_i64), any::<bool>())
-        .prop_map(|(stream, records, size, item, deadline, buffered)| Step::Append { stream, records, size, item, deadline, buffered });
+    let append = (
+        0..3_usize,
+        1..4_usize,
+        0..9_000_usize,
+        1..6_u64,
+        proptest::option::of(-3..9_i64),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(stream, records, size, item, deadline, buffered)| Step::Append {
+                stream,
+                records,
+                size,
+                item,
+                deadline,
+                buffered,
+            },
+        );
     vec(
         prop_oneof![
             6 => append,
@@ -39,15 +64,33 @@ fn answers(journal: &dyn Journal, streams: &[Stream], objects: &[Object]) -> Str
         let head = block_on(journal.head(stream.session));
         let lines = block_on(journal.read(stream.session, 1, 100)).unwrap();
         let some = block_on(journal.read(stream.session, 3, 2)).unwrap();
-        told.push(format!("{head:?} {lines:?} {some:?} {:?}", block_on(journal.open_work_of(stream.session))));
+        told.push(format!(
+            "{head:?} {lines:?} {some:?} {:?}",
+            block_on(journal.open_work_of(stream.session))
+        ));
     }
     told.push(format!("{:?}", block_on(journal.sessions(None, 100))));
-    told.push(format!("{:?}", block_on(journal.sessions(Some(Uuid::from_u128(1)), 1))));
+    told.push(format!(
+        "{:?}",
+        block_on(journal.sessions(Some(Uuid::from_u128(1)), 1))
+    ));
     told.push(format!("{:?}", block_on(journal.open_work(None, 100))));
-    told.push(format!("{:?}", block_on(journal.open_work(Some((Uuid::from_u128(2), 2)), 2))));
+    told.push(format!(
+        "{:?}",
+        block_on(journal.open_work(Some((Uuid::from_u128(2), 2)), 2))
+    ));
     told.push(format!("{:?}", block_on(journal.deadlines(4, 3))));
-    told.extend((0..6).map(|request| format!("{:?}", block_on(journal.request(Uuid::from_u128(request))))));
-    told.extend(objects.iter().map(|object| format!("{:?}", block_on(journal.object(object.hash)).unwrap().map(|bytes| bytes.len()))));
+    told.extend(
+        (0..6).map(|request| format!("{:?}", block_on(journal.request(Uuid::from_u128(request))))),
+    );
+    told.extend(objects.iter().map(|object| {
+        format!(
+            "{:?}",
+            block_on(journal.object(object.hash))
+                .unwrap()
+                .map(|bytes| bytes.len())
+        )
+    }));
     told.join("\n")
 }
 

@@ -13,7 +13,11 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn new(number: u128) -> Self {
-        Self { session: Uuid::from_u128(number), lines: Vec::new(), at_us: 1_795_183_387_000_000 }
+        Self {
+            session: Uuid::from_u128(number),
+            lines: Vec::new(),
+            at_us: 1_795_183_387_000_000,
+        }
     }
 
     pub(crate) fn seq(&self) -> u64 {
@@ -22,7 +26,11 @@ impl Stream {
 
     pub(crate) fn head(&self) -> Option<Head> {
         let hash = self.lines.last()?.leaf();
-        Some(Head { seq: self.seq(), hash, at_us: self.at_us })
+        Some(Head {
+            seq: self.seq(),
+            hash,
+            at_us: self.at_us,
+        })
     }
 
     /// Drafts the next append with these bodies and takes it as done.
@@ -55,7 +63,10 @@ impl Stream {
     /// The journal has exactly what was appended.
     pub(crate) fn assert_in(&self, journal: &dyn Journal) {
         assert_eq!(block_on(journal.head(self.session)).unwrap(), self.head());
-        assert_eq!(block_on(journal.read(self.session, 1, usize::MAX)).unwrap(), self.lines);
+        assert_eq!(
+            block_on(journal.read(self.session, 1, usize::MAX)).unwrap(),
+            self.lines
+        );
     }
 }
 
