@@ -202,3 +202,33 @@ fn open_work_and_objects_are_rebuilt_too() {
         IndexState::Kept
     );
 }
+
+#[test]
+fn rows_that_are_gone_altered_or_invented_are_found_though_sled_finds_them_sound() {
+    let directory = tempfile::tempdir().unwrap();
+    let streams = closed_journal(directory.path());
+    for prefix in [b'e', b'h', b'm'] {
+        for injury in ["gone", "altered", "invented"] {
+            let store = sled::open(directory.path().join("sled")).unwrap();
+            let (key, value) = store.scan_prefix([prefix]).next_back().unwrap().unwrap();
+            let mut altered = value.to_vec();
+            altered[9] ^= 1;
+            match injury {
+                "gone" => drop(store.remove(&key).unwrap()),
+                "altered" => drop(store.insert(&key, altered).unwrap()),
+                _ => drop(store.insert([&key[..], b"x"].concat(), value).unwrap()),
+            }
+            store.flush().unwrap();
+            drop(store);
+            assert!(
+                !verify::directory(directory.path()).unwrap().is_sound(),
+                "{prefix} {injury}"
+            );
+            let state = opens_with_everything(directory.path(), &streams);
+            assert!(
+                matches!(state, IndexState::Rebuilt(_)),
+                "{prefix} {injury}: {state:?}"
+            );
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recount_journal::testing::{MemoryDisk, Tear};
-use recount_journal::{DiskJournal, Error, Journal, block_on};
+use recount_journal::{After, DiskJournal, Error, Journal, block_on};
 
 use crate::stream::Stream;
 
@@ -58,7 +58,8 @@ fn every_crash_point_keeps_what_was_acknowledged() {
         if crash % 2 == 0 && path.join("sled").exists() {
             std::fs::remove_dir_all(path.join("sled")).unwrap();
         }
-        let journal = open(&path, &disk.after_power_loss(tear)).unwrap();
+        let disk = disk.after_power_loss(tear);
+        let journal = open(&path, &disk).unwrap();
         torn += u64::from(journal.opened().cut_bytes > 0);
         for stream in &streams {
             let lines = block_on(journal.read(stream.session, 1, usize::MAX)).unwrap();
@@ -75,6 +76,13 @@ fn every_crash_point_keeps_what_was_acknowledged() {
         // It goes on as if nothing had been.
         let mut next = Stream::new(3);
         next.append(&journal, &["{}"]);
+        next.assert_in(&journal);
+        drop(journal);
+        let journal = open(&path, &disk).unwrap();
+        assert_eq!(
+            (journal.opened().after, journal.opened().cut_bytes),
+            (After::Clean, 0)
+        );
         next.assert_in(&journal);
     }
     assert!(torn > 5, "only {torn} crashes left a torn write");
