@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -42,7 +43,7 @@ impl Index {
             .flush_every_ms(Some(500));
         let opening = thread::Builder::new()
             .name("journal index open".to_owned())
-            .spawn(move || config.open());
+            .spawn(move || patiently(&config));
         let opened = opening
             .map_err(|error| error.to_string())?
             .join()
@@ -119,6 +120,22 @@ impl Batch {
         }
     }
 }
+
+/// Opens sled, waiting a little for its lock. The journal's own lock is held, so whoever has sled's is on the way out:
+/// a read that still runs after a close, or a child process just being started, which shares the file until it runs.
+fn patiently(config: &sled::Config) -> sled::Result<sled::Db> {
+    let locked = |error: &sled::Error| error.to_string().contains("could not acquire lock");
+    for _ in 0..LOCK_TRIES {
+        match config.open() {
+            Err(error) if locked(&error) => thread::sleep(LOCK_PAUSE),
+            opened => return opened,
+        }
+    }
+    config.open()
+}
+
+const LOCK_TRIES: usize = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Runs something inside sled, whose panics become errors.
 fn contained<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
