@@ -2,3 +2,5 @@
 
 pub mod live;
 pub mod session;
+#[cfg(feature = "simulator")]
+pub mod simulator;
