@@ -1,7 +1,12 @@
 //! The simulator behaves as the service does, as far as the script goes: over a socket and without one.
 
 #![cfg(feature = "simulator")]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
 
 use std::fs;
 
