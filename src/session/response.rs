@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::decision::Outcome;
 use super::json::Json;
 
 /// The answer that carries a result: an object as it is, anything else (also `null`) under `output`.
@@ -46,6 +47,21 @@ pub(crate) fn unknown_outcome() -> Json {
     error(
         "unknown_outcome",
         "the call was interrupted after it had started; whether it took effect is unknown",
+    )
+}
+
+/// How the model is told, as text of the conversation, of a call that a connection of before brought.
+///
+/// It knows no id of that connection, so the text names the tool and the arguments.
+pub(crate) fn as_conversation(
+    name: &str,
+    args: &Json,
+    outcome: Outcome,
+    response: &Json,
+) -> String {
+    let ending = outcome.in_words();
+    format!(
+        "[tool outcome] Your earlier call {name}({args}) has an outcome: {ending}. Response: {response}"
     )
 }
 

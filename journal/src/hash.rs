@@ -1,0 +1,155 @@
+//! The one hash of the journal, SHA-256, and its text form.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+/// A SHA-256 value, shown and serialised as 64 lower-case hex digits.
+///
+/// ```
+/// use recount_journal::Hash;
+/// let address = Hash::of_object(b"{}");
+/// assert_eq!(address.to_string().parse(), Ok(address));
+/// ```
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Hash([u8; 32]);
+
+impl Hash {
+    /// What the first record of a stream names as its predecessor.
+    pub const ZERO: Self = Self([0; 32]);
+
+    /// Wraps 32 raw bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The leaf hash of a record: `SHA-256(0x00 ‖ line)`, as in RFC 6962.
+    pub fn of_line(line: &[u8]) -> Self {
+        Self(
+            Sha256::new()
+                .chain_update([0])
+                .chain_update(line)
+                .finalize()
+                .into(),
+        )
+    }
+
+    /// The address of an object: `SHA-256(bytes)`.
+    pub fn of_object(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The hash of an inner node of a tree: `SHA-256(0x01 ‖ left ‖ right)`, as in RFC 6962.
+    pub(crate) fn of_node(left: Self, right: Self) -> Self {
+        Self(
+            Sha256::new()
+                .chain_update([1])
+                .chain_update(left.0)
+                .chain_update(right.0)
+                .finalize()
+                .into(),
+        )
+    }
+
+    /// The raw bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            if let [high, low] = pair {
+                *high = digit(byte >> 4);
+                *low = digit(byte & 15);
+            }
+        }
+        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn digit(value: u8) -> u8 {
+    if value < 10 {
+        b'0' + value
+    } else {
+        b'a' + value - 10
+    }
+}
+
+/// A text is not 64 lower-case hex digits.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("a hash is 64 lower-case hex digits, not {found:?}")]
+pub struct NotAHash {
+    /// The text that came.
+    pub found: String,
+}
+
+impl FromStr for Hash {
+    type Err = NotAHash;
+
+    fn from_str(text: &str) -> Result<Self, NotAHash> {
+        let refused = || NotAHash {
+            found: text.chars().take(80).collect(),
+        };
+        if text.len() != 64 {
+            return Err(refused());
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let [high, low] = pair else {
+                return Err(refused());
+            };
+            let (Some(high), Some(low)) = (value(*high), value(*low)) else {
+                return Err(refused());
+            };
+            *byte = high << 4 | low;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+fn value(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_canonical_text_is_read() {
+        let text = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(Hash::of_object(b"").to_string(), text);
+        assert_eq!(text.parse::<Hash>().unwrap(), Hash::of_object(b""));
+        assert!(text.to_uppercase().parse::<Hash>().is_err());
+        assert!("e3".parse::<Hash>().is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! The index: every event, head, open item and object in sled, written behind the log and never synced.
+//!
+//! Whatever is wrong with it, the log has everything. The index does not know whether it is up to date:
+//! it says up to which frame it has come, and who opens it compares.
+
+mod check;
+mod read;
+mod rows;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::thread;
+
+use uuid::Uuid;
+
+pub(crate) use check::Expected;
+
+use crate::Head;
+use crate::log::{Entry, Written};
+use crate::open_work::WorkRow;
+
+/// sled, opened.
+pub(crate) struct Index {
+    store: sled::Db,
+}
+
+/// Rows that go in together.
+#[derive(Default)]
+pub(crate) struct Batch {
+    rows: sled::Batch,
+}
+
+impl Index {
+    /// Opens or makes the store. sled panics on some damage, so that happens on a thread of its own.
+    pub(crate) fn open(path: &Path, cache_bytes: u64) -> Result<Self, String> {
+        let config = sled::Config::default()
+            .path(path)
+            .cache_capacity(cache_bytes)
+            .flush_every_ms(Some(500));
+        let opening = thread::Builder::new()
+            .name("journal index open".to_owned())
+            .spawn(move || config.open());
+        let opened = opening
+            .map_err(|error| error.to_string())?
+            .join()
+            .map_err(|panic| told(&*panic))?;
+        Ok(Self {
+            store: opened.map_err(|error| error.to_string())?,
+        })
+    }
+
+    /// Up to which frame the index has come, `None` for a new one.
+    pub(crate) fn mark(&self, journal: Uuid) -> Result<Option<Written>, String> {
+        contained(|| {
+            let Some(value) = self
+                .store
+                .get(rows::MARK)
+                .map_err(|error| error.to_string())?
+            else {
+                return if self.store.is_empty() {
+                    Ok(None)
+                } else {
+                    Err("its mark is missing".to_owned())
+                };
+            };
+            let (owner, mark) =
+                rows::read_mark(&value).ok_or("its mark does not hold its checksum")?;
+            if owner == journal {
+                Ok(Some(mark))
+            } else {
+                Err(format!("it belongs to journal {owner}"))
+            }
+        })
+    }
+
+    /// Puts rows in, all or nothing.
+    pub(crate) fn commit(&self, batch: Batch, journal: Uuid, mark: Written) -> Result<(), String> {
+        let mut rows = batch.rows;
+        rows.insert(&rows::MARK, rows::mark(journal, mark));
+        contained(|| {
+            self.store
+                .apply_batch(rows)
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    /// Hands everything to the system.
+    pub(crate) fn flush(&self) -> Result<(), String> {
+        contained(|| {
+            self.store
+                .flush()
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        })
+    }
+}
+
+impl Batch {
+    /// Adds what an append says: its events, its objects, the new head, the changed rows of open work.
+    pub(crate) fn add(&mut self, entry: &Entry<'_>, head: &Head, work: &[WorkRow]) {
+        rows::events(entry, |key, value| self.rows.insert(key, value));
+        for (hash, bytes) in &entry.objects {
+            rows::object(hash, bytes, |key, value| self.rows.insert(key, value));
+        }
+        let (key, value) = rows::head(entry.session, head);
+        self.rows.insert(key, value);
+        for row in work {
+            match rows::work(row) {
+                (key, Some(value)) => self.rows.insert(key, value),
+                (key, None) => self.rows.remove(key),
+            }
+        }
+    }
+}
+
+/// Runs something inside sled, whose panics become errors.
+fn contained<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(told(&*panic)))
+}
+
+fn told(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("sled panicked: {}", text.unwrap_or("without a word"))
+}

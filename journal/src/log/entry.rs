@@ -1,0 +1,212 @@
+//! The bytes of one append inside a frame.
+
+use uuid::Uuid;
+
+use crate::cursor::{Cursor, put_sized};
+use crate::{Append, Hash, Object, OpenItem, WorkChange};
+
+/// One append, borrowed from the bytes of its frame.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) session: Uuid,
+    pub(crate) first: u64,
+    pub(crate) lines: Vec<&'a [u8]>,
+    /// The bytes of all lines with their lengths, as the index keeps them.
+    pub(crate) lines_section: &'a [u8],
+    pub(crate) objects: Vec<(Hash, &'a [u8])>,
+    pub(crate) work: Vec<WorkChange>,
+}
+
+/// The bytes of an append: `length(4) crc(4) body`. Objects already kept may be left out.
+pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Vec<u8> {
+    let objects: Vec<&Object> = append
+        .objects
+        .iter()
+        .filter(|object| !kept(&object.hash))
+        .collect();
+    let mut body = Vec::with_capacity(
+        64 + append
+            .lines
+            .iter()
+            .map(|line| line.bytes().len() + 4)
+            .sum::<usize>(),
+    );
+    body.extend_from_slice(append.session.as_bytes());
+    body.extend_from_slice(&append.expected.saturating_add(1).to_be_bytes());
+    for count in [append.lines.len(), objects.len(), append.open_work.len()] {
+        body.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes());
+    }
+    for line in &append.lines {
+        put_sized(&mut body, line.bytes());
+    }
+    for object in objects {
+        body.extend_from_slice(object.hash.as_bytes());
+        put_sized(&mut body, &object.bytes);
+    }
+    for change in &append.open_work {
+        match change {
+            WorkChange::Put(item) => {
+                body.push(1);
+                put_item(&mut body, item);
+            }
+            WorkChange::Remove { session, item } => {
+                body.push(0);
+                body.extend_from_slice(session.as_bytes());
+                body.extend_from_slice(&item.to_be_bytes());
+            }
+        }
+    }
+    let mut out = Vec::with_capacity(body.len() + 8);
+    out.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes());
+    out.extend_from_slice(&crc32fast::hash(&body).to_be_bytes());
+    out.extend_from_slice(&body);
+    out
+}
+
+/// The bodies of the appends of a frame, each with whether its checksum holds. Ends early where the lengths do not.
+pub(crate) fn split(payload: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
+    let mut cursor = Cursor(payload);
+    std::iter::from_fn(move || {
+        let (length, checksum) = (cursor.u32()?, cursor.u32()?);
+        let body = cursor.take(usize::try_from(length).ok()?)?;
+        Some((body, crc32fast::hash(body) == checksum))
+    })
+}
+
+impl<'a> Entry<'a> {
+    /// Reads the body of an append.
+    pub(crate) fn decode(body: &'a [u8]) -> Option<Self> {
+        let mut cursor = Cursor(body);
+        let (session, first) = (cursor.uuid()?, cursor.u64()?);
+        let (lines, objects, work) = (cursor.u32()?, cursor.u32()?, cursor.u32()?);
+        let from_lines = cursor.0;
+        let lines = (0..lines)
+            .map(|_| cursor.sized())
+            .collect::<Option<Vec<_>>>()?;
+        let (lines_section, _) = from_lines.split_at_checked(from_lines.len() - cursor.0.len())?;
+        let objects = (0..objects)
+            .map(|_| Some((cursor.hash()?, cursor.sized()?)))
+            .collect::<Option<Vec<_>>>()?;
+        let work = (0..work)
+            .map(|_| change(&mut cursor))
+            .collect::<Option<Vec<_>>>()?;
+        cursor.is_empty().then_some(Self {
+            session,
+            first,
+            lines,
+            lines_section,
+            objects,
+            work,
+        })
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        self.first
+            .saturating_add(self.lines.len() as u64)
+            .saturating_sub(1)
+    }
+}
+
+fn change(cursor: &mut Cursor<'_>) -> Option<WorkChange> {
+    match cursor.u8()? {
+        0 => Some(WorkChange::Remove {
+            session: cursor.uuid()?,
+            item: cursor.u64()?,
+        }),
+        1 => take_item(cursor).map(WorkChange::Put),
+        _ => None,
+    }
+}
+
+/// Writes an open item: session, item, since, flags, what is present, deadline, request, kind.
+pub(crate) fn put_item(out: &mut Vec<u8>, item: &OpenItem) {
+    out.extend_from_slice(item.session.as_bytes());
+    out.extend_from_slice(&item.item.to_be_bytes());
+    out.extend_from_slice(&item.since_us.to_be_bytes());
+    out.extend_from_slice(&item.flags.to_be_bytes());
+    out.push(u8::from(item.deadline_us.is_some()) | u8::from(item.request.is_some()) << 1);
+    if let Some(deadline) = item.deadline_us {
+        out.extend_from_slice(&deadline.to_be_bytes());
+    }
+    if let Some(request) = item.request {
+        out.extend_from_slice(request.as_bytes());
+    }
+    put_sized(out, item.kind.as_bytes());
+}
+
+fn take_item(cursor: &mut Cursor<'_>) -> Option<OpenItem> {
+    let (session, item, since_us, flags) =
+        (cursor.uuid()?, cursor.u64()?, cursor.i64()?, cursor.u32()?);
+    let present = cursor.u8()?;
+    let deadline_us = if present & 1 == 0 {
+        None
+    } else {
+        Some(cursor.i64()?)
+    };
+    let request = if present & 2 == 0 {
+        None
+    } else {
+        Some(cursor.uuid()?)
+    };
+    let kind = str::from_utf8(cursor.sized()?).ok()?.to_owned();
+    Some(OpenItem {
+        session,
+        item,
+        kind,
+        since_us,
+        deadline_us,
+        request,
+        flags,
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::{Durability, Line};
+
+    #[test]
+    fn an_append_survives_its_bytes() {
+        let session = Uuid::from_u128(9);
+        let item = OpenItem {
+            session,
+            item: 4,
+            kind: "confirmation".to_owned(),
+            since_us: -5,
+            deadline_us: Some(i64::MIN),
+            request: Some(Uuid::from_u128(8)),
+            flags: 7,
+        };
+        let bare = OpenItem {
+            deadline_us: None,
+            request: None,
+            ..item.clone()
+        };
+        let open_work = vec![
+            WorkChange::Put(item),
+            WorkChange::Put(bare),
+            WorkChange::Remove { session, item: 4 },
+        ];
+        let append = Append {
+            session,
+            expected: 3,
+            lines: vec![Line::new(*b"{one}"), Line::new(*b"{two}")],
+            objects: vec![Object::new(*b"kept"), Object::new(*b"\0new")],
+            open_work: open_work.clone(),
+            durability: Durability::Durable,
+        };
+        let kept = Hash::of_object(b"kept");
+        let bytes = encode(&append, |hash| *hash == kept);
+        let (body, intact) = split(&bytes).next().unwrap();
+        let entry = Entry::decode(body).unwrap();
+        assert!(intact);
+        assert_eq!((entry.session, entry.first, entry.last()), (session, 4, 5));
+        assert_eq!(entry.lines, [b"{one}", b"{two}"]);
+        assert_eq!(entry.objects, [(Hash::of_object(b"\0new"), &b"\0new"[..])]);
+        assert_eq!(entry.work, open_work);
+        for cut in 0..body.len() {
+            assert!(Entry::decode(body.get(..cut).unwrap()).is_none());
+        }
+    }
+}

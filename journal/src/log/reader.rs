@@ -1,0 +1,163 @@
+//! Reads a segment from front to back, and tells the preallocated end, a torn write and damage apart as far as bytes can.
+
+use std::io;
+
+use super::disk::DiskFile;
+use super::frame::{FRAME_HEADER, FRAME_MAGIC, Header, SEGMENT_HEADER};
+
+const WINDOW: usize = 1 << 20;
+
+/// Reads frames in order.
+pub(crate) struct LogReader<'f> {
+    file: &'f mut dyn DiskFile,
+    length: u64,
+    offset: u64,
+    window: Vec<u8>,
+    window_at: u64,
+}
+
+/// What stands at the reader's place.
+pub(crate) enum Step {
+    /// A sound frame, its checksum, where it ends, and what it holds.
+    Frame {
+        header: Header,
+        checksum: u32,
+        end: u64,
+        payload: Vec<u8>,
+    },
+    /// Zeros to the end of the file.
+    End,
+    /// Anything else.
+    Bad(Bad),
+}
+
+/// Bytes that are no sound frame.
+pub(crate) struct Bad {
+    /// Where they begin.
+    pub(crate) at: u64,
+    /// The header, when that is sound.
+    pub(crate) header: Option<(Header, u32)>,
+    /// What follows the header, up to its length or to the next sound header or the end.
+    pub(crate) payload: Vec<u8>,
+    /// Where the next sound header is. There is none after a write that was torn, since the next commit waits for the sync.
+    pub(crate) next: Option<u64>,
+}
+
+impl<'f> LogReader<'f> {
+    /// Starts behind the segment's header.
+    pub(crate) fn new(file: &'f mut dyn DiskFile) -> io::Result<Self> {
+        let length = file.length()?;
+        Ok(Self {
+            file,
+            length,
+            offset: SEGMENT_HEADER,
+            window: Vec::new(),
+            window_at: 0,
+        })
+    }
+
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Goes on elsewhere.
+    pub(crate) fn seek(&mut self, offset: u64) {
+        self.offset = offset;
+    }
+
+    /// Reads what stands here and, when it is a sound frame, goes behind it.
+    pub(crate) fn step(&mut self) -> io::Result<Step> {
+        let at = self.offset;
+        let header = Header::decode(self.bytes(at, FRAME_HEADER)?);
+        let body = at + FRAME_HEADER as u64;
+        if let Some((header, checksum)) = header {
+            let payload = self.bytes(body, header.length as usize)?.to_vec();
+            if payload.len() == header.length as usize
+                && crc32fast::hash(&payload) == header.payload
+            {
+                let end = body + u64::from(header.length);
+                self.offset = end;
+                return Ok(Step::Frame {
+                    header,
+                    checksum,
+                    end,
+                    payload,
+                });
+            }
+            let next = self.find_header((body + u64::from(header.length)).min(self.length))?;
+            return Ok(Step::Bad(Bad {
+                at,
+                header: Some((header, checksum)),
+                payload,
+                next,
+            }));
+        }
+        if self.zeros_from(at)? {
+            return Ok(Step::End);
+        }
+        let next = self.find_header(at + 1)?;
+        let payload = match usize::try_from(next.unwrap_or(self.length).saturating_sub(body)) {
+            Ok(length) => self.bytes(body, length)?.to_vec(),
+            Err(_) => Vec::new(),
+        };
+        Ok(Step::Bad(Bad {
+            at,
+            header: None,
+            payload,
+            next,
+        }))
+    }
+
+    /// As many bytes from an offset as the file has, at most `count`.
+    fn bytes(&mut self, offset: u64, count: usize) -> io::Result<&[u8]> {
+        let available = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let count = count.min(available);
+        let covered = offset >= self.window_at
+            && offset + count as u64 <= self.window_at + self.window.len() as u64;
+        if !covered {
+            self.window.clear();
+            self.window.resize(count.max(WINDOW).min(available), 0);
+            self.window_at = offset;
+            self.file.read_at(offset, &mut self.window)?;
+        }
+        let start = usize::try_from(offset - self.window_at).unwrap_or(usize::MAX);
+        Ok(self
+            .window
+            .get(start..)
+            .and_then(|rest| rest.get(..count))
+            .unwrap_or_default())
+    }
+
+    fn zeros_from(&mut self, mut offset: u64) -> io::Result<bool> {
+        while offset < self.length {
+            let bytes = self.bytes(offset, WINDOW)?;
+            if bytes.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            offset += bytes.len() as u64;
+        }
+        Ok(true)
+    }
+
+    fn find_header(&mut self, mut offset: u64) -> io::Result<Option<u64>> {
+        while offset + FRAME_HEADER as u64 <= self.length {
+            let bytes = self.bytes(offset, WINDOW)?;
+            let length = bytes.len();
+            let candidates = bytes
+                .windows(FRAME_HEADER)
+                .enumerate()
+                .filter(|(_, window)| window.starts_with(&FRAME_MAGIC));
+            for (index, window) in candidates {
+                if Header::decode(window).is_some() {
+                    return Ok(Some(offset + index as u64));
+                }
+            }
+            offset += (length - (FRAME_HEADER - 1)) as u64;
+        }
+        Ok(None)
+    }
+}

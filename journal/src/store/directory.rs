@@ -1,0 +1,187 @@
+//! The directory of a journal: its marker, checked before anything else, and its lock.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::Error;
+use crate::log::disk::sync_directory;
+
+const FORMAT: &str = "recount-journal";
+const VERSION: u64 = 1;
+const MARKER: &str = "JOURNAL";
+const MARKER_DRAFT: &str = "JOURNAL.new";
+const LOCK: &str = "LOCK";
+
+/// A directory that is a journal and is ours while this lives.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub(crate) path: PathBuf,
+    pub(crate) journal: Uuid,
+    pub(crate) created: bool,
+    pub(crate) lock: File,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Marker {
+    format: String,
+    version: u64,
+    #[serde(default)]
+    id: Uuid,
+}
+
+impl Directory {
+    /// Takes hold of a journal, and makes one in an empty or missing directory if told to.
+    pub(crate) fn claim(path: &Path, create: bool) -> Result<Self, Error> {
+        let found = read_marker(path)?;
+        if found.is_none() {
+            let others = names(path)?.map(|names| foreign(&names));
+            match others {
+                Some(others) if !others.is_empty() => return Err(not_a_journal(path, others)),
+                Some(_) | None if !create => {
+                    return Err(Error::Missing {
+                        path: path.to_owned(),
+                    });
+                }
+                Some(_) | None => {
+                    let doing = || format!("make the directory {}", path.display());
+                    fs::create_dir_all(path).map_err(Error::io(doing()))?;
+                    path.parent()
+                        .filter(|parent| parent.is_dir())
+                        .map_or(Ok(()), sync_directory)
+                        .map_err(Error::io(doing()))?;
+                }
+            }
+        }
+        let lock = lock(path)?;
+        // Another process may have made the journal before we had the lock.
+        let (marker, created) =
+            match found.map_or_else(|| read_marker(path), |marker| Ok(Some(marker)))? {
+                Some(marker) => (marker, false),
+                None => (
+                    write_marker(path)
+                        .map_err(Error::io(format!("write the marker of {}", path.display())))?,
+                    true,
+                ),
+            };
+        Ok(Self {
+            path: path.to_owned(),
+            journal: marker.id,
+            created,
+            lock,
+        })
+    }
+}
+
+fn read_marker(path: &Path) -> Result<Option<Marker>, Error> {
+    let bytes = match fs::read(path.join(MARKER)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(not_a_journal(path, "a file".to_owned()));
+        }
+        Err(error) => {
+            return Err(Error::io(format!("read the marker of {}", path.display()))(
+                error,
+            ));
+        }
+    };
+    let text = || {
+        format!(
+            "a marker {:?}",
+            String::from_utf8_lossy(bytes.get(..80).unwrap_or(&bytes))
+        )
+    };
+    let value: serde_json::Value =
+        serde_json::from_slice(&bytes).map_err(|_| not_a_journal(path, text()))?;
+    if value.get("format").and_then(|format| format.as_str()) != Some(FORMAT) {
+        return Err(not_a_journal(path, text()));
+    }
+    match value.get("version").and_then(serde_json::Value::as_u64) {
+        Some(VERSION) => {}
+        Some(found) if found > VERSION => {
+            return Err(Error::NewerFormat {
+                path: path.to_owned(),
+                found,
+                known: VERSION,
+            });
+        }
+        Some(_) | None => return Err(not_a_journal(path, text())),
+    }
+    serde_json::from_value(value)
+        .map(Some)
+        .map_err(|_| not_a_journal(path, text()))
+}
+
+fn write_marker(path: &Path) -> io::Result<Marker> {
+    let marker = Marker {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        id: Uuid::new_v4(),
+    };
+    let mut file = File::create(path.join(MARKER_DRAFT))?;
+    file.write_all(&serde_json::to_vec(&marker)?)?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    fs::rename(path.join(MARKER_DRAFT), path.join(MARKER))?;
+    sync_directory(path)?;
+    Ok(marker)
+}
+
+fn lock(path: &Path) -> Result<File, Error> {
+    let doing = || format!("lock the journal at {}", path.display());
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path.join(LOCK))
+        .map_err(Error::io(doing()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::InUse {
+            path: path.to_owned(),
+        }),
+        Err(TryLockError::Error(error)) => Err(Error::io(doing())(error)),
+    }
+}
+
+/// What stands in the directory, `None` when there is none.
+fn names(path: &Path) -> Result<Option<Vec<String>>, Error> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(format!("list {}", path.display()))(error)),
+    };
+    let names =
+        entries.map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()));
+    names
+        .collect::<io::Result<Vec<_>>>()
+        .map(Some)
+        .map_err(Error::io(format!("list {}", path.display())))
+}
+
+/// What a journal that was never finished would not have.
+fn foreign(names: &[String]) -> String {
+    let mut others: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != LOCK && *name != MARKER_DRAFT)
+        .collect();
+    others.sort_unstable();
+    others.truncate(5);
+    if others.is_empty() {
+        String::new()
+    } else {
+        format!("no marker, but {}", others.join(", "))
+    }
+}
+
+fn not_a_journal(path: &Path, found: String) -> Error {
+    Error::NotAJournal {
+        path: path.to_owned(),
+        found,
+    }
+}

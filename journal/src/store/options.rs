@@ -1,0 +1,138 @@
+//! How a journal on disk is opened.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::log::disk::{Disk, RealDisk};
+use crate::{DiskJournal, Error};
+
+/// Settings for opening, each with a sensible value until set.
+///
+/// ```
+/// use recount_journal::DiskJournal;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("journal");
+/// let journal = DiskJournal::options(&path).program("teller 1.0").cache_bytes(16 << 20).open()?;
+/// assert_eq!(journal.opened().records, 0);
+/// # Ok::<(), recount_journal::Error>(())
+/// ```
+pub struct Options {
+    pub(super) path: PathBuf,
+    pub(super) create: bool,
+    pub(super) read_only: bool,
+    pub(super) program: String,
+    pub(super) cache_bytes: u64,
+    pub(super) progress: Box<dyn Fn(Progress) + Send>,
+    pub(super) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
+    pub(super) disk: Arc<dyn Disk>,
+}
+
+/// How far opening has come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Progress {
+    /// Bytes of the log read.
+    pub done: u64,
+    /// Bytes of the log.
+    pub total: u64,
+}
+
+impl Options {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            create: true,
+            read_only: false,
+            program: concat!("recount-journal ", env!("CARGO_PKG_VERSION")).to_owned(),
+            cache_bytes: 64 << 20,
+            progress: Box::new(|_| {}),
+            clock: Arc::new(wall_clock),
+            disk: Arc::new(RealDisk::new(path.join("log"))),
+        }
+    }
+
+    /// Whether a missing journal is made. It is, unless this says no.
+    #[must_use]
+    pub fn create(self, create: bool) -> Self {
+        Self { create, ..self }
+    }
+
+    /// Opens for looking only: no record is added, no torn write is cut, appends are refused. The index may still be
+    /// caught up or rebuilt, since it is only a copy.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        Self {
+            read_only: true,
+            create: false,
+            ..self
+        }
+    }
+
+    /// What the system stream names as the program that opened the journal.
+    #[must_use]
+    pub fn program(self, program: impl Into<String>) -> Self {
+        Self {
+            program: program.into(),
+            ..self
+        }
+    }
+
+    /// How much memory the index caches; it takes three to four times that in all.
+    #[must_use]
+    pub fn cache_bytes(self, cache_bytes: u64) -> Self {
+        Self {
+            cache_bytes,
+            ..self
+        }
+    }
+
+    /// Is told how far opening has come, about once a mebibyte.
+    #[must_use]
+    pub fn progress(self, progress: impl Fn(Progress) + Send + 'static) -> Self {
+        Self {
+            progress: Box::new(progress),
+            ..self
+        }
+    }
+
+    /// Where the times of system records come from, in microseconds since 1970.
+    #[must_use]
+    pub fn clock(self, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        Self {
+            clock: Arc::new(clock),
+            ..self
+        }
+    }
+
+    /// Keeps the log elsewhere than in the directory's `log/`, for tests of crashes.
+    #[must_use]
+    pub fn disk(self, disk: Arc<dyn Disk>) -> Self {
+        Self { disk, ..self }
+    }
+
+    /// Opens the journal. This blocks: it reads the log, and catches up or rebuilds the index.
+    ///
+    /// # Errors
+    /// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`], and [`Error::Damaged`] when
+    /// something that was acknowledged is gone or altered.
+    pub fn open(self) -> Result<DiskJournal, Error> {
+        DiskJournal::from_options(self)
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("path", &self.path)
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
+}
+
+fn wall_clock() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,171 @@
+use serde_json::json;
+
+use super::*;
+use crate::session::catalog::ToolKind;
+use crate::session::{Seq, SessionId};
+use crate::tool::{Pending, ToolContext, ToolOutcome};
+
+fn mistakes(text: &str) -> Vec<String> {
+    parse(text).unwrap_err().mistakes
+}
+
+fn example() -> ToolDispatcher {
+    parse(include_str!("../../fixtures/tools/support.toml")).unwrap()
+}
+
+#[test]
+fn the_example_file_says_what_it_means() {
+    let tools = example();
+    assert_eq!(
+        tools.names().collect::<Vec<_>>(),
+        ["ask_warehouse", "echo", "lookup_order", "refund"]
+    );
+    let policy = |name: &str| tools.get(name).unwrap().policy().clone();
+    let refund = ToolPolicy {
+        timeout_ms: Some(30_000),
+        confirm: Some(Confirm::with_hint("Refund this order?")),
+        in_doubt: InDoubt::Ask,
+        ..ToolPolicy::default()
+    };
+    assert_eq!(policy("refund"), refund);
+    assert!(policy("lookup_order").is_idempotent());
+    assert_eq!(policy("echo"), ToolPolicy::default());
+    assert_eq!(
+        tools.get("ask_warehouse").unwrap().kind(),
+        ToolKind::LongRunning
+    );
+    assert_eq!(
+        tools.check_arguments("refund", &json!({})),
+        Err("missing properties 'order'".to_owned())
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_tools_of_the_example_file_run() {
+    let tools = example();
+    let session = SessionId(uuid::Uuid::nil());
+    let context = ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1");
+    for (name, expected) in [
+        (
+            "lookup_order",
+            ToolOutcome::Returned(json!({"status": "shipped", "carrier": "post"})),
+        ),
+        (
+            "refund",
+            ToolOutcome::Returned(json!({"refunded": true, "key": "key-1"})),
+        ),
+        ("ask_warehouse", ToolOutcome::Paused(Pending::new())),
+        ("echo", ToolOutcome::Returned(json!({"order": "A-17"}))),
+    ] {
+        let outcome = tools
+            .get(name)
+            .unwrap()
+            .run(json!({"order": "A-17"}), context.clone())
+            .await;
+        assert_eq!(outcome, expected, "{name}");
+    }
+}
+
+#[test]
+fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
+    let text = r#"
+        tols = 1
+
+        [[tool]]
+        name = "pay"
+        descripton = "Pays"
+        command = "pay.sh"
+        parameters = "{"
+        confirm = 1
+        timeout = "10 parsecs"
+        in_doubt = "try"
+        long_running = "yes"
+        colour = "red"
+
+        [[tool]]
+        description = "Has no name"
+        command = []
+
+        [[tool]]
+        name = "not a name"
+        description = ""
+        command = ["true"]
+        timeout = "0s"
+        parameters = { type = "nothing" }
+
+        [[tool]]
+        name = "twice"
+        description = ""
+        command = ["true"]
+
+        [[tool]]
+        name = "twice"
+        description = ""
+        command = ["true"]
+    "#;
+    let expected = [
+        "tols: unknown key; did you mean \"tool\"?",
+        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, confirm, timeout, in_doubt, long_running",
+        "tool \"pay\": descripton: unknown key; did you mean \"description\"?",
+        "tool \"pay\": description: expected a string, found nothing",
+        "tool \"pay\": command: expected a list of at least one string, found \"pay.sh\"",
+        "tool \"pay\": parameters: expected a table or a string of JSON, found \"{\"",
+        "tool \"pay\": confirm: expected a hint or true, found 1",
+        "tool \"pay\": timeout: expected a time such as \"500ms\", \"10s\", \"2m\" or \"1h\", found \"10 parsecs\"",
+        "tool \"pay\": in_doubt: expected \"retry\", \"ask\" or \"settle_unknown\", found \"try\"",
+        "tool \"pay\": long_running: expected true or false, found \"yes\"",
+        "tool number 2: name: expected a string, found nothing",
+        "tool number 2: command: expected a list of at least one string, found an empty list",
+        "tool \"not a name\": expected a name of 1 to 64 letters, digits and `_ : . -`",
+        "tool \"not a name\": expected a timeout of at least 1 ms, found 0",
+        "tool \"not a name\": invalid parameter schema: expected a schema of type \"object\", found type string \"nothing\"",
+        "tool \"twice\" is registered twice",
+    ];
+    assert_eq!(mistakes(text), expected);
+}
+
+#[test]
+fn what_is_no_tools_file_is_said_to_be_none() {
+    assert_eq!(mistakes(""), ["expected at least one [[tool]], found none"]);
+    assert_eq!(
+        mistakes("tool = []"),
+        ["expected tools as [[tool]], found an empty list"]
+    );
+    assert_eq!(
+        mistakes("[tool]\nname = \"a\""),
+        ["expected tools as [[tool]], found a table"]
+    );
+    let syntax = mistakes("[[tool]\n");
+    assert!(
+        syntax.len() == 1 && syntax.iter().all(|text| text.contains("line 1")),
+        "{syntax:?}"
+    );
+    assert_eq!(mistakes("tool = [1]").len(), 3);
+}
+
+#[test]
+fn a_time_is_a_whole_number_and_a_unit() {
+    let millis = |text: &str| as_millis(&text.into());
+    for (text, expected) in [
+        ("500ms", 500),
+        ("10s", 10_000),
+        ("2 m", 120_000),
+        ("1h", 3_600_000),
+        ("0s", 0),
+    ] {
+        assert_eq!(millis(text), Some(expected), "{text}");
+    }
+    for text in [
+        "",
+        "10",
+        "s",
+        "-1s",
+        "1.5s",
+        "1d",
+        "99999999999999999999s",
+        "18446744073709551615h",
+    ] {
+        assert_eq!(millis(text), None, "{text}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Opening an engine.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use recount_journal::{DiskJournal, Journal, MemoryJournal};
+
+use super::Engine;
+use super::agent::Agent;
+use super::clock::{Clock, SystemClock};
+use super::error::Error;
+
+/// Collects what an engine is made of; [`open`](EngineBuilder::open) checks it all at once.
+pub struct EngineBuilder {
+    place: Place,
+    agents: Vec<(String, Agent)>,
+    clock: Arc<dyn Clock>,
+}
+
+/// Where the journal is.
+enum Place {
+    Disk(PathBuf),
+    Given(Arc<dyn Journal>),
+}
+
+impl EngineBuilder {
+    pub(super) fn on_disk(path: PathBuf) -> EngineBuilder {
+        EngineBuilder::new(Place::Disk(path))
+    }
+
+    pub(super) fn in_memory() -> EngineBuilder {
+        EngineBuilder::new(Place::Given(Arc::new(MemoryJournal::new())))
+    }
+
+    fn new(place: Place) -> EngineBuilder {
+        EngineBuilder {
+            place,
+            agents: Vec::new(),
+            clock: SystemClock::shared(),
+        }
+    }
+
+    /// Registers an agent under the name by which sessions know it.
+    pub fn agent(mut self, name: impl Into<String>, agent: Agent) -> EngineBuilder {
+        self.agents.push((name.into(), agent));
+        self
+    }
+
+    /// Takes another clock; for tests.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> EngineBuilder {
+        self.clock = clock;
+        self
+    }
+
+    /// Takes a journal that is open already, such as one that a test can make fail.
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> EngineBuilder {
+        self.place = Place::Given(journal);
+        self
+    }
+
+    /// Opens the journal, registers the agents, and performs what is owed from before.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`] with every mistake of every agent; whatever keeps the journal from being opened.
+    pub async fn open(self) -> Result<Engine, Error> {
+        let journal: Arc<dyn Journal> = match self.place {
+            Place::Disk(path) => {
+                // Opening may read a long log, which is no work for the threads that serve sessions.
+                let opening = tokio::task::spawn_blocking(move || DiskJournal::open(path));
+                Arc::new(opening.await.map_err(|_| Error::ShutDown)??)
+            }
+            Place::Given(journal) => journal,
+        };
+        let engine = Engine::new(journal, self.clock);
+        let mut mistakes = Vec::new();
+        for (name, agent) in self.agents {
+            match engine.register(name, agent) {
+                Ok(()) => {}
+                Err(Error::Configuration { mistakes: found }) => mistakes.extend(found),
+                Err(error) => return Err(error),
+            }
+        }
+        if !mistakes.is_empty() {
+            engine.shutdown().await?;
+            return Err(Error::Configuration { mistakes });
+        }
+        engine.perform_what_is_owed().await?;
+        Ok(engine)
+    }
+}

@@ -1,0 +1,53 @@
+//! Time and names come in here and nowhere else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount_journal::BoxFuture;
+
+use crate::session::{SessionId, Timestamp};
+
+/// Tells the time and wakes at a time.
+///
+/// The engine asks no other clock, so a test that owns this one owns every deadline.
+pub trait Clock: Send + Sync + 'static {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+
+    /// Ready when `due` has come.
+    fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()>;
+
+    /// A name for a session that begins now.
+    fn new_session(&self) -> SessionId;
+}
+
+/// The machine's clock and randomness.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl SystemClock {
+    /// The clock for production.
+    pub fn shared() -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(chrono::Utc::now().timestamp_micros())
+    }
+
+    fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
+        let clock = *self;
+        Box::pin(async move {
+            // The wall clock may be set while we sleep, so it is asked again.
+            while let Ok(left @ 1..) = u64::try_from(due.0.saturating_sub(clock.now().0)) {
+                tokio::time::sleep(Duration::from_micros(left)).await;
+            }
+        })
+    }
+
+    fn new_session(&self) -> SessionId {
+        SessionId(uuid::Uuid::now_v7())
+    }
+}

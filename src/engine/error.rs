@@ -1,0 +1,83 @@
+//! What can go wrong in the engine.
+
+use crate::ledger;
+use crate::live::ConnectError;
+use crate::session::{CallId, Rejection, RequestId, SessionId};
+
+/// The engine could not do what was asked.
+///
+/// `Refused` is the one that a caller expects: a rule said no, and says why.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A rule said no.
+    #[error("{0}")]
+    Refused(Rejection),
+    /// The journal failed, or what stands in it cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] ledger::Error),
+    /// The connection to the model's service.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// What was configured cannot work; every mistake, not only the first.
+    #[error("the configuration has {} mistake(s): {}", mistakes.len(), mistakes.join("; "))]
+    Configuration {
+        /// The mistakes.
+        mistakes: Vec<String>,
+    },
+    /// No agent of that name is registered with this engine.
+    #[error("no agent named {name:?} is registered; registered: {registered}")]
+    UnknownAgent {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        registered: String,
+    },
+    /// No confirmation request has this id.
+    #[error("there is no confirmation request {request}")]
+    UnknownRequest {
+        /// What was asked for.
+        request: RequestId,
+    },
+    /// No call has this id.
+    #[error("there is no paused call {call}")]
+    UnknownCall {
+        /// What was asked for.
+        call: CallId,
+    },
+    /// The session is served by a handle or another task already.
+    #[error("session {session} has a live connection already")]
+    AlreadyConnected {
+        /// The session.
+        session: SessionId,
+    },
+    /// There is no connection to send on.
+    #[error("session {session} has no live connection")]
+    NotConnected {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session's task stopped because something failed; nothing runs any more, and opening it again recovers.
+    #[error("session {session} stopped: {cause}")]
+    Stopped {
+        /// The session.
+        session: SessionId,
+        /// What failed.
+        cause: String,
+    },
+    /// The engine was shut down.
+    #[error("the engine is shut down")]
+    ShutDown,
+}
+
+impl From<recount_journal::Error> for Error {
+    fn from(error: recount_journal::Error) -> Error {
+        Error::Ledger(error.into())
+    }
+}
+
+impl From<Rejection> for Error {
+    fn from(rejection: Rejection) -> Error {
+        Error::Refused(rejection)
+    }
+}

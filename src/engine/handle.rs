@@ -1,0 +1,229 @@
+//! A conversation in the hands of the embedding program.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::{broadcast, oneshot};
+
+use super::inbox::Input;
+use super::registry::TaskRef;
+use super::{Engine, Error, FunctionResponse, Ticket, ToolConfirmation};
+use crate::ledger::{PausedCall, PendingConfirmation, Recorded};
+use crate::session::{Actor, Command, Event, Observation, RequestId, Seq, Session, SessionId};
+
+/// A live session.
+///
+/// Dropping the handle ends the connection and cancels what runs; what waits for a person or for a response from
+/// outside stays open and goes on when the session is resumed.
+pub struct LiveHandle {
+    session: SessionId,
+    engine: Engine,
+    task: TaskRef,
+}
+
+impl LiveHandle {
+    pub(super) fn new(session: SessionId, engine: Engine, task: TaskRef) -> LiveHandle {
+        LiveHandle {
+            session,
+            engine,
+            task,
+        }
+    }
+
+    /// The session's name.
+    pub fn session_id(&self) -> SessionId {
+        self.session
+    }
+
+    /// The engine that serves it.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Says something to the model as the user.
+    ///
+    /// # Errors
+    /// [`Error::NotConnected`]; where the journal cannot be written, nothing is sent.
+    pub async fn send_text(&self, text: impl Into<String>) -> Result<(), Error> {
+        let text = text.into();
+        self.ask(|reply| Input::SendText(text, reply)).await
+    }
+
+    /// Every fact of this session from now on, once it is on record.
+    pub fn subscribe(&self) -> Updates {
+        Updates::new(self.engine.inner.updates.subscribe(), Some(self.session))
+    }
+
+    /// What of this session waits for an answer.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
+        let mut pending = self.engine.pending().await?;
+        pending.retain(|it| it.session == self.session);
+        Ok(pending)
+    }
+
+    /// What of this session waits for a response from outside.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
+        let mut paused = self.engine.paused().await?;
+        paused.retain(|it| it.session == self.session);
+        Ok(paused)
+    }
+
+    /// Answers a confirmation request, as [`Engine::answer`] does.
+    ///
+    /// # Errors
+    /// As [`Engine::answer`].
+    pub async fn answer(
+        &self,
+        request: RequestId,
+        confirmation: ToolConfirmation,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        self.ask(|reply| Input::Answer {
+            request,
+            confirmation,
+            by,
+            reply,
+        })
+        .await
+    }
+
+    /// Gives the result of a paused call, as [`Engine::respond`] does.
+    ///
+    /// # Errors
+    /// As [`Engine::respond`].
+    pub async fn respond(&self, ticket: &Ticket, response: Value, by: Actor) -> Result<Seq, Error> {
+        self.engine
+            .respond(ticket, FunctionResponse::new(&ticket.tool, response), by)
+            .await
+    }
+
+    /// Takes a call back; the model is told that it was cancelled.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where the call ended before.
+    pub async fn cancel(&self, call: Seq, reason: Option<String>, by: Actor) -> Result<Seq, Error> {
+        self.ask(|reply| Input::Command(Command::CancelCall { call, reason, by }, reply))
+            .await
+    }
+
+    /// The session as it is now.
+    ///
+    /// # Errors
+    /// Where its task has stopped.
+    pub async fn state(&self) -> Result<Session, Error> {
+        let (reply, state) = oneshot::channel();
+        let _ = self.task.inbox.send(Input::State(reply));
+        state.await.map_err(|_| self.task.stopped(self.session))
+    }
+
+    /// Opens a connection, after the last one ended.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyConnected`], or what keeps the connection from being opened.
+    pub async fn connect(&self) -> Result<(), Error> {
+        self.ask(Input::Connect).await
+    }
+
+    /// Ends the connection and cancels what runs.
+    ///
+    /// # Errors
+    /// Where the journal cannot be written.
+    pub async fn disconnect(&self) -> Result<(), Error> {
+        self.ask(Input::Disconnect).await
+    }
+
+    /// Ends the session: what is open in it is cancelled.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where it is closed already.
+    pub async fn close(&self, reason: &str, by: Actor) -> Result<Seq, Error> {
+        let command = Command::CloseSession {
+            reason: reason.to_owned(),
+            by,
+        };
+        self.ask(|reply| Input::Command(command, reply)).await
+    }
+
+    async fn ask<T>(
+        &self,
+        input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.task.inbox.send(input(reply));
+        answer.await.map_err(|_| self.task.stopped(self.session))?
+    }
+}
+
+impl Drop for LiveHandle {
+    fn drop(&mut self) {
+        let _ = self.task.inbox.send(Input::HandleDropped);
+    }
+}
+
+impl std::fmt::Debug for LiveHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LiveHandle")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Facts as they go on record.
+pub struct Updates {
+    receiver: broadcast::Receiver<Arc<Recorded>>,
+    only: Option<SessionId>,
+}
+
+impl Updates {
+    pub(super) fn new(
+        receiver: broadcast::Receiver<Arc<Recorded>>,
+        only: Option<SessionId>,
+    ) -> Updates {
+        Updates { receiver, only }
+    }
+
+    /// The next fact; `None` once the engine is gone.
+    ///
+    /// A subscriber that falls thousands of facts behind loses the oldest; the journal has them all.
+    pub async fn next(&mut self) -> Option<Arc<Recorded>> {
+        loop {
+            match self.receiver.recv().await {
+                Ok(recorded) if self.only.is_none_or(|only| only == recorded.session) => {
+                    return Some(recorded);
+                }
+                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// Waits for an event for which `wanted` holds.
+    pub async fn wait_for(&mut self, wanted: impl Fn(&Event) -> bool) -> Option<Arc<Recorded>> {
+        loop {
+            let recorded = self.next().await?;
+            if wanted(&recorded.fact.event) {
+                return Some(recorded);
+            }
+        }
+    }
+
+    /// Waits for the end of the model's turn and returns what it said in it.
+    pub async fn turn(&mut self) -> Option<String> {
+        let mut said = String::new();
+        loop {
+            match &self.next().await?.fact.event {
+                Event::Observed(Observation::ModelOutputReceived(output)) => {
+                    said.push_str(&output.text)
+                }
+                Event::Observed(Observation::TurnCompleted(_)) => return Some(said),
+                Event::Observed(_) | Event::Decided(_) => {}
+            }
+        }
+    }
+}

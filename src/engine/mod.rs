@@ -1,0 +1,366 @@
+//! The engine: receive, admit, step, append, perform.
+//!
+//! The only place with tasks, a clock and entropy. It does not decide: what follows from what is the session's.
+
+mod agent;
+mod builder;
+mod clock;
+mod confirmation;
+mod effects;
+mod error;
+mod handle;
+mod inbox;
+mod performer;
+mod registry;
+mod sessions;
+mod socket;
+pub(crate) mod takeover;
+mod task;
+mod ticket;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use recount_journal::Journal;
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+pub use agent::Agent;
+pub use builder::EngineBuilder;
+pub use clock::{Clock, SystemClock};
+pub use confirmation::{
+    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
+};
+pub use error::Error;
+pub use handle::{LiveHandle, Updates};
+pub use sessions::NewSession;
+pub use ticket::{FunctionResponse, Ticket};
+
+use crate::ledger::{Ledger, PausedCall, PendingConfirmation, Recorded, SessionSummary, Tail};
+use crate::session::{Actor, Command, Json, OpenKind, RequestId, Seq, Session, SessionId};
+use agent::Prepared;
+use inbox::Input;
+use performer::Performer;
+use registry::{Registry, TaskRef};
+use task::{Begin, SessionTask};
+
+/// The program and version as the journal names it.
+pub(crate) const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
+
+/// How many updates a slow subscriber may fall behind before it loses the oldest.
+const UPDATES: usize = 4096;
+
+/// How many messages of a connection wait for their session before its reader waits, too.
+const INCOMING: usize = 256;
+
+/// Sessions over one journal.
+///
+/// ```
+/// # async fn example() -> Result<(), recount::engine::Error> {
+/// use recount::prelude::*;
+/// let support = Agent::new().model("gemini-live-2.5-flash").tools(T::confirm(
+///     T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }),
+///     "Refund this order?",
+/// ));
+/// let engine = Engine::builder("./journal").agent("support", support).open().await?;
+/// for waiting in engine.pending().await? {
+///     engine.answer(waiting.id, ToolConfirmation::confirmed(), Actor::embedder("ada")).await?;
+/// }
+/// engine.shutdown().await
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    ledger: Ledger,
+    clock: Arc<dyn Clock>,
+    agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
+    registry: Arc<Registry>,
+    updates: broadcast::Sender<Arc<Recorded>>,
+}
+
+impl Engine {
+    /// An engine whose journal is in the directory `path`, which is made if there is none.
+    pub fn builder(path: impl Into<PathBuf>) -> EngineBuilder {
+        EngineBuilder::on_disk(path.into())
+    }
+
+    /// An engine that forgets everything with its last owner; for tests.
+    pub fn in_memory() -> EngineBuilder {
+        EngineBuilder::in_memory()
+    }
+
+    fn new(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Engine {
+        let (updates, _) = broadcast::channel(UPDATES);
+        let inner = Inner {
+            ledger: Ledger::new(journal),
+            clock,
+            agents: Mutex::default(),
+            registry: Arc::default(),
+            updates,
+        };
+        Engine {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Registers an agent; sessions that name it can run from here on.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`] with every mistake, also where the name is taken.
+    pub fn register(&self, name: impl Into<String>, agent: Agent) -> Result<(), Error> {
+        let name = name.into();
+        let prepared = agent
+            .prepare(&name, self.inner.ledger.journal().is_durable())
+            .map_err(|mistakes| Error::Configuration { mistakes })?;
+        let mut agents = self
+            .inner
+            .agents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if agents.contains_key(&name) {
+            let mistakes = vec![format!("the agent {name:?} is registered twice")];
+            return Err(Error::Configuration { mistakes });
+        }
+        agents.insert(name, Arc::new(prepared));
+        Ok(())
+    }
+
+    /// Begins a new session of the agent `agent`.
+    pub fn session(&self, agent: impl Into<String>) -> NewSession {
+        NewSession::new(self.clone(), agent.into())
+    }
+
+    /// Takes up a session of before: connects, tells the model what it has not heard, runs what was left to run.
+    ///
+    /// # Errors
+    /// Where the session or its agent is unknown, or the connection cannot be opened.
+    pub async fn resume(&self, session: SessionId) -> Result<LiveHandle, Error> {
+        let agent = self.agent_of(session).await?;
+        let handle = self.handle(session, agent, Begin::Resume);
+        handle.connect().await?;
+        Ok(handle)
+    }
+
+    /// Every confirmation request that waits for an answer. It costs what is open, not what happened.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
+        Ok(self.inner.ledger.pending().await?)
+    }
+
+    /// Every call that waits for a response from outside.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
+        Ok(self.inner.ledger.paused().await?)
+    }
+
+    /// Every session, with its labels and its external id.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
+        Ok(self.inner.ledger.sessions().await?)
+    }
+
+    /// Answers a confirmation request; the first answer on record counts. Returns the record of the answer.
+    ///
+    /// An approved call runs at once, whether its session is connected or not.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`]; [`Error::UnknownAgent`] where
+    /// nobody here could run the call.
+    pub async fn answer(
+        &self,
+        request: RequestId,
+        confirmation: ToolConfirmation,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let named = self.inner.ledger.journal().request(request.0).await?;
+        let session = SessionId(named.ok_or(Error::UnknownRequest { request })?.session);
+        self.ask(session, |reply| Input::Answer {
+            request,
+            confirmation,
+            by,
+            reply,
+        })
+        .await
+    }
+
+    /// Gives the result of a paused call. Returns the record of the response.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's.
+    pub async fn respond(
+        &self,
+        ticket: &Ticket,
+        response: FunctionResponse,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let (call, name) = (ticket.call, response.name);
+        let command = Command::SupplyResponse {
+            call,
+            name,
+            response: Json::of(&response.response),
+            by,
+        };
+        self.ask(ticket.session, |reply| Input::Command(command, reply))
+            .await
+    }
+
+    /// Ends a session: what is open in it is cancelled. Returns the record of the close.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where it is closed already.
+    pub async fn close_session(
+        &self,
+        session: SessionId,
+        reason: &str,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let command = Command::CloseSession {
+            reason: reason.to_owned(),
+            by,
+        };
+        self.ask(session, |reply| Input::Command(command, reply))
+            .await
+    }
+
+    /// Every fact of every session, once it is on record.
+    pub fn subscribe(&self) -> Updates {
+        Updates::new(self.inner.updates.subscribe(), None)
+    }
+
+    /// The sessions of this engine's journal, for reading.
+    pub fn ledger(&self) -> &Ledger {
+        &self.inner.ledger
+    }
+
+    /// Ends every task in good order and closes the journal. What waits stays open for the next engine.
+    ///
+    /// # Errors
+    /// Where the journal cannot be written.
+    pub async fn shutdown(&self) -> Result<(), Error> {
+        for task in self.inner.registry.all() {
+            let (reply, done) = oneshot::channel();
+            if task.inbox.send(Input::ShutDown(reply)).is_ok() {
+                // A task that failed has said so to whoever uses it.
+                let _ = done.await;
+            }
+        }
+        Ok(self.inner.ledger.journal().close().await?)
+    }
+
+    /// Begins a task for every session in which something is owed and whose agent is here.
+    async fn perform_what_is_owed(&self) -> Result<(), Error> {
+        let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
+        for item in self.inner.ledger.open_items().await? {
+            let runs =
+                item.kind == OpenKind::Ready.as_str() || item.kind == OpenKind::Running.as_str();
+            let asks = item.kind == OpenKind::Confirmation.as_str();
+            if runs || asks || item.deadline_us.is_some() {
+                *owed.entry(SessionId(item.session)).or_default() |=
+                    runs || item.deadline_us.is_some();
+            }
+        }
+        for (session, whoever) in owed {
+            // A session of an agent that is not here is listed, can be answered elsewhere, and never runs. One that
+            // merely waits costs nothing, unless somebody here is to be asked again.
+            let Ok(agent) = self.agent_of(session).await else {
+                continue;
+            };
+            if whoever || agent.provider.is_some() {
+                let (reply, _) = oneshot::channel();
+                self.send(session, agent, Begin::Resume, Input::State(reply));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends something to the session's task and waits for what it says.
+    async fn ask<T>(
+        &self,
+        session: SessionId,
+        input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input,
+    ) -> Result<T, Error> {
+        let agent = self.agent_of(session).await?;
+        let (reply, answer) = oneshot::channel();
+        let task = self.send(session, agent, Begin::Resume, input(reply));
+        answer.await.map_err(|_| task.stopped(session))?
+    }
+
+    fn send(
+        &self,
+        session: SessionId,
+        agent: Arc<Prepared>,
+        begin: Begin,
+        input: Input,
+    ) -> TaskRef {
+        self.inner
+            .registry
+            .send(session, input, || self.spawn(session, agent, begin))
+    }
+
+    fn handle(&self, session: SessionId, agent: Arc<Prepared>, begin: Begin) -> LiveHandle {
+        let task = self.send(session, agent, begin, Input::HandleTaken);
+        LiveHandle::new(session, self.clone(), task)
+    }
+
+    fn spawn(&self, id: SessionId, agent: Arc<Prepared>, begin: Begin) -> TaskRef {
+        let (own, inbox) = mpsc::unbounded_channel();
+        let (incoming_sender, incoming) = mpsc::channel(INCOMING);
+        let failure: Arc<OnceLock<String>> = Arc::default();
+        let task = SessionTask {
+            id,
+            agent,
+            ledger: self.inner.ledger.clone(),
+            clock: self.inner.clock.clone(),
+            updates: self.inner.updates.clone(),
+            registry: self.inner.registry.clone(),
+            failure: failure.clone(),
+            session: Session::new(id),
+            tail: Tail::EMPTY,
+            performer: Performer::default(),
+            socket: None,
+            sockets: 0,
+            attached: None,
+            handles: 0,
+            inbox,
+            own: own.clone(),
+            incoming,
+            incoming_sender,
+        };
+        tokio::spawn(task.serve(begin));
+        TaskRef {
+            inbox: own,
+            failure,
+        }
+    }
+
+    async fn agent_of(&self, session: SessionId) -> Result<Arc<Prepared>, Error> {
+        let opened = self.inner.ledger.opened(session).await?;
+        let (_, opened) = opened.ok_or(crate::ledger::Error::UnknownSession { session })?;
+        self.agent(&opened.agent)
+    }
+
+    fn agent(&self, name: &str) -> Result<Arc<Prepared>, Error> {
+        let agents = self
+            .inner
+            .agents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        agents.get(name).cloned().ok_or_else(|| {
+            let registered = agents.keys().cloned().collect::<Vec<_>>().join(", ");
+            Error::UnknownAgent {
+                name: name.to_owned(),
+                registered,
+            }
+        })
+    }
+}

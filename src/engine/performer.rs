@@ -1,0 +1,81 @@
+//! Effects in flight: what was begun and is not yet on record.
+//!
+//! It is told what is owed after every batch. What is new is begun, what is no longer owed is stopped; so a
+//! cancelled call's tool is aborted because nobody owes its run any more.
+
+use std::collections::BTreeMap;
+
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::session::Effect;
+
+/// What was begun.
+#[derive(Default)]
+pub(super) struct Performer {
+    in_flight: BTreeMap<Effect, InFlight>,
+}
+
+/// How an effect in flight is stopped.
+pub(super) enum InFlight {
+    /// It is left to others: a person, the socket's writer.
+    Left,
+    /// A task of ours.
+    Task {
+        task: AbortHandle,
+        /// Fires before the abort, so that a tool can hand cancellation on.
+        cancelled: CancellationToken,
+    },
+}
+
+impl Performer {
+    /// Stops what is no longer owed and returns what is to be begun.
+    pub(super) fn reconcile(&mut self, owed: Vec<Effect>) -> Vec<Effect> {
+        let settled: Vec<Effect> = self
+            .in_flight
+            .keys()
+            .filter(|effect| !owed.contains(effect))
+            .cloned()
+            .collect();
+        for effect in settled {
+            if let Some(in_flight) = self.in_flight.remove(&effect) {
+                in_flight.stop();
+            }
+        }
+        owed.into_iter()
+            .filter(|effect| !self.in_flight.contains_key(effect))
+            .collect()
+    }
+
+    /// Remembers that `effect` was begun.
+    pub(super) fn begun(&mut self, effect: Effect, in_flight: InFlight) {
+        self.in_flight.insert(effect, in_flight);
+    }
+
+    /// Whether a task of ours is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        self.in_flight.values().any(|it| match it {
+            InFlight::Left => false,
+            InFlight::Task { task, .. } => !task.is_finished(),
+        })
+    }
+}
+
+impl InFlight {
+    fn stop(&self) {
+        match self {
+            InFlight::Left => {}
+            InFlight::Task { task, cancelled } => {
+                cancelled.cancel();
+                task.abort();
+            }
+        }
+    }
+}
+
+impl Drop for Performer {
+    /// Nothing of a session outlives its task.
+    fn drop(&mut self) {
+        self.in_flight.values().for_each(InFlight::stop);
+    }
+}

@@ -1,0 +1,88 @@
+//! Which sessions have a task, so that each has one at most.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::error::Error;
+use super::inbox::Input;
+use crate::session::SessionId;
+
+/// The sessions that have a task.
+#[derive(Default)]
+pub(super) struct Registry {
+    tasks: Mutex<BTreeMap<SessionId, TaskRef>>,
+}
+
+/// A session's task, from outside.
+#[derive(Clone)]
+pub(super) struct TaskRef {
+    pub(super) inbox: UnboundedSender<Input>,
+    /// Why it stopped, if something failed.
+    pub(super) failure: Arc<OnceLock<String>>,
+}
+
+impl TaskRef {
+    /// What a caller is told whose question the task did not live to answer.
+    pub(super) fn stopped(&self, session: SessionId) -> Error {
+        match self.failure.get() {
+            Some(cause) => Error::Stopped {
+                session,
+                cause: cause.clone(),
+            },
+            None => Error::ShutDown,
+        }
+    }
+}
+
+impl Registry {
+    /// Hands `input` to the session's task, which `spawn` begins if there is none.
+    ///
+    /// It happens under the lock under which a task retires, so no input falls between two tasks.
+    pub(super) fn send(
+        &self,
+        id: SessionId,
+        input: Input,
+        spawn: impl FnOnce() -> TaskRef,
+    ) -> TaskRef {
+        let mut tasks = self.lock();
+        let input = match tasks.get(&id) {
+            Some(task) => match task.inbox.send(input) {
+                Ok(()) => return task.clone(),
+                Err(rejected) => rejected.0,
+            },
+            None => input,
+        };
+        let task = spawn();
+        // The queue of a task that was begun this moment is open.
+        let _ = task.inbox.send(input);
+        tasks.insert(id, task.clone());
+        task
+    }
+
+    /// Forgets the session's task.
+    pub(super) fn remove(&self, id: SessionId) {
+        self.lock().remove(&id);
+    }
+
+    /// Forgets the session's task if `idle` still holds while nobody can send to it.
+    pub(super) fn remove_if(&self, id: SessionId, idle: impl FnOnce() -> bool) -> bool {
+        let mut tasks = self.lock();
+        let removed = idle();
+        if removed {
+            tasks.remove(&id);
+        }
+        removed
+    }
+
+    /// Every task.
+    pub(super) fn all(&self) -> Vec<TaskRef> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, TaskRef>> {
+        // The map is whole between any two statements, so a panic elsewhere does not spoil it.
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,61 @@
+//! Beginning a session.
+
+use std::collections::BTreeMap;
+
+use super::task::Begin;
+use super::{Engine, Error, LiveHandle, PROGRAM};
+use crate::session::{RULES, SessionOpened};
+
+/// A session about to begin.
+pub struct NewSession {
+    engine: Engine,
+    agent: String,
+    external_id: Option<String>,
+    labels: BTreeMap<String, String>,
+}
+
+impl NewSession {
+    pub(super) fn new(engine: Engine, agent: String) -> NewSession {
+        NewSession {
+            engine,
+            agent,
+            external_id: None,
+            labels: BTreeMap::new(),
+        }
+    }
+
+    /// The caller's own name for it, found again in every listing.
+    pub fn external_id(mut self, id: impl Into<String>) -> NewSession {
+        self.external_id = Some(id.into());
+        self
+    }
+
+    /// A label by which it is found again.
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> NewSession {
+        self.labels.insert(key.into(), value.into());
+        self
+    }
+
+    /// Begins it and connects.
+    ///
+    /// # Errors
+    /// Where the agent is unknown, the journal cannot be written, or the connection cannot be opened.
+    pub async fn connect(self) -> Result<LiveHandle, Error> {
+        let handle = self.begin()?;
+        handle.connect().await?;
+        Ok(handle)
+    }
+
+    fn begin(self) -> Result<LiveHandle, Error> {
+        let agent = self.engine.agent(&self.agent)?;
+        let opened = SessionOpened {
+            agent: self.agent,
+            external_id: self.external_id,
+            labels: self.labels,
+            rules: RULES,
+            program: PROGRAM.to_owned(),
+        };
+        let id = self.engine.inner.clock.new_session();
+        Ok(self.engine.handle(id, agent, Begin::Open(opened)))
+    }
+}

@@ -1,0 +1,132 @@
+//! The two tasks of a connection: one reads, one writes, neither decides.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use super::inbox::{Incoming, Input};
+use crate::live::wire::ServerMessage;
+use crate::live::{ConnectError, Connection, Connector, FrameReceiver, FrameSender};
+use crate::session::Seq;
+
+/// How long the service may take to complete the setup. Some refuse an option by saying nothing at all.
+const SETUP_SECONDS: u64 = 15;
+
+/// A message on its way out.
+pub(super) struct Outgoing {
+    pub(super) text: String,
+    /// The response that it carries, to be reported when it is written.
+    pub(super) response: Option<Seq>,
+}
+
+/// A connection whose setup is complete.
+pub(super) struct Socket {
+    pub(super) id: u64,
+    pub(super) epoch: Seq,
+    outgoing: mpsc::UnboundedSender<Outgoing>,
+    reader: AbortHandle,
+}
+
+impl Socket {
+    /// Starts reading and writing.
+    pub(super) fn start(
+        id: u64,
+        epoch: Seq,
+        connection: Connection,
+        incoming: mpsc::Sender<Incoming>,
+        inbox: mpsc::UnboundedSender<Input>,
+    ) -> Socket {
+        let (outgoing, queue) = mpsc::unbounded_channel();
+        let reader = tokio::spawn(read(id, connection.receiver, incoming.clone())).abort_handle();
+        tokio::spawn(write(id, epoch, connection.sender, queue, incoming, inbox));
+        Socket {
+            id,
+            epoch,
+            outgoing,
+            reader,
+        }
+    }
+
+    /// Queues a message; a writer that is gone reports the loss by itself.
+    pub(super) fn send(&self, text: String, response: Option<Seq>) {
+        let _ = self.outgoing.send(Outgoing { text, response });
+    }
+}
+
+impl Drop for Socket {
+    /// The writer closes the connection once its queue has no sender.
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+/// Connects and completes the setup.
+pub(super) async fn open(
+    connector: &dyn Connector,
+    setup: String,
+) -> Result<Connection, ConnectError> {
+    let endpoint = connector.endpoint();
+    let handshake = async {
+        let mut connection = connector.connect().await?;
+        let refused = |lost| ConnectError::SetupRefused {
+            endpoint: endpoint.clone(),
+            lost,
+        };
+        connection.sender.send(setup).await.map_err(refused)?;
+        let first = connection.receiver.receive().await.map_err(refused)?;
+        match ServerMessage::decode(&first) {
+            Ok(message) if message.setup_complete.is_some() => Ok(connection),
+            Ok(_) | Err(_) => {
+                let found = first.chars().take(120).collect();
+                Err(ConnectError::SetupUnexpected {
+                    endpoint: endpoint.clone(),
+                    found,
+                })
+            }
+        }
+    };
+    let timed_out = ConnectError::SetupTimedOut {
+        endpoint: endpoint.clone(),
+        seconds: SETUP_SECONDS,
+    };
+    timeout(Duration::from_secs(SETUP_SECONDS), handshake)
+        .await
+        .unwrap_or(Err(timed_out))
+}
+
+async fn read(socket: u64, mut receiver: Box<dyn FrameReceiver>, incoming: mpsc::Sender<Incoming>) {
+    loop {
+        let next = match receiver.receive().await {
+            Ok(text) => Incoming::Frame { socket, text },
+            Err(lost) => {
+                let _ = incoming.send(Incoming::Lost { socket, lost }).await;
+                return;
+            }
+        };
+        if incoming.send(next).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn write(
+    socket: u64,
+    epoch: Seq,
+    mut sender: Box<dyn FrameSender>,
+    mut queue: mpsc::UnboundedReceiver<Outgoing>,
+    incoming: mpsc::Sender<Incoming>,
+    inbox: mpsc::UnboundedSender<Input>,
+) {
+    while let Some(Outgoing { text, response }) = queue.recv().await {
+        if let Err(lost) = sender.send(text).await {
+            let _ = incoming.send(Incoming::Lost { socket, lost }).await;
+            return;
+        }
+        if let Some(response) = response {
+            let _ = inbox.send(Input::Written { epoch, response });
+        }
+    }
+    sender.close().await;
+}

@@ -1,0 +1,24 @@
+//! What a process left behind that is gone without a word.
+//!
+//! The journal is locked by one process, so whoever can read a session knows that the process that served it before
+//! is dead. Nothing may be recorded on top of what it left as if it still lived; a session that is only read gets no
+//! event.
+
+use crate::session::{Disconnected, Observation, RunnerDetached, Session};
+
+/// The end of the connection and of the runner that died with their process.
+pub(crate) fn observations(session: &Session) -> Vec<Observation> {
+    let disconnected = session.connection.map(|epoch| {
+        let reason = "the process that held the connection is gone".to_owned();
+        Observation::from(Disconnected {
+            epoch,
+            code: None,
+            reason,
+        })
+    });
+    let detached = session.runner.map(|_| {
+        let reason = "the process that could run tools is gone".to_owned();
+        Observation::from(RunnerDetached { reason })
+    });
+    disconnected.into_iter().chain(detached).collect()
+}

@@ -1,0 +1,603 @@
+//! The loop of one session: receive, admit, step, append, perform.
+//!
+//! It is the session's only writer. Whatever happens to the session comes in through its two queues and is on record
+//! before anything follows from it; when the journal fails, the task stops and nothing runs any more.
+
+use std::sync::{Arc, OnceLock};
+
+use recount_journal::Durability;
+use tokio::sync::{broadcast, mpsc};
+
+use super::agent::Prepared;
+use super::clock::Clock;
+use super::error::Error;
+use super::inbox::{Incoming, Input, Reply};
+use super::performer::Performer;
+use super::registry::Registry;
+use super::socket::{self, Socket};
+use super::takeover;
+use crate::ledger::{self, Ledger, Loaded, Objects, Recorded, Tail};
+use crate::live::{ConnectError, setup, translate};
+use crate::session::{
+    Actor, Command, Connected, Disconnected, Event, Json, Observation, Phase, RULES, Rejection,
+    ResponsesSent, RunnerAttached, RunnerDetached, Seq, Session, SessionId, SessionOpened,
+    Timestamp, ToolPaused, ToolReturned, UserTextSent, admit, open_work, overdue, owed,
+    refusal_on_record, response, step,
+};
+use crate::tool::ToolOutcome;
+
+/// How a task begins.
+pub(super) enum Begin {
+    /// With a session that nobody has seen yet.
+    Open(SessionOpened),
+    /// With what the journal has of it.
+    Resume,
+}
+
+/// The loop of one session.
+pub(super) struct SessionTask {
+    pub(super) id: SessionId,
+    pub(super) agent: Arc<Prepared>,
+    pub(super) ledger: Ledger,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) updates: broadcast::Sender<Arc<Recorded>>,
+    pub(super) registry: Arc<Registry>,
+    pub(super) failure: Arc<OnceLock<String>>,
+    pub(super) session: Session,
+    pub(super) tail: Tail,
+    pub(super) performer: Performer,
+    pub(super) socket: Option<Socket>,
+    pub(super) sockets: u64,
+    /// The runner that this task attached.
+    pub(super) attached: Option<Seq>,
+    pub(super) handles: usize,
+    pub(super) inbox: mpsc::UnboundedReceiver<Input>,
+    pub(super) own: mpsc::UnboundedSender<Input>,
+    pub(super) incoming: mpsc::Receiver<Incoming>,
+    pub(super) incoming_sender: mpsc::Sender<Incoming>,
+}
+
+impl SessionTask {
+    /// Serves the session until nobody needs it, it is shut down, or something fails.
+    pub(super) async fn serve(mut self, begin: Begin) {
+        if let Err(error) = self.begin(begin).await {
+            return self.fail(&error);
+        }
+        loop {
+            if self.is_idle() {
+                match self.retire().await {
+                    Ok(true) => return,
+                    Ok(false) => {}
+                    Err(error) => return self.fail(&error),
+                }
+            }
+            let outcome = tokio::select! {
+                biased;
+                Some(input) = self.inbox.recv() => match input {
+                    Input::ShutDown(reply) => {
+                        let outcome = self.disconnect("the engine shuts down").await;
+                        self.registry.remove(self.id);
+                        let _ = reply.send(outcome);
+                        return;
+                    }
+                    input => self.handle(input).await,
+                },
+                Some(incoming) = self.incoming.recv() => self.receive(incoming).await,
+            };
+            if let Err(error) = outcome {
+                return self.fail(&error);
+            }
+        }
+    }
+
+    async fn begin(&mut self, begin: Begin) -> Result<(), Error> {
+        match begin {
+            Begin::Open(opened) => self.attach(vec![opened.into()]).await,
+            Begin::Resume => {
+                let Loaded { session, tail } = self.ledger.load(self.id).await?;
+                self.session = session;
+                self.tail = tail;
+                self.record(Vec::new()).await?;
+                self.attach_if_needed().await
+            }
+        }
+    }
+
+    async fn handle(&mut self, input: Input) -> Result<(), Error> {
+        match input {
+            Input::Connect(reply) => {
+                let outcome = self.connect().await;
+                self.answer(reply, outcome)
+            }
+            Input::Disconnect(reply) => {
+                let outcome = self
+                    .disconnect("disconnected by the embedding program")
+                    .await;
+                self.answer(reply, outcome)
+            }
+            Input::ShutDown(reply) => {
+                let outcome = self.disconnect("the engine shuts down").await;
+                self.answer(reply, outcome)
+            }
+            Input::SendText(text, reply) => {
+                let outcome = self.send_text(text).await;
+                self.answer(reply, outcome)
+            }
+            Input::Answer {
+                request,
+                confirmation,
+                by,
+                reply,
+            } => {
+                let named = |seq: &&Seq| self.id.request_id(**seq) == request;
+                let outcome = match self.session.requests.keys().find(named).copied() {
+                    Some(request) => {
+                        let answer = confirmation.into_answer();
+                        self.command(Command::AnswerConfirmation {
+                            request,
+                            answer,
+                            by,
+                        })
+                        .await
+                    }
+                    None => Err(Error::UnknownRequest { request }),
+                };
+                self.answer(reply, outcome)
+            }
+            Input::Command(command, reply) => {
+                let outcome = self.command(command).await;
+                self.answer(reply, outcome)
+            }
+            Input::State(reply) => {
+                let _ = reply.send(self.session.clone());
+                Ok(())
+            }
+            Input::HandleTaken => {
+                self.handles += 1;
+                Ok(())
+            }
+            Input::HandleDropped => {
+                self.handles = self.handles.saturating_sub(1);
+                if self.handles == 0 {
+                    self.disconnect("the handle was dropped").await
+                } else {
+                    Ok(())
+                }
+            }
+            Input::ToolEnded {
+                call,
+                attempt,
+                outcome,
+            } => {
+                let observation = tool_ended(call, attempt, outcome);
+                self.record(vec![observation]).await
+            }
+            Input::ProviderAnswered {
+                request,
+                confirmation,
+            } => {
+                let by = Actor::embedder("confirmation provider");
+                let answer = confirmation.into_answer();
+                // Another door may have been quicker; then the refusal is on record and nobody waits for it.
+                match self
+                    .command(Command::AnswerConfirmation {
+                        request,
+                        answer,
+                        by,
+                    })
+                    .await
+                {
+                    Ok(_) | Err(Error::Refused(_)) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            }
+            Input::TimeCame => self.record(Vec::new()).await,
+            Input::Written { epoch, response } => {
+                self.record(vec![
+                    ResponsesSent {
+                        epoch,
+                        responses: vec![response],
+                    }
+                    .into(),
+                ])
+                .await
+            }
+        }
+    }
+
+    async fn receive(&mut self, incoming: Incoming) -> Result<(), Error> {
+        let current = self.socket.as_ref().map(|socket| (socket.id, socket.epoch));
+        match (incoming, current) {
+            (Incoming::Frame { socket, text }, Some((id, epoch))) if socket == id => {
+                let dispatcher = &self.agent.dispatcher;
+                let check = |name: &str, args: &Json| {
+                    dispatcher.check_arguments(name, &args.to_value()).err()
+                };
+                let observations = translate::observations(epoch, &text, &check);
+                if observations.is_empty() {
+                    Ok(())
+                } else {
+                    self.record(observations).await
+                }
+            }
+            (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
+                self.socket = None;
+                self.record(vec![
+                    Disconnected {
+                        epoch,
+                        code: lost.code,
+                        reason: lost.reason,
+                    }
+                    .into(),
+                ])
+                .await
+            }
+            // What an older connection still had to say belongs to nobody.
+            (Incoming::Frame { .. } | Incoming::Lost { .. }, _) => Ok(()),
+        }
+    }
+
+    /// Admits a command and records what it becomes; a refused answer is recorded as refused.
+    async fn command(&mut self, command: Command) -> Result<Seq, Error> {
+        // An answer that comes after the expiry must not count just because nobody looked at the clock before.
+        self.record(Vec::new()).await?;
+        let answered = match &command {
+            Command::AnswerConfirmation { request, by, .. } => Some((*request, by.clone())),
+            Command::SupplyResponse { .. }
+            | Command::CancelCall { .. }
+            | Command::CloseSession { .. } => None,
+        };
+        match admit(&self.session, command) {
+            Ok(observation) => {
+                let seq = self.session.head.next();
+                self.record(vec![observation]).await?;
+                self.attach_if_needed().await?;
+                Ok(seq)
+            }
+            Err(rejection) => {
+                let on_record = answered.and_then(|(request, by)| {
+                    refusal_on_record(&self.session, request, &by, &rejection)
+                });
+                if let Some(observation) = on_record {
+                    self.record(vec![observation]).await?;
+                }
+                Err(Error::Refused(rejection))
+            }
+        }
+    }
+
+    async fn connect(&mut self) -> Result<(), Error> {
+        if self.socket.is_some() {
+            return Err(Error::AlreadyConnected { session: self.id });
+        }
+        if self.session.closed {
+            return Err(Error::Refused(Rejection::SessionClosed));
+        }
+        let agent = self.agent.clone();
+        let Some(connector) = &agent.connector else {
+            let agent = agent.name.clone();
+            return Err(ConnectError::NoEndpoint { agent }.into());
+        };
+        if self.attached.is_none() {
+            self.attach(Vec::new()).await?;
+        }
+        let model = connector.model_name(&agent.model);
+        let message = setup::message(&model, agent.instruction.as_deref(), &agent.catalog);
+        let connection = socket::open(connector.as_ref(), message).await?;
+        let endpoint = connector.endpoint();
+        self.put(
+            vec![Connected { model, endpoint }.into()],
+            Objects::default(),
+        )
+        .await?;
+        let epoch = self.session.connection.unwrap_or(self.session.head);
+        self.sockets += 1;
+        let (incoming, inbox) = (self.incoming_sender.clone(), self.own.clone());
+        self.socket = Some(Socket::start(
+            self.sockets,
+            epoch,
+            connection,
+            incoming,
+            inbox,
+        ));
+        self.perform().await
+    }
+
+    async fn send_text(&mut self, text: String) -> Result<(), Error> {
+        let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) else {
+            return Err(Error::NotConnected { session: self.id });
+        };
+        let frame = setup::user_text(&text);
+        self.record(vec![UserTextSent { epoch, text }.into()])
+            .await?;
+        if let Some(socket) = &self.socket {
+            socket.send(frame, None);
+        }
+        Ok(())
+    }
+
+    /// Ends the connection and what runs. What waits for a person or a response stays open.
+    async fn disconnect(&mut self, reason: &str) -> Result<(), Error> {
+        let mut observations = Vec::new();
+        if let Some(socket) = self.socket.take() {
+            let (epoch, reason) = (socket.epoch, reason.to_owned());
+            observations.push(
+                Disconnected {
+                    epoch,
+                    code: None,
+                    reason,
+                }
+                .into(),
+            );
+        }
+        if self.attached.is_some() {
+            observations.push(
+                RunnerDetached {
+                    reason: reason.to_owned(),
+                }
+                .into(),
+            );
+        }
+        if !observations.is_empty() {
+            self.put(observations, Objects::default()).await?;
+            self.attached = None;
+        }
+        self.perform().await
+    }
+
+    /// What this process brings to the session.
+    fn attachment(&self) -> RunnerAttached {
+        RunnerAttached {
+            agent: self.agent.name.clone(),
+            catalog: self.agent.catalog.hash(),
+            policies: self.agent.policies.hash(),
+            rules: RULES,
+            program: super::PROGRAM.to_owned(),
+            gates: self.agent.gates.clone(),
+        }
+    }
+
+    /// Attaches, after whatever `first` says.
+    async fn attach(&mut self, first: Vec<Observation>) -> Result<(), Error> {
+        let mut observations = first;
+        observations.push(self.attachment().into());
+        self.session
+            .library_mut()
+            .add_catalog(self.agent.catalog.clone());
+        self.session
+            .library_mut()
+            .add_policies(self.agent.policies.clone());
+        let objects = Objects::terms(&self.agent.catalog, &self.agent.policies);
+        self.put(observations, objects).await?;
+        self.attached = self.session.runner.map(|runner| runner.seq);
+        self.perform().await
+    }
+
+    /// Attaches where a call waits for somebody who can run it. A session that merely waits gets no event.
+    async fn attach_if_needed(&mut self) -> Result<(), Error> {
+        let waits_for_a_runner = |phase: &Phase| match phase {
+            Phase::Ready { .. } | Phase::Running { .. } | Phase::InDoubt { .. } => true,
+            Phase::Received
+            | Phase::Refused { .. }
+            | Phase::Gated
+            | Phase::AwaitingConfirmation { .. }
+            | Phase::Withdrawn
+            | Phase::Approved { .. }
+            | Phase::Denied { .. }
+            | Phase::Permitted { .. }
+            | Phase::Paused { .. }
+            | Phase::Returned { .. }
+            | Phase::Supplied { .. }
+            | Phase::TimedOut => false,
+        };
+        let needed = self.attached.is_none()
+            && self
+                .session
+                .calls
+                .values()
+                .any(|it| waits_for_a_runner(&it.phase));
+        if needed {
+            self.attach(Vec::new()).await?;
+        }
+        Ok(())
+    }
+
+    /// Records `observations`, then performs what is owed.
+    async fn record(&mut self, observations: Vec<Observation>) -> Result<(), Error> {
+        self.put(observations, Objects::default()).await?;
+        self.perform().await
+    }
+
+    /// Steps over what a dead process left, whatever is overdue, and `observations`; appends the batch and publishes it.
+    async fn put(&mut self, observations: Vec<Observation>, objects: Objects) -> Result<(), Error> {
+        let now = self.clock.now();
+        let mut batch = overdue(&self.session, now);
+        batch.extend(observations);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        if self.attached.is_none() {
+            batch.splice(0..0, takeover::observations(&self.session));
+        }
+        self.append(now, batch, objects).await
+    }
+
+    async fn append(
+        &mut self,
+        now: Timestamp,
+        batch: Vec<Observation>,
+        objects: Objects,
+    ) -> Result<(), Error> {
+        let durability = if batch.iter().all(may_be_buffered) {
+            Durability::Buffered
+        } else {
+            Durability::Durable
+        };
+        let open_before = open_work(&self.session);
+        let mut session = std::mem::replace(&mut self.session, Session::new(self.id));
+        let mut facts = Vec::new();
+        for observation in batch {
+            let span =
+                tracing::info_span!("observation", session = %self.id, kind = observation.kind());
+            let _entered = span.enter();
+            let endless = |source| ledger::Error::Endless {
+                session: self.id,
+                source,
+            };
+            let stepped = step(session, now, observation).map_err(endless)?;
+            session = stepped.session;
+            facts.extend(stepped.facts);
+        }
+        // Only what decides nothing may be acknowledged before it is on the disk.
+        let decided = facts
+            .iter()
+            .any(|fact| matches!(fact.event, Event::Decided(_)));
+        let durability = if decided {
+            Durability::Durable
+        } else {
+            durability
+        };
+        self.tail = self
+            .ledger
+            .append(
+                self.tail,
+                &session,
+                &facts,
+                &open_before,
+                objects,
+                durability,
+            )
+            .await?;
+        self.session = session;
+        for fact in facts {
+            // Nobody may be listening, which is nobody's fault.
+            let _ = self.updates.send(Arc::new(Recorded {
+                session: self.id,
+                fact,
+            }));
+        }
+        Ok(())
+    }
+
+    async fn perform(&mut self) -> Result<(), Error> {
+        for effect in self.performer.reconcile(owed(&self.session)) {
+            self.begin_effect(effect).await?;
+        }
+        Ok(())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.handles == 0
+            && self.socket.is_none()
+            && !self.performer.is_busy()
+            && self.inbox.is_empty()
+    }
+
+    /// Lets go of the session, unless somebody wants something of it at this very moment.
+    async fn retire(&mut self) -> Result<bool, Error> {
+        self.disconnect("nothing runs and nobody listens").await?;
+        Ok(self.registry.remove_if(self.id, || self.inbox.is_empty()))
+    }
+
+    /// Hands an outcome to whoever asked; what broke the machinery also ends the task.
+    fn answer<T>(&self, reply: Reply<T>, outcome: Result<T, Error>) -> Result<(), Error> {
+        let fatal = match &outcome {
+            Err(error @ Error::Ledger(_)) => Err(Error::Stopped {
+                session: self.id,
+                cause: causes(error),
+            }),
+            Ok(_) | Err(_) => Ok(()),
+        };
+        // Whoever asked may have gone away.
+        let _ = reply.send(outcome);
+        fatal
+    }
+
+    /// Stops: nothing is on record of what would follow, so nothing may follow.
+    fn fail(self, error: &Error) {
+        let cause = if let Error::Stopped { cause, .. } = error {
+            cause.clone()
+        } else {
+            causes(error)
+        };
+        tracing::error!(session = %self.id, %cause, "the session stopped");
+        let _ = self.failure.set(cause);
+        self.registry.remove(self.id);
+    }
+}
+
+fn tool_ended(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
+    match outcome {
+        ToolOutcome::Returned(value) => {
+            let response = Json::of(&response::success_response(value));
+            ToolReturned {
+                call,
+                attempt,
+                failed: false,
+                response,
+            }
+            .into()
+        }
+        ToolOutcome::Failed(error) => ToolReturned {
+            call,
+            attempt,
+            failed: true,
+            response: Json::of(&error.to_response()),
+        }
+        .into(),
+        ToolOutcome::Paused(pending) => {
+            let interim = pending
+                .interim
+                .map(|value| Json::of(&response::success_response(value)));
+            ToolPaused {
+                call,
+                attempt,
+                interim,
+            }
+            .into()
+        }
+    }
+}
+
+/// Whether an observation may be acknowledged before it is on the disk: only what nothing follows from.
+fn may_be_buffered(observation: &Observation) -> bool {
+    match observation {
+        Observation::ModelOutputReceived(_)
+        | Observation::TranscriptReceived(_)
+        | Observation::UserTextSent(_)
+        | Observation::UsageReported(_)
+        | Observation::ResponsesSent(_)
+        | Observation::TurnCompleted(_)
+        | Observation::TurnInterrupted(_) => true,
+        Observation::SessionOpened(_)
+        | Observation::RunnerAttached(_)
+        | Observation::RunnerDetached(_)
+        | Observation::Connected(_)
+        | Observation::Disconnected(_)
+        | Observation::GoAwayReceived(_)
+        | Observation::ResumptionHandleReceived(_)
+        | Observation::FunctionCallReceived(_)
+        | Observation::CallCancellationReceived(_)
+        | Observation::ToolReturned(_)
+        | Observation::ToolPaused(_)
+        | Observation::ConfirmationAnswered(_)
+        | Observation::AnswerRefused(_)
+        | Observation::ResponseSupplied(_)
+        | Observation::DeadlinePassed(_)
+        | Observation::FrameRejected(_)
+        | Observation::OperatorCancelled(_)
+        | Observation::SessionClosed(_) => false,
+    }
+}
+
+/// An error and everything behind it, as one line.
+fn causes(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,60 @@
+//! How a paused call is answered from anywhere, any time later.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ledger::PausedCall;
+use crate::session::{Seq, SessionId};
+
+/// Names a paused call so that any part of a service can give its result, after any number of restarts.
+///
+/// ```json
+/// {"session":"0199…","call":5,"tool":"ship_replacement"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ticket {
+    /// The session.
+    pub session: SessionId,
+    /// The record of the call.
+    pub call: Seq,
+    /// The tool.
+    pub tool: String,
+}
+
+impl From<&PausedCall> for Ticket {
+    fn from(paused: &PausedCall) -> Ticket {
+        Ticket {
+            session: paused.session,
+            call: paused.call,
+            tool: paused.tool.clone(),
+        }
+    }
+}
+
+/// What the model is told about a call.
+///
+/// ```
+/// use recount::FunctionResponse;
+/// let response = FunctionResponse::new("ship_replacement", serde_json::json!({"tracking": "1Z"}));
+/// assert_eq!(response.name, "ship_replacement");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionResponse {
+    /// The tool's name, which must be the call's.
+    pub name: String,
+    /// The result, a JSON object.
+    pub response: Value,
+    /// The id on the wire, where the caller knows it; the ticket already says which call is meant.
+    pub id: Option<String>,
+}
+
+impl FunctionResponse {
+    /// A response of the tool `name`.
+    pub fn new(name: impl Into<String>, response: Value) -> FunctionResponse {
+        FunctionResponse {
+            name: name.into(),
+            response,
+            id: None,
+        }
+    }
+}

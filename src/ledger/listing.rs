@@ -1,0 +1,290 @@
+//! What is open, and whose: lists that cost what is open, not what happened.
+
+use std::collections::BTreeMap;
+
+use recount_journal::OpenItem;
+
+use super::store::MODEL_LOST_INTEREST;
+use super::{Error, Ledger};
+use crate::session::{
+    About, CallId, ConfirmationRequested, Decision, Event, Fact, FunctionCallReceived, Json,
+    Observation, OpenKind, RequestId, Seq, SessionId, SessionOpened, Timestamp,
+};
+
+/// How many entries are read at a time.
+const PAGE: usize = 512;
+
+/// A session in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// Its name.
+    pub id: SessionId,
+    /// The agent that serves it.
+    pub agent: String,
+    /// The embedding program's own name for it.
+    pub external_id: Option<String>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// When it began.
+    pub opened_at: Timestamp,
+    /// When something was recorded last.
+    pub last_at: Timestamp,
+    /// How many records it has.
+    pub records: u64,
+    /// How many items of each kind are open; a closed session has none, not even itself.
+    pub open: BTreeMap<String, usize>,
+}
+
+impl SessionSummary {
+    /// Whether it is closed.
+    pub fn is_closed(&self) -> bool {
+        !self.open.contains_key(OpenKind::Session.as_str())
+    }
+}
+
+/// A confirmation request that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingConfirmation {
+    /// What to answer.
+    pub id: RequestId,
+    /// The session.
+    pub session: SessionId,
+    /// The agent that serves it.
+    pub agent: String,
+    /// The embedding program's own name for the session.
+    pub external_id: Option<String>,
+    /// The session's labels.
+    pub labels: BTreeMap<String, String>,
+    /// The record of the request.
+    pub request: Seq,
+    /// The record of the call.
+    pub call: Seq,
+    /// The tool.
+    pub tool: String,
+    /// The arguments, exactly as the model sent them.
+    pub args: Json,
+    /// What the tool's author wants the person to know.
+    pub hint: Option<String>,
+    /// May it run, or: it may have run, may it run again?
+    pub about: About,
+    /// When it was asked.
+    pub requested_at: Timestamp,
+    /// When silence becomes a no.
+    pub expires_at: Option<Timestamp>,
+    /// The model took the call back meanwhile.
+    pub model_lost_interest: bool,
+}
+
+/// A call that waits for a response from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PausedCall {
+    /// What to respond to.
+    pub id: CallId,
+    /// The session.
+    pub session: SessionId,
+    /// The record of the call.
+    pub call: Seq,
+    /// The tool.
+    pub tool: String,
+    /// The arguments, exactly as the model sent them.
+    pub args: Json,
+    /// When it paused.
+    pub since: Timestamp,
+}
+
+impl Ledger {
+    /// Every session, oldest first.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
+        let mut open: BTreeMap<SessionId, BTreeMap<String, usize>> = BTreeMap::new();
+        for item in self.open_items().await? {
+            *open
+                .entry(SessionId(item.session))
+                .or_default()
+                .entry(item.kind)
+                .or_default() += 1;
+        }
+        let (mut summaries, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.journal().sessions(after, PAGE).await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(summaries);
+            };
+            after = Some(*last);
+            for (session, head) in page {
+                let id = SessionId(session);
+                let Some((opened_at, opened)) = self.opened(id).await? else {
+                    continue;
+                };
+                summaries.push(SessionSummary {
+                    id,
+                    agent: opened.agent,
+                    external_id: opened.external_id,
+                    labels: opened.labels,
+                    opened_at,
+                    last_at: Timestamp(head.at_us),
+                    records: head.seq,
+                    open: open.remove(&id).unwrap_or_default(),
+                });
+            }
+        }
+    }
+
+    /// Every open item of the journal.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn open_items(&self) -> Result<Vec<OpenItem>, Error> {
+        let mut items = Vec::new();
+        loop {
+            let after = items.last().map(|it: &OpenItem| (it.session, it.item));
+            let page = self.journal().open_work(after, PAGE).await?;
+            if page.is_empty() {
+                return Ok(items);
+            }
+            items.extend(page);
+        }
+    }
+
+    /// Every confirmation request that waits for an answer, oldest session first.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
+        let mut pending = Vec::new();
+        for item in self.open_items().await? {
+            if item.kind == OpenKind::Confirmation.as_str() {
+                pending.extend(self.pending_confirmation(&item).await?);
+            }
+        }
+        Ok(pending)
+    }
+
+    /// Every call that waits for a response from outside, oldest session first.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
+        let mut paused = Vec::new();
+        for item in self.open_items().await? {
+            if item.kind != OpenKind::Paused.as_str() {
+                continue;
+            }
+            let (session, call) = (SessionId(item.session), Seq(item.item));
+            let Some(received) = self.call_received(session, call).await? else {
+                continue;
+            };
+            paused.push(PausedCall {
+                id: session.call_id(call),
+                session,
+                call,
+                tool: received.name.unwrap_or_default(),
+                args: received.args.unwrap_or_else(Json::empty_object),
+                since: Timestamp(item.since_us),
+            });
+        }
+        Ok(paused)
+    }
+
+    async fn pending_confirmation(
+        &self,
+        item: &OpenItem,
+    ) -> Result<Option<PendingConfirmation>, Error> {
+        let (session, call) = (SessionId(item.session), Seq(item.item));
+        let Some((_, opened)) = self.opened(session).await? else {
+            return Ok(None);
+        };
+        let Some(received) = self.call_received(session, call).await? else {
+            return Ok(None);
+        };
+        let Some((request, asked)) = self.request_of(session, call, item).await? else {
+            return Ok(None);
+        };
+        Ok(Some(PendingConfirmation {
+            id: session.request_id(request),
+            session,
+            agent: opened.agent,
+            external_id: opened.external_id,
+            labels: opened.labels,
+            request,
+            call,
+            tool: received.name.unwrap_or_default(),
+            args: received.args.unwrap_or_else(Json::empty_object),
+            hint: asked.hint,
+            about: asked.about,
+            requested_at: Timestamp(item.since_us),
+            expires_at: asked.expires_at_us,
+            model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+        }))
+    }
+
+    /// The question behind an open item, and the record that names it now: a reopened question keeps its words and
+    /// takes a new name.
+    async fn request_of(
+        &self,
+        session: SessionId,
+        call: Seq,
+        item: &OpenItem,
+    ) -> Result<Option<(Seq, ConfirmationRequested)>, Error> {
+        let (mut next, mut asked) = (call.next(), None);
+        loop {
+            let facts = self.facts(session, next, PAGE).await?;
+            let Some(last) = facts.last() else {
+                return Ok(None);
+            };
+            next = last.seq.next();
+            for Fact { seq, event, .. } in facts {
+                let Event::Decided(decision) = event else {
+                    continue;
+                };
+                if decision.call() != Some(call) {
+                    continue;
+                }
+                if let Decision::ConfirmationRequested(it) = decision {
+                    asked = Some(it);
+                }
+                if item.request == Some(session.request_id(seq).0) {
+                    return Ok(asked.map(|asked| (seq, asked)));
+                }
+            }
+        }
+    }
+
+    /// How a session began, and when.
+    ///
+    /// # Errors
+    /// Whatever keeps the record from being read.
+    pub async fn opened(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<(Timestamp, SessionOpened)>, Error> {
+        match self.fact(session, Seq(1)).await? {
+            Some(Fact {
+                at,
+                event: Event::Observed(Observation::SessionOpened(opened)),
+                ..
+            }) => Ok(Some((at, opened))),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// A call as it was received.
+    ///
+    /// # Errors
+    /// Whatever keeps the record from being read.
+    pub async fn call_received(
+        &self,
+        session: SessionId,
+        call: Seq,
+    ) -> Result<Option<FunctionCallReceived>, Error> {
+        match self.fact(session, call).await? {
+            Some(Fact {
+                event: Event::Observed(Observation::FunctionCallReceived(it)),
+                ..
+            }) => Ok(Some(it)),
+            Some(_) | None => Ok(None),
+        }
+    }
+}

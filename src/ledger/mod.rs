@@ -1,0 +1,13 @@
+//! Session facts in a journal: events become lines and lines become events again.
+//!
+//! The session knows no journal and the journal no events; this is where they meet. It decides nothing.
+
+mod error;
+mod line;
+mod listing;
+mod store;
+
+pub use error::Error;
+pub use line::{actor_reference, fact_of};
+pub use listing::{PausedCall, PendingConfirmation, SessionSummary};
+pub use store::{Ledger, Loaded, Objects, Recorded, Tail};

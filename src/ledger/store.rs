@@ -1,0 +1,249 @@
+//! Loading sessions from a journal and appending to them.
+
+use std::sync::Arc;
+
+use recount_journal::{Append, Durability, Hash, Journal, Object, OpenItem, WorkChange};
+use tracing::Instrument;
+
+use super::{Error, line};
+use crate::session::{
+    Catalog, Event, Fact, Library, ObjectHash, OpenWork, PolicySet, Seq, Session, SessionId,
+    Timestamp, evolve, open_work,
+};
+
+/// How many records are read at a time.
+const PAGE: usize = 1024;
+
+/// A journal that holds sessions.
+#[derive(Clone)]
+pub struct Ledger {
+    journal: Arc<dyn Journal>,
+}
+
+/// The end of a session's stream: what the next append follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// The last record.
+    pub seq: Seq,
+    /// Its leaf hash.
+    pub hash: Hash,
+}
+
+impl Tail {
+    /// The end of a stream without records.
+    pub const EMPTY: Tail = Tail {
+        seq: Seq(0),
+        hash: Hash::ZERO,
+    };
+}
+
+/// A session as the journal has it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The fold of its facts.
+    pub session: Session,
+    /// The end of its stream.
+    pub tail: Tail,
+}
+
+/// A fact that is on record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Whose.
+    pub session: SessionId,
+    /// What.
+    pub fact: Fact,
+}
+
+/// The objects that a batch names first.
+#[derive(Clone, Debug, Default)]
+pub struct Objects(Vec<Vec<u8>>);
+
+impl Objects {
+    /// The catalog and the policies of a runner.
+    pub fn terms(catalog: &Catalog, policies: &PolicySet) -> Objects {
+        Objects(vec![catalog.to_bytes(), policies.to_bytes()])
+    }
+}
+
+impl Ledger {
+    /// Sessions in `journal`.
+    pub fn new(journal: Arc<dyn Journal>) -> Ledger {
+        Ledger { journal }
+    }
+
+    /// The journal underneath.
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
+    /// Folds a session.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSession`] where the journal has no record of it; whatever keeps a record from being read.
+    pub async fn load(&self, id: SessionId) -> Result<Loaded, Error> {
+        let mut session = Session::new(id);
+        let mut next = Seq(1);
+        loop {
+            let facts = self.facts(id, next, PAGE).await?;
+            let Some(last) = facts.last() else { break };
+            next = last.seq.next();
+            for fact in &facts {
+                self.provide(&mut session, fact).await?;
+                session = evolve(session, fact);
+            }
+        }
+        let head = self
+            .journal
+            .head(id.0)
+            .await?
+            .ok_or(Error::UnknownSession { session: id })?;
+        Ok(Loaded {
+            session,
+            tail: Tail {
+                seq: Seq(head.seq),
+                hash: head.hash,
+            },
+        })
+    }
+
+    /// The facts of a session from `from` on, `limit` at most.
+    ///
+    /// # Errors
+    /// Whatever keeps a record from being read.
+    pub async fn facts(&self, id: SessionId, from: Seq, limit: usize) -> Result<Vec<Fact>, Error> {
+        let lines = self.journal.read(id.0, from.0, limit).await?;
+        let seqs = (from.0..).map(Seq);
+        lines
+            .iter()
+            .zip(seqs)
+            .map(|(it, seq)| line::fact_of(id, seq, it.bytes()))
+            .collect()
+    }
+
+    /// One fact, if it is there.
+    ///
+    /// # Errors
+    /// Whatever keeps the record from being read.
+    pub async fn fact(&self, id: SessionId, seq: Seq) -> Result<Option<Fact>, Error> {
+        Ok(self.facts(id, seq, 1).await?.pop())
+    }
+
+    /// Hands the objects that `fact` names to `session`, so that it can be folded.
+    ///
+    /// # Errors
+    /// [`Error::MissingObject`] where the journal does not hold one, or holds something else there.
+    pub async fn provide(&self, session: &mut Session, fact: &Fact) -> Result<(), Error> {
+        let Event::Observed(observation) = &fact.event else {
+            return Ok(());
+        };
+        for hash in session.library().missing(&observation.objects()) {
+            let missing = Error::MissingObject {
+                session: session.id,
+                hash,
+            };
+            let found = self
+                .journal
+                .object(Hash::from_bytes(*hash.as_bytes()))
+                .await?;
+            let Some(bytes) = found else {
+                return Err(missing);
+            };
+            if !adopt(session.library_mut(), hash, &bytes) {
+                return Err(missing);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends `facts`, which lead from a session with `open_before` to `session`, as one atomic batch.
+    ///
+    /// When it returns, the batch is as durable as `durability` says.
+    ///
+    /// # Errors
+    /// Whatever the journal says; a conflict means that somebody else writes to the session, and that this writer
+    /// must stop.
+    pub async fn append(
+        &self,
+        tail: Tail,
+        session: &Session,
+        facts: &[Fact],
+        open_before: &std::collections::BTreeMap<Seq, OpenWork>,
+        objects: Objects,
+        durability: Durability,
+    ) -> Result<Tail, Error> {
+        let mut append = Append::new(session.id.0, tail.seq.0, Vec::with_capacity(facts.len()));
+        let mut prev = tail.hash;
+        for fact in facts {
+            let line = line::line_of(session.id, fact, prev)?;
+            prev = line.leaf();
+            append.lines.push(line);
+        }
+        append.objects = objects.0.into_iter().map(Object::new).collect();
+        append.open_work = work_changes(session, open_before);
+        append.durability = durability;
+        let span = tracing::debug_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());
+        let head = self.journal.append(append).instrument(span).await?;
+        Ok(Tail {
+            seq: Seq(head.seq),
+            hash: head.hash,
+        })
+    }
+}
+
+/// Takes an object for what its content says it is.
+///
+/// Both kinds are JSON objects with `tools`: a list of declarations, or a map of policies.
+fn adopt(library: &mut Library, hash: ObjectHash, bytes: &[u8]) -> bool {
+    if let Ok(catalog) = Catalog::from_bytes(bytes)
+        && catalog.hash() == hash
+    {
+        library.add_catalog(Arc::new(catalog));
+        return true;
+    }
+    if let Ok(policies) = PolicySet::from_bytes(bytes)
+        && policies.hash() == hash
+    {
+        library.add_policies(Arc::new(policies));
+        return true;
+    }
+    false
+}
+
+/// What has to change in the journal's index of open work.
+fn work_changes(
+    session: &Session,
+    before: &std::collections::BTreeMap<Seq, OpenWork>,
+) -> Vec<WorkChange> {
+    let after = open_work(session);
+    let gone = before.keys().filter(|seq| !after.contains_key(seq));
+    let removed = gone.map(|seq| WorkChange::Remove {
+        session: session.id.0,
+        item: seq.0,
+    });
+    let changed = after
+        .iter()
+        .filter(|(seq, item)| before.get(seq) != Some(item));
+    let put = changed.map(|(seq, item)| WorkChange::Put(open_item(session, *seq, item)));
+    removed.chain(put).collect()
+}
+
+/// The flag of an item whose call the model took back.
+pub(super) const MODEL_LOST_INTEREST: u32 = 1;
+
+fn open_item(session: &Session, seq: Seq, item: &OpenWork) -> OpenItem {
+    let Timestamp(since_us) = session.at;
+    OpenItem {
+        session: session.id.0,
+        item: seq.0,
+        kind: item.kind.as_str().to_owned(),
+        since_us,
+        deadline_us: item.deadline.map(|at| at.0),
+        request: item.request.map(|request| session.id.request_id(request).0),
+        flags: if item.model_lost_interest {
+            MODEL_LOST_INTEREST
+        } else {
+            0
+        },
+    }
+}

@@ -1,0 +1,167 @@
+//! A conversation in one expression.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Connector, Endpoint};
+use crate::engine::{Agent, ConfirmationProvider, Engine, Error, LiveHandle};
+use crate::tool::Toolset;
+
+/// Where the fluent construction of a live session begins.
+pub struct Live;
+
+impl Live {
+    /// A session that is about to be described.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), recount::engine::Error> {
+    /// use recount::prelude::*;
+    /// let live = Live::builder()
+    ///     .model("gemini-live-2.5-flash")
+    ///     .instruction("You are the support desk.")
+    ///     .tools(T::simple("ping", "Answers pong", |_| async { Ok(json!("pong")) }))
+    ///     .journal("./journal")
+    ///     .connect_to("ws://127.0.0.1:8787")
+    ///     .await?;
+    /// live.send_text("Hello!").await
+    /// # }
+    /// ```
+    pub fn builder() -> LiveBuilder {
+        LiveBuilder {
+            agent: Agent::new(),
+            name: "live".to_owned(),
+            journal: None,
+            engine: None,
+            external_id: None,
+            labels: Vec::new(),
+        }
+    }
+}
+
+/// Describes a live session.
+pub struct LiveBuilder {
+    agent: Agent,
+    name: String,
+    journal: Option<PathBuf>,
+    engine: Option<Engine>,
+    external_id: Option<String>,
+    labels: Vec<(String, String)>,
+}
+
+impl LiveBuilder {
+    /// The model, such as `gemini-live-2.5-flash`.
+    pub fn model(mut self, model: impl Into<String>) -> LiveBuilder {
+        self.agent = self.agent.model(model);
+        self
+    }
+
+    /// What the model is told to be.
+    pub fn instruction(mut self, instruction: impl Into<String>) -> LiveBuilder {
+        self.agent = self.agent.instruction(instruction);
+        self
+    }
+
+    /// Adds tools, joined by `|`.
+    pub fn tools(mut self, tools: impl Into<Toolset>) -> LiveBuilder {
+        self.agent = self.agent.tools(tools);
+        self
+    }
+
+    /// As [`tools`](LiveBuilder::tools).
+    pub fn with_tools(self, tools: impl Into<Toolset>) -> LiveBuilder {
+        self.tools(tools)
+    }
+
+    /// Who answers confirmation requests in this process.
+    pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> LiveBuilder {
+        self.agent = self.agent.confirmation_provider(provider);
+        self
+    }
+
+    /// Gated calls wait for a person even where nothing durable remembers them.
+    pub fn strict(mut self) -> LiveBuilder {
+        self.agent = self.agent.strict();
+        self
+    }
+
+    /// Gated calls run without asking; the journal says so for each.
+    pub fn unenforced_confirmations(mut self) -> LiveBuilder {
+        self.agent = self.agent.unenforced_confirmations();
+        self
+    }
+
+    /// The name under which the session knows its agent; `live` if none is given.
+    pub fn agent_name(mut self, name: impl Into<String>) -> LiveBuilder {
+        self.name = name.into();
+        self
+    }
+
+    /// The directory of the journal. Without one, and without an engine, the session is forgotten with its handle.
+    pub fn journal(mut self, path: impl Into<PathBuf>) -> LiveBuilder {
+        self.journal = Some(path.into());
+        self
+    }
+
+    /// The engine that serves the session, in place of one of its own.
+    pub fn engine(mut self, engine: &Engine) -> LiveBuilder {
+        self.engine = Some(engine.clone());
+        self
+    }
+
+    /// The caller's own name for the session, found again in every listing.
+    pub fn external_id(mut self, id: impl Into<String>) -> LiveBuilder {
+        self.external_id = Some(id.into());
+        self
+    }
+
+    /// A label by which the session is found again.
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> LiveBuilder {
+        self.labels.push((key.into(), value.into()));
+        self
+    }
+
+    /// Connects to a gateway or simulator at a URL.
+    ///
+    /// # Errors
+    /// Every mistake of the configuration at once; what keeps the journal or the connection from being opened.
+    pub async fn connect_to(self, endpoint: impl Into<Endpoint>) -> Result<LiveHandle, Error> {
+        self.connect_with(endpoint.into()).await
+    }
+
+    /// Connects to Google AI with an API key.
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to).
+    pub async fn connect_google_ai(self, key: impl Into<String>) -> Result<LiveHandle, Error> {
+        self.connect_with(Endpoint::google_ai(key)).await
+    }
+
+    /// Connects by whatever opens connections, such as a scripted model.
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to).
+    pub async fn connect_with(self, connector: impl Connector) -> Result<LiveHandle, Error> {
+        let agent = self.agent.connect_to(connector);
+        let engine = match (self.engine, self.journal) {
+            (Some(engine), _) => {
+                engine.register(&self.name, agent)?;
+                engine
+            }
+            (None, Some(path)) => {
+                Engine::builder(path)
+                    .agent(&self.name, agent)
+                    .open()
+                    .await?
+            }
+            (None, None) => Engine::in_memory().agent(&self.name, agent).open().await?,
+        };
+        let mut session = engine.session(&self.name);
+        for (key, value) in self.labels {
+            session = session.label(key, value);
+        }
+        if let Some(id) = self.external_id {
+            session = session.external_id(id);
+        }
+        session.connect().await
+    }
+}

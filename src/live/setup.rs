@@ -1,0 +1,120 @@
+//! What we say to the service: the setup, the user's text, the responses.
+
+use super::wire::{
+    ClientMessage, Content, FunctionDeclaration, FunctionResponse, RawJson, Setup, Tool,
+};
+use crate::session::catalog::Behavior;
+use crate::session::{Catalog, Json, ToolDeclaration};
+
+/// The first message of a connection: the model, what it is told to be, and the tools it has.
+pub(crate) fn message(model: &str, instruction: Option<&str>, catalog: &Catalog) -> String {
+    let declarations: Vec<FunctionDeclaration> = catalog.tools.values().map(declaration).collect();
+    let tool = Tool {
+        function_declarations: declarations.into(),
+        ..Tool::default()
+    };
+    let setup = Setup {
+        model: model.to_owned(),
+        // Text is what this program can show; a voice client will say so itself.
+        generation_config: raw(&serde_json::json!({"responseModalities": ["TEXT"]})),
+        system_instruction: instruction.map(|text| Content::text("user", text)),
+        tools: if catalog.tools.is_empty() {
+            Vec::new().into()
+        } else {
+            vec![tool].into()
+        },
+        ..Setup::default()
+    };
+    ClientMessage::setup(setup).encode()
+}
+
+/// What the user says.
+pub(crate) fn user_text(text: &str) -> String {
+    ClientMessage::user_text(text).encode()
+}
+
+/// The response to a call of this connection; `goes_on` where another one will follow for the same call.
+pub(crate) fn tool_response(
+    id: Option<&str>,
+    name: &str,
+    response: &Json,
+    goes_on: bool,
+) -> String {
+    let response = FunctionResponse {
+        id: id.map(str::to_owned),
+        name: Some(name.to_owned()),
+        response: RawJson::parse(response.as_str()).ok(),
+        will_continue: goes_on.then_some(true),
+        ..FunctionResponse::default()
+    };
+    ClientMessage::tool_response([response]).encode()
+}
+
+fn declaration(tool: &ToolDeclaration) -> FunctionDeclaration {
+    let schema = tool.parameters.as_ref();
+    // The service's own Schema spells its types in capitals and has a field of its own; anything else is JSON Schema.
+    let capitals = schema
+        .and_then(|schema| schema.get("type"))
+        .and_then(|kind| kind.as_str())
+        .is_some_and(|kind| kind.chars().all(|c| c.is_ascii_uppercase()));
+    let (parameters, parameters_json_schema) = match schema {
+        Some(schema) if capitals => (raw(schema), None),
+        Some(schema) => (None, raw(schema)),
+        None => (None, None),
+    };
+    FunctionDeclaration {
+        name: tool.name.clone(),
+        description: Some(tool.description.clone()),
+        parameters,
+        parameters_json_schema,
+        behavior: tool.behavior.map(|behavior| match behavior {
+            Behavior::Blocking => "BLOCKING".to_owned(),
+            Behavior::NonBlocking => "NON_BLOCKING".to_owned(),
+        }),
+        ..FunctionDeclaration::default()
+    }
+}
+
+fn raw(value: &serde_json::Value) -> Option<RawJson> {
+    RawJson::parse(&value.to_string()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn the_setup_declares_every_tool_with_its_schema() {
+        let mut catalog = Catalog::default();
+        let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+        catalog.insert(
+            ToolDeclaration::new("weather", "Tells the weather").with_parameters(schema.clone()),
+        );
+        let sent: Value =
+            serde_json::from_str(&message("models/m", Some("Be brief."), &catalog)).unwrap();
+        assert_eq!(sent["setup"]["model"], "models/m");
+        assert_eq!(
+            sent["setup"]["systemInstruction"]["parts"][0]["text"],
+            "Be brief."
+        );
+        let declared = &sent["setup"]["tools"][0]["functionDeclarations"][0];
+        assert_eq!(declared["name"], "weather");
+        assert_eq!(declared["parametersJsonSchema"], schema);
+    }
+
+    #[test]
+    fn a_response_keeps_its_digits_and_its_id() {
+        let response = Json::parse(r#"{"n":9007199254740993}"#).unwrap();
+        let sent = tool_response(Some("c1"), "count", &response, false);
+        assert!(
+            sent.contains(r#""response":{"n":9007199254740993}"#),
+            "{sent}"
+        );
+        assert!(
+            sent.contains(r#""id":"c1""#) && !sent.contains("willContinue"),
+            "{sent}"
+        );
+        assert!(tool_response(None, "count", &response, true).contains(r#""willContinue":true"#));
+    }
+}

@@ -1,0 +1,243 @@
+//! What the service says to us, as observations. Total: whatever comes becomes something on record.
+
+use sha2::{Digest, Sha256};
+
+use super::wire::{FunctionCall, ServerContent, ServerMessage, Transcription};
+use crate::session::{
+    CallCancellationReceived, FrameRejected, FunctionCallReceived, GoAwayReceived, Json,
+    MalformedArgs, ModelOutputReceived, Observation, ResumptionHandleReceived, Seq, Speaker,
+    TranscriptReceived, TurnCompleted, TurnInterrupted, UsageReported,
+};
+
+/// What the declared schema has against the arguments of a call.
+pub(crate) type CheckArguments<'a> = dyn Fn(&str, &Json) -> Option<String> + 'a;
+
+/// The observations in one frame, in the order in which they count.
+///
+/// A frame may carry several payloads: what the model said comes first, then its calls, then what it takes back.
+pub(crate) fn observations(
+    epoch: Seq,
+    frame: &str,
+    check: &CheckArguments<'_>,
+) -> Vec<Observation> {
+    let message = match ServerMessage::decode(frame) {
+        Ok(message) => message,
+        Err(error) => {
+            return vec![
+                FrameRejected {
+                    epoch,
+                    problem: error.to_string(),
+                }
+                .into(),
+            ];
+        }
+    };
+    let mut seen = Vec::new();
+    if let Some(content) = &message.server_content {
+        server_content(epoch, content, &mut seen);
+    }
+    if let Some(calls) = message.tool_call {
+        seen.extend(
+            calls
+                .function_calls
+                .into_vec()
+                .into_iter()
+                .map(|call| received(epoch, call, check)),
+        );
+    }
+    if let Some(cancelled) = message.tool_call_cancellation {
+        seen.push(
+            CallCancellationReceived {
+                epoch,
+                ids: cancelled.ids.into_vec(),
+            }
+            .into(),
+        );
+    }
+    if let Some(go_away) = message.go_away {
+        seen.push(
+            GoAwayReceived {
+                epoch,
+                time_left: go_away.time_left,
+            }
+            .into(),
+        );
+    }
+    if let Some(update) = message.session_resumption_update {
+        let handle = update.new_handle.filter(|handle| !handle.is_empty());
+        let fingerprint = handle.map(|handle| fingerprint(&handle));
+        let resumable = update.resumable.unwrap_or(false);
+        seen.push(
+            ResumptionHandleReceived {
+                epoch,
+                resumable,
+                fingerprint,
+            }
+            .into(),
+        );
+    }
+    if let Some(usage) = message.usage_metadata
+        && let Ok(usage) = Json::parse(usage.as_str())
+    {
+        seen.push(UsageReported { epoch, usage }.into());
+    }
+    seen
+}
+
+fn server_content(epoch: Seq, content: &ServerContent, seen: &mut Vec<Observation>) {
+    let transcript = |speaker, transcription: &Option<Transcription>| {
+        let text = transcription
+            .as_ref()?
+            .text
+            .clone()
+            .filter(|text| !text.is_empty())?;
+        Some(Observation::from(TranscriptReceived {
+            epoch,
+            speaker,
+            text,
+        }))
+    };
+    seen.extend(transcript(Speaker::User, &content.input_transcription));
+    if let Some(turn) = &content.model_turn {
+        // A function call that stands here, too, was or will be delivered as a tool call; only that one counts.
+        let text = turn.spoken();
+        if !text.is_empty() {
+            seen.push(ModelOutputReceived { epoch, text }.into());
+        }
+    }
+    seen.extend(transcript(Speaker::Model, &content.output_transcription));
+    if content.interrupted == Some(true) {
+        seen.push(TurnInterrupted { epoch }.into());
+    }
+    if content.turn_complete == Some(true) {
+        seen.push(
+            TurnCompleted {
+                epoch,
+                reason: content.turn_complete_reason.clone(),
+            }
+            .into(),
+        );
+    }
+}
+
+fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Observation {
+    let name = call.name.filter(|name| !name.is_empty());
+    let (args, malformed_args) = match call
+        .args
+        .as_ref()
+        .map(|args| (args.as_str(), Json::parse(args.as_str())))
+    {
+        None => (None, None),
+        Some((_, Ok(args))) if args.is_object() => (Some(args), None),
+        Some((text, Ok(_))) => (
+            None,
+            Some("the arguments must be a JSON object".to_owned()).map(|it| (text, it)),
+        ),
+        Some((text, Err(problem))) => (None, Some((text, format!("the arguments are {problem}")))),
+    };
+    let empty = Json::empty_object();
+    let invalid_args = match (&name, &malformed_args) {
+        (Some(name), None) => check(name, args.as_ref().unwrap_or(&empty)),
+        (None, _) | (Some(_), Some(_)) => None,
+    };
+    let malformed_args = malformed_args.map(|(text, problem)| MalformedArgs {
+        text: text.to_owned(),
+        problem,
+    });
+    let id = call.id.filter(|id| !id.is_empty());
+    FunctionCallReceived {
+        epoch,
+        id,
+        name,
+        args,
+        malformed_args,
+        invalid_args,
+    }
+    .into()
+}
+
+/// Enough of a hash to tell handles apart, and nothing of the handle.
+fn fingerprint(handle: &str) -> String {
+    Sha256::digest(handle)
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EPOCH: Seq = Seq(3);
+
+    fn translate(frame: &str) -> Vec<Observation> {
+        observations(EPOCH, frame, &|_, _| None)
+    }
+
+    fn call(frame: &str) -> FunctionCallReceived {
+        let [Observation::FunctionCallReceived(call)] = &translate(frame)[..] else {
+            panic!("no call in {frame}")
+        };
+        call.clone()
+    }
+
+    #[test]
+    fn interrupted_and_turn_complete_in_one_frame_are_both_seen() {
+        let seen = translate(r#"{"serverContent":{"interrupted":true,"turnComplete":true}}"#);
+        let kinds: Vec<_> = seen.iter().map(Observation::kind).collect();
+        assert_eq!(kinds, ["turn_interrupted", "turn_completed"]);
+    }
+
+    #[test]
+    fn a_call_without_arguments_is_a_call() {
+        let call = call(r#"{"toolCall":{"functionCalls":[{"id":"c1","name":"ping"}]}}"#);
+        assert_eq!(
+            (call.name.as_deref(), call.args, call.malformed_args),
+            (Some("ping"), None, None)
+        );
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_or_repeat_a_key_are_kept_as_text() {
+        for args in ["[1]", r#"{"a":1,"a":2}"#, r#""{}""#] {
+            let call = call(&format!(
+                r#"{{"toolCall":{{"functionCalls":[{{"name":"p","args":{args}}}]}}}}"#
+            ));
+            assert_eq!(call.args, None);
+            assert_eq!(call.malformed_args.unwrap().text, args);
+        }
+    }
+
+    #[test]
+    fn large_numbers_keep_their_digits() {
+        let call = call(
+            r#"{"toolCall":{"functionCalls":[{"name":"p","args":{ "n": 9007199254740993 }}]}}"#,
+        );
+        assert_eq!(call.args.unwrap().as_str(), r#"{"n":9007199254740993}"#);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_on_record_and_harms_nothing() {
+        for frame in ["", "nonsense", "[]", r#"{"toolCall":7}"#] {
+            assert_eq!(
+                translate(frame).first().map(Observation::kind),
+                Some("frame_rejected"),
+                "{frame}"
+            );
+        }
+        assert_eq!(translate(r#"{"brandNew":{}}"#), []);
+    }
+
+    #[test]
+    fn a_resumption_handle_leaves_its_fingerprint_only() {
+        let seen = translate(
+            r#"{"sessionResumptionUpdate":{"newHandle":"very-secret","resumable":true}}"#,
+        );
+        let [Observation::ResumptionHandleReceived(it)] = &seen[..] else {
+            panic!("{seen:?}")
+        };
+        assert_eq!(it.fingerprint.as_ref().map(String::len), Some(16));
+        assert!(!format!("{seen:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,182 @@
+//! Reading the fields of one JSON object, each once, in either spelling.
+//!
+//! serde's own tools for unknown fields (`flatten`, untagged enums) read values into numbers and maps and so lose the
+//! text; this reader keeps it.
+
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::decode_error::DecodeError;
+use super::object_writer::ObjectWriter;
+use super::other::Other;
+use super::raw_json::RawJson;
+use super::repeated::Repeated;
+use super::spelling::{Shape, camel, in_camel_case};
+
+/// A typed level of a message.
+pub(crate) trait Message: Sized {
+    /// Takes what this level knows out of `fields`; what is left goes into its [`Other`].
+    fn read(fields: &mut Fields) -> Result<Self, DecodeError>;
+
+    /// Writes every field again.
+    fn write(&self, object: &mut ObjectWriter);
+
+    fn from_json(value: &RawJson) -> Result<Self, DecodeError> {
+        Self::read(&mut Fields::of(value)?)
+    }
+
+    fn to_text(&self) -> String {
+        let mut object = ObjectWriter::default();
+        self.write(&mut object);
+        object.finish()
+    }
+}
+
+/// The fields of one object that have not been taken yet.
+pub(crate) struct Fields(Vec<(String, RawJson)>);
+
+impl Fields {
+    pub(crate) fn parse(text: &str) -> Result<Self, DecodeError> {
+        Self::of(&RawJson::parse(text)?)
+    }
+
+    pub(crate) fn of(value: &RawJson) -> Result<Self, DecodeError> {
+        object_entries(value).map(Self)
+    }
+
+    /// Takes the text of a field; `null` is absence.
+    pub(crate) fn raw(&mut self, name: &str) -> Result<Option<RawJson>, DecodeError> {
+        let is_field = |(key, _): &(String, RawJson)| key == name || camel(key) == name;
+        let Some(position) = self.0.iter().position(is_field) else {
+            return Ok(None);
+        };
+        let (_, value) = self.0.remove(position);
+        if self.0.iter().any(is_field) {
+            return Err(DecodeError::new("the field once", "it twice").under(name));
+        }
+        Ok((!value.is_null()).then_some(value))
+    }
+
+    /// Takes a field whose keys are respelt but which is not looked into.
+    pub(super) fn respelt(
+        &mut self,
+        name: &str,
+        shape: Shape,
+    ) -> Result<Option<RawJson>, DecodeError> {
+        self.raw(name)?
+            .map(|value| in_camel_case(&value, shape).map_err(|error| error.under(name)))
+            .transpose()
+    }
+
+    pub(crate) fn string(&mut self, name: &str) -> Result<Option<String>, DecodeError> {
+        self.scalar(name, "a string")
+    }
+
+    pub(crate) fn boolean(&mut self, name: &str) -> Result<Option<bool>, DecodeError> {
+        self.scalar(name, "a boolean")
+    }
+
+    pub(crate) fn strings(&mut self, name: &str) -> Result<Repeated<String>, DecodeError> {
+        self.items(name, |item| {
+            serde_json::from_str(item.as_str())
+                .map_err(|_| DecodeError::new("a string", item.kind()))
+        })
+    }
+
+    pub(crate) fn message<M: Message>(&mut self, name: &str) -> Result<Option<M>, DecodeError> {
+        self.raw(name)?
+            .map(|value| M::from_json(&value).map_err(|error| error.under(name)))
+            .transpose()
+    }
+
+    pub(crate) fn messages<M: Message>(&mut self, name: &str) -> Result<Repeated<M>, DecodeError> {
+        self.items(name, |item| M::from_json(&item))
+    }
+
+    pub(crate) fn items<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(RawJson) -> Result<T, DecodeError>,
+    ) -> Result<Repeated<T>, DecodeError> {
+        let Some(value) = self.raw(name)? else {
+            return Ok(Repeated::absent());
+        };
+        let items: Vec<Box<RawValue>> = serde_json::from_str(value.as_str())
+            .map_err(|_| DecodeError::new("a list", value.kind()).under(name))?;
+        items
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| {
+                read(RawJson::from_raw(item))
+                    .map_err(|error| error.under(&format!("[{index}]")).under(name))
+            })
+            .collect()
+    }
+
+    /// What is left. Fields in `known` are respelt throughout; those nobody knows stay as they are.
+    pub(crate) fn rest(&mut self, known: &[&str]) -> Result<Other, DecodeError> {
+        let mut other = Other::default();
+        for &name in known {
+            if let Some(value) = self.respelt(name, Shape::Message.of_field(name))? {
+                other.push(name.to_owned(), value);
+            }
+        }
+        for (key, value) in std::mem::take(&mut self.0) {
+            other.push(key, value);
+        }
+        Ok(other)
+    }
+
+    fn scalar<T: for<'de> Deserialize<'de>>(
+        &mut self,
+        name: &str,
+        expected: &str,
+    ) -> Result<Option<T>, DecodeError> {
+        let Some(value) = self.raw(name)? else {
+            return Ok(None);
+        };
+        serde_json::from_str(value.as_str())
+            .map(Some)
+            .map_err(|_| DecodeError::new(expected, value.kind()).under(name))
+    }
+}
+
+/// The keys and values of an object, in order, repeated keys included.
+pub(super) fn object_entries(value: &RawJson) -> Result<Vec<(String, RawJson)>, DecodeError> {
+    if !value.as_str().starts_with('{') {
+        return Err(DecodeError::new("an object", value.kind()));
+    }
+    // Valid JSON was checked before; what can still fail is a key that is no text.
+    serde_json::from_str::<Entries>(value.as_str())
+        .map(|entries| entries.0)
+        .map_err(|error| DecodeError::new("keys that are text", error.to_string()))
+}
+
+struct Entries(Vec<(String, RawJson)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor;
+
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                    entries.push((key, RawJson::from_raw(value)));
+                }
+                Ok(Entries(entries))
+            }
+        }
+
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}

@@ -1,0 +1,68 @@
+//! A clock that a test moves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use recount_journal::BoxFuture;
+use tokio::sync::watch;
+
+use crate::engine::Clock;
+use crate::session::{SessionId, Timestamp};
+
+/// Time that stands still until the test moves it; names that are the same in every run.
+///
+/// ```
+/// use std::time::Duration;
+/// use recount::engine::Clock;
+/// use recount::testing::ManualClock;
+/// let clock = ManualClock::new();
+/// let before = clock.now();
+/// clock.advance(Duration::from_secs(60 * 60 * 24 * 14));
+/// assert_eq!(clock.now().0 - before.0, 14 * 24 * 60 * 60 * 1_000_000);
+/// ```
+pub struct ManualClock {
+    now: watch::Sender<Timestamp>,
+    sessions: AtomicU64,
+}
+
+impl ManualClock {
+    /// A clock at 2026-01-01T00:00:00Z.
+    pub fn new() -> Arc<ManualClock> {
+        Arc::new(ManualClock {
+            now: watch::Sender::new(Timestamp(1_767_225_600_000_000)),
+            sessions: AtomicU64::new(0),
+        })
+    }
+
+    /// Lets time pass.
+    pub fn advance(&self, by: Duration) {
+        let ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        self.now.send_modify(|now| *now = now.after_ms(ms));
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        *self.now.borrow()
+    }
+
+    fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
+        let mut now = self.now.subscribe();
+        Box::pin(async move {
+            // A clock that is gone never gets there.
+            if now.wait_for(|now| *now >= due).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+
+    fn new_session(&self) -> SessionId {
+        let count = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
+        let millis = u64::try_from(self.now().0 / 1000).unwrap_or_default();
+        let mut random = [0; 10];
+        random[2..].copy_from_slice(&count.to_be_bytes());
+        SessionId(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+    }
+}
+

@@ -1,0 +1,223 @@
+//! Checks the arguments of a call against the declared schema.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::sync::Arc;
+
+use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use serde_json::{Map, Value};
+
+use crate::session::schema::map_schema;
+
+/// A tool's parameter schema, compiled once.
+#[derive(Clone)]
+pub(crate) struct ArgumentCheck(Option<Arc<Compiled>>);
+
+struct Compiled {
+    schemas: Schemas,
+    root: SchemaIndex,
+}
+
+impl ArgumentCheck {
+    /// Compiles a schema; without one, any object passes. The error says what is wrong with the schema.
+    pub(crate) fn new(schema: Option<&Value>) -> Result<Self, String> {
+        let Some(schema) = schema else {
+            return Ok(Self(None));
+        };
+        let schema = lowered(schema);
+        let Value::Object(keywords) = &schema else {
+            return Err(format!("expected a JSON object, found {}", shown(&schema)));
+        };
+        if let Some(kind) = keywords.get("type").filter(|kind| !names_object(kind)) {
+            return Err(format!(
+                "expected a schema of type \"object\", found type {}",
+                shown(kind)
+            ));
+        }
+        let mut compiler = Compiler::new();
+        compiler.use_loader(Box::new(NoLoader));
+        let mut schemas = Schemas::new();
+        compiler
+            .add_resource(LOCATION, schema.clone())
+            .map_err(|error| compile_text(&error))?;
+        let root = compiler
+            .compile(LOCATION, &mut schemas)
+            .map_err(|error| compile_text(&error))?;
+        Ok(Self(Some(Arc::new(Compiled { schemas, root }))))
+    }
+
+    /// Says what is wrong with the arguments, in words a model can act on.
+    pub(crate) fn check(&self, args: &Value) -> Result<(), String> {
+        if !args.is_object() {
+            return Err(format!(
+                "expected a JSON object of arguments, found {}",
+                shown(args)
+            ));
+        }
+        let Some(compiled) = &self.0 else {
+            return Ok(());
+        };
+        compiled
+            .schemas
+            .validate(args, compiled.root)
+            .map_err(|error| complaint(&error, args))
+    }
+}
+
+/// Refuses every reference that leads out of the schema: a declaration must not make us read files or the network.
+struct NoLoader;
+
+impl UrlLoader for NoLoader {
+    fn load(&self, _url: &str) -> Result<Value, Box<dyn Error>> {
+        Err("references out of the schema are not followed".into())
+    }
+}
+
+/// The schema with what Gemini's own dialect says differently put into JSON Schema.
+fn lowered(schema: &Value) -> Value {
+    map_schema(schema, &|mut keywords| {
+        if let Some(Value::String(kind)) = keywords.get("type") {
+            match lowered_type(kind) {
+                Some("") => drop(keywords.remove("type")),
+                Some(kind) => drop(keywords.insert("type".to_owned(), kind.into())),
+                None => {}
+            }
+        }
+        for bound in [
+            "minItems",
+            "maxItems",
+            "minLength",
+            "maxLength",
+            "minProperties",
+            "maxProperties",
+        ] {
+            // An int64 of that dialect may be written as a string.
+            let number = keywords
+                .get(bound)
+                .and_then(Value::as_str)
+                .and_then(|text| text.parse::<u64>().ok());
+            if let Some(number) = number {
+                keywords.insert(bound.to_owned(), number.into());
+            }
+        }
+        if keywords.remove("nullable") == Some(Value::Bool(true)) {
+            return nullable(keywords);
+        }
+        keywords
+    })
+}
+
+fn lowered_type(kind: &str) -> Option<&'static str> {
+    match kind {
+        "STRING" => Some("string"),
+        "NUMBER" => Some("number"),
+        "INTEGER" => Some("integer"),
+        "BOOLEAN" => Some("boolean"),
+        "ARRAY" => Some("array"),
+        "OBJECT" => Some("object"),
+        "NULL" => Some("null"),
+        "TYPE_UNSPECIFIED" => Some(""),
+        _ => None,
+    }
+}
+
+fn nullable(keywords: Map<String, Value>) -> Map<String, Value> {
+    let null = Map::from_iter([("type".to_owned(), "null".into())]);
+    Map::from_iter([(
+        "anyOf".to_owned(),
+        Value::Array(vec![keywords.into(), null.into()]),
+    )])
+}
+
+fn names_object(kind: &Value) -> bool {
+    match kind {
+        Value::String(name) => name == "object",
+        Value::Array(names) => names.iter().any(|name| name == "object"),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
+/// What is wrong with a schema, without the address we gave it.
+fn compile_text(error: &boon::CompileError) -> String {
+    let text = match error {
+        boon::CompileError::ValidationError { src, .. } => {
+            let mut leaves = BTreeSet::new();
+            collect(src, &Value::Null, &mut leaves);
+            bounded(leaves)
+        }
+        boon::CompileError::LoadUrlError { url, src } => format!("cannot resolve {url:?}: {src}"),
+        other => other.to_string(),
+    };
+    text.replace(&format!("{LOCATION}#"), "")
+        .replace(LOCATION, "")
+}
+
+fn complaint(error: &ValidationError<'_, '_>, args: &Value) -> String {
+    let mut leaves = BTreeSet::new();
+    collect(error, args, &mut leaves);
+    bounded(leaves)
+}
+
+/// The innermost causes; sorted, because the order they are found in may differ from run to run.
+fn collect(error: &ValidationError<'_, '_>, args: &Value, into: &mut BTreeSet<String>) {
+    if !error.causes.is_empty() {
+        error
+            .causes
+            .iter()
+            .for_each(|cause| collect(cause, args, into));
+        return;
+    }
+    let pointer = error.instance_location.to_string();
+    let found = args.pointer(&pointer);
+    let wrong = match (&error.kind, found) {
+        (ErrorKind::Type { want, .. }, Some(found)) => {
+            let want: Vec<_> = want.iter().map(|kind| kind.to_string()).collect();
+            format!("expected {}, found {}", want.join(" or "), shown(found))
+        }
+        (kind, Some(found)) if !found.is_object() => format!("{kind}, found {}", shown(found)),
+        (kind, _) => kind.to_string(),
+    };
+    into.insert(if pointer.is_empty() {
+        wrong
+    } else {
+        format!("{pointer}: {wrong}")
+    });
+}
+
+fn bounded(leaves: BTreeSet<String>) -> String {
+    let more = leaves.len().saturating_sub(LEAVES_MAX);
+    let mut text = leaves
+        .into_iter()
+        .take(LEAVES_MAX)
+        .collect::<Vec<_>>()
+        .join("; ");
+    if more > 0 {
+        text.push_str(&format!("; and {more} more"));
+    }
+    text
+}
+
+/// A value for a message: its type, and itself if it is short.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(flag) => format!("boolean {flag}"),
+        Value::Number(number) => format!("number {number}"),
+        Value::String(text) if text.chars().count() > SHOWN_CHARS_MAX => {
+            let start: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+            format!("string {start:?}…")
+        }
+        Value::String(text) => format!("string {text:?}"),
+        Value::Array(items) => format!("array of {}", items.len()),
+        Value::Object(_) => "object".to_owned(),
+    }
+}
+
+const LOCATION: &str = "recount:/parameters";
+const LEAVES_MAX: usize = 8;
+const SHOWN_CHARS_MAX: usize = 60;
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+#[path = "arguments_tests.rs"]
+mod tests;

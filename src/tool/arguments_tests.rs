@@ -1,0 +1,155 @@
+use serde_json::json;
+
+use super::*;
+
+fn check(schema: Value, args: Value) -> Result<(), String> {
+    ArgumentCheck::new(Some(&schema)).unwrap().check(&args)
+}
+
+fn refused(schema: Value) -> String {
+    ArgumentCheck::new(Some(&schema)).err().unwrap()
+}
+
+#[test]
+fn without_a_schema_any_object_passes_and_nothing_else() {
+    let any = ArgumentCheck::new(None).unwrap();
+    assert_eq!(any.check(&json!({"a": [1]})), Ok(()));
+    for (args, found) in [
+        (json!(null), "null"),
+        (json!([{}]), "array of 1"),
+        (json!("{}"), "string \"{}\""),
+        (json!(1), "number 1"),
+    ] {
+        assert_eq!(
+            any.check(&args),
+            Err(format!(
+                "expected a JSON object of arguments, found {found}"
+            ))
+        );
+    }
+}
+
+#[test]
+fn the_string_false_is_no_boolean() {
+    let schema = json!({"type": "object", "properties": {"confirmed": {"type": "boolean"}}});
+    assert_eq!(check(schema.clone(), json!({"confirmed": false})), Ok(()));
+    let complaint = check(schema, json!({"confirmed": "false"}));
+    assert_eq!(
+        complaint,
+        Err("/confirmed: expected boolean, found string \"false\"".to_owned())
+    );
+}
+
+#[test]
+fn a_complaint_names_every_wrong_place() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "unit": {"enum": ["c", "f"]},
+            "days": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+        },
+        "required": ["city"],
+        "additionalProperties": false,
+    });
+    let complaint = check(schema, json!({"unit": "k", "days": [1, 0, "x"], "more": 1}));
+    let expected = "/days/1: must be >=1, but got 0, found number 0; /days/2: expected integer, found string \"x\"; \
+                    /unit: value must be one of 'c', 'f', found string \"k\"; additionalProperties 'more' not allowed; \
+                    missing properties 'city'";
+    assert_eq!(complaint, Err(expected.to_owned()));
+}
+
+#[test]
+fn a_complaint_stays_short_whatever_came() {
+    let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    let args: Map<String, Value> = (0..1000)
+        .map(|n| (n.to_string(), "é".repeat(10_000).into()))
+        .collect();
+    let complaint = check(schema, args.into()).unwrap_err();
+    assert!(complaint.len() < 2_000, "{}", complaint.len());
+    assert!(complaint.ends_with("; and 992 more"), "{complaint}");
+}
+
+#[test]
+fn upper_case_types_of_the_gemini_dialect_are_understood() {
+    let schema = json!({
+        "type": "OBJECT",
+        "properties": {
+            "reason": {"type": "STRING", "nullable": true},
+            "kind": {"type": "STRING", "enum": ["a", "b"], "nullable": true},
+            "confirmed": {"type": "BOOLEAN"},
+            "tags": {"type": "ARRAY", "items": {"type": "INTEGER"}, "maxItems": "2"},
+            "any": {"type": "TYPE_UNSPECIFIED"},
+            "type": {"type": "NUMBER"},
+        },
+    });
+    for good in [
+        json!({"reason": null, "kind": null, "confirmed": true, "tags": [1, 2], "any": {}, "type": 1.5}),
+        json!({"reason": "x", "kind": "a", "any": "STRING"}),
+    ] {
+        assert_eq!(check(schema.clone(), good), Ok(()));
+    }
+    for bad in [
+        json!({"reason": 1}),
+        json!({"kind": "c"}),
+        json!({"confirmed": "true"}),
+        json!({"tags": [1, 2, 3]}),
+        json!({"tags": ["1"]}),
+        json!({"type": "1"}),
+    ] {
+        assert!(check(schema.clone(), bad.clone()).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn references_inside_a_schema_are_followed_and_a_cycle_ends() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"tree": {"$ref": "#/$defs/node"}},
+        "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "v": {"type": "integer"}}}},
+    });
+    assert_eq!(
+        check(
+            schema.clone(),
+            json!({"tree": {"next": {"next": {"v": 1}}}})
+        ),
+        Ok(())
+    );
+    let complaint = check(schema, json!({"tree": {"next": {"v": "1"}}}));
+    assert_eq!(
+        complaint,
+        Err("/tree/next/v: expected integer, found string \"1\"".to_owned())
+    );
+    // A schema that refers to itself alone says nothing that could be checked, and must not hang.
+    drop(ArgumentCheck::new(Some(&json!({"$ref": "#"}))).map(|check| check.check(&json!({}))));
+}
+
+#[test]
+fn references_out_of_a_schema_are_refused_whatever_they_lead_to() {
+    for target in [
+        "file:///etc/passwd",
+        "http://127.0.0.1:1/x",
+        "other.json",
+        "recount:/elsewhere",
+    ] {
+        let text = refused(json!({"type": "object", "properties": {"a": {"$ref": target}}}));
+        assert!(text.contains("not followed"), "{target}: {text}");
+    }
+}
+
+#[test]
+fn an_invalid_schema_is_refused_with_its_place() {
+    assert_eq!(
+        refused(json!("x")),
+        "expected a JSON object, found string \"x\""
+    );
+    assert_eq!(
+        refused(json!({"type": "string"})),
+        "expected a schema of type \"object\", found type string \"string\""
+    );
+    let text = refused(json!({"type": "object", "properties": {"n": {"type": "intger"}}}));
+    assert!(text.starts_with("/properties/n/type: "), "{text}");
+    let text = refused(json!({"type": "object", "properties": {"n": {"pattern": "("}}}));
+    assert!(text.contains('('), "{text}");
+    assert!(!text.contains(LOCATION), "{text}");
+}

@@ -1,0 +1,187 @@
+//! A tool that is a program: arguments on its standard input, the result on its standard output.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+
+use super::{ToolContext, ToolError, ToolFunction};
+
+/// A tool that is a program.
+///
+/// The arguments of the call are JSON on its standard input; what it prints is the result, as JSON, and nothing is `null`.
+/// An exit code other than 0 is a failure told in the last words of its standard error. `RECOUNT_SESSION`, `RECOUNT_CALL`,
+/// `RECOUNT_ATTEMPT` and `RECOUNT_IDEMPOTENCY_KEY` are in its environment. It is killed when the call is cancelled or takes
+/// too long; programs it has started itself are not.
+///
+/// ```
+/// use recount::tool::{CommandTool, T, ToolDispatcher};
+///
+/// let mut tools = ToolDispatcher::new();
+/// tools.register(T::confirm(CommandTool::new("echo", "Gives the arguments back", None, "cat", []), "Echo?"))?;
+/// # Ok::<(), recount::tool::RegistrationError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CommandTool {
+    name: String,
+    description: String,
+    parameters: Option<Value>,
+    program: String,
+    args: Vec<String>,
+}
+
+impl CommandTool {
+    /// Makes a tool of a program; it is looked for in `PATH` unless it is a path, and runs in the current directory.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        parameters: Option<Value>,
+        program: impl Into<String>,
+        args: impl IntoIterator<Item = String>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+            program: program.into(),
+            args: args.into_iter().collect(),
+        }
+    }
+
+    async fn run(&self, input: &Value, context: Option<&ToolContext>) -> Result<Value, ToolError> {
+        let failed = |what: &str, error: io::Error| {
+            ToolError::ExecutionFailed(format!("{what} {:?}: {error}", self.program))
+        };
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).kill_on_drop(true);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(context) = context {
+            command.env("RECOUNT_SESSION", context.session.to_string());
+            command.env("RECOUNT_CALL", context.call.to_string());
+            command.env("RECOUNT_ATTEMPT", context.attempt.to_string());
+            command.env("RECOUNT_IDEMPOTENCY_KEY", &context.idempotency_key);
+        }
+        let mut child = command
+            .spawn()
+            .map_err(|error| failed("cannot start", error))?;
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+
+        let write = async {
+            if let Some(mut stdin) = stdin {
+                // A program may leave its input unread; whether it did its work, its exit code tells.
+                let written = stdin.write_all(input.to_string().as_bytes()).await;
+                written.and(stdin.shutdown().await).ok();
+            }
+        };
+        // All three at once: a program that is not read from, or not written to, may block.
+        let ((), out, err) = tokio::join!(write, start_of(stdout), end_of(stderr));
+        let status = child.wait().await.map_err(|error| failed("lost", error))?;
+        let out = out.map_err(|error| failed("cannot read from", error))?;
+        let err = err.unwrap_or_default();
+        if !status.success() {
+            return Err(ToolError::ExecutionFailed(failure(status, &err)));
+        }
+        result(&out)
+    }
+}
+
+#[async_trait]
+impl ToolFunction for CommandTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        self.parameters.clone()
+    }
+
+    async fn call(&self, args: Value) -> Result<Value, ToolError> {
+        self.run(&args, None).await
+    }
+
+    async fn call_with_context(
+        &self,
+        args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        self.run(&args, Some(&context)).await
+    }
+}
+
+/// Reads all, keeps at most one byte more than is allowed, so that too much can be told from enough.
+async fn start_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    if let Some(mut from) = from {
+        (&mut from)
+            .take(OUTPUT_BYTES_MAX + 1)
+            .read_to_end(&mut kept)
+            .await?;
+        tokio::io::copy(&mut from, &mut tokio::io::sink()).await?;
+    }
+    Ok(kept)
+}
+
+/// Reads all, keeps the end.
+async fn end_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    let Some(mut from) = from else {
+        return Ok(kept);
+    };
+    let mut chunk = [0; 4096];
+    loop {
+        let count = from.read(&mut chunk).await?;
+        if count == 0 {
+            return Ok(kept);
+        }
+        kept.extend_from_slice(chunk.get(..count).unwrap_or_default());
+        kept.drain(..kept.len().saturating_sub(LAST_WORDS_BYTES_MAX));
+    }
+}
+
+fn failure(status: ExitStatus, err: &[u8]) -> String {
+    let words = String::from_utf8_lossy(err);
+    match words.trim() {
+        "" => format!("the program failed ({status})"),
+        words => format!("the program failed ({status}): {words}"),
+    }
+}
+
+fn result(out: &[u8]) -> Result<Value, ToolError> {
+    if out.len() as u64 > OUTPUT_BYTES_MAX {
+        let text = format!("the program printed more than {OUTPUT_BYTES_MAX} bytes");
+        return Err(ToolError::ExecutionFailed(text));
+    }
+    if out.trim_ascii().is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(out).map_err(|error| {
+        let shown: String = String::from_utf8_lossy(out)
+            .trim()
+            .chars()
+            .take(SHOWN_CHARS_MAX)
+            .collect();
+        ToolError::ExecutionFailed(format!(
+            "the program printed something that is not JSON ({error}): {shown:?}"
+        ))
+    })
+}
+
+const OUTPUT_BYTES_MAX: u64 = 8 << 20;
+const LAST_WORDS_BYTES_MAX: usize = 1024;
+const SHOWN_CHARS_MAX: usize = 200;
+
+#[cfg(all(test, unix))]
+#[path = "command_tests.rs"]
+mod tests;

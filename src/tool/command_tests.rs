@@ -1,0 +1,171 @@
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::session::{Seq, SessionId};
+use crate::tool::{RegisteredTool, ToolOutcome};
+
+fn context() -> ToolContext {
+    let session = SessionId(uuid::Uuid::nil());
+    ToolContext::new(session, session.call_id(Seq(1)), 2, "key-1")
+}
+
+fn shell(script: &str) -> RegisteredTool {
+    let args = ["-c".to_owned(), script.to_owned()];
+    RegisteredTool::new(Arc::new(CommandTool::new("sh", "", None, "sh", args)))
+}
+
+async fn outcome(script: &str, args: Value) -> ToolOutcome {
+    shell(script).run(args, context()).await
+}
+
+async fn failure_of(script: &str) -> String {
+    match outcome(script, json!({})).await {
+        ToolOutcome::Failed(ToolError::ExecutionFailed(text)) => text,
+        other => format!("did not fail: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn arguments_go_in_and_the_result_comes_out() {
+    let args = json!({"city": "Zürich", "n": 9_007_199_254_740_993_u64});
+    assert_eq!(
+        outcome("cat", args.clone()).await,
+        ToolOutcome::Returned(args)
+    );
+}
+
+#[tokio::test]
+async fn a_program_that_prints_nothing_returns_null() {
+    assert_eq!(
+        outcome("echo; exit 0", json!({})).await,
+        ToolOutcome::Returned(Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn the_program_knows_which_call_it_serves() {
+    let script = r#"printf '["%s","%s","%s","%s"]' "$RECOUNT_SESSION" "$RECOUNT_CALL" "$RECOUNT_ATTEMPT" "$RECOUNT_IDEMPOTENCY_KEY""#;
+    let context = context();
+    let expected = json!([context.session, context.call, "2", "key-1"]);
+    assert_eq!(
+        outcome(script, json!({})).await,
+        ToolOutcome::Returned(expected)
+    );
+}
+
+#[tokio::test]
+async fn a_failure_is_told_in_the_last_words_of_the_program() {
+    assert_eq!(
+        failure_of("echo '{}'; echo no money >&2; exit 3").await,
+        "the program failed (exit status: 3): no money"
+    );
+    assert_eq!(
+        failure_of("exit 1").await,
+        "the program failed (exit status: 1)"
+    );
+    assert_eq!(
+        failure_of("kill -9 $$").await,
+        "the program failed (signal: 9 (SIGKILL))"
+    );
+    let text = failure_of("yes | head -c 1000000 >&2; echo the end >&2; exit 1").await;
+    assert!(text.ends_with("the end") && text.len() < 1200, "{text}");
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_shown_and_bounded() {
+    let text = failure_of("echo all good").await;
+    assert!(
+        text.contains("not JSON") && text.ends_with("\"all good\""),
+        "{text}"
+    );
+    let text = failure_of("yes | head -c 1000000").await;
+    assert!(text.len() < 700, "{}", text.len());
+    let text = failure_of("yes | head -c 9000000").await;
+    assert_eq!(text, "the program printed more than 8388608 bytes");
+}
+
+#[tokio::test]
+async fn a_program_that_reads_nothing_or_answers_before_it_reads_does_not_hang() {
+    let large = json!({"text": "x".repeat(1 << 20)});
+    assert_eq!(
+        outcome("echo 1", large.clone()).await,
+        ToolOutcome::Returned(json!(1))
+    );
+    let before = outcome(
+        "printf '\"'; head -c 1000000 /dev/zero | tr '\\0' y; printf '\"'; cat >/dev/null",
+        large,
+    )
+    .await;
+    assert_eq!(before, ToolOutcome::Returned(json!("y".repeat(1_000_000))));
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_a_failure_with_its_name() {
+    let tool = CommandTool::new("x", "", None, "/no/such/program", []);
+    let outcome = RegisteredTool::new(Arc::new(tool))
+        .run(json!({}), context())
+        .await;
+    let ToolOutcome::Failed(ToolError::ExecutionFailed(text)) = outcome else {
+        unreachable!("{outcome:?}");
+    };
+    assert!(
+        text.starts_with("cannot start \"/no/such/program\": "),
+        "{text}"
+    );
+}
+
+/// The program holds one end of a pipe for as long as it lives and waits on another: end of file without its last word,
+/// though it was let go on, proves that it was killed.
+#[tokio::test]
+async fn cancellation_kills_the_program() -> io::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let (alive, release) = (
+        directory.path().join("alive"),
+        directory.path().join("release"),
+    );
+    let made = Command::new("mkfifo")
+        .arg(&alive)
+        .arg(&release)
+        .status()
+        .await?;
+    assert!(made.success());
+    let script = format!(
+        "exec 3>'{}'; echo started >&3; read line <'{}'; echo survived >&3",
+        alive.display(),
+        release.display()
+    );
+    let token = CancellationToken::new();
+    let cancel = token.clone();
+    let started = tokio::task::spawn_blocking(move || {
+        let mut alive = File::open(alive)?;
+        alive.read_exact(&mut [0; 8])?;
+        cancel.cancel();
+        io::Result::Ok(alive)
+    });
+    let outcome = shell(&script)
+        .run(json!({}), context().with_cancellation(token))
+        .await;
+    assert!(
+        matches!(outcome, ToolOutcome::Failed(ToolError::Cancelled(_))),
+        "{outcome:?}"
+    );
+
+    let last_words = tokio::task::spawn_blocking(move || {
+        // Opened for both, because opening for writing alone waits for a reader.
+        let mut release = File::options().read(true).write(true).open(release)?;
+        release.write_all(b"\n")?;
+        Ok(release)
+    });
+    let released: io::Result<File> = last_words.await?;
+    let mut alive = started.await??;
+    let mut rest = String::new();
+    alive.read_to_string(&mut rest)?;
+    drop(released?);
+    assert_eq!(rest, "");
+    Ok(())
+}

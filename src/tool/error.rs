@@ -1,0 +1,111 @@
+//! Why a tool call did not succeed.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::session::response::error_response;
+
+/// Why a tool call did not succeed; the model is told the kind and the message.
+///
+/// ```
+/// use recount::tool::ToolError;
+///
+/// let error = ToolError::InvalidArgs("missing account_id".into());
+/// assert_eq!(error.kind(), "invalid_args");
+/// assert_eq!(error.to_string(), "invalid arguments: missing account_id");
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// The tool ran and failed; the text is its own.
+    #[error("{0}")]
+    ExecutionFailed(String),
+    /// No tool has this name.
+    #[error("no tool is named {0:?}")]
+    NotFound(String),
+    /// The arguments are not what the tool takes.
+    #[error("invalid arguments: {0}")]
+    InvalidArgs(String),
+    /// The run took longer than it may.
+    #[error("timed out after {0:?}")]
+    Timeout(Duration),
+    /// The call was cancelled or a person denied it, with the reason.
+    #[error("{0}")]
+    Cancelled(String),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl ToolError {
+    /// The kind as one word in snake case, for programs.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::ExecutionFailed(_) => "execution_failed",
+            Self::NotFound(_) => "not_found",
+            Self::InvalidArgs(_) => "invalid_args",
+            Self::Timeout(_) => "timeout",
+            Self::Cancelled(_) => "cancelled",
+            Self::Other(_) => "other",
+        }
+    }
+
+    /// What the model is answered.
+    ///
+    /// ```
+    /// use recount::tool::ToolError;
+    /// use serde_json::json;
+    ///
+    /// let answer = ToolError::ExecutionFailed("the bank is closed".into()).to_response();
+    /// assert_eq!(answer, json!({"error": "the bank is closed", "kind": "execution_failed"}));
+    /// ```
+    #[must_use]
+    pub fn to_response(&self) -> Value {
+        error_response(self.kind(), &self.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn kind_and_message_of_each_error_reach_the_model() {
+        let told = |error: ToolError, kind: &str, message: &str| {
+            assert_eq!(
+                error.to_response(),
+                json!({ "error": message, "kind": kind })
+            );
+        };
+        told(
+            ToolError::ExecutionFailed("kaput".into()),
+            "execution_failed",
+            "kaput",
+        );
+        told(
+            ToolError::NotFound("nope".into()),
+            "not_found",
+            "no tool is named \"nope\"",
+        );
+        told(
+            ToolError::InvalidArgs("no city".into()),
+            "invalid_args",
+            "invalid arguments: no city",
+        );
+        told(
+            ToolError::Timeout(Duration::from_millis(1500)),
+            "timeout",
+            "timed out after 1.5s",
+        );
+        told(
+            ToolError::Cancelled("not today".into()),
+            "cancelled",
+            "not today",
+        );
+        told(ToolError::Other("odd".into()), "other", "odd");
+    }
+}

@@ -1,0 +1,152 @@
+//! What a tool is made of.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::{ToolContext, ToolError, ToolOutcome};
+use crate::session::catalog::ToolKind;
+
+/// A function the model may call.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use recount::tool::{ToolError, ToolFunction};
+/// use serde_json::{Value, json};
+///
+/// struct LookupAccount;
+///
+/// #[async_trait]
+/// impl ToolFunction for LookupAccount {
+///     fn name(&self) -> &str { "lookup_account" }
+///     fn description(&self) -> &str { "Looks up an account by its id" }
+///     fn parameters(&self) -> Option<Value> {
+///         Some(json!({
+///             "type": "object",
+///             "properties": {"account_id": {"type": "string"}},
+///             "required": ["account_id"]
+///         }))
+///     }
+///     async fn call(&self, args: Value) -> Result<Value, ToolError> {
+///         Ok(json!({"account_id": args["account_id"], "balance": 4250}))
+///     }
+/// }
+///
+/// # let mut tools = recount::tool::ToolDispatcher::new();
+/// tools.register(LookupAccount)?;
+/// # Ok::<(), recount::tool::RegistrationError>(())
+/// ```
+#[async_trait]
+pub trait ToolFunction: Send + Sync + 'static {
+    /// The name the model calls it by.
+    fn name(&self) -> &str;
+
+    /// What it does, in words for the model.
+    fn description(&self) -> &str;
+
+    /// The JSON Schema of its arguments; without one, any object is accepted.
+    fn parameters(&self) -> Option<Value>;
+
+    /// Does the work.
+    async fn call(&self, args: Value) -> Result<Value, ToolError>;
+
+    /// Does the work, knowing which call it serves.
+    async fn call_with_context(
+        &self,
+        args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        drop(context);
+        self.call(args).await
+    }
+
+    /// Does the work and may say that the result comes later; this is what the engine calls.
+    ///
+    /// Override it in a tool that sometimes answers at once and sometimes pauses. A tool that always pauses is
+    /// simpler as a [`LongRunningFunctionTool`](super::LongRunningFunctionTool).
+    ///
+    /// ```
+    /// # use async_trait::async_trait;
+    /// # use recount::tool::{Pending, ToolContext, ToolError, ToolFunction, ToolOutcome};
+    /// # use serde_json::{Value, json};
+    /// # struct Refund;
+    /// #[async_trait]
+    /// impl ToolFunction for Refund {
+    /// #   fn name(&self) -> &str { "refund" }
+    /// #   fn description(&self) -> &str { "Refunds" }
+    /// #   fn parameters(&self) -> Option<Value> { None }
+    ///     async fn call(&self, args: Value) -> Result<Value, ToolError> {
+    ///         Ok(json!({"refunded": args["amount"]}))
+    ///     }
+    ///
+    ///     async fn invoke(&self, args: Value, _context: ToolContext) -> ToolOutcome {
+    ///         match args["amount"].as_u64() {
+    ///             Some(1000..) => Pending::with_interim(json!({"ticket": "R-17"})).into(),
+    ///             _ => self.call(args).await.into(),
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
+        self.call_with_context(args, context).await.into()
+    }
+
+    /// Whether a person must agree before it runs.
+    fn requires_confirmation(&self) -> bool {
+        false
+    }
+
+    /// What that person is told.
+    fn confirmation_message(&self) -> Option<&str> {
+        None
+    }
+
+    /// How its results are understood.
+    fn kind(&self) -> ToolKind {
+        ToolKind::Function
+    }
+}
+
+#[async_trait]
+impl<F: ToolFunction + ?Sized> ToolFunction for Arc<F> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn description(&self) -> &str {
+        (**self).description()
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        (**self).parameters()
+    }
+
+    async fn call(&self, args: Value) -> Result<Value, ToolError> {
+        (**self).call(args).await
+    }
+
+    async fn call_with_context(
+        &self,
+        args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        (**self).call_with_context(args, context).await
+    }
+
+    async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
+        (**self).invoke(args, context).await
+    }
+
+    fn requires_confirmation(&self) -> bool {
+        (**self).requires_confirmation()
+    }
+
+    fn confirmation_message(&self) -> Option<&str> {
+        (**self).confirmation_message()
+    }
+
+    fn kind(&self) -> ToolKind {
+        (**self).kind()
+    }
+}
