@@ -1,1 +1,3 @@
+//! The program `recount`.
+
 fn main() {}

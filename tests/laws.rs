@@ -61,6 +61,7 @@ laws! {
     no_call_waits_for_the_engine_itself: ends::no_call_waits_for_the_engine_itself, wild_recordings;
     what_ends_untold_was_taken_back: ends::what_ends_untold_was_taken_back, recordings;
     nothing_is_sent_for_an_id_taken_back: ends::nothing_is_sent_for_an_id_taken_back, recordings;
+    nothing_expires_by_another_deadline: ends::nothing_expires_by_another_deadline, wild_recordings;
     no_run_without_leave: leave::no_run_without_leave, wild_recordings;
     not_twice_by_one_leave: leave::not_twice_by_one_leave, wild_recordings;
     attempts_increase_and_name_the_runner: leave::attempts_increase_and_name_the_runner, wild_recordings;
