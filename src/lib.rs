@@ -20,13 +20,13 @@ pub mod testing;
 #[cfg(feature = "engine")]
 pub mod tool;
 
+#[cfg(feature = "live")]
+pub use engine::Live;
 #[cfg(feature = "engine")]
 pub use engine::{
     Agent, ConfirmationProvider, ConfirmationRequest, Engine, FunctionResponse, LiveHandle,
     StaticConfirmation, Ticket, ToolConfirmation,
 };
-#[cfg(feature = "live")]
-pub use live::Live;
 #[cfg(feature = "engine")]
 pub use recount_journal as journal;
 #[cfg(feature = "engine")]

@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 /// `ledger` is how the engine and the replay speak to the journal; `recount_journal` is the journal's crate.
 const ARROWS: &[(&str, &[&str])] = &[
     ("session", &[]),
-    ("live::wire", &[]),
+    ("live::wire", &["session"]),
     ("live", &["live::wire", "session"]),
     ("tool", &["session"]),
     ("ledger", &["session", "recount_journal"]),
     ("replay", &["ledger", "session", "recount_journal"]),
-    ("simulator", &["live::wire"]),
+    ("simulator", &["live::wire", "session"]),
     ("engine", BELOW_ENGINE),
     ("server", BELOW_SERVER),
     ("prelude", BELOW_CLI),
@@ -64,14 +64,7 @@ const BELOW_CLI: &[&str] = &[
 ];
 
 /// What stands against the rules today. An entry that is cured must go, so that it cannot come back.
-const OWED: &[&str] = &[
-    // FIXME: the front door of the embedder joins engine and tools, so its place is above the engine, not in `live`.
-    "src/live/builder.rs: live imports engine, against the arrows",
-    "src/live/builder.rs: live imports tool, against the arrows",
-    // FIXME: text kept exactly is needed below the session as well.
-    "src/live/wire/raw_json.rs: live::wire imports session, against the arrows",
-    "src/engine/task.rs: more than 500 lines before its tests",
-];
+const OWED: &[&str] = &[];
 
 /// The enums whose `match` names every arm, so that a new variant stops the build.
 const CLOSED: [&str; 8] = [

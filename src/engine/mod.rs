@@ -3,6 +3,7 @@
 //! The only place with tasks, a clock and entropy. It does not decide: what follows from what is the session's.
 
 mod agent;
+mod attach;
 mod builder;
 mod clock;
 mod confirmation;
@@ -10,7 +11,10 @@ mod effects;
 mod error;
 mod handle;
 mod inbox;
+#[cfg(feature = "live")]
+mod live;
 mod performer;
+mod record;
 mod registry;
 mod sessions;
 mod socket;
@@ -33,6 +37,8 @@ pub use confirmation::{
 };
 pub use error::Error;
 pub use handle::{LiveHandle, Updates};
+#[cfg(feature = "live")]
+pub use live::{Live, LiveBuilder};
 pub use sessions::NewSession;
 pub use ticket::{FunctionResponse, Ticket};
 
