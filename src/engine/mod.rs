@@ -189,7 +189,8 @@ impl Engine {
         by: Actor,
     ) -> Result<Seq, Error> {
         let named = self.inner.ledger.journal().request(request.0).await?;
-        let session = SessionId(named.ok_or(Error::UnknownRequest { request })?.session);
+        let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
+        let session = SessionId(session);
         self.ask(session, |reply| Input::Answer {
             request,
             confirmation,

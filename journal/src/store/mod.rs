@@ -288,7 +288,7 @@ impl Journal for DiskJournal {
         })
     }
 
-    fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<OpenItem>, Error>> {
+    fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, Error>> {
         Box::pin(async move {
             self.shared
                 .settled()

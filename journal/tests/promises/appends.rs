@@ -146,7 +146,8 @@ fn what_was_acknowledged_is_read_next() {
                 Some(&*object.bytes)
             );
             let named = block_on(journal.request(Uuid::from_u128(u128::from(round)))).unwrap();
-            assert_eq!(named, Some(item(&stream, round)));
+            let item = item(&stream, round);
+            assert_eq!(named, Some((item.session, item.item)));
         }
         stream.assert_in(journal);
         let due = block_on(journal.deadlines(-10, 100)).unwrap();

@@ -156,7 +156,7 @@ fn open_work_and_objects_are_rebuilt_too() {
     let (one, two) = (item(1), item(2));
     let opened = Append {
         objects: vec![object.clone()],
-        open_work: vec![WorkChange::Put(one), WorkChange::Put(two.clone())],
+        open_work: vec![WorkChange::Put(one.clone()), WorkChange::Put(two.clone())],
         ..stream.next(&["{}", "{}"])
     };
     block_on(journal.append(opened)).unwrap();
@@ -186,11 +186,12 @@ fn open_work_and_objects_are_rebuilt_too() {
     );
     assert_eq!(
         block_on(journal.request(uuid::Uuid::from_u128(1))).unwrap(),
-        None
+        Some((one.session, one.item)),
+        "a request is known for ever"
     );
     assert_eq!(
         block_on(journal.request(uuid::Uuid::from_u128(2))).unwrap(),
-        Some(two)
+        Some((two.session, two.item))
     );
     assert_eq!(
         block_on(journal.object(object.hash)).unwrap().as_deref(),
