@@ -1,4 +1,6 @@
-//! Recount: an event-sourced session engine for live LLM agents, with a replayable journal.
+//! An event-sourced session engine for live LLM agents, with a replayable journal.
+//!
+#![cfg_attr(feature = "live", doc = include_str!("../README.md"))]
 
 pub mod session;
 
