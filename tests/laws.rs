@@ -43,6 +43,8 @@ macro_rules! laws {
             #![proptest_config(ProptestConfig {
                 // What fails is printed as a readable history; no seed is kept out of sight.
                 failure_persistence: None,
+                // Twice what proptest, or `PROPTEST_CASES`, asks for: the rarest break that was tried needed 400.
+                cases: 2 * ProptestConfig::default().cases,
                 ..ProptestConfig::default()
             })]
             $(

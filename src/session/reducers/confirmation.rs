@@ -293,3 +293,7 @@ fn set_request(session: &mut Session, request: Seq, state: RequestState) {
         request.state = state;
     }
 }
+
+#[cfg(test)]
+#[path = "confirmation_tests.rs"]
+mod tests;

@@ -259,3 +259,7 @@ pub(in crate::session) fn owed(
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tracker_tests.rs"]
+mod tests;
