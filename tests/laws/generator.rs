@@ -107,7 +107,7 @@ fn tools_of(dice: [u8; 6]) -> Toolbox {
     let mut tools = toolbox();
     for (name, (shape, rules)) in NAMES
         .into_iter()
-        .zip([0, 2, 4].map(|i| (dice[i], dice[i + 1])).into_iter())
+        .zip([0, 2, 4].map(|i| (dice[i], dice[i + 1])))
     {
         if shape % 8 == 7 {
             continue;
@@ -134,7 +134,7 @@ fn tools_of(dice: [u8; 6]) -> Toolbox {
         }
     }
     let limits = dice[0] / 8;
-    if limits % 4 > 0 {
+    if !limits.is_multiple_of(4) {
         tools = tools.running_max(u32::from(limits % 4));
     }
     if limits / 4 == 7 {
@@ -303,7 +303,7 @@ impl World {
             }
             Phase::AwaitingConfirmation { request, .. } => {
                 let reason = (flavour % 8 == 1).then_some("too much");
-                self.command(answer_to(request, flavour % 2 == 0, reason, "ada"));
+                self.command(answer_to(request, flavour.is_multiple_of(2), reason, "ada"));
             }
             Phase::Running {
                 attempt,
@@ -498,8 +498,12 @@ impl World {
         let known = self.session.requests.len() + 1;
         let request = self.session.requests.keys().nth(usize::from(which) % known);
         let request = request.copied().unwrap_or(Seq(u64::from(which)));
-        let by = if flavour % 3 == 0 { "bob" } else { "eve" };
-        self.command(answer_to(request, flavour % 2 == 0, None, by));
+        let by = if flavour.is_multiple_of(3) {
+            "bob"
+        } else {
+            "eve"
+        };
+        self.command(answer_to(request, flavour.is_multiple_of(2), None, by));
     }
 
     fn chatter(&mut self, which: u8, epoch: Seq) {
@@ -557,7 +561,7 @@ impl World {
             }),
             2 | 3 if self.wild => self.observe(ConfirmationAnswered {
                 request,
-                confirmed: which % 2 == 0,
+                confirmed: which.is_multiple_of(2),
                 reason: None,
                 payload: None,
                 by,
