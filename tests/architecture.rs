@@ -154,6 +154,10 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
             "line {line}: `_ =>` beside arms of an enum of ours"
         ));
     }
+    // A file of tests may use whatever it needs to show what it shows.
+    if is_test_file {
+        return broken;
+    }
     match part {
         "journal" => {
             if words(&code.product).any(|word| word == "recount") {

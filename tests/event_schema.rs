@@ -409,10 +409,17 @@ fn decisions() -> Vec<Decision> {
         }
         .into(),
         ConfirmationReopened {
-            call: CALL,
             request: Seq(7),
             contract_before: hash("before"),
-            contract: hash("contract"),
+            question: ConfirmationRequested {
+                call: CALL,
+                about: About::Gate,
+                hint: Some("Refund 42.00 EUR?".into()),
+                args_sha256: hash("{}"),
+                contract: hash("contract"),
+                declaration: hash("declaration"),
+                expires_at_us: Some(DUE),
+            },
         }
         .into(),
         CallReady { call: CALL }.into(),

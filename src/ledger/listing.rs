@@ -7,12 +7,15 @@ use recount_journal::OpenItem;
 use super::store::MODEL_LOST_INTEREST;
 use super::{Error, Ledger};
 use crate::session::{
-    About, CallId, ConfirmationRequested, Decision, Event, Fact, FunctionCallReceived, Json,
-    Observation, OpenKind, RequestId, Seq, SessionId, SessionOpened, Timestamp,
+    About, CallId, ConfirmationRequested, Event, Fact, FunctionCallReceived, Json, Observation,
+    OpenKind, RequestId, Seq, SessionId, SessionOpened, Timestamp,
 };
 
 /// How many entries are read at a time.
 const PAGE: usize = 512;
+
+/// How many records are read at a time in search of one that is near.
+const NEARBY: usize = 16;
 
 /// A session in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,34 +223,28 @@ impl Ledger {
         }))
     }
 
-    /// The question behind an open item, and the record that names it now: a reopened question keeps its words and
-    /// takes a new name.
+    /// The question behind an open item, and the record that names it. It stands a few records behind its call.
     async fn request_of(
         &self,
         session: SessionId,
         call: Seq,
         item: &OpenItem,
     ) -> Result<Option<(Seq, ConfirmationRequested)>, Error> {
-        let (mut next, mut asked) = (call.next(), None);
+        let mut next = call.next();
         loop {
-            let facts = self.facts(session, next, PAGE).await?;
+            let facts = self.facts(session, next, NEARBY).await?;
             let Some(last) = facts.last() else {
                 return Ok(None);
             };
             next = last.seq.next();
-            for Fact { seq, event, .. } in facts {
+            let named = facts
+                .iter()
+                .find(|fact| item.request == Some(session.request_id(fact.seq).0));
+            if let Some(Fact { seq, event, .. }) = named {
                 let Event::Decided(decision) = event else {
-                    continue;
+                    return Ok(None);
                 };
-                if decision.call() != Some(call) {
-                    continue;
-                }
-                if let Decision::ConfirmationRequested(it) = decision {
-                    asked = Some(it);
-                }
-                if item.request == Some(session.request_id(seq).0) {
-                    return Ok(asked.map(|asked| (seq, asked)));
-                }
+                return Ok(decision.question().map(|question| (*seq, question.clone())));
             }
         }
     }

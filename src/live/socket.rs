@@ -209,7 +209,11 @@ fn lost(error: tungstenite::Error) -> ConnectionLost {
 }
 
 #[cfg(test)]
-#[expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that meets the impossible must stop")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 mod tests {
     use super::*;
 

@@ -193,7 +193,7 @@ impl Debts {
             Decision::ConfirmationReopened(it) => {
                 self.questions.remove(&it.request);
                 self.questions
-                    .insert(fact.seq, (it.call, expiry(recording, fact, it.call)));
+                    .insert(fact.seq, (it.question.call, it.question.expires_at_us));
             }
             Decision::ConfirmationExpired(it) => _ = self.questions.remove(&it.request),
             Decision::ConfirmationWithdrawn(it) => _ = self.questions.remove(&it.request),
