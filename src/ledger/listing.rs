@@ -85,6 +85,12 @@ pub struct PausedCall {
     pub id: CallId,
     /// The session.
     pub session: SessionId,
+    /// The agent that serves it.
+    pub agent: String,
+    /// The embedding program's own name for the session.
+    pub external_id: Option<String>,
+    /// The session's labels.
+    pub labels: BTreeMap<String, String>,
     /// The record of the call.
     pub call: Seq,
     /// The tool.
@@ -176,12 +182,18 @@ impl Ledger {
                 continue;
             }
             let (session, call) = (SessionId(item.session), Seq(item.item));
+            let Some((_, opened)) = self.opened(session).await? else {
+                continue;
+            };
             let Some(received) = self.call_received(session, call).await? else {
                 continue;
             };
             paused.push(PausedCall {
                 id: session.call_id(call),
                 session,
+                agent: opened.agent,
+                external_id: opened.external_id,
+                labels: opened.labels,
                 call,
                 tool: received.name.unwrap_or_default(),
                 args: received.args.unwrap_or_else(Json::empty_object),
