@@ -182,7 +182,7 @@ impl Ledger {
         append.objects = objects.0.into_iter().map(Object::new).collect();
         append.open_work = work_changes(session, open_before);
         append.durability = durability;
-        let span = tracing::debug_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());
+        let span = tracing::info_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());
         let head = self.journal.append(append).instrument(span).await?;
         Ok(Tail {
             seq: Seq(head.seq),
