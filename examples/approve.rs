@@ -1,6 +1,10 @@
 //! The program of the README: a gated tool call, approved by the program itself.
 //!
 //! Run `recount simulate --script fixtures/scripts/refund.jsonl` beside it.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a JSON value without the key reads as null"
+)]
 
 use recount::prelude::*;
 

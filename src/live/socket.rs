@@ -210,7 +210,6 @@ fn lost(error: tungstenite::Error) -> ConnectionLost {
 
 #[cfg(test)]
 #[expect(
-    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
