@@ -1,1 +1,7 @@
-fn main() {}
+//! The program `recount`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    recount::cli::run()
+}

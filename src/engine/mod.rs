@@ -6,6 +6,7 @@ mod agent;
 mod builder;
 mod clock;
 mod confirmation;
+mod desk;
 mod effects;
 mod error;
 mod handle;
@@ -31,6 +32,7 @@ pub use clock::{Clock, SystemClock};
 pub use confirmation::{
     ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
 };
+pub use desk::Desk;
 pub use error::Error;
 pub use handle::{LiveHandle, Updates};
 pub use sessions::NewSession;
