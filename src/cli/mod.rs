@@ -4,9 +4,10 @@
 
 mod age;
 mod answer;
-//DEMO mod demo;
+mod demo;
 mod export;
 mod failure;
+mod follow;
 mod ids;
 mod log;
 mod one_line;
@@ -14,9 +15,9 @@ mod opening;
 mod os_user;
 mod pending;
 mod program;
-//DEMO mod prompt;
+mod prompt;
 mod replay;
-//DEMO mod run;
+mod run;
 mod screen;
 mod sentence;
 mod sessions;

@@ -1,6 +1,6 @@
 //! `recount pending`: every approval that waits for a person.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
@@ -115,9 +115,4 @@ pub(super) fn show(
         Tone::Quiet,
         &format!("  session {}, seq {}", it.session, it.request),
     )
-}
-
-/// How to answer a request from another terminal.
-pub(super) fn how_to_answer(path: &Path, it: &PendingConfirmation) -> String {
-    format!("recount approve {} {}", quoted(path), it.id)
 }

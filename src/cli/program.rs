@@ -6,11 +6,13 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::answer::Answer;
+use super::demo::{Demo, Service};
 use super::export::Export;
 use super::failure::{Exit, Failure};
 use super::log::Log;
 use super::pending::Pending;
 use super::replay::Replay;
+use super::run::Run;
 use super::screen::Screen;
 use super::sessions::Sessions;
 use super::simulate::Simulate;
@@ -41,6 +43,10 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(Demo),
+    #[command(name = "demo-service", hide = true)]
+    Service(Service),
+    Run(Run),
     Simulate(Simulate),
     Sessions(Sessions),
     Log(Log),
@@ -87,6 +93,9 @@ pub fn run() -> ExitCode {
 
 async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
     match command {
+        Command::Demo(it) => it.run(screen).await,
+        Command::Service(it) => it.run(screen).await,
+        Command::Run(it) => it.run(screen).await,
         Command::Simulate(it) => it.run(screen).await,
         Command::Sessions(it) => it.run(screen).await,
         Command::Log(it) => it.run(screen).await,

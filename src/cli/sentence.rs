@@ -303,30 +303,39 @@ fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
             )
         }
         Decision::ResponseIssued(it) => {
-            let tool = names.call(it.call);
-            let way = way(it.route);
-            if it.outcome == Outcome::Interim {
-                (
-                    format!("{tool} goes on; news for the model {way}"),
-                    Tone::Plain,
-                )
-            } else {
-                (
-                    format!("{tool} ends: {}; answer {way}", it.outcome.in_words()),
-                    Tone::Plain,
-                )
+            let (tool, way) = (names.call(it.call), way(it.route));
+            match ending(it.outcome) {
+                Some(ending) => (format!("{tool} ends: {ending} ({way})"), Tone::Plain),
+                None => (format!("{tool} goes on ({way})"), Tone::Plain),
             }
         }
         Decision::DeliveryChosen(it) => (
-            format!("answer for {} {}", names.about(it.response), way(it.route)),
+            format!("answer for {} ({})", names.about(it.response), way(it.route)),
             Tone::Plain,
         ),
     }
 }
 
+/// How a call ended, in a word or two; nothing where it goes on.
+fn ending(outcome: Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Interim => None,
+        Outcome::Returned => Some("returned"),
+        Outcome::Failed => Some("failed"),
+        Outcome::Supplied => Some("supplied"),
+        Outcome::Refused => Some("refused"),
+        Outcome::Denied => Some("denied"),
+        Outcome::Expired => Some("expired"),
+        Outcome::TimedOut => Some("timed out"),
+        Outcome::Cancelled => Some("cancelled"),
+        Outcome::Unknown => Some("outcome unknown"),
+        Outcome::Withdrawn => Some("withdrawn"),
+    }
+}
+
 fn way(route: Route) -> &'static str {
     match route {
-        Route::ToolResponse { .. } => "as toolResponse",
+        Route::ToolResponse { .. } => "toolResponse",
         Route::Conversation { .. } => "as conversation",
         Route::Parked => "parked",
     }

@@ -59,7 +59,7 @@ fn a_call_is_told_by_its_tool_from_request_to_end() {
             "refund approved by ada (os_user)",
             "refund started, attempt 1",
             r#"refund returned {"ok":true}"#,
-            "refund ends: the tool returned; answer parked",
+            "refund ends: returned (parked)",
             "told the model about refund",
         ]
     );
