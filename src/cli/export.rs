@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::count::count;
 use super::failure::{Exit, Failure};
 use super::screen::Screen;
 use super::{ids, opening};
@@ -40,10 +41,11 @@ impl Export {
             None => drop(write(&ledger, session, screen.writer()).await?),
             Some(path) => {
                 let trailer = write_file(&ledger, session, path).await?;
-                let (records, objects) = (trailer.records, trailer.objects);
-                let shown = path.display();
+                let records = count(trailer.records, "record");
+                let objects = count(trailer.objects, "object");
                 screen.line(&format!(
-                    "Exported {records} records and {objects} objects to {shown}"
+                    "Exported {records} and {objects} to {}",
+                    path.display()
                 ))?;
                 screen.line(&format!("root {}", trailer.root))?;
             }

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::screen::{COLUMNS, Screen};
-use super::timeline::Timeline;
+use super::timeline::{Fit, Timeline};
 use crate::engine::{LiveHandle, Updates};
 use crate::ledger::Ledger;
 use crate::session::{Event, Fact, Observation, Phase, Seq, Session, SessionId};
@@ -32,7 +32,7 @@ impl Follower {
         screen: &Screen,
     ) -> Result<Follower, Failure> {
         let (ledger, session) = (live.engine().ledger().clone(), live.session_id());
-        let mut timeline = Timeline::new(screen.palette, Some(COLUMNS));
+        let mut timeline = Timeline::new(screen.palette, Fit::Wrap(COLUMNS));
         let mut learned = Seq(0);
         while learned < told {
             let facts = ledger.facts(session, learned.next(), PAGE).await?;
@@ -57,7 +57,10 @@ impl Follower {
     pub(super) async fn tell(&mut self, screen: &mut Screen) -> Result<Vec<Fact>, Failure> {
         let mut told = Vec::new();
         loop {
-            let facts = self.ledger.facts(self.session, self.told.next(), PAGE).await?;
+            let facts = self
+                .ledger
+                .facts(self.session, self.told.next(), PAGE)
+                .await?;
             if facts.is_empty() {
                 screen.flush()?;
                 return Ok(told);
@@ -92,7 +95,10 @@ impl Follower {
                 return Ok(session);
             }
             if session.head == self.told && !self.wake().await {
-                return Err(Failure::new("engine", "the engine ended before the session did"));
+                return Err(Failure::new(
+                    "engine",
+                    "the engine ended before the session did",
+                ));
             }
         }
     }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::failure::{Exit, Failure};
 use super::screen::{COLUMNS, Screen};
-use super::timeline::Timeline;
+use super::timeline::{Fit, Timeline};
 use super::{ids, opening};
 use crate::journal::Record;
 use crate::ledger::{self, fact_of};
@@ -34,7 +34,12 @@ impl Log {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let ledger = opening::reading(&self.path)?;
         let session = ids::session(&ledger, &self.session).await?;
-        let mut timeline = Timeline::new(screen.palette, (!self.full).then_some(COLUMNS));
+        let fit = if self.full {
+            Fit::Full
+        } else {
+            Fit::Cut(COLUMNS)
+        };
+        let mut timeline = Timeline::new(screen.palette, fit);
         let mut seq = Seq(1);
         loop {
             let lines = ledger.journal().read(session.0, seq.0, PAGE).await?;

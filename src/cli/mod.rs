@@ -4,6 +4,7 @@
 
 mod age;
 mod answer;
+mod count;
 mod demo;
 mod export;
 mod failure;

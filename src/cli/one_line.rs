@@ -38,6 +38,21 @@ pub(super) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
+/// A text of one line as several, broken at its spaces; a word wider than `columns` is cut.
+pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace().map(|word| cut(word, columns)) {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(&word) <= columns => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            Some(_) | None => lines.push(word.into_owned()),
+        }
+    }
+    lines
+}
+
 /// How many columns a text of one line takes.
 pub(super) fn width(text: &str) -> usize {
     text.chars().map(width_of).sum()

@@ -40,7 +40,7 @@ impl Pending {
             show(request, now, screen)?;
             let (path, id) = (quoted(&self.path), request.id);
             screen.line(&format!("  recount approve {path} {id}"))?;
-            screen.line(&format!("  recount deny {path} {id} --reason …"))?;
+            screen.line(&format!("  recount deny {path} {id}"))?;
         }
         if pending.is_empty() && !self.json {
             screen.line("Nothing waits for approval.")?;
@@ -68,12 +68,8 @@ fn as_json(it: &PendingConfirmation) -> serde_json::Value {
     })
 }
 
-/// Shows a request; the tool and its arguments first, because they are what is decided.
-pub(super) fn show(
-    it: &PendingConfirmation,
-    now: Timestamp,
-    screen: &mut Screen,
-) -> Result<(), Failure> {
+/// Shows what is asked: the tool and its arguments, because they are what is decided.
+pub(super) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Result<(), Failure> {
     let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
         (About::Gate, "") => "May it run?",
         (About::Gate, hint) => hint,
@@ -82,14 +78,23 @@ pub(super) fn show(
     let head = format!("{}: {question}", it.tool);
     screen.toned(Tone::Ask, &one_line(&head))?;
     // Whoever decides must see all of the arguments, so they are never cut.
-    screen.line(&format!("  {}", one_line(it.args.as_str())))?;
+    screen.line(&format!("  {}", one_line(it.args.as_str())))
+}
+
+/// Shows a request: what is asked, since when, and where it comes from.
+pub(super) fn show(
+    it: &PendingConfirmation,
+    now: Timestamp,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    show_question(it, screen)?;
     let external = it
         .external_id
         .as_ref()
-        .map(|it| format!(" {it}"))
+        .map(|it| format!(", {it}"))
         .unwrap_or_default();
     let mut about = format!(
-        "  asked {} ago by {}{external}",
+        "  asked {} ago, agent {}{external}",
         age::span(it.requested_at, now),
         it.agent
     );

@@ -41,7 +41,7 @@ pub(super) fn understood(line: &str) -> Option<bool> {
 }
 
 /// Prints a prompt, which has no line end.
-pub(super) fn print_now(text: &str) -> std::io::Result<()> {
+fn print_now(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes())?;
     out.flush()

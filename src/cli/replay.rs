@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::count::count;
 use super::failure::{Exit, Failure};
 use super::one_line::one_line;
 use super::screen::Screen;
@@ -37,7 +38,7 @@ impl Replay {
             Some(text) => vec![ids::session(&ledger, text).await?],
             None => all(&ledger).await?,
         };
-        let (mut observations, mut decisions, mut diverged) = (0, 0, 0);
+        let (mut observations, mut decisions, mut diverged) = (0_u64, 0_u64, 0_u64);
         for session in &sessions {
             let report = replay::verify(&ledger, *session).await?;
             observations += report.observations;
@@ -51,8 +52,10 @@ impl Replay {
         }
         if !self.json {
             let told = format!(
-                "{} sessions, {observations} observations, {decisions} decisions",
-                sessions.len()
+                "{}, {}, {}",
+                count(sessions.len(), "session"),
+                count(observations, "observation"),
+                count(decisions, "decision")
             );
             if diverged == 0 {
                 screen.toned(

@@ -15,6 +15,8 @@ pub(super) struct Screen {
     out: BufWriter<Stdout>,
     /// Its colours.
     pub(super) palette: Palette,
+    /// A prompt stands in the last line and waits for an answer.
+    prompting: bool,
 }
 
 impl Screen {
@@ -23,12 +25,33 @@ impl Screen {
         Screen {
             out: BufWriter::new(io::stdout()),
             palette,
+            prompting: false,
         }
     }
 
     /// Prints a line.
     pub(super) fn line(&mut self, text: &str) -> Result<(), Failure> {
-        writeln!(self.out, "{text}").map_err(|error| printing(&error))
+        // A prompt that stands there gives way.
+        let clear = if std::mem::take(&mut self.prompting) {
+            "\r\u{1b}[K"
+        } else {
+            ""
+        };
+        writeln!(self.out, "{clear}{text}").map_err(|error| printing(&error))
+    }
+
+    /// Prints a prompt, unless one stands there; only for terminals.
+    pub(super) fn prompt(&mut self, text: &str) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.prompting, true) {
+            return Ok(());
+        }
+        write!(self.out, "{text}").map_err(|error| printing(&error))?;
+        self.flush()
+    }
+
+    /// The person has typed a line behind the prompt.
+    pub(super) fn answered(&mut self) {
+        self.prompting = false;
     }
 
     /// Prints a line in a tone.

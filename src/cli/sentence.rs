@@ -310,7 +310,11 @@ fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
             }
         }
         Decision::DeliveryChosen(it) => (
-            format!("answer for {} ({})", names.about(it.response), way(it.route)),
+            format!(
+                "answer for {} ({})",
+                names.about(it.response),
+                way(it.route)
+            ),
             Tone::Plain,
         ),
     }

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::age;
+use super::count::count;
 use super::failure::{Exit, Failure};
 use super::one_line::{cut, one_line};
 use super::opening;
@@ -60,9 +61,9 @@ fn show(it: &SessionSummary, screen: &mut Screen) -> Result<(), Failure> {
     let head = format!("{}  {}  {external}", it.id, it.agent);
     screen.toned(Tone::Heading, &cut(&one_line(head.trim_end()), COLUMNS))?;
     let mut about = format!(
-        "  opened {}, {} records",
+        "  opened {}, {}",
         age::moment(it.opened_at),
-        it.records
+        count(it.records, "record")
     );
     for (key, value) in &it.labels {
         about.push_str(&format!(", {key}={value}"));

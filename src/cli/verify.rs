@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::count::count;
 use super::failure::{Exit, Failure};
 use super::one_line::one_line;
 use super::screen::Screen;
@@ -68,31 +69,22 @@ fn as_json(kind: &str, report: &Report) -> serde_json::Value {
 }
 
 fn show(kind: &str, report: &Report, screen: &mut Screen) -> Result<(), Failure> {
-    let Report {
-        sessions,
-        records,
-        objects,
-        ..
-    } = report;
+    let read = format!(
+        "{}, {}, {}",
+        count(report.sessions, "session"),
+        count(report.records, "record"),
+        count(report.objects, "object")
+    );
     if report.is_sound() {
-        let text =
-            format!("Sound {kind}: {sessions} sessions, {records} records, {objects} objects");
-        screen.toned(Tone::Good, &text)?;
+        screen.toned(Tone::Good, &format!("Sound {kind}: {read}"))?;
         screen.line(&format!("root {}", report.root))?;
     } else {
-        let count = report.findings.len();
-        let things = if count == 1 {
-            "1 thing is".to_owned()
-        } else {
-            format!("{count} things are")
-        };
-        screen.toned(Tone::Bad, &format!("Damaged {kind}: {things} wrong"))?;
+        let found = count(report.findings.len(), "finding");
+        screen.toned(Tone::Bad, &format!("Damaged {kind}: {found}"))?;
         for finding in &report.findings {
             screen.line(&format!("  {}", one_line(&finding.to_string())))?;
         }
-        screen.line(&format!(
-            "Read {sessions} sessions, {records} records, {objects} objects"
-        ))?;
+        screen.line(&format!("Read {read}"))?;
     }
     for note in &report.notes {
         screen.toned(Tone::Quiet, &format!("note: {}", one_line(note)))?;

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::place::Place;
 use super::tools::{REFUND, SHIP};
+use crate::cli::count::count;
 use crate::cli::failure::Failure;
 use crate::cli::opening;
 use crate::journal::verify;
@@ -41,14 +42,20 @@ impl Findings {
         // It takes the lock itself, so it comes first.
         let report = verify::directory(&place.path)?;
         let verified = match report.findings.first() {
-            None => format!("the journal verifies: {} records, every hash holds", report.records),
+            None => format!(
+                "the journal verifies: {} records, every hash holds",
+                report.records
+            ),
             Some(finding) => format!("the journal verifies: {finding}"),
         };
         let ledger = opening::reading(&place.path)?;
         let session = match ledger.sessions().await?.as_slice() {
             [one] => one.id,
             several => {
-                let what = format!("expected one session in the journal, found {}", several.len());
+                let what = format!(
+                    "expected one session in the journal, found {}",
+                    several.len()
+                );
                 return Err(Failure::new("demo", what));
             }
         };
@@ -58,10 +65,18 @@ impl Findings {
         findings.executions = started(&facts, |_| true);
         findings.restarts = unclean_ends(&ledger).await?;
         findings.runs(place, &facts, approved)?;
-        findings.outcomes(&ledger, session, &facts, approved).await?;
+        findings
+            .outcomes(&ledger, session, &facts, approved)
+            .await?;
         findings.told(heard);
         let restarts = findings.restarts;
-        findings.check(restarts == 1, format!("the journal noticed {restarts} unclean end of a process"));
+        findings.check(
+            restarts == 1,
+            format!(
+                "the journal noticed the killed process: {}",
+                count(restarts, "unclean end")
+            ),
+        );
         findings.check(report.is_sound(), verified);
         findings.replayed(&ledger, session).await?;
         Ok(findings)
@@ -79,12 +94,21 @@ impl Findings {
     /// The journal and the witness agree on how often the refund ran.
     fn runs(&mut self, place: &Place, facts: &[Fact], approved: bool) -> Result<(), Failure> {
         let names = called(facts);
-        let starts = started(facts, |call| names.get(&call).is_some_and(|name| name == REFUND));
+        let starts = started(facts, |call| {
+            names.get(&call).is_some_and(|name| name == REFUND)
+        });
         let lines = place.witnessed()?.len();
         let expected = usize::from(approved);
-        let claim = if approved { "the refund ran once" } else { "the refund never ran" };
-        let text = format!("{claim}: {starts} start on record, {lines} line in refunds.txt");
-        let text = if expected == 1 { text } else { text.replace("start ", "starts ").replace("line ", "lines ") };
+        let claim = if approved {
+            "the refund ran once"
+        } else {
+            "the refund never ran"
+        };
+        let text = format!(
+            "{claim}: {} on record, {} in refunds.txt",
+            count(starts, "start"),
+            count(lines, "line")
+        );
         self.check(starts == expected && lines == expected, text);
         Ok(())
     }
@@ -104,7 +128,11 @@ impl Findings {
             .iter()
             .filter_map(|(seq, it)| Some((names.get(seq)?.as_str(), it.outcome)))
             .collect();
-        let refund = if approved { Outcome::Returned } else { Outcome::Denied };
+        let refund = if approved {
+            Outcome::Returned
+        } else {
+            Outcome::Denied
+        };
         let expected = BTreeMap::from([
             ("lookup_order", Outcome::Returned),
             ("charge_restocking_fee", Outcome::Failed),
@@ -113,7 +141,13 @@ impl Findings {
         ]);
         let ends = facts.iter().filter(|fact| ends_a_call(fact)).count();
         let holds = ended == expected && ends == expected.len() && folded.calls.is_empty();
-        self.check(holds, format!("{} calls, {ends} outcomes: each call ended once", names.len()));
+        self.check(
+            holds,
+            format!(
+                "{} calls, {ends} outcomes: each call ended once",
+                names.len()
+            ),
+        );
         Ok(())
     }
 
@@ -128,10 +162,16 @@ impl Findings {
             })
         };
         let at_once = answered("call-lookup") && answered("call-fee");
-        self.check(at_once, "the model got two answers on the connection that asked");
+        self.check(
+            at_once,
+            "the model got two answers on the connection that asked",
+        );
         let said = |tool: &str| {
             let about = format!("{tool}(");
-            heard.told().filter(|(connection, text)| *connection == second && text.contains(&about)).count()
+            heard
+                .told()
+                .filter(|(connection, text)| *connection == second && text.contains(&about))
+                .count()
         };
         let later = said(REFUND) == 1 && said(SHIP) == 1;
         let no_stray_answers = !heard.answers().any(|(connection, ..)| connection == second);
@@ -187,7 +227,10 @@ fn ends_a_call(fact: &Fact) -> bool {
 async fn unclean_ends(ledger: &Ledger) -> Result<usize, Failure> {
     let lines = ledger.journal().read(Uuid::nil(), 1, usize::MAX).await?;
     let after_a_crash = |line: &crate::journal::Line| {
-        let body = line.record().ok().map(|it| serde_json::from_str::<Value>(it.body.get()));
+        let body = line
+            .record()
+            .ok()
+            .map(|it| serde_json::from_str::<Value>(it.body.get()));
         matches!(body, Some(Ok(body)) if body.get("after").and_then(Value::as_str) == Some("crash"))
     };
     Ok(lines.iter().filter(|line| after_a_crash(line)).count())

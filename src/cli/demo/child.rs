@@ -31,7 +31,12 @@ impl Process {
         let starting = |error| Failure::io("start the serving process", &error);
         let program = std::env::current_exe().map_err(starting)?;
         let mut child = Command::new(program)
-            .args(["--color", screen.palette.as_choice(), "demo-service", "--journal"])
+            .args([
+                "--color",
+                screen.palette.as_choice(),
+                "demo-service",
+                "--journal",
+            ])
             .arg(&place.path)
             .args(["--endpoint", endpoint, "--part", part.as_str()])
             .stdin(Stdio::piped())
@@ -39,8 +44,14 @@ impl Process {
             .kill_on_drop(true)
             .spawn()
             .map_err(starting)?;
-        let out = child.stdout.take().ok_or_else(|| died("it has no output".to_owned()))?;
-        Ok(Process { child, lines: BufReader::new(out).lines() })
+        let out = child
+            .stdout
+            .take()
+            .ok_or_else(|| died("it has no output".to_owned()))?;
+        Ok(Process {
+            child,
+            lines: BufReader::new(out).lines(),
+        })
     }
 
     /// Its process id, while it lives.
@@ -60,19 +71,26 @@ impl Process {
     pub(super) async fn until_it_ends(mut self, screen: &mut Screen) -> Result<(), Failure> {
         while self.show(screen).await?.is_some() {}
         let status = self.end().await?;
-        if status.success() { Ok(()) } else { Err(died(format!("it ended with {status}"))) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(died(format!("it ended with {status}")))
+        }
     }
 
     /// Kills it as nothing in it can hinder, and says how it ended.
     pub(super) async fn kill(mut self) -> Result<std::process::ExitStatus, Failure> {
-        self.child.start_kill().map_err(|error| Failure::io("kill the serving process", &error))?;
+        self.child
+            .start_kill()
+            .map_err(|error| Failure::io("kill the serving process", &error))?;
         self.end().await
     }
 
     async fn show(&mut self, screen: &mut Screen) -> Result<Option<String>, Failure> {
         loop {
             let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
-            let line = line.map_err(|_| died(format!("it said nothing for {} s", PATIENCE.as_secs())))?;
+            let line =
+                line.map_err(|_| died(format!("it said nothing for {} s", PATIENCE.as_secs())))?;
             match line.map_err(|error| Failure::io("read from the serving process", &error))? {
                 None => return Ok(None),
                 Some(line) => match line.strip_prefix(CONTROL) {
@@ -85,11 +103,17 @@ impl Process {
     }
 
     async fn end(&mut self) -> Result<std::process::ExitStatus, Failure> {
-        self.child.wait().await.map_err(|error| Failure::io("wait for the serving process", &error))
+        self.child
+            .wait()
+            .await
+            .map_err(|error| Failure::io("wait for the serving process", &error))
     }
 }
 
 fn died(how: String) -> Failure {
-    Failure::new("demo", format!("the serving process did not do its part: {how}"))
-        .advice("what it said stands above")
+    Failure::new(
+        "demo",
+        format!("the serving process did not do its part: {how}"),
+    )
+    .advice("what it said stands above")
 }

@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use super::count::count;
 use super::failure::{Exit, Failure};
 use super::screen::Screen;
 use super::style::Tone;
@@ -24,8 +25,8 @@ use crate::simulator::{Running, Script, Simulator};
 use checks::Findings;
 use child::Process;
 use place::Place;
-pub(super) use service::Service;
 use service::Part;
+pub(super) use service::Service;
 
 /// The conversation, in the program itself so that the demo works from anywhere.
 const SCRIPT: &str = include_str!("../../../fixtures/scripts/demo.jsonl");
@@ -52,30 +53,53 @@ impl Demo {
         let began = Instant::now();
         let place = Place::at(self.journal.clone());
         place.prepare()?;
-        let simulator = Simulator::start(Script::parse(SCRIPT)?).listen("127.0.0.1:0").await?;
+        let simulator = Simulator::start(Script::parse(SCRIPT)?)
+            .listen("127.0.0.1:0")
+            .await?;
         introduce(&place, &simulator, screen)?;
 
         let mut first = Process::start(&place, &simulator.url(), Part::Begin, screen)?;
-        heading(screen, 1, &format!("Process {} serves the conversation", first.id()))?;
+        heading(
+            screen,
+            1,
+            &format!("Process {} serves the conversation", first.id()),
+        )?;
         let request = first.until_it_waits(screen).await?;
 
         heading(screen, 2, "A person decides")?;
+        first.until_it_waits(screen).await?;
         let (approved, asked_for) = self.decide(screen).await?;
 
-        heading(screen, 3, &format!("SIGKILL for process {}, the approval still open", first.id()))?;
+        heading(
+            screen,
+            3,
+            &format!(
+                "SIGKILL for process {}, the approval still open",
+                first.id()
+            ),
+        )?;
         let status = first.kill().await?;
         left_behind(&place, &request, status, screen).await?;
 
         let part = if approved { Part::Approve } else { Part::Deny };
         let second = Process::start(&place, &simulator.url(), part, screen)?;
-        heading(screen, 4, &format!("Process {} takes the session up", second.id()))?;
+        heading(
+            screen,
+            4,
+            &format!("Process {} takes the session up", second.id()),
+        )?;
         second.until_it_ends(screen).await?;
 
         heading(screen, 5, "What is true now")?;
         let findings = Findings::gather(&place, approved, &simulator.transcript()).await?;
         simulator.shutdown().await;
         // Waiting for a person is no part of how long it took.
-        conclude(&findings, &place, began.elapsed().saturating_sub(asked_for), screen)
+        conclude(
+            &findings,
+            &place,
+            began.elapsed().saturating_sub(asked_for),
+            screen,
+        )
     }
 
     /// Asks whoever is at the terminal, unless that was said before. Also tells how long that took.
@@ -86,7 +110,7 @@ impl Demo {
             (false, true) => (false, "Denied, as --deny says."),
             (false, false) if prompt::is_interactive() => {
                 screen.flush()?;
-                let approved = prompt::yes_or_no("Refund money to the customer?").await?;
+                let approved = prompt::yes_or_no("Approve?").await?;
                 return Ok((approved, began.elapsed()));
             }
             (false, false) => (
@@ -124,14 +148,18 @@ async fn left_behind(
     let ledger = opening::reading(&place.path)?;
     let waiting: Vec<PendingConfirmation> = ledger.pending().await?;
     let refunds = place.witnessed()?.len();
-    let open = waiting.iter().filter(|it| it.id.to_string() == request).count();
+    let open = waiting
+        .iter()
+        .filter(|it| it.id.to_string() == request)
+        .count();
     if status.success() || open != 1 || refunds != 0 {
         let what = format!(
             "expected a killed process, 1 open approval and no refund, found {status}, {open} and {refunds}"
         );
         return Err(Failure::new("demo", what));
     }
-    screen.line(&format!("It ended with {status}. The journal has the request, refunds.txt nothing."))
+    screen.line(&format!("It ended with {status}."))?;
+    screen.line("The journal has the open request; refunds.txt has no line.")
 }
 
 fn conclude(
@@ -141,23 +169,39 @@ fn conclude(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     for (holds, claim) in &findings.checks {
-        let (mark, tone) = if *holds { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
+        let (mark, tone) = if *holds {
+            ("✓", Tone::Good)
+        } else {
+            ("✗", Tone::Bad)
+        };
         screen.toned(tone, &format!("{mark} {claim}"))?;
     }
     if !findings.all_hold() {
-        return Err(Failure::new("demo", "expected every line above to hold, found ✗")
-            .advice("this is a fault of recount; please report it with the journal"));
+        return Err(
+            Failure::new("demo", "expected every line above to hold, found ✗")
+                .advice("this is a fault of recount; please report it with the journal"),
+        );
     }
-    let Findings { events, executions, restarts, .. } = findings;
+    let Findings {
+        events,
+        executions,
+        restarts,
+        ..
+    } = findings;
     screen.line("")?;
     let summary = format!(
-        "{events} events, {executions} executions, {restarts} restart, verified, replayed, in {:.1} s",
+        "{}, {}, {}, verified, replayed, in {:.1} s",
+        count(*events, "event"),
+        count(*executions, "execution"),
+        count(*restarts, "restart"),
         took.as_secs_f32()
     );
     screen.toned(Tone::Heading, &summary)?;
     screen.line("")?;
     screen.line("Look around:")?;
-    let program = std::env::args().next().unwrap_or_else(|| "recount".to_owned());
+    let program = std::env::args()
+        .next()
+        .unwrap_or_else(|| "recount".to_owned());
     let (path, session) = (place.quoted(), findings.session.map(|it| it.to_string()));
     let session: String = session.unwrap_or_default().chars().take(8).collect();
     for command in [

@@ -35,11 +35,16 @@ impl Place {
     pub(super) fn prepare(&self) -> Result<(), Failure> {
         let path = &self.path;
         self.clear()?;
-        let journal = DiskJournal::options(path).program(crate::engine::PROGRAM).open()?;
+        let journal = DiskJournal::options(path)
+            .program(crate::engine::PROGRAM)
+            .open()?;
         journal::block_on(journal::Journal::close(&journal))?;
         let marker = path.join(MARKER);
-        fs::write(&marker, "Made by `recount demo`; its next run replaces this directory.\n")
-            .map_err(|error| Failure::io(format!("write {}", marker.display()), &error))
+        fs::write(
+            &marker,
+            "Made by `recount demo`; its next run replaces this directory.\n",
+        )
+        .map_err(|error| Failure::io(format!("write {}", marker.display()), &error))
     }
 
     fn clear(&self) -> Result<(), Failure> {
@@ -78,7 +83,11 @@ impl Place {
         let (marker, others): (Vec<_>, Vec<_>) = names.iter().partition(|name| *name == MARKER);
         for name in others.into_iter().chain(marker) {
             let entry = self.path.join(name);
-            let removed = if entry.is_dir() { fs::remove_dir_all(&entry) } else { fs::remove_file(&entry) };
+            let removed = if entry.is_dir() {
+                fs::remove_dir_all(&entry)
+            } else {
+                fs::remove_file(&entry)
+            };
             removed.map_err(|error| Failure::io(format!("remove {}", entry.display()), &error))?;
         }
         Ok(())
@@ -89,7 +98,10 @@ impl Place {
         match fs::read_to_string(&self.witness) {
             Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(Failure::io(format!("read {}", self.witness.display()), &error)),
+            Err(error) => Err(Failure::io(
+                format!("read {}", self.witness.display()),
+                &error,
+            )),
         }
     }
 

@@ -63,7 +63,10 @@ impl Service {
     pub(in crate::cli) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let place = Place::at(self.journal);
         let agent = agent(&self.endpoint, place.witness);
-        let engine = Engine::builder(place.path).agent(AGENT, agent).open().await?;
+        let engine = Engine::builder(place.path)
+            .agent(AGENT, agent)
+            .open()
+            .await?;
         match self.part {
             Part::Begin => begin(&engine, screen).await?,
             Part::Approve => finish(&engine, ToolConfirmation::confirmed(), screen).await?,
@@ -78,7 +81,10 @@ impl Service {
 
 /// Serves a new session until all that is open waits for somebody outside; then waits to be killed.
 async fn begin(engine: &Engine, screen: &mut Screen) -> Result<(), Failure> {
-    let session = engine.session(AGENT).external_id("ticket-1001").label("channel", "chat");
+    let session = engine
+        .session(AGENT)
+        .external_id("ticket-1001")
+        .label("channel", "chat");
     let live = session.connect().await?;
     let mut follower = Follower::new(&live, Seq(0), screen).await?;
     live.send_text(USER_SAYS).await?;
@@ -87,8 +93,12 @@ async fn begin(engine: &Engine, screen: &mut Screen) -> Result<(), Failure> {
     };
     follower.until(&live, screen, waits).await?;
     let asked = live.pending().await?;
-    let request = asked.first().ok_or_else(|| Failure::new("demo", "no approval is open"))?;
+    let request = asked
+        .first()
+        .ok_or_else(|| Failure::new("demo", "no approval is open"))?;
     screen.line(&format!("{CONTROL}{}", request.id))?;
+    pending::show_question(request, screen)?;
+    screen.line(&format!("{CONTROL}"))?;
     screen.flush()?;
     // The input ends when the demo does, so this process is never left behind.
     let input = || std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
@@ -105,7 +115,9 @@ async fn finish(
 ) -> Result<(), Failure> {
     let by = Actor::os_user(os_user::current()?);
     let waiting = engine.pending().await?;
-    let request = waiting.first().ok_or_else(|| Failure::new("demo", "no approval is open"))?;
+    let request = waiting
+        .first()
+        .ok_or_else(|| Failure::new("demo", "no approval is open"))?;
     screen.toned(Tone::Heading, "Still waiting, as the journal has it:")?;
     pending::show(request, SystemClock.now(), screen)?;
     screen.line("")?;
@@ -122,12 +134,17 @@ async fn finish(
     };
     follower.until(&live, screen, decided).await?;
     let paused = live.paused().await?;
-    let paused = paused.first().ok_or_else(|| Failure::new("demo", "no call is paused"))?;
+    let paused = paused
+        .first()
+        .ok_or_else(|| Failure::new("demo", "no call is paused"))?;
     let ticket = Ticket::from(paused);
-    live.respond(&ticket, json!({"tracking": "RC-1001-2"}), by.clone()).await?;
+    live.respond(&ticket, json!({"tracking": "RC-1001-2"}), by.clone())
+        .await?;
     let told = |session: &Session, turns| turns > 1 && is_calm(session) && session.calls.is_empty();
     follower.until(&live, screen, told).await?;
     live.close("the demo is over", by).await?;
+    live.disconnect().await?;
+    follower.tell(screen).await?;
     engine.shutdown().await?;
     Ok(())
 }

@@ -40,7 +40,11 @@ pub(super) fn agent(endpoint: &str, witness: PathBuf) -> Agent {
         "charge_restocking_fee",
         "Charges the fee for taking an order back",
         order_schema(),
-        |_args| async { Err(ToolError::ExecutionFailed("the card was declined".to_owned())) },
+        |_args| async {
+            Err(ToolError::ExecutionFailed(
+                "the card was declined".to_owned(),
+            ))
+        },
     );
     Agent::new()
         .model("gemini-live-2.5-flash")
@@ -81,13 +85,28 @@ impl ToolFunction for Refund {
     }
 
     async fn call(&self, _args: Value) -> Result<Value, ToolError> {
-        Err(ToolError::Other("the engine calls with a context".to_owned()))
+        Err(ToolError::Other(
+            "the engine calls with a context".to_owned(),
+        ))
     }
 
-    async fn call_with_context(&self, args: Value, context: ToolContext) -> Result<Value, ToolError> {
-        let order = args.get("order_id").and_then(Value::as_str).unwrap_or_default();
-        let cents = args.get("amount_cents").and_then(Value::as_u64).unwrap_or_default();
-        let line = format!("refunded order={order} cents={cents} key={}\n", context.idempotency_key);
+    async fn call_with_context(
+        &self,
+        args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        let order = args
+            .get("order_id")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let cents = args
+            .get("amount_cents")
+            .and_then(Value::as_u64)
+            .unwrap_or_default();
+        let line = format!(
+            "refunded order={order} cents={cents} key={}\n",
+            context.idempotency_key
+        );
         let witnessed = OpenOptions::new()
             .create(true)
             .append(true)

@@ -15,6 +15,9 @@ use crate::session::{Actor, Event, Fact, Observation, RequestId, Seq};
 /// How long a silent model is waited for that has not said that its turn is over.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The question below a call that asks.
+const APPROVE: &str = "Approve? [y/n, empty: later] ";
+
 /// Who answers the calls that ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Approvals {
@@ -40,8 +43,6 @@ pub(super) struct Conversation<'a> {
     asked: Option<RequestId>,
     /// What the person does not want to decide now.
     put_off: Vec<RequestId>,
-    /// A prompt stands on the screen.
-    prompted: bool,
 }
 
 /// Whether the conversation goes on.
@@ -67,7 +68,6 @@ impl<'a> Conversation<'a> {
             lost: None,
             asked: None,
             put_off: Vec::new(),
-            prompted: false,
         })
     }
 
@@ -79,7 +79,11 @@ impl<'a> Conversation<'a> {
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         let mut texts = VecDeque::from(texts);
-        let mut input = if interactive { Input::typed() } else { Input::nobody() };
+        let mut input = if interactive {
+            Input::typed()
+        } else {
+            Input::nobody()
+        };
         loop {
             self.tell(screen).await?;
             if let Some(reason) = &self.lost {
@@ -100,15 +104,18 @@ impl<'a> Conversation<'a> {
                         self.say(text).await?;
                         continue;
                     }
-                    None if interactive => self.prompt("> ")?,
+                    None if interactive => {}
                     None => return Ok(()),
                 }
+            }
+            if interactive && (calm || self.asked.is_some()) {
+                screen.prompt(if self.asked.is_some() { APPROVE } else { "> " })?;
             }
             tokio::select! {
                 biased;
                 _ = tokio::signal::ctrl_c() => return Ok(()),
                 going_on = self.follower.wake() => if !going_on { return Ok(()) },
-                line = input.line() => if let Next::Over = self.hear(line).await? { return Ok(()) },
+                line = input.line() => if let Next::Over = self.hear(line, screen).await? { return Ok(()) },
                 // A model that neither speaks nor ends its turn is not waited for for ever where nobody sees it.
                 () = tokio::time::sleep(PATIENCE), if calm && !interactive => return Ok(()),
             }
@@ -116,12 +123,9 @@ impl<'a> Conversation<'a> {
     }
 
     async fn tell(&mut self, screen: &mut Screen) -> Result<(), Failure> {
-        let before = self.follower.told();
         for fact in self.follower.tell(screen).await? {
             self.take(&fact);
         }
-        // What was told stands below the prompt, so it is given again.
-        self.prompted &= before == self.follower.told();
         Ok(())
     }
 
@@ -157,7 +161,10 @@ impl<'a> Conversation<'a> {
         }
         let mut answered = false;
         let waiting: Vec<PendingConfirmation> = self.live.pending().await?;
-        if self.asked.is_some_and(|asked| !waiting.iter().any(|it| it.id == asked)) {
+        if self
+            .asked
+            .is_some_and(|asked| !waiting.iter().any(|it| it.id == asked))
+        {
             self.asked = None;
         }
         for request in &waiting {
@@ -167,15 +174,13 @@ impl<'a> Conversation<'a> {
                     self.answer(request.id, confirmed).await?;
                     answered = true;
                 }
-                Approvals::Ask if self.asked.is_some() => self.prompt("Approve? [y/n, empty: later] ")?,
+                Approvals::Ask if self.asked.is_some() => {}
                 Approvals::Ask if self.put_off.contains(&request.id) => {}
                 Approvals::Ask => {
                     screen.line("")?;
                     pending::show(request, SystemClock.now(), screen)?;
                     screen.flush()?;
                     self.asked = Some(request.id);
-                    self.prompted = false;
-                    self.prompt("Approve? [y/n, empty: later] ")?;
                 }
             }
         }
@@ -183,7 +188,10 @@ impl<'a> Conversation<'a> {
     }
 
     async fn answer(&self, request: RequestId, confirmed: bool) -> Result<(), Failure> {
-        let answer = ToolConfirmation { confirmed, ..ToolConfirmation::default() };
+        let answer = ToolConfirmation {
+            confirmed,
+            ..ToolConfirmation::default()
+        };
         match self.live.answer(request, answer, self.by.clone()).await {
             // Somebody else, or the clock, may have been quicker; the timeline shows what counts.
             Ok(_) | Err(Error::Refused(_)) => Ok(()),
@@ -191,8 +199,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    async fn hear(&mut self, line: Option<String>) -> Result<Next, Failure> {
-        self.prompted = false;
+    async fn hear(&mut self, line: Option<String>, screen: &mut Screen) -> Result<Next, Failure> {
+        screen.answered();
         let Some(line) = line else {
             return Ok(Next::Over);
         };
@@ -213,12 +221,5 @@ impl<'a> Conversation<'a> {
             None => self.say(line).await?,
         }
         Ok(Next::On)
-    }
-
-    fn prompt(&mut self, text: &str) -> Result<(), Failure> {
-        if !std::mem::replace(&mut self.prompted, true) {
-            prompt::print_now(text).map_err(|error| Failure::io("ask on the terminal", &error))?;
-        }
-        Ok(())
     }
 }

@@ -15,7 +15,7 @@ use super::{ids, one_line, os_user, prompt, tools_file};
 use crate::engine::{Agent, Engine, LiveHandle};
 use crate::journal::DiskJournal;
 use crate::ledger::{Error as LedgerError, Ledger};
-use crate::live::Endpoint;
+use crate::live::{Connector, Endpoint};
 use crate::session::{Seq, SessionId};
 use crate::tool::Toolset;
 use conversation::{Approvals, Conversation};
@@ -30,7 +30,7 @@ const AGENT: &str = "run";
 /// it reads what you say and asks for approvals; without one it ends when the model's turn is over and nothing runs.
 #[derive(Args)]
 pub(super) struct Run {
-    /// The tools, in TOML: see docs/tools-file.md.
+    /// The tools, in TOML: fixtures/tools/support.toml shows how.
     #[arg(long, value_name = "FILE")]
     tools: PathBuf,
     /// Where to connect, ws:// or wss://, such as the URL that `recount simulate` prints.
@@ -75,7 +75,10 @@ impl Run {
             None => None,
         };
         let name = self.agent_name(&ledger, resumed).await?;
-        let mut agent = Agent::new().model(&self.model).tools(tools).connect_to(endpoint);
+        let mut agent = Agent::new()
+            .model(&self.model)
+            .tools(tools)
+            .connect_to(endpoint);
         if let Some(instruction) = &self.instruction {
             agent = agent.instruction(instruction);
         }
@@ -88,7 +91,9 @@ impl Run {
             .agent(&name, agent)
             .open()
             .await?;
-        let outcome = self.converse(&engine, &name, resumed, told, by, screen).await;
+        let outcome = self
+            .converse(&engine, &name, resumed, told, by, screen)
+            .await;
         // What is on record stays, however the conversation ended.
         let shut = engine.shutdown().await;
         let session = outcome?;
@@ -117,20 +122,29 @@ impl Run {
             (false, false) => Approvals::Park,
         };
         let conversation = Conversation::new(&live, told, approvals, by, screen).await?;
-        conversation.hold(self.text.clone(), prompt::is_interactive(), screen).await?;
+        conversation
+            .hold(self.text.clone(), prompt::is_interactive(), screen)
+            .await?;
         Ok(live.session_id())
     }
 
     fn read_tools(&self) -> Result<Toolset, Failure> {
         let path = &self.tools;
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::io(format!("read the tools in {}", path.display()), &error))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::io(format!("read the tools in {}", path.display()), &error)
+        })?;
         let tools = tools_file::parse(&text).map_err(|error| {
             let what = format!("{} has {} mistakes:", path.display(), error.mistakes.len());
-            let listed = error.mistakes.iter().map(|it| format!("\n  - {}", one_line::one_line(it)));
-            Failure::new("tools-file", format!("{what}{}", listed.collect::<String>()))
-                .exit(Exit::Usage)
-                .advice("fixtures/tools/support.toml shows how it is done")
+            let listed = error
+                .mistakes
+                .iter()
+                .map(|it| format!("\n  - {}", one_line::one_line(it)));
+            Failure::new(
+                "tools-file",
+                format!("{what}{}", listed.collect::<String>()),
+            )
+            .exit(Exit::Usage)
+            .advice("fixtures/tools/support.toml shows how it is done")
         })?;
         let named = tools.names().filter_map(|name| tools.get(name).cloned());
         Ok(named.fold(Toolset::new(), |all, tool| all | tool))
@@ -178,9 +192,19 @@ impl Run {
         for call in paused.iter().filter(|it| it.session == session) {
             screen.line(&format!("{} waits for its result from outside.", call.tool))?;
         }
-        screen.line("To go on:")?;
         let tools = quoted(&self.tools);
-        screen.line(&format!("  recount run --tools {tools} --journal {path} \\"))?;
+        // A path or query of the URL may hold a token, which must not end up in a history of commands.
+        let endpoint = self
+            .endpoint
+            .as_ref()
+            .map(|url| Endpoint::url(url).endpoint());
+        let endpoint = endpoint
+            .map(|url| format!(" --endpoint {url}"))
+            .unwrap_or_default();
+        screen.line("To go on:")?;
+        screen.line(&format!(
+            "  recount run --tools {tools} --journal {path}{endpoint} \\"
+        ))?;
         screen.line(&format!("    --resume {session}"))
     }
 }
