@@ -1,4 +1,6 @@
-//! Recount: an event-sourced session engine for live LLM agents, with a replayable journal.
+//! An event-sourced session engine for live LLM agents, with a replayable journal.
+//!
+#![cfg_attr(feature = "live", doc = include_str!("../README.md"))]
 
 pub mod session;
 
@@ -20,13 +22,13 @@ pub mod testing;
 #[cfg(feature = "engine")]
 pub mod tool;
 
+#[cfg(feature = "live")]
+pub use engine::Live;
 #[cfg(feature = "engine")]
 pub use engine::{
     Agent, ConfirmationProvider, ConfirmationRequest, Engine, FunctionResponse, LiveHandle,
     StaticConfirmation, Ticket, ToolConfirmation,
 };
-#[cfg(feature = "live")]
-pub use live::Live;
 #[cfg(feature = "engine")]
 pub use recount_journal as journal;
 #[cfg(feature = "engine")]

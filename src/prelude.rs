@@ -2,12 +2,14 @@
 
 pub use serde_json::{Value, json};
 
+#[cfg(feature = "live")]
+pub use crate::engine::Live;
 pub use crate::engine::{
     Agent, ConfirmationProvider, ConfirmationRequest, Engine, FunctionResponse, LiveHandle,
     StaticConfirmation, Ticket, ToolConfirmation, Updates,
 };
 #[cfg(feature = "live")]
-pub use crate::live::{Endpoint, Live};
+pub use crate::live::Endpoint;
 pub use crate::session::{Actor, InDoubt, RequestId, SessionId};
 pub use crate::tool::{
     LongRunningFunctionTool, Pending, SimpleTool, T, ToolContext, ToolDispatcher, ToolError,

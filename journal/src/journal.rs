@@ -53,8 +53,10 @@ pub trait Journal: Send + Sync + 'static {
     fn deadlines(&self, until_us: i64, limit: usize)
     -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;
 
-    /// The open item that the outside knows under this id.
-    fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<OpenItem>, Error>>;
+    /// The session and the item that the outside knows under this id.
+    ///
+    /// It is known for ever, so that whoever answers late is told what was decided.
+    fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, Error>>;
 
     /// The content of an object.
     fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>>;

@@ -137,7 +137,7 @@ impl Journal for MemoryJournal {
         Box::pin(async move { Ok(self.open()?.work.due(until_us, limit)) })
     }
 
-    fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<OpenItem>, Error>> {
+    fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, Error>> {
         Box::pin(async move { Ok(self.open()?.work.request(request)) })
     }
 

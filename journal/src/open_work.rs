@@ -28,8 +28,6 @@ pub(crate) enum WorkRow {
     NoDeadline(i64, Uuid, u64),
     /// A request names an item.
     Request(Uuid, Uuid, u64),
-    /// A request names nothing.
-    NoRequest(Uuid),
 }
 
 impl OpenWork {
@@ -65,14 +63,6 @@ impl OpenWork {
             self.deadlines.remove(&(deadline, session, item));
             rows.push(WorkRow::NoDeadline(deadline, session, item));
         }
-        // A later item may have taken the request over; then it keeps it.
-        if let Some(request) = old
-            .request
-            .filter(|id| self.requests.get(id) == Some(&(session, item)))
-        {
-            self.requests.remove(&request);
-            rows.push(WorkRow::NoRequest(request));
-        }
     }
 
     pub(crate) fn page(&self, after: Option<(Uuid, u64)>, limit: usize) -> Vec<OpenItem> {
@@ -99,8 +89,8 @@ impl OpenWork {
             .collect()
     }
 
-    pub(crate) fn request(&self, request: Uuid) -> Option<OpenItem> {
-        self.items.get(self.requests.get(&request)?).cloned()
+    pub(crate) fn request(&self, request: Uuid) -> Option<(Uuid, u64)> {
+        self.requests.get(&request).copied()
     }
 
     /// Every row that is there.

@@ -14,7 +14,9 @@ use crate::journal::{Trailer, export};
 use crate::ledger::Ledger;
 use crate::session::SessionId;
 
-/// Writes records as JSON lines that can be verified with SHA-256 and nothing else.
+/// Writes records as JSON lines, exactly as stored, with a trailer.
+///
+/// They can be verified with SHA-256 and nothing else.
 ///
 /// Every record stands there as its exact bytes, every object before the record that names it, and a trailer last:
 /// a file without it is incomplete.

@@ -34,8 +34,15 @@ Errors stand on standard error with a code that does not change: error[CODE]: â€
 #[derive(Parser)]
 #[command(name = "recount", version, after_help = EXIT_CODES, max_term_width = 80)]
 struct CommandLine {
-    /// When to use colour; NO_COLOR is respected.
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    /// When to use colour: auto, always or never; NO_COLOR is respected.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        hide_possible_values = true
+    )]
     color: ColorChoice,
     #[command(subcommand)]
     command: Command,
@@ -51,7 +58,7 @@ enum Command {
     Sessions(Sessions),
     Log(Log),
     Pending(Pending),
-    /// Approves a call that waits: records the answer and starts nothing itself.
+    /// Approves a call that waits: records the answer, starts nothing.
     #[command(long_about = None)]
     Approve(Answer),
     /// Denies a call that waits: records the answer; the model is told.

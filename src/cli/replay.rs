@@ -19,7 +19,9 @@ use crate::session::SessionId;
 /// How many sessions are read at a time.
 const PAGE: usize = 1024;
 
-/// Decides everything again, without any tool or code of the service, and reports the first difference.
+/// Decides everything again and reports the first difference.
+///
+/// No tool runs and no code of the service is needed: what it said is on record.
 #[derive(Args)]
 pub(super) struct Replay {
     /// The directory of the journal.

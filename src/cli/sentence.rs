@@ -287,7 +287,7 @@ fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
             )
         }
         Decision::ConfirmationReopened(it) => (
-            format!("{} has changed and asks anew", names.call(it.call)),
+            format!("{} has changed and asks anew", names.call(it.question.call)),
             Tone::Ask,
         ),
         Decision::CallReady(it) => (format!("{} may start", names.call(it.call)), Tone::Quiet),

@@ -10,7 +10,7 @@ use super::screen::{COLUMNS, Screen};
 use super::style::Tone;
 use crate::simulator::{Entry, Event, Script, ScriptError, Side, Simulator, SimulatorError};
 
-/// Plays a script as a fake Gemini Live service on this machine, until Ctrl-C.
+/// Plays a script as a fake Gemini Live service, until Ctrl-C.
 ///
 /// The first line of the output is the URL to connect to.
 #[derive(Args)]

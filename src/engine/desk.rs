@@ -83,14 +83,10 @@ impl Desk {
         }
     }
 
-    /// The session of a request: at once for an open one, by deriving every name again for one of before.
     async fn session_of(&self, request: RequestId) -> Result<SessionId, Error> {
-        if let Some(open) = self.ledger.journal().request(request.0).await? {
-            return Ok(SessionId(open.session));
-        }
-        let known = self.ledger.requests_named(|id| id == request).await?;
-        let known = known.first().ok_or(Error::UnknownRequest { request })?;
-        Ok(known.session)
+        let named = self.ledger.journal().request(request.0).await?;
+        let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
+        Ok(SessionId(session))
     }
 }
 

@@ -1,5 +1,6 @@
 //! How each effect is begun, once it is on record that it is owed.
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
@@ -14,7 +15,7 @@ use crate::session::{
     Decision, Delivery, Effect, Event, Fact, Json, Observation, Outcome, ResponseIssued, Seq,
     response,
 };
-use crate::tool::{ToolContext, ToolError, ToolOutcome};
+use crate::tool::{RegisteredTool, ToolContext, ToolError, ToolOutcome};
 
 impl SessionTask {
     pub(super) async fn begin_effect(&mut self, effect: Effect) -> Result<(), Error> {
@@ -58,25 +59,22 @@ impl SessionTask {
         let context = ToolContext::new(self.id, self.id.call_id(seq), attempt, key)
             .with_cancellation(cancelled.clone());
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
-        let (tool, args, own) = (
-            self.agent.dispatcher.get(&call.name).cloned(),
-            call.args.to_value(),
-            self.own.clone(),
-        );
-        let name = call.name.clone();
+        let (args, own) = (call.args.to_value(), self.own.clone());
+        let dispatcher = &self.agent.dispatcher;
+        // The tool may have been declared anew since the call was received, with another schema.
+        let tool = match (
+            dispatcher.get(&call.name),
+            dispatcher.check_arguments(&call.name, &args),
+        ) {
+            (None, _) => Err(ToolError::NotFound(call.name.clone())),
+            (Some(_), Err(problem)) => Err(ToolError::InvalidArgs(problem)),
+            (Some(tool), Ok(())) => Ok(tool.clone()),
+        };
         let run = async move {
-            let outcome =
-                match tool {
-                    // A task of its own: a panic that the tool's own containment misses still ends the call.
-                    Some(tool) => AbortOnDropHandle::new(tokio::spawn(async move {
-                        tool.run(args, context).await
-                    }))
-                    .await
-                    .unwrap_or_else(|_| {
-                        ToolOutcome::Failed(ToolError::ExecutionFailed("the tool panicked".into()))
-                    }),
-                    None => ToolOutcome::Failed(ToolError::NotFound(name)),
-                };
+            let outcome = match tool {
+                Ok(tool) => contained(tool, args, context).await,
+                Err(error) => ToolOutcome::Failed(error),
+            };
             let _ = own.send(Input::ToolEnded {
                 call: seq,
                 attempt,
@@ -95,8 +93,8 @@ impl SessionTask {
         };
         let asked = self.ledger.fact(self.id, request).await?;
         let message = match asked.map(|fact| fact.event) {
-            Some(Event::Decided(Decision::ConfirmationRequested(asked))) => asked.hint,
-            Some(Event::Observed(_) | Event::Decided(_)) | None => None,
+            Some(Event::Decided(decision)) => decision.question().and_then(|it| it.hint.clone()),
+            Some(Event::Observed(_)) | None => None,
         };
         let question = ConfirmationRequest {
             id: self.id.request_id(request),
@@ -174,6 +172,15 @@ impl SessionTask {
         };
         Ok(response_in(observation))
     }
+}
+
+/// Runs a tool in a task of its own, so that a panic which its own containment misses still ends the call.
+async fn contained(tool: RegisteredTool, args: Value, context: ToolContext) -> ToolOutcome {
+    let run = async move { tool.run(args, context).await };
+    let run = AbortOnDropHandle::new(tokio::spawn(run.in_current_span()));
+    run.await.unwrap_or_else(|_| {
+        ToolOutcome::Failed(ToolError::ExecutionFailed("the tool panicked".to_owned()))
+    })
 }
 
 /// The response that an observation holds.

@@ -3,6 +3,7 @@
 //! The only place with tasks, a clock and entropy. It does not decide: what follows from what is the session's.
 
 mod agent;
+mod attach;
 mod builder;
 mod clock;
 mod confirmation;
@@ -11,7 +12,10 @@ mod effects;
 mod error;
 mod handle;
 mod inbox;
+#[cfg(feature = "live")]
+mod live;
 mod performer;
+mod record;
 mod registry;
 mod sessions;
 mod socket;
@@ -35,6 +39,8 @@ pub use confirmation::{
 pub use desk::Desk;
 pub use error::Error;
 pub use handle::{LiveHandle, Updates};
+#[cfg(feature = "live")]
+pub use live::{Live, LiveBuilder};
 pub use sessions::NewSession;
 pub use ticket::{FunctionResponse, Ticket};
 
@@ -185,7 +191,8 @@ impl Engine {
         by: Actor,
     ) -> Result<Seq, Error> {
         let named = self.inner.ledger.journal().request(request.0).await?;
-        let session = SessionId(named.ok_or(Error::UnknownRequest { request })?.session);
+        let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
+        let session = SessionId(session);
         self.ask(session, |reply| Input::Answer {
             request,
             confirmation,

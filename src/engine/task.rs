@@ -5,7 +5,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use recount_journal::Durability;
 use tokio::sync::{broadcast, mpsc};
 
 use super::agent::Prepared;
@@ -15,14 +14,12 @@ use super::inbox::{Incoming, Input, Reply};
 use super::performer::Performer;
 use super::registry::Registry;
 use super::socket::{self, Socket};
-use super::takeover;
-use crate::ledger::{self, Ledger, Loaded, Objects, Recorded, Tail};
+use crate::ledger::{Ledger, Loaded, Objects, Recorded, Tail};
 use crate::live::{ConnectError, setup, translate};
 use crate::session::{
-    Actor, Command, Connected, Disconnected, Event, Json, Observation, Phase, RULES, Rejection,
-    ResponsesSent, RunnerAttached, RunnerDetached, Seq, Session, SessionId, SessionOpened,
-    Timestamp, ToolPaused, ToolReturned, UserTextSent, admit, open_work, overdue, owed,
-    refusal_on_record, response, step,
+    Actor, Command, Connected, Disconnected, Json, Observation, Rejection, ResponsesSent,
+    RunnerDetached, Seq, Session, SessionId, SessionOpened, ToolPaused, ToolReturned, UserTextSent,
+    admit, refusal_on_record, response,
 };
 use crate::tool::ToolOutcome;
 
@@ -345,147 +342,6 @@ impl SessionTask {
         self.perform().await
     }
 
-    /// What this process brings to the session.
-    fn attachment(&self) -> RunnerAttached {
-        RunnerAttached {
-            agent: self.agent.name.clone(),
-            catalog: self.agent.catalog.hash(),
-            policies: self.agent.policies.hash(),
-            rules: RULES,
-            program: super::PROGRAM.to_owned(),
-            gates: self.agent.gates.clone(),
-        }
-    }
-
-    /// Attaches, after whatever `first` says.
-    async fn attach(&mut self, first: Vec<Observation>) -> Result<(), Error> {
-        let mut observations = first;
-        observations.push(self.attachment().into());
-        self.session
-            .library_mut()
-            .add_catalog(self.agent.catalog.clone());
-        self.session
-            .library_mut()
-            .add_policies(self.agent.policies.clone());
-        let objects = Objects::terms(&self.agent.catalog, &self.agent.policies);
-        self.put(observations, objects).await?;
-        self.attached = self.session.runner.map(|runner| runner.seq);
-        self.perform().await
-    }
-
-    /// Attaches where a call waits for somebody who can run it. A session that merely waits gets no event.
-    async fn attach_if_needed(&mut self) -> Result<(), Error> {
-        let waits_for_a_runner = |phase: &Phase| match phase {
-            Phase::Ready { .. } | Phase::Running { .. } | Phase::InDoubt { .. } => true,
-            Phase::Received
-            | Phase::Refused { .. }
-            | Phase::Gated
-            | Phase::AwaitingConfirmation { .. }
-            | Phase::Withdrawn
-            | Phase::Approved { .. }
-            | Phase::Denied { .. }
-            | Phase::Permitted { .. }
-            | Phase::Paused { .. }
-            | Phase::Returned { .. }
-            | Phase::Supplied { .. }
-            | Phase::TimedOut => false,
-        };
-        let needed = self.attached.is_none()
-            && self
-                .session
-                .calls
-                .values()
-                .any(|it| waits_for_a_runner(&it.phase));
-        if needed {
-            self.attach(Vec::new()).await?;
-        }
-        Ok(())
-    }
-
-    /// Records `observations`, then performs what is owed.
-    async fn record(&mut self, observations: Vec<Observation>) -> Result<(), Error> {
-        self.put(observations, Objects::default()).await?;
-        self.perform().await
-    }
-
-    /// Steps over what a dead process left, whatever is overdue, and `observations`; appends the batch and publishes it.
-    async fn put(&mut self, observations: Vec<Observation>, objects: Objects) -> Result<(), Error> {
-        let now = self.clock.now();
-        let mut batch = overdue(&self.session, now);
-        batch.extend(observations);
-        if batch.is_empty() {
-            return Ok(());
-        }
-        if self.attached.is_none() {
-            batch.splice(0..0, takeover::observations(&self.session));
-        }
-        self.append(now, batch, objects).await
-    }
-
-    async fn append(
-        &mut self,
-        now: Timestamp,
-        batch: Vec<Observation>,
-        objects: Objects,
-    ) -> Result<(), Error> {
-        let durability = if batch.iter().all(may_be_buffered) {
-            Durability::Buffered
-        } else {
-            Durability::Durable
-        };
-        let open_before = open_work(&self.session);
-        let mut session = std::mem::replace(&mut self.session, Session::new(self.id));
-        let mut facts = Vec::new();
-        for observation in batch {
-            let span =
-                tracing::info_span!("observation", session = %self.id, kind = observation.kind());
-            let _entered = span.enter();
-            let endless = |source| ledger::Error::Endless {
-                session: self.id,
-                source,
-            };
-            let stepped = step(session, now, observation).map_err(endless)?;
-            session = stepped.session;
-            facts.extend(stepped.facts);
-        }
-        // Only what decides nothing may be acknowledged before it is on the disk.
-        let decided = facts
-            .iter()
-            .any(|fact| matches!(fact.event, Event::Decided(_)));
-        let durability = if decided {
-            Durability::Durable
-        } else {
-            durability
-        };
-        self.tail = self
-            .ledger
-            .append(
-                self.tail,
-                &session,
-                &facts,
-                &open_before,
-                objects,
-                durability,
-            )
-            .await?;
-        self.session = session;
-        for fact in facts {
-            // Nobody may be listening, which is nobody's fault.
-            let _ = self.updates.send(Arc::new(Recorded {
-                session: self.id,
-                fact,
-            }));
-        }
-        Ok(())
-    }
-
-    async fn perform(&mut self) -> Result<(), Error> {
-        for effect in self.performer.reconcile(owed(&self.session)) {
-            self.begin_effect(effect).await?;
-        }
-        Ok(())
-    }
-
     fn is_idle(&self) -> bool {
         self.handles == 0
             && self.socket.is_none()
@@ -556,37 +412,6 @@ fn tool_ended(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
             }
             .into()
         }
-    }
-}
-
-/// Whether an observation may be acknowledged before it is on the disk: only what nothing follows from.
-fn may_be_buffered(observation: &Observation) -> bool {
-    match observation {
-        Observation::ModelOutputReceived(_)
-        | Observation::TranscriptReceived(_)
-        | Observation::UserTextSent(_)
-        | Observation::UsageReported(_)
-        | Observation::ResponsesSent(_)
-        | Observation::TurnCompleted(_)
-        | Observation::TurnInterrupted(_) => true,
-        Observation::SessionOpened(_)
-        | Observation::RunnerAttached(_)
-        | Observation::RunnerDetached(_)
-        | Observation::Connected(_)
-        | Observation::Disconnected(_)
-        | Observation::GoAwayReceived(_)
-        | Observation::ResumptionHandleReceived(_)
-        | Observation::FunctionCallReceived(_)
-        | Observation::CallCancellationReceived(_)
-        | Observation::ToolReturned(_)
-        | Observation::ToolPaused(_)
-        | Observation::ConfirmationAnswered(_)
-        | Observation::AnswerRefused(_)
-        | Observation::ResponseSupplied(_)
-        | Observation::DeadlinePassed(_)
-        | Observation::FrameRejected(_)
-        | Observation::OperatorCancelled(_)
-        | Observation::SessionClosed(_) => false,
     }
 }
 

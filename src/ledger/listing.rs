@@ -7,12 +7,15 @@ use recount_journal::OpenItem;
 use super::store::MODEL_LOST_INTEREST;
 use super::{Error, Ledger};
 use crate::session::{
-    About, CallId, ConfirmationRequested, Decision, Event, Fact, FunctionCallReceived, Json,
-    Observation, OpenKind, RequestId, Seq, SessionId, SessionOpened, Timestamp,
+    About, CallId, ConfirmationRequested, Event, Fact, FunctionCallReceived, Json, Observation,
+    OpenKind, RequestId, Seq, SessionId, SessionOpened, Timestamp,
 };
 
 /// How many entries are read at a time.
 const PAGE: usize = 512;
+
+/// How many records are read at a time in search of one that is near.
+const NEARBY: usize = 16;
 
 /// A session in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +85,12 @@ pub struct PausedCall {
     pub id: CallId,
     /// The session.
     pub session: SessionId,
+    /// The agent that serves it.
+    pub agent: String,
+    /// The embedding program's own name for the session.
+    pub external_id: Option<String>,
+    /// The session's labels.
+    pub labels: BTreeMap<String, String>,
     /// The record of the call.
     pub call: Seq,
     /// The tool.
@@ -173,12 +182,18 @@ impl Ledger {
                 continue;
             }
             let (session, call) = (SessionId(item.session), Seq(item.item));
+            let Some((_, opened)) = self.opened(session).await? else {
+                continue;
+            };
             let Some(received) = self.call_received(session, call).await? else {
                 continue;
             };
             paused.push(PausedCall {
                 id: session.call_id(call),
                 session,
+                agent: opened.agent,
+                external_id: opened.external_id,
+                labels: opened.labels,
                 call,
                 tool: received.name.unwrap_or_default(),
                 args: received.args.unwrap_or_else(Json::empty_object),
@@ -220,34 +235,28 @@ impl Ledger {
         }))
     }
 
-    /// The question behind an open item, and the record that names it now: a reopened question keeps its words and
-    /// takes a new name.
+    /// The question behind an open item, and the record that names it. It stands a few records behind its call.
     async fn request_of(
         &self,
         session: SessionId,
         call: Seq,
         item: &OpenItem,
     ) -> Result<Option<(Seq, ConfirmationRequested)>, Error> {
-        let (mut next, mut asked) = (call.next(), None);
+        let mut next = call.next();
         loop {
-            let facts = self.facts(session, next, PAGE).await?;
+            let facts = self.facts(session, next, NEARBY).await?;
             let Some(last) = facts.last() else {
                 return Ok(None);
             };
             next = last.seq.next();
-            for Fact { seq, event, .. } in facts {
+            let named = facts
+                .iter()
+                .find(|fact| item.request == Some(session.request_id(fact.seq).0));
+            if let Some(Fact { seq, event, .. }) = named {
                 let Event::Decided(decision) = event else {
-                    continue;
+                    return Ok(None);
                 };
-                if decision.call() != Some(call) {
-                    continue;
-                }
-                if let Decision::ConfirmationRequested(it) = decision {
-                    asked = Some(it);
-                }
-                if item.request == Some(session.request_id(seq).0) {
-                    return Ok(asked.map(|asked| (seq, asked)));
-                }
+                return Ok(decision.question().map(|question| (*seq, question.clone())));
             }
         }
     }

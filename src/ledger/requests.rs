@@ -1,4 +1,4 @@
-//! Finding a confirmation request by the name it has outside, also long after it was answered.
+//! Finding confirmation requests by a part of the name they have outside, also long after they were answered.
 
 use super::{Error, Ledger};
 use crate::session::{Decision, Event, RequestId, Seq, SessionId};
@@ -20,8 +20,8 @@ pub struct KnownRequest {
 impl Ledger {
     /// Every request, open or not, whose name is `wanted`.
     ///
-    /// The index knows only what is open, but a name follows from its record's place: so all names are derived again,
-    /// and only records whose name is wanted are read.
+    /// The index answers only for a whole name, but a name follows from its record's place: so all names are derived
+    /// again, and only records whose name is wanted are read.
     ///
     /// # Errors
     /// Whatever keeps the journal from being read.

@@ -7,8 +7,8 @@ use tracing::Instrument;
 
 use super::{Error, line};
 use crate::session::{
-    Catalog, Event, Fact, Library, ObjectHash, OpenWork, PolicySet, Seq, Session, SessionId,
-    Timestamp, evolve, open_work,
+    Catalog, Event, Fact, OpenWork, PolicySet, Seq, Session, SessionId, Timestamp, evolve,
+    open_work,
 };
 
 /// How many records are read at a time.
@@ -149,7 +149,7 @@ impl Ledger {
             let Some(bytes) = found else {
                 return Err(missing);
             };
-            if !adopt(session.library_mut(), hash, &bytes) {
+            if !session.library_mut().adopt(hash, &bytes) {
                 return Err(missing);
             }
         }
@@ -182,32 +182,13 @@ impl Ledger {
         append.objects = objects.0.into_iter().map(Object::new).collect();
         append.open_work = work_changes(session, open_before);
         append.durability = durability;
-        let span = tracing::debug_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());
+        let span = tracing::info_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());
         let head = self.journal.append(append).instrument(span).await?;
         Ok(Tail {
             seq: Seq(head.seq),
             hash: head.hash,
         })
     }
-}
-
-/// Takes an object for what its content says it is.
-///
-/// Both kinds are JSON objects with `tools`: a list of declarations, or a map of policies.
-fn adopt(library: &mut Library, hash: ObjectHash, bytes: &[u8]) -> bool {
-    if let Ok(catalog) = Catalog::from_bytes(bytes)
-        && catalog.hash() == hash
-    {
-        library.add_catalog(Arc::new(catalog));
-        return true;
-    }
-    if let Ok(policies) = PolicySet::from_bytes(bytes)
-        && policies.hash() == hash
-    {
-        library.add_policies(Arc::new(policies));
-        return true;
-    }
-    false
 }
 
 /// What has to change in the journal's index of open work.

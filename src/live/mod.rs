@@ -13,8 +13,6 @@ pub(crate) mod setup;
 pub(crate) mod translate;
 
 #[cfg(feature = "live")]
-mod builder;
-#[cfg(feature = "live")]
 mod socket;
 
 #[cfg(feature = "engine")]
@@ -22,7 +20,5 @@ pub use connector::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
 
-#[cfg(feature = "live")]
-pub use builder::{Live, LiveBuilder};
 #[cfg(feature = "live")]
 pub use socket::Endpoint;

@@ -80,6 +80,11 @@ fn raw(value: &serde_json::Value) -> Option<RawJson> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 mod tests {
     use super::*;
     use serde_json::{Value, json};

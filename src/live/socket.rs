@@ -209,6 +209,10 @@ fn lost(error: tungstenite::Error) -> ConnectionLost {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 mod tests {
     use super::*;
 

@@ -166,6 +166,11 @@ fn fingerprint(handle: &str) -> String {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 mod tests {
     use super::*;
 

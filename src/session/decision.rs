@@ -154,14 +154,12 @@ pub struct ConfirmationWithdrawn {
 /// `confirmation_reopened`: the seq of this record names the new request; the old one takes no answers any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationReopened {
-    /// The call.
-    pub call: Seq,
     /// The request it takes the place of.
     pub request: Seq,
     /// The contract that was asked about.
     pub contract_before: ObjectHash,
-    /// The contract in force.
-    pub contract: ObjectHash,
+    /// What is asked now, as in `confirmation_requested`.
+    pub question: ConfirmationRequested,
 }
 
 /// `call_ready`.
@@ -287,6 +285,17 @@ pub struct DeliveryChosen {
 }
 
 impl Decision {
+    /// The question that it puts to a person, if it does.
+    pub fn question(&self) -> Option<&ConfirmationRequested> {
+        if let Decision::ConfirmationRequested(it) = self {
+            Some(it)
+        } else if let Decision::ConfirmationReopened(it) = self {
+            Some(&it.question)
+        } else {
+            None
+        }
+    }
+
     /// The call it is about.
     pub fn call(&self) -> Option<Seq> {
         match self {
@@ -295,7 +304,7 @@ impl Decision {
             Decision::ConfirmationRequested(it) => Some(it.call),
             Decision::ConfirmationExpired(it) => Some(it.call),
             Decision::ConfirmationWithdrawn(it) => Some(it.call),
-            Decision::ConfirmationReopened(it) => Some(it.call),
+            Decision::ConfirmationReopened(it) => Some(it.question.call),
             Decision::CallReady(it) => Some(it.call),
             Decision::CallStarted(it) => Some(it.call),
             Decision::CallCancelled(it) => Some(it.call),

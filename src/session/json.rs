@@ -254,6 +254,10 @@ impl<'de> Deserialize<'de> for Checked {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 mod tests {
     use super::*;
 

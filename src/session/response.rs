@@ -53,12 +53,15 @@ pub(crate) fn unknown_outcome() -> Json {
 /// How the model is told, as text of the conversation, of a call that a connection of before brought.
 ///
 /// It knows no id of that connection, so the text names the tool and the arguments.
-pub(crate) fn as_conversation(
-    name: &str,
-    args: &Json,
-    outcome: Outcome,
-    response: &Json,
-) -> String {
+///
+/// ```
+/// use recount::session::{Json, Outcome, response};
+/// let (args, told) = (Json::parse("{\"order\":7}")?, Json::parse("{\"refunded\":true}")?);
+/// let text = response::as_conversation("refund", &args, Outcome::Returned, &told);
+/// assert!(text.contains("refund({\"order\":7})") && text.ends_with("{\"refunded\":true}"));
+/// # Ok::<(), recount::session::JsonProblem>(())
+/// ```
+pub fn as_conversation(name: &str, args: &Json, outcome: Outcome, response: &Json) -> String {
     let ending = outcome.in_words();
     format!(
         "[tool outcome] Your earlier call {name}({args}) has an outcome: {ending}. Response: {response}"

@@ -1,12 +1,13 @@
 //! What a session is at one moment: the fold of its events.
 //!
-//! It holds no transcript and no body of anything settled, so its size is that of what is open.
+//! It holds no transcript and no body of anything settled: of an ended call and of a request a line each remains, so
+//! that a late answer is told what was decided, and everything else is the size of what is open.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::call::Call;
-use super::catalog::Catalog;
+use super::catalog::{Catalog, contract_hash};
 use super::command::Answered;
 use super::decision::{CancelReason, Outcome, Route};
 use super::id::{Seq, SessionId};
@@ -60,6 +61,42 @@ pub struct Terms {
     pub policies_hash: Option<ObjectHash>,
     /// Whether confirmation gates hold.
     pub gates: Gates,
+    /// The contracts of the gated tools, kept because every step compares them with what waiting people were asked.
+    contracts: BTreeMap<String, ObjectHash>,
+}
+
+impl Terms {
+    fn new(
+        catalog: Arc<Catalog>,
+        policies: Arc<PolicySet>,
+        policies_hash: Option<ObjectHash>,
+        gates: Gates,
+    ) -> Terms {
+        let gated = policies
+            .tools
+            .iter()
+            .filter(|(_, policy)| policy.confirm.is_some());
+        let contracts = gated.filter_map(|(name, policy)| {
+            let declaration = catalog.tools.get(name)?;
+            Some((name.clone(), contract_hash(declaration, policy)))
+        });
+        Terms {
+            contracts: contracts.collect(),
+            catalog,
+            policies,
+            policies_hash,
+            gates,
+        }
+    }
+
+    /// The contract of a tool, if it is declared.
+    pub fn contract(&self, name: &str) -> Option<ObjectHash> {
+        let kept = self.contracts.get(name).copied();
+        kept.or_else(|| {
+            let declaration = self.catalog.tools.get(name)?;
+            Some(contract_hash(declaration, self.policies.of(name)))
+        })
+    }
 }
 
 /// A process that can run tools.
@@ -151,6 +188,21 @@ impl Library {
         hash
     }
 
+    /// Takes the bytes of an object for whatever they can be read as: a catalog, policies, or (being empty) both.
+    ///
+    /// The address is that of the bytes: a later version may have written fields that this one passes over.
+    pub fn adopt(&mut self, hash: ObjectHash, bytes: &[u8]) -> bool {
+        let (catalog, policies) = (Catalog::from_bytes(bytes), PolicySet::from_bytes(bytes));
+        let readable = catalog.is_ok() || policies.is_ok();
+        if let Ok(catalog) = catalog {
+            self.catalogs.insert(hash, Arc::new(catalog));
+        }
+        if let Ok(policies) = policies {
+            self.policies.insert(hash, Arc::new(policies));
+        }
+        readable
+    }
+
     /// Adds a policy set under its own hash, which is returned.
     pub fn add_policies(&mut self, policies: Arc<PolicySet>) -> ObjectHash {
         let hash = policies.hash();
@@ -182,12 +234,7 @@ impl Session {
             agent: None,
             rules: 0,
             closed: false,
-            terms: Terms {
-                catalog: Arc::default(),
-                policies: Arc::default(),
-                policies_hash: None,
-                gates: Gates::enforced(),
-            },
+            terms: Terms::new(Arc::default(), Arc::default(), None, Gates::enforced()),
             runner: None,
             connection: None,
             calls: BTreeMap::new(),
@@ -219,22 +266,20 @@ impl Session {
 
     /// The terms that `runner` brings; an object nobody handed in counts as empty, which a loader rules out.
     pub(super) fn take_terms(&mut self, runner: &RunnerAttached) {
-        self.terms = Terms {
-            catalog: self
-                .library
+        self.terms = Terms::new(
+            self.library
                 .catalogs
                 .get(&runner.catalog)
                 .cloned()
                 .unwrap_or_default(),
-            policies: self
-                .library
+            self.library
                 .policies
                 .get(&runner.policies)
                 .cloned()
                 .unwrap_or_default(),
-            policies_hash: Some(runner.policies),
-            gates: runner.gates.clone(),
-        };
+            Some(runner.policies),
+            runner.gates.clone(),
+        );
         self.rules = runner.rules;
     }
 }

@@ -4,6 +4,7 @@
 //! player behind a WebSocket on this machine. The [`Transcript`] says what was received and sent, so that a test
 //! asserts on what the model was told. Nothing in `simulator` knows the engine, a session or a journal.
 
+mod connection;
 mod player;
 mod script;
 mod server;

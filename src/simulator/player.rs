@@ -1,16 +1,10 @@
 //! The script being played: a pure state machine over the connections of one conversation.
-//!
-//! ```text
-//! connection:  awaiting setup ──setup──▶ open ──close──▶ closed
-//!                    └──────anything else──────────────────▲
-//! call:        pending ──final answer──▶ answered
-//!                 └──────cancellation──▶ cancelled
-//! ```
 
-use crate::live::wire::{Blob, ClientMessage, Fields, FunctionResponse, ServerMessage, Setup};
+use crate::live::wire::{Blob, ClientMessage, ServerMessage, Setup};
 
+use super::connection::{Connection, Phase};
 use super::script::{Action, CLOSE_REASON_BYTES_MAX, Script, Trigger};
-use super::transcript::{Answer, ConnectionId, Event, Side, Standing, Transcript, user_words};
+use super::transcript::{Answer, ConnectionId, Event, Side, Standing, Transcript};
 
 /// Plays a script to whoever hands it messages, and keeps the transcript.
 ///
@@ -34,38 +28,6 @@ pub struct Player {
     fired: Vec<bool>,
     connections: Vec<Connection>,
     transcript: Transcript,
-}
-
-#[derive(Debug, Default)]
-struct Connection {
-    phase: Phase,
-    calls: Vec<Call>,
-    /// Words said in turns that are not complete yet.
-    heard: Vec<String>,
-    /// Whether the next complete turn ends the history that the client hands over.
-    takes_history: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    AwaitingSetup,
-    Open,
-    Closed,
-}
-
-#[derive(Debug)]
-struct Call {
-    id: Option<String>,
-    name: Option<String>,
-    state: CallState,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CallState {
-    Pending,
-    Answered,
-    Cancelled,
 }
 
 impl Player {
@@ -196,40 +158,19 @@ impl Player {
         if message.tool_response.is_some() {
             return self.fire_for_answers(connection, answers);
         }
-        match self.complete_turn(connection, message) {
-            Some(words) => self.fire_for_words(connection, &words),
-            None => Vec::new(),
-        }
+        let completed = self
+            .state(connection)
+            .and_then(|state| state.complete_turn(message));
+        completed.map_or_else(Vec::new, |words| self.fire_for_words(connection, &words))
     }
 
     fn open(&mut self, connection: ConnectionId, setup: &Setup) -> Vec<Action> {
         if let Some(state) = self.state(connection) {
-            state.phase = Phase::Open;
-            state.takes_history = brings_history(setup);
+            state.open(setup);
         }
         let mut actions = vec![Action::Send(Box::new(ServerMessage::setup_complete()))];
         actions.extend(self.fire_first(connection, |trigger| *trigger == Trigger::Setup));
         actions
-    }
-
-    /// The words of the turn that this message completes, if it completes one that the model answers.
-    fn complete_turn(
-        &mut self,
-        connection: ConnectionId,
-        message: &ClientMessage,
-    ) -> Option<String> {
-        let words = user_words(message);
-        let state = self.state(connection)?;
-        if message.realtime_input.is_some() {
-            return (!words.is_empty()).then_some(words);
-        }
-        let content = message.client_content.as_ref()?;
-        state.heard.extend((!words.is_empty()).then_some(words));
-        if content.turn_complete != Some(true) {
-            return None;
-        }
-        let heard = std::mem::take(&mut state.heard).join("\n");
-        (!std::mem::take(&mut state.takes_history)).then_some(heard)
     }
 
     fn fire_for_words(&mut self, connection: ConnectionId, words: &str) -> Vec<Action> {
@@ -252,12 +193,17 @@ impl Player {
             .filter(|answer| answer.standing == Standing::Accepted)
             .filter_map(|answer| answer.id.as_deref())
             .collect();
+        let is_answered = |player: &Self, id: &String| {
+            player
+                .state_ref(connection)
+                .is_some_and(|state| state.is_answered(id))
+        };
         let mut actions = Vec::new();
         for rule in 0..self.script.rules.len() {
             let completes = self.fits(rule, connection, |trigger| match trigger {
                 Trigger::ResponsesTo(ids) => {
                     ids.iter().any(|id| just_settled.contains(&id.as_str()))
-                        && ids.iter().all(|id| self.is_answered(connection, id))
+                        && ids.iter().all(|id| is_answered(self, id))
                 }
                 Trigger::Setup | Trigger::Text(_) | Trigger::AnyText | Trigger::Otherwise => false,
             });
@@ -346,15 +292,6 @@ impl Player {
             .collect()
     }
 
-    fn is_answered(&self, connection: ConnectionId, id: &str) -> bool {
-        self.state_ref(connection).is_some_and(|state| {
-            state
-                .calls
-                .iter()
-                .any(|call| call.id.as_deref() == Some(id) && call.state == CallState::Answered)
-        })
-    }
-
     /// A connection that nobody opened is as good as closed.
     fn phase(&self, connection: ConnectionId) -> Phase {
         self.state_ref(connection)
@@ -370,76 +307,8 @@ impl Player {
     }
 }
 
-impl Connection {
-    fn note_sent(&mut self, message: &ServerMessage) {
-        for call in message
-            .tool_call
-            .iter()
-            .flat_map(|calls| &calls.function_calls)
-        {
-            // An id that is issued again names the new call.
-            self.calls
-                .retain(|issued| issued.id.is_none() || issued.id != call.id);
-            self.calls.push(Call {
-                id: call.id.clone(),
-                name: call.name.clone(),
-                state: CallState::Pending,
-            });
-        }
-        let cancelled = message
-            .tool_call_cancellation
-            .iter()
-            .flat_map(|ids| &ids.ids);
-        for id in cancelled {
-            for call in &mut self.calls {
-                if call.id.as_ref() == Some(id) && call.state == CallState::Pending {
-                    call.state = CallState::Cancelled;
-                }
-            }
-        }
-    }
-
-    /// Settles the call that `response` answers: by id, or, where it names none, the oldest pending one of that name.
-    fn take_answer(&mut self, response: &FunctionResponse) -> Answer {
-        let answered = self.calls.iter_mut().find(|call| match &response.id {
-            Some(id) => call.id.as_ref() == Some(id),
-            None => call.name == response.name && call.state == CallState::Pending,
-        });
-        let (id, standing) = match answered {
-            None => (response.id.clone(), Standing::UnknownId),
-            Some(call) => (
-                call.id.clone(),
-                match call.state {
-                    CallState::Answered => Standing::AlreadyAnswered,
-                    CallState::Cancelled => Standing::Cancelled,
-                    CallState::Pending if response.is_final() => {
-                        call.state = CallState::Answered;
-                        Standing::Accepted
-                    }
-                    CallState::Pending => Standing::Continues,
-                },
-            ),
-        };
-        Answer { id, standing }
-    }
-}
-
 fn index(connection: ConnectionId) -> Option<usize> {
     usize::try_from(connection.0).ok()?.checked_sub(1)
-}
-
-fn brings_history(setup: &Setup) -> bool {
-    setup
-        .other
-        .get("historyConfig")
-        .and_then(|config| Fields::of(config).ok())
-        .and_then(|mut config| {
-            config
-                .boolean("initialHistoryInClientContent")
-                .ok()
-                .flatten()
-        })
-        == Some(true)
 }
 
 /// Hangs up as the real service does on what it does not understand.

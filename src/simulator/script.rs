@@ -16,7 +16,7 @@ use crate::live::wire::{DecodeError, Fields, FunctionCall, RawJson, ServerMessag
 /// ```
 /// use recount::simulator::Script;
 /// let script = Script::parse(r#"
-///     # Lines like this one are comments.
+///     // Lines like this one are comments.
 ///     {"on": {"text": "order"}, "send": [{"call": [{"id": "c1", "name": "lookup"}]}]}
 ///     {"on": {"responses_to": ["c1"]}, "send": [{"say": "There it is."}]}
 /// "#)?;
@@ -296,6 +296,7 @@ const MESSAGE_BYTES_MAX: usize = 1 << 20;
 pub(super) const CLOSE_REASON_BYTES_MAX: usize = 123;
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
 

@@ -65,4 +65,3 @@ impl Clock for ManualClock {
         SessionId(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
     }
 }
-

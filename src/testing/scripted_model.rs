@@ -129,7 +129,11 @@ struct Receiver(mpsc::UnboundedReceiver<Incoming>);
 #[async_trait]
 impl FrameSender for Sender {
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
-        let actions = self.model.lock().player.receive_text(self.connection, &frame);
+        let actions = self
+            .model
+            .lock()
+            .player
+            .receive_text(self.connection, &frame);
         for action in actions {
             let incoming = match action {
                 Action::Send(message) => Ok(message.encode()),
@@ -146,7 +150,10 @@ impl FrameSender for Sender {
 
     async fn close(&mut self) {
         let closed = "closed by the client";
-        self.model.lock().player.disconnect(self.connection, 1000, closed);
+        self.model
+            .lock()
+            .player
+            .disconnect(self.connection, 1000, closed);
     }
 }
 

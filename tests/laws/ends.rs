@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::{
-    Call, CancelReason, Decision, Effect, Observation, Outcome, Phase, Route, Seq, Session, owed,
+    Call, CancelReason, Deadline, Decision, Effect, Observation, Outcome, Phase, Route, Seq,
+    Session, owed,
 };
 
 use crate::Verdict;
@@ -188,6 +189,40 @@ pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Ver
             return Err(format!("{} answers an id that was taken back", fact.seq));
         }
         before = session.calls.keys().copied().collect();
+    }
+    Ok(())
+}
+
+/// A question expires, and a run times out, only by its own deadline: never by that of an older question or attempt.
+pub(crate) fn nothing_expires_by_another_deadline(recording: &Recording) -> Verdict {
+    let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
+    for batch in recording.batches() {
+        let passed = match observed(&batch[0]) {
+            Some(Observation::DeadlinePassed(it)) => Some(it.deadline),
+            _ => None,
+        };
+        for fact in batch {
+            let due = match decided(fact) {
+                Some(Decision::CallStarted(it)) => {
+                    attempts.insert(it.call, it.attempt);
+                    continue;
+                }
+                Some(Decision::ConfirmationExpired(it)) => Deadline::Confirmation {
+                    call: it.call,
+                    request: it.request,
+                },
+                Some(Decision::ResponseIssued(it)) if it.outcome == Outcome::TimedOut => {
+                    Deadline::Run {
+                        call: it.call,
+                        attempt: attempts.get(&it.call).copied().unwrap_or_default(),
+                    }
+                }
+                _ => continue,
+            };
+            if passed != Some(due) {
+                return Err(format!("{} ends by {passed:?}", fact.seq));
+            }
+        }
     }
     Ok(())
 }

@@ -124,7 +124,7 @@ impl Debts {
     fn read(&mut self, recording: &Recording, fact: &Fact) {
         match &fact.event {
             Event::Observed(observation) => self.observed(recording, fact, observation),
-            Event::Decided(decision) => self.decided(recording, fact, decision),
+            Event::Decided(decision) => self.decided(fact, decision),
         }
         if let Some(ended) = ended(fact) {
             self.runs.retain(|(call, _), _| *call != ended);
@@ -181,7 +181,7 @@ impl Debts {
         }
     }
 
-    fn decided(&mut self, recording: &Recording, fact: &Fact, decision: &Decision) {
+    fn decided(&mut self, fact: &Fact, decision: &Decision) {
         match decision {
             Decision::CallStarted(it) => {
                 self.runs
@@ -193,7 +193,7 @@ impl Debts {
             Decision::ConfirmationReopened(it) => {
                 self.questions.remove(&it.request);
                 self.questions
-                    .insert(fact.seq, (it.call, expiry(recording, fact, it.call)));
+                    .insert(fact.seq, (it.question.call, it.question.expires_at_us));
             }
             Decision::ConfirmationExpired(it) => _ = self.questions.remove(&it.request),
             Decision::ConfirmationWithdrawn(it) => _ = self.questions.remove(&it.request),
@@ -246,19 +246,6 @@ impl Debts {
         effects.sort();
         effects
     }
-}
-
-/// What the policies in force say about the expiry of a question asked by `fact`.
-fn expiry(recording: &Recording, fact: &Fact, call: Seq) -> Option<Timestamp> {
-    let index = usize::try_from(fact.seq.0).ok()? - 1;
-    let name = recording.calls()[&call].name.clone()?;
-    let confirm = recording
-        .tools_at(index)?
-        .policies()
-        .of(&name)
-        .confirm
-        .clone()?;
-    confirm.expires_after_ms.map(|ms| fact.at.after_ms(ms))
 }
 
 fn epoch_of_server(observation: &Observation) -> Option<Seq> {

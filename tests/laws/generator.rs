@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use recount::session::policy::InDoubt;
 use recount::session::*;
-use recount::testing::{Toolbox, answer_to, toolbox};
+use recount::testing::{Toolbox, answer_to};
 use serde_json::json;
 
 use crate::recording::{Recording, observed};
+use crate::terms::{NAMES, tools_of};
 
 /// Histories in which answers pass the door.
 pub(crate) fn recordings() -> impl Strategy<Value = Recording> {
@@ -36,111 +35,6 @@ fn scripts() -> impl Strategy<Value = Script> {
     let tools = vec(any::<[u8; 6]>(), 1..5);
     let moves = vec(any::<[u8; 4]>(), 0..70);
     (tools, moves).prop_map(|(tools, moves)| Script { tools, moves })
-}
-
-/// How often each event kind, outcome and lasting phase is met in so many histories.
-pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
-    let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let mut reached = BTreeMap::new();
-    for _ in 0..histories {
-        let recording = wild_recordings()
-            .new_tree(&mut runner)
-            .expect("a history can always be made")
-            .current();
-        let kinds = recording.facts.iter().map(|fact| fact.event.kind());
-        let ends = recording.steps.last().into_iter().flat_map(|(_, session)| {
-            let outcomes = session.settled.values().map(|it| it.outcome.in_words());
-            outcomes.collect::<Vec<_>>()
-        });
-        let phases = recording.steps.iter().flat_map(|(_, session)| {
-            let phases = session.calls.values().map(|call| call.phase.name());
-            phases.collect::<Vec<_>>()
-        });
-        for word in kinds.chain(ends).chain(phases) {
-            *reached.entry(word).or_default() += 1;
-        }
-    }
-    reached
-}
-
-/// What the histories must reach.
-pub(crate) const TO_REACH: &[&str] = &concat_kinds();
-
-const LASTING: [&str; 15] = [
-    "awaiting_confirmation",
-    "ready",
-    "running",
-    "in_doubt",
-    "paused",
-    "the tool returned",
-    "the tool failed",
-    "its result was supplied",
-    "the policies refused it",
-    "a person denied it",
-    "nobody answered in time",
-    "its time was up",
-    "an operator cancelled it",
-    "it was cut off and its outcome is unknown",
-    "it was withdrawn",
-];
-
-const fn concat_kinds()
--> [&'static str; Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len()] {
-    let mut all = [""; Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len()];
-    let lists: [&[&str]; 3] = [Observation::KINDS, Decision::KINDS, &LASTING];
-    let (mut list, mut at) = (0, 0);
-    while list < lists.len() {
-        let mut item = 0;
-        while item < lists[list].len() {
-            all[at] = lists[list][item];
-            (item, at) = (item + 1, at + 1);
-        }
-        list += 1;
-    }
-    all
-}
-
-const NAMES: [&str; 3] = ["look", "pay", "order"];
-
-/// What a runner brings, from six dice: one and a half a tool.
-fn tools_of(dice: [u8; 6]) -> Toolbox {
-    let mut tools = toolbox();
-    for (name, (shape, rules)) in NAMES
-        .into_iter()
-        .zip([0, 2, 4].map(|i| (dice[i], dice[i + 1])).into_iter())
-    {
-        if shape % 8 == 7 {
-            continue;
-        }
-        tools = match shape % 8 {
-            0..=4 => tools.plain(name),
-            5 => tools.plain(name).reworded(name),
-            _ => tools.plain(name).changed(name),
-        };
-        tools = tools.policy(name, |policy| {
-            policy.in_doubt = match rules % 3 {
-                0 => InDoubt::SettleUnknown,
-                1 => InDoubt::Retry,
-                _ => InDoubt::Ask,
-            };
-            policy.withdraw_on_cancel = rules & 64 != 0;
-            policy.timeout_ms = (rules & 32 != 0).then_some(4);
-        });
-        if rules & 16 != 0 {
-            tools = tools.policy(name, |policy| policy.confirm = Some(Default::default()));
-        }
-        if rules & 24 == 24 {
-            tools = tools.expires_ms(name, 6);
-        }
-    }
-    let limits = dice[0] / 8;
-    if limits % 4 > 0 {
-        tools = tools.running_max(u32::from(limits % 4));
-    }
-    if limits / 4 == 7 {
-        tools = tools.gates_waived("asked for by the embedder");
-    }
-    tools
 }
 
 /// A history in the making.
@@ -303,7 +197,7 @@ impl World {
             }
             Phase::AwaitingConfirmation { request, .. } => {
                 let reason = (flavour % 8 == 1).then_some("too much");
-                self.command(answer_to(request, flavour % 2 == 0, reason, "ada"));
+                self.command(answer_to(request, flavour.is_multiple_of(2), reason, "ada"));
             }
             Phase::Running {
                 attempt,
@@ -454,7 +348,13 @@ impl World {
         let call = open.copied().unwrap_or(Seq(u64::from(which) % (head + 3)));
         let attempt = u32::from(flavour % 4);
         let response = Json::of(&json!({"wrong": which}));
-        let (due_us, request) = (self.now, Seq(u64::from(which) % (head + 3)));
+        // An older question about the call is the likeliest to be mistaken for the open one.
+        let asked = self.session.requests.iter();
+        let asked = asked
+            .filter(|(_, request)| request.call == call)
+            .map(|(seq, _)| *seq);
+        let anywhere = Seq(u64::from(which) % (head + 3));
+        let (due_us, request) = (self.now, asked.min().unwrap_or(anywhere));
         match flavour / 4 % 6 {
             0 => self.observe(ToolReturned {
                 call,
@@ -492,8 +392,12 @@ impl World {
         let known = self.session.requests.len() + 1;
         let request = self.session.requests.keys().nth(usize::from(which) % known);
         let request = request.copied().unwrap_or(Seq(u64::from(which)));
-        let by = if flavour % 3 == 0 { "bob" } else { "eve" };
-        self.command(answer_to(request, flavour % 2 == 0, None, by));
+        let by = if flavour.is_multiple_of(3) {
+            "bob"
+        } else {
+            "eve"
+        };
+        self.command(answer_to(request, flavour.is_multiple_of(2), None, by));
     }
 
     fn chatter(&mut self, which: u8, epoch: Seq) {
@@ -551,7 +455,7 @@ impl World {
             }),
             2 | 3 if self.wild => self.observe(ConfirmationAnswered {
                 request,
-                confirmed: which % 2 == 0,
+                confirmed: which.is_multiple_of(2),
                 reason: None,
                 payload: None,
                 by,

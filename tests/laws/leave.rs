@@ -33,7 +33,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
             }
             Some(Decision::ConfirmationReopened(it)) => {
                 let (call, _, args) = requests[&it.request];
-                requests.insert(fact.seq, (call, it.contract, args));
+                requests.insert(fact.seq, (call, it.question.contract, args));
                 open.remove(&it.request);
                 agreed.remove(&it.request);
                 open.insert(fact.seq);
@@ -94,10 +94,10 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
                 fresh.remove(&it.call);
             }
             Some(Decision::ConfirmationReopened(it)) => {
-                call_of.insert(fact.seq, it.call);
+                call_of.insert(fact.seq, it.question.call);
                 open.remove(&it.request);
                 open.insert(fact.seq);
-                fresh.remove(&it.call);
+                fresh.remove(&it.question.call);
             }
             Some(Decision::CallStarted(it)) => {
                 let name = calls[&it.call].name.clone().unwrap_or_default();

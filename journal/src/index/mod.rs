@@ -8,15 +8,18 @@ mod read;
 mod rows;
 
 use std::any::Any;
+use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use uuid::Uuid;
 
 pub(crate) use check::Expected;
 
 use crate::Head;
+use crate::log::disk::sync_directory;
 use crate::log::{Entry, Written};
 use crate::open_work::WorkRow;
 
@@ -40,7 +43,7 @@ impl Index {
             .flush_every_ms(Some(500));
         let opening = thread::Builder::new()
             .name("journal index open".to_owned())
-            .spawn(move || config.open());
+            .spawn(move || patiently(&config));
         let opened = opening
             .map_err(|error| error.to_string())?
             .join()
@@ -85,14 +88,18 @@ impl Index {
         })
     }
 
-    /// Hands everything to the system.
-    pub(crate) fn flush(&self) -> Result<(), String> {
-        contained(|| {
-            self.store
-                .flush()
-                .map(|_| ())
-                .map_err(|error| error.to_string())
-        })
+    /// Makes everything durable, so that an index that is behind a closed log is known to be damaged.
+    ///
+    /// sled's own flush leaves the disk's cache and new files alone; hence the files are synced here.
+    pub(crate) fn flush(&self, place: &Path) -> Result<(), String> {
+        contained(|| self.store.flush().map_err(|error| error.to_string()))?;
+        let sync = || {
+            for entry in fs::read_dir(place)? {
+                File::open(entry?.path())?.sync_all()?;
+            }
+            sync_directory(place)
+        };
+        sync().map_err(|error| format!("failed to sync its files: {error}"))
     }
 }
 
@@ -113,6 +120,22 @@ impl Batch {
         }
     }
 }
+
+/// Opens sled, waiting a little for its lock. The journal's own lock is held, so whoever has sled's is on the way out:
+/// a read that still runs after a close, or a child process just being started, which shares the file until it runs.
+fn patiently(config: &sled::Config) -> sled::Result<sled::Db> {
+    let locked = |error: &sled::Error| error.to_string().contains("could not acquire lock");
+    for _ in 0..LOCK_TRIES {
+        match config.open() {
+            Err(error) if locked(&error) => thread::sleep(LOCK_PAUSE),
+            opened => return opened,
+        }
+    }
+    config.open()
+}
+
+const LOCK_TRIES: usize = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Runs something inside sled, whose panics become errors.
 fn contained<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {

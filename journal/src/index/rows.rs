@@ -160,11 +160,6 @@ pub(crate) fn work(row: &WorkRow) -> (Vec<u8>, Option<Vec<u8>>) {
             payload.extend_from_slice(&item.to_be_bytes());
             true
         }
-        WorkRow::NoRequest(request) => {
-            key.push(REQUESTS);
-            key.extend_from_slice(request.as_bytes());
-            false
-        }
     };
     let value = stays.then(|| sealed(&key, &payload));
     (key, value)

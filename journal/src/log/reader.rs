@@ -116,6 +116,9 @@ impl<'f> LogReader<'f> {
     fn bytes(&mut self, offset: u64, count: usize) -> io::Result<&[u8]> {
         let available = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = count.min(available);
+        if count == 0 {
+            return Ok(&[]);
+        }
         let covered = offset >= self.window_at
             && offset + count as u64 <= self.window_at + self.window.len() as u64;
         if !covered {

@@ -1,6 +1,7 @@
 //! The one thread that writes: log, sync, acknowledge, then the index.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_channel::oneshot;
@@ -17,6 +18,7 @@ pub(crate) struct Committer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) writer: LogWriter,
     pub(crate) index: Arc<Index>,
+    pub(crate) index_place: PathBuf,
     pub(crate) journal: Uuid,
     pub(crate) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
 }
@@ -108,6 +110,6 @@ impl Committer {
                 batch.add(&decoded, &head, &[]);
                 self.index.commit(batch, self.journal, written)
             })?;
-        self.index.flush()
+        self.index.flush(&self.index_place)
     }
 }

@@ -22,7 +22,19 @@ pub(crate) struct Directory {
     pub(crate) path: PathBuf,
     pub(crate) journal: Uuid,
     pub(crate) created: bool,
-    pub(crate) lock: File,
+    pub(crate) lock: Lock,
+}
+
+/// The lock on a directory.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing alone would leave the lock with a child process that is just being started and still shares the file.
+    fn drop(&mut self) {
+        // Closing follows, which unlocks as well as it can.
+        let _unlocked = self.0.unlock();
+    }
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -131,7 +143,7 @@ fn write_marker(path: &Path) -> io::Result<Marker> {
     Ok(marker)
 }
 
-fn lock(path: &Path) -> Result<File, Error> {
+fn lock(path: &Path) -> Result<Lock, Error> {
     let doing = || format!("lock the journal at {}", path.display());
     let file = OpenOptions::new()
         .create(true)
@@ -140,7 +152,7 @@ fn lock(path: &Path) -> Result<File, Error> {
         .open(path.join(LOCK))
         .map_err(Error::io(doing()))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(Error::InUse {
             path: path.to_owned(),
         }),

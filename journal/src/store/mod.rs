@@ -135,12 +135,12 @@ impl DiskJournal {
         let directory = Directory::claim(&options.path, options.create)?;
         let recovered = recovery::recover(&directory, &options)?;
         let index = Arc::new(recovered.index);
-        let Directory { journal, lock, .. } = directory;
+        let journal = directory.journal;
         let shared = Arc::new(Shared::new(
             recovered.heads,
             recovered.work,
             Arc::clone(&index),
-            lock,
+            directory.lock,
         ));
         let opened = recovered.opened;
         let mut ending = None;
@@ -149,10 +149,13 @@ impl DiskJournal {
             let record =
                 system::opened(head.as_ref(), (options.clock)(), &options.program, &opened);
             let clock = Arc::clone(&options.clock);
+            let index_place = recovery::index_place(&directory.path);
+            let (shared_too, writer) = (Arc::clone(&shared), recovered.writer);
             let committer = Committer {
-                shared: Arc::clone(&shared),
-                writer: recovered.writer,
+                shared: shared_too,
+                writer,
                 index,
+                index_place,
                 journal,
                 clock,
             };
@@ -285,7 +288,7 @@ impl Journal for DiskJournal {
         })
     }
 
-    fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<OpenItem>, Error>> {
+    fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, Error>> {
         Box::pin(async move {
             self.shared
                 .settled()

@@ -4,12 +4,12 @@
 //! in the queue cannot be refused any more. Reads wait until the index holds all that was admitted before them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 use uuid::Uuid;
 
+use super::directory::Lock;
 use crate::admission::Admission;
 use crate::index::Index;
 use crate::open_work::OpenWork;
@@ -40,7 +40,7 @@ pub(crate) struct State {
     readers: Vec<(u64, oneshot::Sender<()>)>,
     waiting_for_room: Vec<oneshot::Sender<()>>,
     index: Option<Arc<Index>>,
-    lock: Option<File>,
+    lock: Option<Lock>,
     failure: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl Shared {
         heads: BTreeMap<Uuid, Head>,
         work: OpenWork,
         index: Arc<Index>,
-        lock: File,
+        lock: Lock,
     ) -> Self {
         let state = State {
             heads,
@@ -92,11 +92,8 @@ impl Shared {
         let entry = crate::log::encode_entry(&append, |hash| index.has_object(hash));
         // Held across the wait, it would outlive a close.
         drop(index);
-        let Append {
-            session,
-            durability,
-            ..
-        } = append;
+        let (session, durability) = (append.session, append.durability);
+        drop(append);
         let mut entry = Some(entry);
         loop {
             match self.offer(session, &admission, &mut entry, durability)? {

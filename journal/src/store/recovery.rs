@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
@@ -29,10 +29,15 @@ pub(super) struct Recovered {
     pub(super) opened: Opened,
 }
 
+/// Where a journal keeps its index.
+pub(crate) fn index_place(directory: &Path) -> PathBuf {
+    directory.join("sled")
+}
+
 /// Reads the log and brings the index level with it.
 pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recovered, Error> {
     let journal = directory.journal;
-    let place = directory.path.join("sled");
+    let place = index_place(&directory.path);
     let mut rebuilt = (!directory.created && !place.exists()).then(|| "it was missing".to_owned());
     let (mut index, mark) = match open_index(&place, options, journal) {
         Ok(opened) => opened,
@@ -52,14 +57,14 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     let mut pass = match read_log(&mut *file, Some((&index, journal)), mark, options) {
         Ok(pass) => pass,
         Err(Stopped::Io(error)) => return Err(reading()(error)),
-        Err(Stopped::Damaged(what)) => return Err(damaged(&mut *file, &index, mark, what)),
+        Err(Stopped::Damaged(what)) => return Err(damaged(&mut *file, index, mark, &place, what)),
     };
     if let Some(mark) = mark.filter(|mark| mark.number > pass.last.number) {
         let what = format!(
             "the log ends at frame {}, the index knows frame {}",
             pass.last.number, mark.number
         );
-        return Err(damaged(&mut *file, &index, Some(mark), what));
+        return Err(damaged(&mut *file, index, Some(mark), &place, what));
     }
     let checked = pass.index.and_then(|filled| {
         index
@@ -77,7 +82,9 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
             pass = match read_log(&mut *file, Some((&index, journal)), None, options) {
                 Ok(pass) => pass,
                 Err(Stopped::Io(error)) => return Err(reading()(error)),
-                Err(Stopped::Damaged(what)) => return Err(damaged(&mut *file, &index, None, what)),
+                Err(Stopped::Damaged(what)) => {
+                    return Err(damaged(&mut *file, index, None, &place, what));
+                }
             };
             pass.index.map_err(|what| Error::Index {
                 session: None,
@@ -382,9 +389,20 @@ fn follow_lines(pass: &mut Pass, entry: &Entry<'_>) -> Result<Head, Stopped> {
 }
 
 /// Says which session and seq the damage is at, by reading everything that can be read.
-fn damaged(file: &mut dyn DiskFile, index: &Index, mark: Option<Written>, what: String) -> Error {
+fn damaged(
+    file: &mut dyn DiskFile,
+    index: Index,
+    mark: Option<Written>,
+    place: &Path,
+    what: String,
+) -> Error {
     let found =
-        survey::of_log(file, mark.map(|mark| (index, mark))).map(|survey| survey.findings());
+        survey::of_log(file, mark.map(|mark| (&index, mark))).map(|survey| survey.findings());
+    drop(index);
+    if mark.is_none() {
+        // An index that was begun from a damaged log witnesses nothing; the verdict stands whether it goes or not.
+        let _left = fs::remove_dir_all(place);
+    }
     let placed = found.ok().and_then(|findings| {
         let first = findings
             .iter()

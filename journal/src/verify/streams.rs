@@ -128,11 +128,6 @@ impl Streams {
         }
     }
 
-    /// The end of a stream.
-    pub(crate) fn end_of(&self, session: &Uuid) -> Option<u64> {
-        self.streams.get(session).map(|stream| stream.seq)
-    }
-
     /// The ends of all streams.
     pub(crate) fn heads(&self) -> BTreeMap<Uuid, Head> {
         let head = |stream: &Stream| Head {

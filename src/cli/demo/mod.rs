@@ -31,7 +31,7 @@ pub(super) use service::Service;
 /// The conversation, in the program itself so that the demo works from anywhere.
 const SCRIPT: &str = include_str!("../../../fixtures/scripts/demo.jsonl");
 
-/// Shows a conversation that outlives its process: needs nothing but this program.
+/// Shows a conversation that outlives its process; needs this program only.
 ///
 /// A simulated model calls four tools. While one of them waits for your approval, the serving process is killed with
 /// SIGKILL; another one takes the journal up and goes on. Everything is checked at the end.

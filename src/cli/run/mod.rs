@@ -23,11 +23,12 @@ use conversation::{Approvals, Conversation};
 /// The name under which the journal knows this command's sessions.
 const AGENT: &str = "run";
 
-/// Holds a conversation in which the model may use your tools; every step is on record before it has an effect.
+/// Holds a conversation in which the model may use your tools.
 ///
-/// Each tool of the file is a program: arguments as JSON on its standard input, the result as JSON on its standard
-/// output. Without --endpoint it connects to Google AI with the key in GEMINI_API_KEY or GOOGLE_API_KEY. On a terminal
-/// it reads what you say and asks for approvals; without one it ends when the model's turn is over and nothing runs.
+/// Every step is on record before it has an effect. Each tool of the file is a program: arguments as JSON on its
+/// standard input, the result as JSON on its standard output. Without --endpoint it connects to Google AI with the key
+/// in GEMINI_API_KEY or GOOGLE_API_KEY. On a terminal it reads what you say and asks for approvals; without one it ends
+/// when the model's turn is over and nothing runs, and what asks for approval waits in the journal.
 #[derive(Args)]
 pub(super) struct Run {
     /// The tools, in TOML: fixtures/tools/support.toml shows how.

@@ -19,6 +19,7 @@ mod other;
 mod raw_json;
 mod repeated;
 mod server;
+mod server_content;
 mod setup;
 mod spelling;
 
@@ -30,9 +31,9 @@ pub use other::Other;
 pub use raw_json::RawJson;
 pub use repeated::Repeated;
 pub use server::{
-    GoAway, ServerContent, ServerMessage, SessionResumptionUpdate, SetupComplete, ToolCall,
-    ToolCallCancellation, Transcription,
+    GoAway, ServerMessage, SessionResumptionUpdate, SetupComplete, ToolCall, ToolCallCancellation,
 };
+pub use server_content::{ServerContent, Transcription};
 pub use setup::{SessionResumption, Setup};
 
 #[cfg(feature = "simulator")]

@@ -43,13 +43,23 @@ fn question(call: &Call) -> About {
     }
 }
 
-/// The question, as the tool in force asks it; nothing while no runner declares the tool.
+/// Puts the question; nothing while no runner declares the tool.
 pub(in crate::session) fn request(
     session: &Session,
     seq: Seq,
     call: &Call,
     about: About,
 ) -> Option<Decision> {
+    ask_about(session, seq, call, about).map(Decision::from)
+}
+
+/// The question, as the tool in force asks it.
+fn ask_about(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    about: About,
+) -> Option<ConfirmationRequested> {
     let declaration = session.terms.catalog.tools.get(&call.name)?;
     let policy = session.terms.policies.of(&call.name);
     let confirm = policy.confirm.as_ref();
@@ -65,7 +75,7 @@ pub(in crate::session) fn request(
         declaration: catalog::declaration_hash(declaration, policy),
         expires_at_us,
     };
-    Some(question.into())
+    Some(question)
 }
 
 pub(in crate::session) fn gate_waived(session: &mut Session, call: Seq) {
@@ -82,7 +92,12 @@ pub(in crate::session) fn requested(session: &mut Session, seq: Seq, it: &Confir
             expired: false,
         };
     }
-    open_request(session, seq, it.call);
+    let request = Request {
+        call: it.call,
+        state: RequestState::Open,
+        refused: 0,
+    };
+    session.requests.insert(seq, request);
 }
 
 /// What a waiting question leads to by itself: it expires, or is asked anew because the tool has changed.
@@ -109,47 +124,27 @@ pub(in crate::session) fn reopen(
     request: Seq,
 ) -> Option<Decision> {
     let contract_before = call.contract?;
-    let contract = contract(session, &call.name)?;
-    (contract != contract_before).then(|| {
-        ConfirmationReopened {
-            call: seq,
-            request,
-            contract_before,
-            contract,
-        }
-        .into()
-    })
-}
-
-/// The contract of a tool under the terms in force.
-fn contract(session: &Session, name: &str) -> Option<ObjectHash> {
-    let declaration = session.terms.catalog.tools.get(name)?;
-    let policy = session.terms.policies.of(name);
-    Some(catalog::contract_hash(declaration, policy))
+    if session.terms.contract(&call.name)? == contract_before {
+        return None;
+    }
+    // A waiting question keeps its subject; a call that goes back to a person after a start asks about another.
+    let about = if let Phase::AwaitingConfirmation { about, .. } = call.phase {
+        about
+    } else {
+        question(call)
+    };
+    let question = ask_about(session, seq, call, about)?;
+    let reopened = ConfirmationReopened {
+        request,
+        contract_before,
+        question,
+    };
+    Some(reopened.into())
 }
 
 pub(in crate::session) fn reopened(session: &mut Session, seq: Seq, it: &ConfirmationReopened) {
     set_request(session, it.request, RequestState::Superseded { by: seq });
-    let expires_at = session.calls.get(&it.call).and_then(|call| {
-        let confirm = session.terms.policies.of(&call.name).confirm.as_ref()?;
-        confirm.expires_after_ms.map(|ms| session.at.after_ms(ms))
-    });
-    if let Some(call) = session.calls.get_mut(&it.call) {
-        // A waiting question keeps its subject; a call that goes back to a person after a start asks about another.
-        let about = if let Phase::AwaitingConfirmation { about, .. } = call.phase {
-            about
-        } else {
-            question(call)
-        };
-        call.contract = Some(it.contract);
-        call.phase = Phase::AwaitingConfirmation {
-            request: seq,
-            about,
-            expires_at,
-            expired: false,
-        };
-    }
-    open_request(session, seq, it.call);
+    requested(session, seq, &it.question);
 }
 
 pub(in crate::session) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered) {
@@ -277,19 +272,12 @@ pub(in crate::session) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>)
     }
 }
 
-fn open_request(session: &mut Session, seq: Seq, call: Seq) {
-    session.requests.insert(
-        seq,
-        Request {
-            call,
-            state: RequestState::Open,
-            refused: 0,
-        },
-    );
-}
-
 fn set_request(session: &mut Session, request: Seq, state: RequestState) {
     if let Some(request) = session.requests.get_mut(&request) {
         request.state = state;
     }
 }
+
+#[cfg(test)]
+#[path = "confirmation_tests.rs"]
+mod tests;

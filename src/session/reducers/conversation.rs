@@ -105,3 +105,7 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "conversation_tests.rs"]
+mod tests;

@@ -292,3 +292,7 @@ fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) {
         );
     }
 }
+
+#[cfg(test)]
+#[path = "dispatcher_tests.rs"]
+mod tests;

@@ -60,6 +60,10 @@ pub(in crate::session) fn start(
         Leave::NotGated if gated(session, &call.name) => {
             return confirmation::ask(session, seq, call);
         }
+        // A waiver holds as long as gates are waived here.
+        Leave::Waived if gated(session, &call.name) && session.terms.gates.enforced => {
+            return confirmation::ask(session, seq, call);
+        }
         Leave::NotGated | Leave::Waived => {}
     }
     started(session, seq, call)
@@ -259,3 +263,7 @@ pub(in crate::session) fn owed(
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tracker_tests.rs"]
+mod tests;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Connector, Endpoint};
-use crate::engine::{Agent, ConfirmationProvider, Engine, Error, LiveHandle};
+use super::{Agent, ConfirmationProvider, Engine, Error, LiveHandle};
+use crate::live::{Connector, Endpoint};
 use crate::tool::Toolset;
 
 /// Where the fluent construction of a live session begins.

@@ -1,0 +1,183 @@
+//! An export is complete, exact and verifiable by itself; every injury to it is found with session and seq.
+
+use recount_journal::{Append, DiskJournal, Journal, Object, block_on, export, verify};
+use uuid::Uuid;
+
+use crate::stream::Stream;
+
+/// An export of two sessions with a text object and a binary one, as lines, and the streams.
+fn exported() -> (Vec<String>, [Stream; 2]) {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = DiskJournal::open(directory.path()).unwrap();
+    let mut streams = [Stream::new(1), Stream::new(2)];
+    let objects = [
+        Object::new(*br#"{"tools":["pay"]}"#),
+        Object::new(vec![0xff; 300]),
+    ];
+    for stream in &mut streams {
+        stream.append(&journal, &["{}"]);
+        let bodies = [
+            format!(r#"{{"catalog":"{}"}}"#, objects[0].hash),
+            format!(r#"{{"result":"sha256:{}"}}"#, objects[1].hash),
+        ];
+        let append = Append {
+            objects: objects.to_vec(),
+            ..stream.next(&[&bodies[0], &bodies[1], r#"{"n":1}"#])
+        };
+        block_on(journal.append(append)).unwrap();
+        stream.append(&journal, &["{}", "{}"]);
+    }
+    block_on(journal.close()).unwrap();
+    let journal = DiskJournal::options(directory.path())
+        .read_only()
+        .open()
+        .unwrap();
+    let mut file = Vec::new();
+    let trailer = block_on(export(&journal, None, &mut file)).unwrap();
+    block_on(journal.close()).unwrap();
+    let report = verify::export(&file[..]).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!(
+        (report.records, report.sessions, report.objects, report.root),
+        (trailer.records, 2, 2, trailer.root)
+    );
+    assert_eq!(
+        verify::directory(directory.path()).unwrap().root,
+        trailer.root
+    );
+    let text = String::from_utf8(file).unwrap();
+    (text.lines().map(str::to_owned).collect(), streams)
+}
+
+fn line_of(lines: &[String], stream: &Stream, seq: usize) -> usize {
+    let line = str::from_utf8(stream.lines[seq - 1].bytes()).unwrap();
+    lines.iter().position(|other| other == line).unwrap()
+}
+
+fn found(lines: &[String], stream: &Stream, seq: u64) {
+    let file: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let report = verify::export(file.as_bytes()).unwrap();
+    let place = (Some(stream.session), Some(seq));
+    assert!(
+        report
+            .findings
+            .iter()
+            .any(|finding| (finding.session, finding.seq) == place),
+        "seq {seq}: {:#?}",
+        report.findings
+    );
+}
+
+#[test]
+fn an_export_has_the_exact_bytes_and_each_object_once_before_its_first_use() {
+    let (lines, streams) = exported();
+    for stream in &streams {
+        let places: Vec<usize> = (1..=6).map(|seq| line_of(&lines, stream, seq)).collect();
+        assert!(places.is_sorted());
+    }
+    let objects: Vec<usize> = (0..lines.len())
+        .filter(|at| lines[*at].starts_with("{\"object\":"))
+        .collect();
+    assert_eq!(
+        objects,
+        [
+            line_of(&lines, &streams[0], 2) - 1,
+            line_of(&lines, &streams[0], 3) - 1
+        ]
+    );
+    assert!(lines[objects[0]].contains("\"text\":") && lines[objects[1]].contains("\"base64\":"));
+    assert!(lines.last().unwrap().starts_with("{\"trailer\":"));
+}
+
+#[test]
+fn one_session_is_exported_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = DiskJournal::open(directory.path()).unwrap();
+    let mut streams = [Stream::new(1), Stream::new(2)];
+    streams
+        .iter_mut()
+        .for_each(|stream| stream.append(&journal, &["{}", "{}"]));
+    let mut file = Vec::new();
+    let trailer = block_on(export(&journal, Some(streams[1].session), &mut file)).unwrap();
+    assert_eq!((trailer.records, trailer.heads.len()), (2, 1));
+    assert!(verify::export(&file[..]).unwrap().is_sound());
+}
+
+#[test]
+fn a_flipped_byte() {
+    let (lines, [stream, _]) = exported();
+    for (seq, from, to) in [
+        (4, "\"n\":1", "\"n\":2"),
+        (3, "\"seq\":3", "\"seq\":9"),
+        (3, "{\"v\"", "[\"v\""),
+    ] {
+        let mut injured = lines.clone();
+        let at = line_of(&lines, &stream, seq);
+        assert!(injured[at].contains(from));
+        injured[at] = injured[at].replacen(from, to, 1);
+        found(&injured, &stream, seq as u64);
+    }
+    let mut last = lines.clone();
+    let at = line_of(&lines, &stream, 6);
+    last[at] = last[at].replacen("noted", "notes", 1);
+    found(&last, &stream, 6);
+    let mut object = lines.clone();
+    let at = line_of(&lines, &stream, 2) - 1;
+    object[at] = object[at].replacen("pay", "say", 1);
+    found(&object, &stream, 2);
+}
+
+#[test]
+fn a_removed_record() {
+    let (lines, [stream, _]) = exported();
+    for seq in 1..=6 {
+        let mut injured = lines.clone();
+        injured.remove(line_of(&lines, &stream, seq));
+        found(&injured, &stream, seq as u64);
+    }
+}
+
+#[test]
+fn a_removed_object() {
+    let (mut lines, [stream, _]) = exported();
+    lines.remove(line_of(&lines, &stream, 3) - 1);
+    let file: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    assert!(!verify::export(file.as_bytes()).unwrap().is_sound());
+}
+
+#[test]
+fn a_swapped_pair() {
+    let (lines, [stream, _]) = exported();
+    let mut injured = lines.clone();
+    let at = line_of(&lines, &stream, 4);
+    injured.swap(at, at + 1);
+    found(&injured, &stream, 4);
+}
+
+#[test]
+fn a_cut_tail() {
+    let (lines, [_, stream]) = exported();
+    for seq in 2..=6_usize {
+        let mut injured = lines.clone();
+        injured.truncate(line_of(&lines, &stream, seq));
+        found(&injured, &stream, seq as u64);
+    }
+    let whole = lines.join("\n");
+    for cut in 1..whole.len() / 7 {
+        let report = verify::export(&whole.as_bytes()[..whole.len() - cut * 7]).unwrap();
+        assert!(!report.is_sound());
+    }
+}
+
+#[test]
+fn a_removed_session() {
+    let (lines, streams) = exported();
+    for stream in &streams {
+        let id = stream.session.to_string();
+        let kept = |line: &&String| !line.contains(&format!("\"session\":\"{id}\""));
+        let injured: Vec<String> = lines.iter().filter(kept).cloned().collect();
+        assert_eq!(injured.len(), lines.len() - 6);
+        found(&injured, stream, 1);
+    }
+    assert_ne!(streams[0].session, Uuid::nil());
+}

@@ -1,0 +1,17 @@
+//! What the journal promises, one module a promise.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at the first surprise"
+)]
+
+mod appends;
+mod exports;
+mod index_injuries;
+mod kills;
+mod log_injuries;
+mod opening;
+mod power_loss;
+mod same_answers;
+mod stream;

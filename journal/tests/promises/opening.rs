@@ -1,0 +1,152 @@
+//! A journal is opened by one at a time, only where one is, and says what went before.
+
+use std::fs;
+
+use recount_journal::{After, DiskJournal, Error, Journal, block_on, verify};
+use uuid::Uuid;
+
+use crate::stream::{Stream, closed_journal};
+
+#[test]
+fn a_journal_in_use_is_not_opened_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = DiskJournal::open(directory.path()).unwrap();
+    assert!(matches!(
+        DiskJournal::open(directory.path()),
+        Err(Error::InUse { .. })
+    ));
+    assert!(matches!(
+        DiskJournal::options(directory.path()).read_only().open(),
+        Err(Error::InUse { .. })
+    ));
+    assert!(matches!(
+        verify::directory(directory.path()),
+        Err(Error::InUse { .. })
+    ));
+    block_on(journal.close()).unwrap();
+    DiskJournal::open(directory.path()).unwrap();
+}
+
+#[test]
+fn something_else_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let foreign = directory.path().join("letter.txt");
+    fs::write(&foreign, "dear").unwrap();
+    let told = DiskJournal::open(directory.path()).unwrap_err();
+    assert!(
+        matches!(&told, Error::NotAJournal { found, .. } if found.contains("letter.txt")),
+        "{told}"
+    );
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    assert!(matches!(
+        DiskJournal::open(&foreign),
+        Err(Error::NotAJournal { .. })
+    ));
+    assert!(matches!(
+        DiskJournal::open_existing(directory.path().join("nothing")),
+        Err(Error::Missing { .. })
+    ));
+
+    let path = directory.path().join("journal");
+    closed_journal(&path);
+    fs::write(
+        path.join("JOURNAL"),
+        r#"{"format":"recount-journal","version":2}"#,
+    )
+    .unwrap();
+    assert!(matches!(
+        DiskJournal::open(&path),
+        Err(Error::NewerFormat {
+            found: 2,
+            known: 1,
+            ..
+        })
+    ));
+    fs::write(path.join("JOURNAL"), r#"{"format":"diary"}"#).unwrap();
+    let told = DiskJournal::open(&path).unwrap_err();
+    assert!(
+        matches!(&told, Error::NotAJournal { found, .. } if found.contains("diary")),
+        "{told}"
+    );
+    fs::remove_file(path.join("JOURNAL")).unwrap();
+    assert!(matches!(
+        DiskJournal::open(&path),
+        Err(Error::NotAJournal { .. })
+    ));
+}
+
+#[test]
+fn a_creation_that_was_cut_short_is_taken_up() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("LOCK"), "").unwrap();
+    fs::write(directory.path().join("JOURNAL.new"), "{\"for").unwrap();
+    assert_eq!(
+        DiskJournal::open(directory.path()).unwrap().opened().after,
+        After::New
+    );
+}
+
+#[test]
+fn the_system_stream_tells_openings_and_closings() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut clock = 7;
+    for _ in 0..2 {
+        let journal = DiskJournal::options(directory.path())
+            .program("teller 1.0")
+            .clock(move || clock)
+            .open()
+            .unwrap();
+        assert!(block_on(journal.sessions(None, 9)).unwrap().is_empty());
+        block_on(journal.close()).unwrap();
+        // A clock that is set back does not make the journal refuse itself.
+        clock -= 5;
+    }
+    let journal = DiskJournal::options(directory.path())
+        .read_only()
+        .open()
+        .unwrap();
+    let lines = block_on(journal.read(Uuid::nil(), 1, 9)).unwrap();
+    let told: Vec<(String, String)> = lines
+        .iter()
+        .map(|line| line.record().unwrap())
+        .map(|record| (record.kind.to_owned(), record.body.get().to_owned()))
+        .collect();
+    assert_eq!(
+        told.iter()
+            .map(|(kind, _)| kind.as_str())
+            .collect::<Vec<_>>(),
+        [
+            "journal_opened",
+            "journal_closed",
+            "journal_opened",
+            "journal_closed"
+        ]
+    );
+    assert!(
+        told[0].1.contains(r#""after":"new""#) && told[0].1.contains("teller 1.0"),
+        "{}",
+        told[0].1
+    );
+    assert!(told[2].1.contains(r#""after":"clean""#), "{}", told[2].1);
+}
+
+#[test]
+fn looking_adds_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let streams = closed_journal(directory.path());
+    let before = verify::directory(directory.path()).unwrap();
+    let journal = DiskJournal::options(directory.path())
+        .read_only()
+        .open()
+        .unwrap();
+    assert_eq!(journal.opened().after, After::Clean);
+    assert!(matches!(
+        block_on(journal.append(Stream::new(9).next(&["{}"]))),
+        Err(Error::ReadOnly)
+    ));
+    streams.iter().for_each(|stream| stream.assert_in(&journal));
+    block_on(journal.close()).unwrap();
+    let after = verify::directory(directory.path()).unwrap();
+    assert_eq!((before.records, before.root), (after.records, after.root));
+    assert!(after.is_sound() && after.notes.is_empty(), "{after:?}");
+}

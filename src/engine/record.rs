@@ -1,0 +1,132 @@
+//! Putting observations on record: step, append, publish, and only then perform.
+
+use std::sync::Arc;
+
+use recount_journal::Durability;
+
+use super::error::Error;
+use super::takeover;
+use super::task::SessionTask;
+use crate::ledger::{self, Objects, Recorded};
+use crate::session::{Event, Observation, Session, Timestamp, open_work, overdue, owed, step};
+
+impl SessionTask {
+    /// Records `observations`, then performs what is owed.
+    pub(super) async fn record(&mut self, observations: Vec<Observation>) -> Result<(), Error> {
+        self.put(observations, Objects::default()).await?;
+        self.perform().await
+    }
+
+    /// Steps over what a dead process left, whatever is overdue, and `observations`; appends the batch and publishes it.
+    pub(super) async fn put(
+        &mut self,
+        observations: Vec<Observation>,
+        objects: Objects,
+    ) -> Result<(), Error> {
+        let now = self.clock.now();
+        let mut batch = overdue(&self.session, now);
+        batch.extend(observations);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        if self.attached.is_none() {
+            batch.splice(0..0, takeover::observations(&self.session));
+        }
+        self.append(now, batch, objects).await
+    }
+
+    async fn append(
+        &mut self,
+        now: Timestamp,
+        batch: Vec<Observation>,
+        objects: Objects,
+    ) -> Result<(), Error> {
+        let durability = if batch.iter().all(may_be_buffered) {
+            Durability::Buffered
+        } else {
+            Durability::Durable
+        };
+        let open_before = open_work(&self.session);
+        let mut session = std::mem::replace(&mut self.session, Session::new(self.id));
+        let mut facts = Vec::new();
+        for observation in batch {
+            let span =
+                tracing::info_span!("observation", session = %self.id, kind = observation.kind());
+            let _entered = span.enter();
+            let endless = |source| ledger::Error::Endless {
+                session: self.id,
+                source,
+            };
+            let stepped = step(session, now, observation).map_err(endless)?;
+            session = stepped.session;
+            facts.extend(stepped.facts);
+        }
+        // Only what decides nothing may be acknowledged before it is on the disk.
+        let decided = facts
+            .iter()
+            .any(|fact| matches!(fact.event, Event::Decided(_)));
+        let durability = if decided {
+            Durability::Durable
+        } else {
+            durability
+        };
+        self.tail = self
+            .ledger
+            .append(
+                self.tail,
+                &session,
+                &facts,
+                &open_before,
+                objects,
+                durability,
+            )
+            .await?;
+        self.session = session;
+        for fact in facts {
+            // Nobody may be listening, which is nobody's fault.
+            let _ = self.updates.send(Arc::new(Recorded {
+                session: self.id,
+                fact,
+            }));
+        }
+        Ok(())
+    }
+
+    pub(super) async fn perform(&mut self) -> Result<(), Error> {
+        for effect in self.performer.reconcile(owed(&self.session)) {
+            self.begin_effect(effect).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an observation may be acknowledged before it is on the disk: only what nothing follows from.
+fn may_be_buffered(observation: &Observation) -> bool {
+    match observation {
+        Observation::ModelOutputReceived(_)
+        | Observation::TranscriptReceived(_)
+        | Observation::UserTextSent(_)
+        | Observation::UsageReported(_)
+        | Observation::ResponsesSent(_)
+        | Observation::TurnCompleted(_)
+        | Observation::TurnInterrupted(_) => true,
+        Observation::SessionOpened(_)
+        | Observation::RunnerAttached(_)
+        | Observation::RunnerDetached(_)
+        | Observation::Connected(_)
+        | Observation::Disconnected(_)
+        | Observation::GoAwayReceived(_)
+        | Observation::ResumptionHandleReceived(_)
+        | Observation::FunctionCallReceived(_)
+        | Observation::CallCancellationReceived(_)
+        | Observation::ToolReturned(_)
+        | Observation::ToolPaused(_)
+        | Observation::ConfirmationAnswered(_)
+        | Observation::AnswerRefused(_)
+        | Observation::ResponseSupplied(_)
+        | Observation::DeadlinePassed(_)
+        | Observation::FrameRejected(_)
+        | Observation::OperatorCancelled(_)
+        | Observation::SessionClosed(_) => false,
+    }
+}

@@ -1,0 +1,310 @@
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use serde_json::json;
+
+use crate::session::*;
+use crate::testing::{History, Toolbox, given, history, toolbox};
+
+fn tools() -> Toolbox {
+    toolbox()
+        .plain("look")
+        .timeout_ms("look", 1_000)
+        .plain("retry")
+        .in_doubt("retry", InDoubt::Retry)
+        .plain("ask")
+        .in_doubt("ask", InDoubt::Ask)
+        .gated("pay")
+        .in_doubt("pay", InDoubt::Retry)
+        .long_running("order")
+}
+
+fn support() -> History {
+    history().opened("support").attached(&tools()).connected()
+}
+
+fn running(name: &str) -> History {
+    support().call("c1", name, json!({"n": 1})).started()
+}
+
+fn settled(history: &History) -> Outcome {
+    history.session().settled[&history.call_seq()].outcome
+}
+
+fn taken_back(history: &History, id: &str) -> CallCancellationReceived {
+    let (epoch, ids) = (history.epoch(), vec![id.to_owned()]);
+    CallCancellationReceived { epoch, ids }
+}
+
+#[test]
+fn a_run_has_its_own_time_limit_from_its_start() {
+    let look = running("look");
+    let (call, attempt, runner) = (look.call_seq(), 1, Seq(2));
+    let deadline = Deadline::Run { call, attempt };
+    let due_us = look.now().after_ms(1_000);
+    let expected = [
+        Effect::RunTool {
+            call,
+            attempt,
+            runner,
+        },
+        Effect::ArmTimer { deadline, due_us },
+    ];
+    assert_eq!(owed(look.session()), expected);
+}
+
+#[test]
+fn the_time_limit_counts_the_run_and_never_the_wait_for_a_person() {
+    let tools = tools().timeout_ms("pay", 1_000);
+    let asked = support()
+        .attached(&tools)
+        .call("c1", "pay", json!({}))
+        .asked();
+    let granted = asked.later(3_600_000).granted("ada").started();
+    let due = granted.now().after_ms(1_000);
+    assert!(
+        matches!(granted.current().phase, Phase::Running { deadline: Some(at), .. } if at == due)
+    );
+}
+
+#[test]
+fn a_run_whose_time_is_up_is_answered_once_and_its_late_result_changes_nothing() {
+    let look = running("look");
+    let late = look.tool_returned(false, &json!({"late": true}));
+    let timed_out = look.timed_out();
+    assert_eq!(settled(&timed_out), Outcome::TimedOut);
+    given(&timed_out).when(late).then_nothing();
+}
+
+#[test]
+fn the_report_of_an_older_attempt_changes_nothing() {
+    let first = running("retry");
+    let old = first.tool_returned(false, &json!({}));
+    let second = first.attached(&tools()).started();
+    assert_eq!(second.attempt(), 2);
+    given(&second).when(old).then_nothing();
+    let (call, attempt, due_us) = (second.call_seq(), 1, second.now());
+    given(&second)
+        .when(DeadlinePassed {
+            deadline: Deadline::Run { call, attempt },
+            due_us,
+        })
+        .then_nothing();
+    given(&second)
+        .when(ToolPaused {
+            call,
+            attempt,
+            interim: None,
+        })
+        .then_nothing();
+}
+
+#[test]
+fn a_call_cut_off_is_unknown_by_default_and_never_started_again() {
+    for cut_off in [
+        running("look").attached(&tools()),
+        running("look").detached(),
+    ] {
+        assert_eq!(settled(&cut_off), Outcome::Unknown);
+        let starts = cut_off
+            .kinds()
+            .iter()
+            .filter(|kind| **kind == "call_started")
+            .count();
+        assert_eq!(starts, 1);
+    }
+}
+
+#[test]
+fn an_idempotent_call_cut_off_runs_again_under_the_next_runner() {
+    let again = running("retry").detached().attached(&tools()).started();
+    assert_eq!(again.attempt(), 2);
+    assert_eq!(settled(&again.returned(json!({}))), Outcome::Returned);
+}
+
+#[test]
+fn a_cut_off_call_that_asks_runs_again_only_after_a_yes() {
+    let asked = running("ask").attached(&tools()).asked();
+    assert_eq!(
+        settled(&asked.clone().denied("ada", None)),
+        Outcome::Unknown
+    );
+    assert_eq!(asked.granted("ada").started().attempt(), 2);
+}
+
+#[test]
+fn an_approved_idempotent_call_runs_again_by_the_same_approval() {
+    let approved = support()
+        .call("c1", "pay", json!({}))
+        .granted("ada")
+        .started();
+    assert_eq!(approved.clone().attached(&tools()).started().attempt(), 2);
+    let changed = approved.attached(&tools().changed("pay")).asked();
+    assert_eq!(settled(&changed.denied("ada", None)), Outcome::Unknown);
+}
+
+#[test]
+fn killed_between_answer_and_start_it_runs_once_after_the_restart() {
+    let answered = support()
+        .detached()
+        .call("c1", "pay", json!({}))
+        .granted("ada");
+    assert_eq!(answered.attached(&tools()).started().attempt(), 1);
+}
+
+#[test]
+fn ready_calls_wait_for_a_free_slot_and_take_it_in_call_order() {
+    let tools = tools().running_max(1);
+    let three = support()
+        .attached(&tools)
+        .call("c1", "retry", json!({}))
+        .call("c2", "retry", json!({}))
+        .call("c3", "retry", json!({}));
+    assert_eq!(three.session().running(), 1);
+    let next = three
+        .about("c1")
+        .started()
+        .returned(json!({}))
+        .about("c2")
+        .started();
+    assert_eq!(next.session().running(), 1);
+}
+
+#[test]
+fn a_call_taken_back_while_it_runs_ends_without_a_response() {
+    let look = running("look");
+    given(&look)
+        .when(taken_back(&look, "c1"))
+        .then_kinds(["call_cancelled"])
+        .owing([]);
+    let late = look.tool_returned(false, &json!({}));
+    given(&look.taken_back("c1")).when(late).then_nothing();
+}
+
+#[test]
+fn a_call_taken_back_before_it_starts_never_runs() {
+    let waiting = support()
+        .detached()
+        .call("c1", "look", json!({}))
+        .taken_back("c1");
+    given(&waiting)
+        .when(RunnerDetached {
+            reason: "again".to_owned(),
+        })
+        .then_nothing();
+    assert!(!waiting.attached(&tools()).kinds().contains(&"call_started"));
+}
+
+#[test]
+fn a_cancellation_of_an_unknown_or_finished_call_or_of_another_connection_has_no_effect() {
+    let ended = running("look").returned(json!({}));
+    for id in ["c1", "c9"] {
+        given(&ended).when(taken_back(&ended, id)).then_nothing();
+    }
+    let look = running("look");
+    let stale = taken_back(&look, "c1");
+    given(&look.disconnected().connected())
+        .when(stale)
+        .then_nothing();
+}
+
+#[test]
+fn a_pause_without_an_interim_word_tells_nothing_and_leaves_siblings_alone() {
+    let order = support()
+        .call("c2", "retry", json!({}))
+        .call("c1", "order", json!({}))
+        .started();
+    let (call, attempt) = (order.call_seq(), 1);
+    given(&order)
+        .when(ToolPaused {
+            call,
+            attempt,
+            interim: None,
+        })
+        .then_nothing();
+    let supplied = order.paused(None).supplied(json!({"shipped": true}));
+    assert_eq!(settled(&supplied), Outcome::Supplied);
+    assert!(supplied.about("c2").current().phase.is_running());
+}
+
+#[test]
+fn an_interim_word_is_told_and_the_call_stays_open() {
+    let order = running("order");
+    let (call, attempt, of) = (order.call_seq(), 1, Some(order.session().head.next()));
+    let route = Route::ToolResponse {
+        epoch: order.epoch(),
+    };
+    given(&order)
+        .when(ToolPaused {
+            call,
+            attempt,
+            interim: Some(Json::empty_object()),
+        })
+        .then([ResponseIssued {
+            call,
+            outcome: Outcome::Interim,
+            of,
+            response: None,
+            route,
+        }
+        .into()]);
+    assert_eq!(
+        order.paused(Some(json!({}))).current().phase,
+        Phase::Paused { interim: None }
+    );
+}
+
+#[test]
+fn a_paused_call_outlives_its_runner_and_its_connection() {
+    let paused = running("order")
+        .paused(None)
+        .detached()
+        .disconnected()
+        .attached(&tools());
+    assert_eq!(settled(&paused.supplied(json!({}))), Outcome::Supplied);
+}
+
+#[test]
+fn a_supplied_response_must_name_the_tool_and_be_an_object_and_counts_once() {
+    let paused = running("order").paused(None);
+    let call = paused.call_seq();
+    let supply = |name: &str, response: serde_json::Value| Command::SupplyResponse {
+        call,
+        name: name.to_owned(),
+        response: Json::of(&response),
+        by: Actor::embedder("warehouse"),
+    };
+    assert_eq!(
+        paused.rejection(supply("look", json!({}))).code(),
+        "wrong_name"
+    );
+    assert_eq!(
+        paused.rejection(supply("order", json!("yes"))),
+        Rejection::ResponseNotAnObject
+    );
+    let supplied = paused.supplied(json!({}));
+    assert_eq!(
+        supplied.rejection(supply("order", json!({}))).code(),
+        "call_settled"
+    );
+}
+
+#[test]
+fn the_model_takes_a_paused_call_back_and_no_interim_word_is_sent_any_more() {
+    let paused = running("order").paused(Some(json!({"ticket": 7})));
+    given(&paused)
+        .when(taken_back(&paused, "c1"))
+        .then_nothing()
+        .owing([]);
+    let supplied = paused.taken_back("c1").supplied(json!({}));
+    let told = owed(supplied.session());
+    assert!(matches!(
+        told.as_slice(),
+        [Effect::SendResponse {
+            as_conversation: true,
+            ..
+        }]
+    ));
+}

@@ -1,0 +1,621 @@
+//! The shape of the tree, as rules: who may import whom, what the pure core may not touch, how long a file may be.
+//!
+//! Rules read the text of the sources with comments and strings blanked, so that a word in a sentence is no import.
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What each part of `src/` may import besides itself: everything on the arrows below it.
+///
+/// `ledger` is how the engine and the replay speak to the journal; `recount_journal` is the journal's crate.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("session", &[]),
+    ("live::wire", &["session"]),
+    ("live", &["live::wire", "session"]),
+    ("tool", &["session"]),
+    ("ledger", &["session", "recount_journal"]),
+    ("replay", &["ledger", "session", "recount_journal"]),
+    ("simulator", &["live::wire", "session"]),
+    ("engine", BELOW_ENGINE),
+    ("server", BELOW_SERVER),
+    ("prelude", BELOW_CLI),
+    ("testing", BELOW_CLI),
+    ("cli", BELOW_CLI),
+];
+
+const BELOW_ENGINE: &[&str] = &[
+    "live",
+    "live::wire",
+    "tool",
+    "replay",
+    "ledger",
+    "session",
+    "recount_journal",
+];
+
+const BELOW_SERVER: &[&str] = &[
+    "engine",
+    "live",
+    "live::wire",
+    "tool",
+    "replay",
+    "ledger",
+    "session",
+    "recount_journal",
+];
+
+const BELOW_CLI: &[&str] = &[
+    "server",
+    "engine",
+    "live",
+    "live::wire",
+    "tool",
+    "replay",
+    "ledger",
+    "session",
+    "simulator",
+    "recount_journal",
+];
+
+/// What stands against the rules today. An entry that is cured must go, so that it cannot come back.
+const OWED: &[&str] = &[];
+
+/// The enums whose `match` names every arm, so that a new variant stops the build.
+const CLOSED: [&str; 8] = [
+    "Event::",
+    "Observation::",
+    "Decision::",
+    "Phase::",
+    "Effect::",
+    "Command::",
+    "Rejection::",
+    "RequestState::",
+];
+
+const IMPURE: [&str; 9] = [
+    "tokio",
+    "async",
+    "await",
+    "Instant",
+    "SystemTime",
+    "rand",
+    "HashMap",
+    "HashSet",
+    "thread",
+];
+
+const NAMELESS: [&str; 5] = ["utils", "util", "common", "helpers", "misc"];
+
+const LINES_MAX: usize = 500;
+
+#[test]
+fn the_tree_keeps_to_the_design() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = [
+        ("src", root.join("src")),
+        ("journal", root.join("journal/src")),
+    ];
+    let mut read = 0;
+    let mut broken = Vec::new();
+    for (part, folder) in sources {
+        for file in rust_files(&folder) {
+            let text = fs::read_to_string(&file).expect("a source file can be read");
+            let inside = file.strip_prefix(&folder).expect("it was found there");
+            let name = inside.to_string_lossy().replace('\\', "/");
+            broken.extend(objections(part, &name, &text));
+            read += 1;
+        }
+    }
+    assert!(read > 20, "only {read} files were found");
+    let cured: Vec<_> = OWED
+        .iter()
+        .filter(|owed| !broken.iter().any(|it| it == *owed))
+        .collect();
+    broken.retain(|it| !OWED.contains(&it.as_str()));
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(
+        cured.is_empty(),
+        "cured, so take it out of OWED: {cured:#?}"
+    );
+}
+
+/// Everything that speaks against one file; `part` is `src` or `journal`, `name` the path inside it.
+fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
+    let code = Source::of(text);
+    let module = module_of(name);
+    let mut broken = Vec::new();
+    let mut object = |what: String| broken.push(format!("{part}/{name}: {what}"));
+
+    for word in NAMELESS {
+        if module.iter().any(|it| it == word) {
+            object(format!("{word:?} promises nothing"));
+        }
+    }
+    let is_test_file = name.ends_with("_tests.rs");
+    if !is_test_file
+        && !["//!", "#![doc"]
+            .iter()
+            .any(|doc| text.trim_start().starts_with(doc))
+    {
+        object("no module doc".to_owned());
+    }
+    let length = code.product.lines().count();
+    if !is_test_file && length > LINES_MAX {
+        object(format!("more than {LINES_MAX} lines before its tests"));
+    }
+    for line in wildcards(&code.product) {
+        object(format!(
+            "line {line}: `_ =>` beside arms of an enum of ours"
+        ));
+    }
+    // A file of tests may use whatever it needs to show what it shows.
+    if is_test_file {
+        return broken;
+    }
+    match part {
+        "journal" => {
+            if words(&code.product).any(|word| word == "recount") {
+                object("the journal imports nothing of ours".to_owned());
+            }
+        }
+        _ => {
+            let layer = layer_of(&module);
+            if layer == "session" {
+                for word in words(&code.product).filter(|word| IMPURE.contains(word)) {
+                    object(format!("{word:?} in the pure core"));
+                }
+            }
+            for import in imports(&module, &code.product) {
+                if let Some(what) = forbidden(&layer, &import) {
+                    object(what);
+                }
+            }
+        }
+    }
+    broken
+}
+
+/// What speaks against `layer` naming `import`.
+fn forbidden(layer: &str, import: &str) -> Option<String> {
+    // The crate's front door and the program's entry only name the parts.
+    if layer == "lib" || layer == "main" || layer == import {
+        return None;
+    }
+    // What stands in the same part, above or below the line drawn inside it.
+    let same = import.starts_with(&format!("{layer}::"));
+    match ARROWS.iter().find(|(from, _)| *from == layer) {
+        None => Some(format!(
+            "no arrows are drawn for {layer:?}; add it to ARROWS"
+        )),
+        Some((_, to)) if same || to.contains(&import) => None,
+        Some(_) => Some(format!("{layer} imports {import}, against the arrows")),
+    }
+}
+
+/// `live/wire/setup.rs` → `["live", "wire", "setup"]`.
+fn module_of(name: &str) -> Vec<String> {
+    let path = name.trim_end_matches(".rs").trim_end_matches("/mod");
+    path.split('/').map(str::to_owned).collect()
+}
+
+/// The part of the tree that a module, or a path from the crate's root, belongs to.
+fn layer_of(path: &[String]) -> String {
+    match path {
+        [first, second, ..] if first == "live" && second == "wire" => "live::wire".to_owned(),
+        [first, ..] => first.clone(),
+        [] => String::new(),
+    }
+}
+
+/// Every part of the tree that the code names: by `crate::`, `recount::`, `super::` beyond its own part, or as the journal's crate.
+fn imports(module: &[String], code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, word) in words_at(code) {
+        let rest = &code[at + word.len()..];
+        match word {
+            "recount_journal" => found.push("recount_journal".to_owned()),
+            "crate" | "recount" if rest.starts_with("::") => {
+                found.extend(tails(&rest[2..]).iter().map(|tail| layer_of(tail)));
+            }
+            "super" if rest.starts_with("::") && !code[..at].ends_with("super::") => {
+                let chain = &code[at..];
+                let ups = chain.split("::").take_while(|it| *it == "super").count();
+                let tail = &chain[ups * "super::".len()..];
+                if let Some(kept) = module.len().checked_sub(ups) {
+                    for tail in tails(tail) {
+                        let path: Vec<String> =
+                            module[..kept].iter().cloned().chain(tail).collect();
+                        found.push(layer_of(&path));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found.sort();
+    found.dedup();
+    // Only names of modules are parts; items re-exported at the root are not.
+    found.retain(|it| {
+        it == "recount_journal"
+            || it.chars().all(|c| c.is_lowercase() || "_:".contains(c)) && !it.is_empty()
+    });
+    found
+}
+
+/// The first two names of each path behind a `::`, with one level of braces opened: `{a::b, c}` → `a::b`, `c`.
+fn tails(text: &str) -> Vec<Vec<String>> {
+    let path = |text: &str| -> Vec<String> {
+        let names = text.trim().split("::").take(2).map(|name| {
+            let ends = name.find(|c: char| !c.is_alphanumeric() && c != '_');
+            name[..ends.unwrap_or(name.len())].to_owned()
+        });
+        names.take_while(|name| !name.is_empty()).collect()
+    };
+    let Some(group) = text.strip_prefix('{') else {
+        return vec![path(text)];
+    };
+    let (mut depth, mut from, mut found) = (0, 0, Vec::new());
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' | ',' if depth == 0 => {
+                found.extend(opened(&group[from..at], &path));
+                from = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    found
+}
+
+/// `live::{wire, Session}` → `live::wire`, `live::Session`; anything else is one path.
+fn opened(text: &str, path: &impl Fn(&str) -> Vec<String>) -> Vec<Vec<String>> {
+    let text = text.trim();
+    match text.split_once("::{") {
+        Some((first, inner)) => {
+            let names = inner.trim_end_matches('}').split(',');
+            names
+                .map(|name| path(&format!("{first}::{}", name.trim())))
+                .collect()
+        }
+        None if text.is_empty() => Vec::new(),
+        None => vec![path(text)],
+    }
+}
+
+/// The lines of `_ =>` in a match that has arms of an enum of ours.
+fn wildcards(code: &str) -> Vec<usize> {
+    let bytes = code.as_bytes();
+    let is_wildcard = |at: &usize| {
+        let alone = *at == 0
+            || !(bytes[at - 1].is_ascii_alphanumeric() || b"_(,|.".contains(&bytes[at - 1]));
+        let whole = code[..*at].trim_end().ends_with(['{', ',', '}']);
+        alone && whole && code[at + 1..].trim_start().starts_with("=>")
+    };
+    let found = code
+        .match_indices('_')
+        .map(|(at, _)| at)
+        .filter(is_wildcard);
+    let in_ours = |at: &usize| {
+        let arms = patterns_beside(code, *at);
+        CLOSED
+            .iter()
+            .any(|name| arms.iter().any(|arm| arm.contains(name)))
+    };
+    found
+        .filter(in_ours)
+        .map(|at| code[..at].lines().count())
+        .collect()
+}
+
+/// The patterns of the match that has an arm at `at`: what stands before each `=>` at its depth.
+fn patterns_beside(code: &str, at: usize) -> Vec<String> {
+    let mut depth = 0;
+    let open = code[..at].char_indices().rev().find(|(_, c)| match c {
+        '}' | ')' | ']' => {
+            depth += 1;
+            false
+        }
+        '{' | '(' | '[' if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        '{' | '(' | '[' => true,
+        _ => false,
+    });
+    let body = &code[open.map_or(0, |(at, _)| at + 1)..];
+    let (mut depth, mut pattern, mut in_pattern, mut found) =
+        (0usize, String::new(), true, Vec::new());
+    let mut chars = body.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '{' | '(' | '[' => depth += 1,
+            '}' | ')' | ']' if depth == 0 => break,
+            '}' | ')' | ']' => {
+                depth -= 1;
+                if depth == 0 && c == '}' && !in_pattern {
+                    in_pattern = true;
+                    pattern.clear();
+                    continue;
+                }
+            }
+            ',' if depth == 0 => {
+                in_pattern = true;
+                pattern.clear();
+                continue;
+            }
+            '=' if depth == 0 && in_pattern && chars.peek() == Some(&'>') => {
+                found.push(std::mem::take(&mut pattern));
+                in_pattern = false;
+            }
+            _ => {}
+        }
+        if in_pattern {
+            pattern.push(c);
+        }
+    }
+    found
+}
+
+/// A source text, cut into the code of the product and nothing else.
+struct Source {
+    /// What stands before the first `#[cfg(test)]`, comments and strings blanked.
+    product: String,
+}
+
+impl Source {
+    fn of(text: &str) -> Source {
+        let blanked = blanked(text);
+        let tests = blanked.find("#[cfg(test)]").unwrap_or(blanked.len());
+        Source {
+            product: blanked[..tests].to_owned(),
+        }
+    }
+}
+
+/// The text with comments, strings and characters as spaces; lines stay where they are.
+fn blanked(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let skipped = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if let Some(hashes) =
+            raw_string(rest).filter(|_| !out.ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+        {
+            let end = format!("\"{}", "#".repeat(hashes));
+            let from = hashes + 2;
+            rest[from..]
+                .find(&end)
+                .map_or(rest.len(), |at| from + at + end.len())
+        } else if c == '"' {
+            quoted(rest, '"')
+        } else if c == '\'' && is_character(rest) {
+            quoted(rest, '\'')
+        } else {
+            0
+        };
+        let (gone, kept) = rest.split_at(skipped.max(if skipped == 0 { c.len_utf8() } else { 0 }));
+        if skipped == 0 {
+            out.push_str(gone);
+        } else {
+            out.extend(gone.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+        }
+        rest = kept;
+    }
+    out
+}
+
+/// How many `#` a raw string that begins here has.
+fn raw_string(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix('r')?;
+    let hashes = rest.len() - rest.trim_start_matches('#').len();
+    rest[hashes..].starts_with('"').then_some(hashes)
+}
+
+/// Whether a quote begins a character and not a lifetime.
+fn is_character(text: &str) -> bool {
+    let mut chars = text.chars().skip(1);
+    match (chars.next(), chars.next()) {
+        (Some('\\'), _) => true,
+        (Some(_), Some('\'')) => true,
+        (_, _) => false,
+    }
+}
+
+fn quoted(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == quote => return at + c.len_utf8(),
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    words_at(code).map(|(_, word)| word)
+}
+
+fn words_at(code: &str) -> impl Iterator<Item = (usize, &str)> {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + code[from..].find(part)?;
+        let ends = code[start..]
+            .find(|c| !part(c))
+            .map_or(code.len(), |at| start + at);
+        from = ends;
+        Some((start, &code[start..ends]))
+    })
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a source folder can be listed") {
+        let path = entry.expect("an entry can be read").path();
+        if path.is_dir() {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A rule that objects to nothing is no rule: each sees its violation, and leaves the same thing alone where it is allowed.
+mod each_rule_sees_its_violation {
+    use super::*;
+
+    fn against(name: &str, code: &str) -> String {
+        objections("src", name, &format!("//! Doc.\n{code}")).join("\n")
+    }
+
+    #[test]
+    fn an_arrow_that_points_up() {
+        for code in [
+            "use crate::engine::Engine;",
+            "use crate::{session::Seq, engine};",
+            "use crate::{\n    live::{wire, Socket},\n};",
+            "fn f() { crate::engine::run() }",
+            "use recount_journal::Store;",
+            "use super::super::super::engine::Engine;",
+        ] {
+            assert!(
+                against("session/reducers/x.rs", code).contains("against the arrows"),
+                "{code}"
+            );
+        }
+        assert!(
+            against("session/x.rs", "use super::super::engine::Engine;")
+                .contains("session imports engine")
+        );
+        assert!(
+            against("live/wire/x.rs", "use super::super::socket::Socket;")
+                .contains("live::wire imports live")
+        );
+        assert!(
+            against("simulator/x.rs", "use crate::live::socket;")
+                .contains("simulator imports live")
+        );
+        assert!(
+            against("somewhere/x.rs", "use crate::session::Seq;").contains("no arrows are drawn")
+        );
+    }
+
+    #[test]
+    fn an_arrow_that_points_down_is_fine() {
+        assert_eq!(
+            against(
+                "engine/x.rs",
+                "use crate::{live::wire, session::Seq, tool};\nuse recount_journal::Store;"
+            ),
+            ""
+        );
+        assert_eq!(
+            against(
+                "simulator/x.rs",
+                "use crate::live::wire::Frame;\nuse super::script;"
+            ),
+            ""
+        );
+        assert_eq!(
+            against(
+                "session/reducers/x.rs",
+                "use super::dispatcher;\nuse crate::session::Seq;\n// crate::engine\nconst A: &str = \"crate::engine::X\";"
+            ),
+            ""
+        );
+        assert_eq!(against("live/socket.rs", "use super::wire::Frame;"), "");
+    }
+
+    #[test]
+    fn a_clock_or_a_task_in_the_core() {
+        for code in [
+            "use std::time::Instant;",
+            "async fn f() {}",
+            "use std::collections::HashMap;",
+            "fn f() { rand::random() }",
+        ] {
+            assert!(
+                against("session/x.rs", code).contains("in the pure core"),
+                "{code}"
+            );
+        }
+        assert_eq!(against("engine/x.rs", "use std::time::Instant;"), "");
+        assert_eq!(
+            against("session/x.rs", "/// Never async.\nfn awaited() {}"),
+            ""
+        );
+        assert_eq!(
+            against(
+                "session/x.rs",
+                "#[cfg(test)]\nmod tests { use std::collections::HashMap; }"
+            ),
+            ""
+        );
+    }
+
+    #[test]
+    fn a_journal_that_knows_a_session() {
+        assert!(!objections("journal", "x.rs", "//! Doc.\nuse recount::session::Seq;").is_empty());
+        assert!(
+            objections(
+                "journal",
+                "x.rs",
+                "//! Doc of recount.\nuse crate::line::Line;"
+            )
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn a_file_too_long_or_without_a_doc_or_a_name() {
+        let long = "fn f() {}\n".repeat(LINES_MAX);
+        assert!(against("tool/x.rs", &long).contains("lines before its tests"));
+        assert_eq!(
+            against(
+                "tool/x.rs",
+                &format!("#[cfg(test)]\nmod tests {{\n{long}}}")
+            ),
+            ""
+        );
+        assert!(
+            objections("src", "tool/x.rs", "use std::fmt;")
+                .join("")
+                .contains("no module doc")
+        );
+        assert!(against("tool/utils.rs", "").contains("promises nothing"));
+        assert!(against("tool/misc/x.rs", "").contains("promises nothing"));
+    }
+
+    #[test]
+    fn a_wildcard_beside_arms_of_an_enum_of_ours() {
+        let ours = "fn f(p: Phase) -> u8 { match p { Phase::Gated => { 1 } Phase::Ready { .. } => 2, _ => 3 } }";
+        assert!(against("session/x.rs", ours).contains("line 2: `_ =>`"));
+        let wrapped =
+            "fn f() { match g() {\n Some(Decision::CallReady(it)) => it.call,\n _ => h(),\n} }";
+        assert!(against("engine/x.rs", wrapped).contains("line 4: `_ =>`"));
+        let other =
+            "fn f(c: char) -> Phase { match c { 'a' => Phase::Gated, _ => Phase::Received } }";
+        assert_eq!(against("session/x.rs", other), "");
+        let inner = "fn f(p: Phase) { match p { Phase::Gated => match c { 'a' => 1, _ => 2 }, Phase::Received => 3 } }";
+        assert_eq!(against("session/x.rs", inner), "");
+    }
+}

@@ -1,0 +1,452 @@
+//! The schema of the journal: every event, with all its fields and with those it must have.
+//!
+//! A field may be added if it may be absent; nothing is renamed or removed. The full examples are Rust literals, so a
+//! new field stops the build here; what may be absent is found by leaving it out.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use recount::session::*;
+use serde::Serialize;
+use serde_json::Value;
+
+#[test]
+fn every_kind_has_an_example() {
+    let shown: BTreeSet<&str> = examples().iter().map(Event::kind).collect();
+    let known: BTreeSet<&str> = Observation::KINDS
+        .iter()
+        .chain(Decision::KINDS)
+        .copied()
+        .collect();
+    assert_eq!(shown, known);
+}
+
+#[test]
+fn every_body_reads_back_and_writes_the_same_bytes() {
+    for event in examples() {
+        for body in [full(&event), minimal(&event)] {
+            let read = Event::decode(event.kind(), &body);
+            let read = read.unwrap_or_else(|error| panic!("{error}: {body}"));
+            assert_eq!(full(&read), body);
+        }
+    }
+}
+
+#[test]
+fn a_full_body_reads_back_as_the_event_it_was() {
+    for event in examples() {
+        let read = Event::decode(event.kind(), &full(&event));
+        assert_eq!(read.ok(), Some(event));
+    }
+}
+
+#[test]
+fn fields_of_a_later_version_are_passed_over() {
+    for event in examples() {
+        for body in [full(&event), minimal(&event)] {
+            let later = body.replacen('{', r#"{"of_a_later_version":{"x":[1]},"#, 1);
+            let read = Event::decode(event.kind(), &later.replace(",}", "}"));
+            let read = read.unwrap_or_else(|error| panic!("{error}: {later}"));
+            assert_eq!(full(&read), body);
+        }
+    }
+}
+
+#[test]
+fn an_unknown_kind_and_a_body_of_another_shape_are_told_apart() {
+    let unknown = Event::decode("phase_entered", "{}");
+    assert!(matches!(unknown, Err(DecodeError::UnknownKind(kind)) if kind == "phase_entered"));
+    let other = Event::decode("call_ready", r#"{"call":"five"}"#);
+    assert!(matches!(other, Err(DecodeError::Body { kind, .. }) if kind == "call_ready"));
+}
+
+#[test]
+fn the_schema_is_as_it_was() {
+    let mut schema = String::new();
+    for event in examples() {
+        let (kind, full, minimal) = (event.kind(), full(&event), minimal(&event));
+        writeln!(schema, "{kind} {full}").expect("a string takes text");
+        if minimal != full {
+            writeln!(schema, "{kind} {minimal}").expect("a string takes text");
+        }
+    }
+    insta::assert_snapshot!(schema);
+}
+
+#[test]
+fn the_words_are_as_they_were() {
+    fn line<T: Serialize>(name: &str, values: &[T]) -> String {
+        let words = values
+            .iter()
+            .map(|value| serde_json::to_string(value).expect("a word"));
+        format!("{name}: {}\n", words.collect::<Vec<_>>().join(" "))
+    }
+    let (call, request, epoch) = (Seq(1), Seq(2), Seq(3));
+    let words = [
+        line("outcome", &OUTCOMES),
+        line(
+            "verdict",
+            &[Verdict::Allowed, Verdict::Ask, Verdict::Refused],
+        ),
+        line("rule", &RULES_OF_VERDICTS),
+        line("about", &[About::Gate, About::InDoubt]),
+        line(
+            "cancel_reason",
+            &[
+                CancelReason::Model,
+                CancelReason::Operator,
+                CancelReason::SessionClosed,
+            ],
+        ),
+        line(
+            "route",
+            &[
+                Route::ToolResponse { epoch },
+                Route::Conversation { epoch },
+                Route::Parked,
+            ],
+        ),
+        line(
+            "deadline",
+            &[
+                Deadline::Run { call, attempt: 1 },
+                Deadline::Confirmation { call, request },
+            ],
+        ),
+        line("speaker", &[Speaker::User, Speaker::Model]),
+        line(
+            "authenticated_by",
+            &[
+                Authentication::Embedder,
+                Authentication::Token,
+                Authentication::OsUser,
+                Authentication::None,
+            ],
+        ),
+        line(
+            "actor",
+            &[
+                ActorKind::Engine,
+                ActorKind::Model,
+                ActorKind::User,
+                ActorKind::Tool,
+                ActorKind::Person,
+                ActorKind::Clock,
+            ],
+        ),
+        line(
+            "in_doubt",
+            &[InDoubt::Retry, InDoubt::Ask, InDoubt::SettleUnknown],
+        ),
+    ];
+    insta::assert_snapshot!(words.concat());
+}
+
+const OUTCOMES: [Outcome; 11] = [
+    Outcome::Interim,
+    Outcome::Returned,
+    Outcome::Failed,
+    Outcome::Supplied,
+    Outcome::Refused,
+    Outcome::Denied,
+    Outcome::Expired,
+    Outcome::TimedOut,
+    Outcome::Cancelled,
+    Outcome::Unknown,
+    Outcome::Withdrawn,
+];
+
+const RULES_OF_VERDICTS: [Rule; 6] = [
+    Rule::MissingName,
+    Rule::UnknownTool,
+    Rule::MalformedArgs,
+    Rule::InvalidArgs,
+    Rule::Confirm,
+    Rule::Default,
+];
+
+fn full(event: &Event) -> String {
+    event.body().expect("every body can be written")
+}
+
+/// The body without every field that may be absent, in the order in which it is written.
+fn minimal(event: &Event) -> String {
+    let body: Value = serde_json::from_str(&full(event)).expect("a body is JSON");
+    let fields = body.as_object().expect("a body is an object");
+    let mut kept = fields.clone();
+    for field in fields.keys() {
+        let mut without = kept.clone();
+        without.remove(field);
+        if Event::decode(event.kind(), &Value::Object(without.clone()).to_string()).is_ok() {
+            kept = without;
+        }
+    }
+    let read = Event::decode(event.kind(), &Value::Object(kept).to_string());
+    full(&read.expect("what was left out may be absent"))
+}
+
+/// Every event with all its fields.
+fn examples() -> Vec<Event> {
+    let observed = observations().into_iter().map(Event::Observed);
+    observed
+        .chain(decisions().into_iter().map(Event::Decided))
+        .collect()
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text).expect("an example is JSON")
+}
+
+fn ada() -> Actor {
+    Actor::os_user("ada")
+}
+
+fn hash(of: &str) -> ObjectHash {
+    ObjectHash::of(of.as_bytes())
+}
+
+const EPOCH: Seq = Seq(3);
+const CALL: Seq = Seq(5);
+const DUE: Timestamp = Timestamp(1_763_700_000_000_000);
+
+fn observations() -> Vec<Observation> {
+    vec![
+        SessionOpened {
+            agent: "support".into(),
+            external_id: Some("ticket-7".into()),
+            labels: [("tenant".into(), "acme".into())].into(),
+            rules: 1,
+            program: "recount 0.1.0".into(),
+        }
+        .into(),
+        RunnerAttached {
+            agent: "support".into(),
+            catalog: hash("catalog"),
+            policies: hash("policies"),
+            rules: 1,
+            program: "recount 0.1.0".into(),
+            gates: Gates::waived("no durable journal"),
+        }
+        .into(),
+        RunnerDetached {
+            reason: "shutdown".into(),
+        }
+        .into(),
+        Connected {
+            model: "models/gemini-live".into(),
+            endpoint: "wss://example.org:443".into(),
+        }
+        .into(),
+        Disconnected {
+            epoch: EPOCH,
+            code: Some(1006),
+            reason: "gone".into(),
+        }
+        .into(),
+        GoAwayReceived {
+            epoch: EPOCH,
+            time_left: Some("10s".into()),
+        }
+        .into(),
+        ResumptionHandleReceived {
+            epoch: EPOCH,
+            resumable: true,
+            fingerprint: Some("9f86d081884c7d65".into()),
+        }
+        .into(),
+        FunctionCallReceived {
+            epoch: EPOCH,
+            id: Some("fc-1".into()),
+            name: Some("refund".into()),
+            args: Some(json(
+                r#"{ "order_id": "1001", "cents": 9007199254740993, "rate": 1.0 }"#,
+            )),
+            malformed_args: Some(MalformedArgs {
+                text: "{".into(),
+                problem: "not JSON".into(),
+            }),
+            invalid_args: Some("cents is not a string".into()),
+        }
+        .into(),
+        CallCancellationReceived {
+            epoch: EPOCH,
+            ids: vec!["fc-1".into(), "fc-2".into()],
+        }
+        .into(),
+        ToolReturned {
+            call: CALL,
+            attempt: 1,
+            failed: false,
+            response: json(r#"{"refunded":true}"#),
+        }
+        .into(),
+        ToolPaused {
+            call: CALL,
+            attempt: 1,
+            interim: Some(json(r#"{"ticket":7}"#)),
+        }
+        .into(),
+        ConfirmationAnswered {
+            request: Seq(7),
+            confirmed: true,
+            reason: Some("a good customer".into()),
+            payload: Some(json(r#"{"limit":50}"#)),
+            by: ada(),
+        }
+        .into(),
+        AnswerRefused {
+            request: Seq(7),
+            refusal: "already_answered".into(),
+            by: ada(),
+            last_recorded: true,
+        }
+        .into(),
+        ResponseSupplied {
+            call: CALL,
+            response: json(r#"{"shipped":true}"#),
+            by: ada(),
+        }
+        .into(),
+        ResponsesSent {
+            epoch: EPOCH,
+            responses: vec![Seq(10), Seq(12)],
+        }
+        .into(),
+        DeadlinePassed {
+            deadline: Deadline::Run {
+                call: CALL,
+                attempt: 1,
+            },
+            due_us: DUE,
+        }
+        .into(),
+        ModelOutputReceived {
+            epoch: EPOCH,
+            text: "One moment.".into(),
+        }
+        .into(),
+        TranscriptReceived {
+            epoch: EPOCH,
+            speaker: Speaker::User,
+            text: "Hello?".into(),
+        }
+        .into(),
+        UserTextSent {
+            epoch: EPOCH,
+            text: "Please refund it.".into(),
+        }
+        .into(),
+        TurnCompleted {
+            epoch: EPOCH,
+            reason: Some("MALFORMED_FUNCTION_CALL".into()),
+        }
+        .into(),
+        TurnInterrupted { epoch: EPOCH }.into(),
+        UsageReported {
+            epoch: EPOCH,
+            usage: json(r#"{"totalTokenCount":42}"#),
+        }
+        .into(),
+        FrameRejected {
+            epoch: EPOCH,
+            problem: "not JSON".into(),
+        }
+        .into(),
+        OperatorCancelled {
+            call: CALL,
+            reason: Some("a test".into()),
+            by: ada(),
+        }
+        .into(),
+        SessionClosed {
+            reason: "done".into(),
+            by: ada(),
+        }
+        .into(),
+    ]
+}
+
+fn decisions() -> Vec<Decision> {
+    vec![
+        PolicyDecided {
+            call: CALL,
+            verdict: Verdict::Refused,
+            rule: Rule::UnknownTool,
+            reason: Some("there is no tool named \"fly\"".into()),
+            policies: Some(hash("policies")),
+        }
+        .into(),
+        GateWaived {
+            call: CALL,
+            reason: "no durable journal".into(),
+        }
+        .into(),
+        ConfirmationRequested {
+            call: CALL,
+            about: About::Gate,
+            hint: Some("Refund 42.00 EUR?".into()),
+            args_sha256: hash("{}"),
+            contract: hash("contract"),
+            declaration: hash("declaration"),
+            expires_at_us: Some(DUE),
+        }
+        .into(),
+        ConfirmationExpired {
+            call: CALL,
+            request: Seq(7),
+        }
+        .into(),
+        ConfirmationWithdrawn {
+            call: CALL,
+            request: Seq(7),
+            reason: CancelReason::Model,
+        }
+        .into(),
+        ConfirmationReopened {
+            request: Seq(7),
+            contract_before: hash("before"),
+            question: ConfirmationRequested {
+                call: CALL,
+                about: About::Gate,
+                hint: Some("Refund 42.00 EUR?".into()),
+                args_sha256: hash("{}"),
+                contract: hash("contract"),
+                declaration: hash("declaration"),
+                expires_at_us: Some(DUE),
+            },
+        }
+        .into(),
+        CallReady { call: CALL }.into(),
+        CallStarted {
+            call: CALL,
+            attempt: 1,
+            runner: Seq(2),
+            deadline_us: Some(DUE),
+        }
+        .into(),
+        CallCancelled {
+            call: CALL,
+            reason: CancelReason::Model,
+        }
+        .into(),
+        ResponseIssued {
+            call: CALL,
+            outcome: Outcome::Returned,
+            of: Some(Seq(9)),
+            response: Some(json(r#"{"error":"it was denied","kind":"cancelled"}"#)),
+            route: Route::ToolResponse { epoch: EPOCH },
+        }
+        .into(),
+        DeliveryChosen {
+            response: Seq(10),
+            route: Route::Conversation { epoch: Seq(20) },
+        }
+        .into(),
+    ]
+}

@@ -1,0 +1,71 @@
+//! What the generated histories reach, and what they must.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use recount::session::{Decision, Observation};
+
+use crate::generator::wild_recordings;
+
+/// How often each event kind, outcome and lasting phase is met in so many histories.
+pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut reached = BTreeMap::new();
+    for _ in 0..histories {
+        let recording = wild_recordings()
+            .new_tree(&mut runner)
+            .expect("a history can always be made")
+            .current();
+        let kinds = recording.facts.iter().map(|fact| fact.event.kind());
+        let ends = recording.steps.last().into_iter().flat_map(|(_, session)| {
+            let outcomes = session.settled.values().map(|it| it.outcome.in_words());
+            outcomes.collect::<Vec<_>>()
+        });
+        let phases = recording.steps.iter().flat_map(|(_, session)| {
+            let phases = session.calls.values().map(|call| call.phase.name());
+            phases.collect::<Vec<_>>()
+        });
+        for word in kinds.chain(ends).chain(phases) {
+            *reached.entry(word).or_default() += 1;
+        }
+    }
+    reached
+}
+
+/// What the histories must reach.
+pub(crate) const TO_REACH: &[&str] = &concat_kinds();
+
+const LASTING: [&str; 15] = [
+    "awaiting_confirmation",
+    "ready",
+    "running",
+    "in_doubt",
+    "paused",
+    "the tool returned",
+    "the tool failed",
+    "its result was supplied",
+    "the policies refused it",
+    "a person denied it",
+    "nobody answered in time",
+    "its time was up",
+    "an operator cancelled it",
+    "it was cut off and its outcome is unknown",
+    "it was withdrawn",
+];
+
+const fn concat_kinds()
+-> [&'static str; Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len()] {
+    let mut all = [""; Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len()];
+    let lists: [&[&str]; 3] = [Observation::KINDS, Decision::KINDS, &LASTING];
+    let (mut list, mut at) = (0, 0);
+    while list < lists.len() {
+        let mut item = 0;
+        while item < lists[list].len() {
+            all[at] = lists[list][item];
+            (item, at) = (item + 1, at + 1);
+        }
+        list += 1;
+    }
+    all
+}

@@ -1,0 +1,588 @@
+//! What every observation does to a call in every phase, as one table.
+//!
+//! A phase that outlives a step has a block with a row for each kind of observation. The others pass within the step
+//! that brings them, so no observation ever meets them (a law checks it); their row says what they pass on to.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use recount::session::*;
+use recount::testing::{History, Toolbox, answer_to, history, toolbox};
+use serde_json::json;
+
+/// A named history whose current call stands in a phase that lasts.
+struct Station {
+    name: &'static str,
+    history: History,
+}
+
+fn tools() -> Toolbox {
+    toolbox()
+        .plain("look")
+        .timeout_ms("look", 1_000)
+        .gated("pay")
+        .expires_ms("pay", 60_000)
+        .gated("wipe")
+        .withdraw_on_cancel("wipe")
+        .plain("retry")
+        .in_doubt("retry", InDoubt::Retry)
+        .plain("ask")
+        .in_doubt("ask", InDoubt::Ask)
+        .long_running("order")
+}
+
+fn opened() -> History {
+    history().opened("support").attached(&tools()).connected()
+}
+
+fn call(name: &str) -> History {
+    opened().call("c1", name, json!({"n": 1}))
+}
+
+fn stations() -> Vec<Station> {
+    let station = |name, history| Station { name, history };
+    vec![
+        station("awaiting_confirmation: may it run?", call("pay").asked()),
+        station(
+            "awaiting_confirmation: withdrawn if the model takes it back",
+            call("wipe").asked(),
+        ),
+        station(
+            "awaiting_confirmation: may it run again?",
+            call("ask").started().detached().asked(),
+        ),
+        station(
+            "ready: no runner",
+            opened().detached().call("c1", "look", json!({"n": 1})),
+        ),
+        station(
+            "ready: approved, no runner",
+            opened()
+                .detached()
+                .call("c1", "pay", json!({"n": 1}))
+                .granted("ada"),
+        ),
+        station(
+            "running: settled as unknown if cut off",
+            call("look").started(),
+        ),
+        station("running: run again if cut off", call("retry").started()),
+        station(
+            "in_doubt: no runner to run it again",
+            call("retry").started().detached(),
+        ),
+        station(
+            "paused: interim told",
+            call("order").started().paused(Some(json!({"ticket": 7}))),
+        ),
+    ]
+}
+
+/// Histories that between them pass through every phase.
+fn passages() -> Vec<History> {
+    vec![
+        opened().call("c1", "nothing", json!({})),
+        call("look").returned(json!({})),
+        call("look").timed_out(),
+        call("pay").granted("ada"),
+        call("pay").denied("ada", None),
+        call("pay").cancelled(),
+        call("order").paused(None).supplied(json!({})),
+        call("retry").detached(),
+    ]
+}
+
+/// Whether an observation can meet the phase. A new phase stops the build here: give it a station or a passage.
+fn lasts(phase: &Phase) -> bool {
+    match phase {
+        Phase::AwaitingConfirmation { .. }
+        | Phase::Ready { .. }
+        | Phase::Running { .. }
+        | Phase::InDoubt { .. }
+        | Phase::Paused { .. } => true,
+        Phase::Received
+        | Phase::Refused { .. }
+        | Phase::Gated
+        | Phase::Withdrawn
+        | Phase::Approved { .. }
+        | Phase::Denied { .. }
+        | Phase::Permitted { .. }
+        | Phase::Returned { .. }
+        | Phase::Supplied { .. }
+        | Phase::TimedOut => false,
+    }
+}
+
+/// How many phases there are; `lasts` names them all.
+const PHASES: usize = 15;
+
+#[test]
+fn every_phase_meets_every_observation_as_the_table_says() {
+    let mut table = String::new();
+    let mut lasting = BTreeSet::new();
+    for Station { name, history } in stations() {
+        let phase = &history.current().phase;
+        assert!(lasts(phase), "{name} does not last");
+        assert!(name.starts_with(phase.name()), "{name} is {}", phase.name());
+        lasting.insert(phase.name());
+        writeln!(table, "== {name}").expect("a string takes text");
+        let met = observations(&history);
+        let kinds: BTreeSet<&str> = met
+            .iter()
+            .map(|(_, observation)| observation.kind())
+            .collect();
+        let missing: Vec<_> = Observation::KINDS
+            .iter()
+            .filter(|kind| !kinds.contains(*kind))
+            .collect();
+        assert!(missing.is_empty(), "{name} does not meet {missing:?}");
+        for (which, observation) in met {
+            writeln!(table, "{}", row(&history, which, observation)).expect("a string takes text");
+        }
+        table.push('\n');
+    }
+    table.push_str("== passed within a step\n");
+    let passing = passing();
+    for (phase, decisions) in &passing {
+        let decisions: Vec<&str> = decisions.iter().copied().collect();
+        writeln!(table, "{phase:<44} {}", decisions.join(" or ")).expect("a string takes text");
+    }
+    assert_eq!(
+        lasting.len() + passing.len(),
+        PHASES,
+        "{lasting:?} {:?}",
+        passing.keys()
+    );
+    insta::assert_snapshot!(table);
+}
+
+/// What each phase that does not last passes on to, over all passages.
+fn passing() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
+    let mut passing: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for history in passages() {
+        let library = history.session().library().clone();
+        let mut session = Session::with_library(history.session().id, library);
+        let next = history.facts().iter().skip(1).map(|fact| fact.event.kind());
+        for (fact, next) in history.facts().iter().zip(next) {
+            session = evolve(session, fact);
+            if let Some(call) = session.calls.get(&history.call_seq())
+                && !lasts(&call.phase)
+            {
+                passing.entry(call.phase.name()).or_default().insert(next);
+            }
+        }
+    }
+    passing
+}
+
+fn row(history: &History, which: &str, observation: Observation) -> String {
+    let kind = observation.kind();
+    let what = if which.is_empty() {
+        kind.to_owned()
+    } else {
+        format!("{kind} ({which})")
+    };
+    let call = history.call_seq();
+    let before = history.current().clone();
+    let mut session = history.session().clone();
+    for (_, tools) in terms() {
+        let _ = tools.attached("support", session.library_mut());
+    }
+    let done = step(session, history.now(), observation).expect("the rules come to an end");
+    let decisions: Vec<&str> = done
+        .facts
+        .iter()
+        .skip(1)
+        .map(|fact| fact.event.kind())
+        .collect();
+    let after = match (
+        done.session.calls.get(&call),
+        done.session.settled.get(&call),
+    ) {
+        (Some(after), None) if *after == before => "-".to_owned(),
+        (Some(after), None) => {
+            let lost = if after.model_lost_interest {
+                ", model lost interest"
+            } else {
+                ""
+            };
+            format!("{}{lost}", after.phase.name())
+        }
+        (None, Some(settled)) => format!("settled: {}", word(&settled.outcome)),
+        (open, settled) => panic!("{call} is {open:?} and {settled:?}"),
+    };
+    let row = format!("{what:<44} {after:<44} {}", decisions.join(", "));
+    row.trim_end().to_owned()
+}
+
+fn word(outcome: &Outcome) -> String {
+    let text = serde_json::to_string(outcome).expect("an outcome is a word");
+    text.trim_matches('"').to_owned()
+}
+
+/// Every kind of observation, those that can be about the call once or more.
+fn observations(history: &History) -> Vec<(&'static str, Observation)> {
+    let (call, epoch, due_us) = (history.call_seq(), history.epoch(), history.now());
+    let (attempt, by) = (history.attempt(), Actor::embedder("ops"));
+    let request = match history.current().phase {
+        Phase::AwaitingConfirmation { request, .. } => request,
+        _ => Seq(999),
+    };
+    let response = Json::of(&json!({"ok": true}));
+    let attached = terms().map(|(which, tools)| {
+        let mut library = Library::default();
+        (which, tools.attached("support", &mut library).into())
+    });
+    let returned = |attempt, failed| {
+        let response = response.clone();
+        ToolReturned {
+            call,
+            attempt,
+            failed,
+            response,
+        }
+        .into()
+    };
+    let answered = |request, confirmed| {
+        let (reason, payload, by) = (None, None, by.clone());
+        ConfirmationAnswered {
+            request,
+            confirmed,
+            reason,
+            payload,
+            by,
+        }
+        .into()
+    };
+    let received = |id: &str| FunctionCallReceived {
+        epoch,
+        id: Some(id.into()),
+        name: Some("look".into()),
+        args: None,
+        malformed_args: None,
+        invalid_args: None,
+    };
+    let taken_back = |id: &str| CallCancellationReceived {
+        epoch,
+        ids: vec![id.into()],
+    };
+    vec![
+        (
+            "",
+            SessionOpened {
+                agent: "support".into(),
+                external_id: None,
+                labels: BTreeMap::new(),
+                rules: RULES,
+                program: "test".into(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            RunnerDetached {
+                reason: "shutdown".into(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            Connected {
+                model: "m".into(),
+                endpoint: "ws://127.0.0.1:1".into(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            Disconnected {
+                epoch,
+                code: None,
+                reason: "gone".into(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            GoAwayReceived {
+                epoch,
+                time_left: None,
+            }
+            .into(),
+        ),
+        (
+            "",
+            ResumptionHandleReceived {
+                epoch,
+                resumable: true,
+                fingerprint: None,
+            }
+            .into(),
+        ),
+        ("the same call again", received("c1").into()),
+        ("another call", received("c2").into()),
+        ("this call", taken_back("c1").into()),
+        ("an unknown call", taken_back("c9").into()),
+        ("this attempt", returned(attempt, false)),
+        ("this attempt, failed", returned(attempt, true)),
+        ("an older attempt", returned(attempt.wrapping_sub(1), false)),
+        (
+            "this attempt",
+            ToolPaused {
+                call,
+                attempt,
+                interim: Some(response.clone()),
+            }
+            .into(),
+        ),
+        (
+            "an older attempt",
+            ToolPaused {
+                call,
+                attempt: attempt.wrapping_sub(1),
+                interim: None,
+            }
+            .into(),
+        ),
+        ("yes", answered(request, true)),
+        ("no", answered(request, false)),
+        ("another request", answered(Seq(998), true)),
+        (
+            "",
+            AnswerRefused {
+                request,
+                refusal: "malformed".into(),
+                by: by.clone(),
+                last_recorded: false,
+            }
+            .into(),
+        ),
+        (
+            "",
+            ResponseSupplied {
+                call,
+                response: response.clone(),
+                by: by.clone(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            ResponsesSent {
+                epoch,
+                responses: vec![],
+            }
+            .into(),
+        ),
+        (
+            "this attempt",
+            DeadlinePassed {
+                deadline: Deadline::Run { call, attempt },
+                due_us,
+            }
+            .into(),
+        ),
+        (
+            "an older attempt",
+            DeadlinePassed {
+                deadline: Deadline::Run {
+                    call,
+                    attempt: attempt.wrapping_sub(1),
+                },
+                due_us,
+            }
+            .into(),
+        ),
+        (
+            "this request",
+            DeadlinePassed {
+                deadline: Deadline::Confirmation { call, request },
+                due_us,
+            }
+            .into(),
+        ),
+        (
+            "another request",
+            DeadlinePassed {
+                deadline: Deadline::Confirmation {
+                    call,
+                    request: Seq(998),
+                },
+                due_us,
+            }
+            .into(),
+        ),
+        (
+            "",
+            ModelOutputReceived {
+                epoch,
+                text: "hm".into(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            TranscriptReceived {
+                epoch,
+                speaker: Speaker::User,
+                text: "well".into(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            UserTextSent {
+                epoch,
+                text: "go on".into(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            TurnCompleted {
+                epoch,
+                reason: None,
+            }
+            .into(),
+        ),
+        ("", TurnInterrupted { epoch }.into()),
+        (
+            "",
+            UsageReported {
+                epoch,
+                usage: response.clone(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            FrameRejected {
+                epoch,
+                problem: "no message".into(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            OperatorCancelled {
+                call,
+                reason: None,
+                by: by.clone(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            SessionClosed {
+                reason: "done".into(),
+                by,
+            }
+            .into(),
+        ),
+    ]
+    .into_iter()
+    .chain(attached)
+    .collect()
+}
+
+/// What a runner may bring: the terms under which the call was received, and others.
+fn terms() -> [(&'static str, Toolbox); 7] {
+    let each = |change: fn(Toolbox, &str) -> Toolbox| {
+        let every = ["look", "pay", "wipe", "retry", "ask", "order"];
+        every.into_iter().fold(tools(), change)
+    };
+    [
+        ("same tools", tools()),
+        ("tools reworded", each(|tools, name| tools.reworded(name))),
+        ("contract changed", each(|tools, name| tools.changed(name))),
+        ("every tool gated", each(|tools, name| tools.gated(name))),
+        (
+            "gated, gates waived",
+            each(|tools, name| tools.gated(name)).gates_waived("no journal"),
+        ),
+        ("no slot", tools().running_max(0)),
+        ("tools gone", each(|tools, name| tools.without(name))),
+    ]
+}
+
+/// Answers go through the door: what it says in each lasting phase.
+#[test]
+fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
+    let mut table = String::new();
+    let stations = stations().into_iter().map(|it| (it.name, it.history));
+    let ended = [
+        ("settled: returned", call("look").returned(json!({}))),
+        ("settled: denied", call("pay").denied("ada", None)),
+        ("settled: expired", call("pay").timed_out()),
+        ("settled: session closed", call("pay").closed()),
+    ];
+    for (name, history) in stations.chain(ended) {
+        writeln!(table, "== {name}").expect("a string takes text");
+        let asked = history.session().requests.keys().next_back();
+        let (call, by) = (history.call_seq(), Actor::embedder("ops"));
+        let response = Json::of(&json!({}));
+        let supply = |name: &str, response: &Json| Command::SupplyResponse {
+            call,
+            name: name.into(),
+            response: response.clone(),
+            by: by.clone(),
+        };
+        let named = history
+            .session()
+            .calls
+            .get(&call)
+            .map_or("look", |call| &call.name)
+            .to_owned();
+        let commands = [
+            (
+                "answer the last request",
+                answer_to(asked.copied().unwrap_or(Seq(999)), true, None, "ops"),
+            ),
+            ("answer the call itself", answer_to(call, true, None, "ops")),
+            ("supply a response", supply(&named, &response)),
+            ("supply under another name", supply("other", &response)),
+            (
+                "supply what is no object",
+                supply(&named, &Json::of(&json!("yes"))),
+            ),
+            (
+                "cancel the call",
+                Command::CancelCall {
+                    call,
+                    reason: None,
+                    by: by.clone(),
+                },
+            ),
+            (
+                "cancel what is no call",
+                Command::CancelCall {
+                    call: Seq(999),
+                    reason: None,
+                    by: by.clone(),
+                },
+            ),
+            (
+                "close",
+                Command::CloseSession {
+                    reason: "done".into(),
+                    by: by.clone(),
+                },
+            ),
+        ];
+        for (what, command) in commands {
+            let told = match admit(history.session(), command) {
+                Ok(observation) => format!("taken: {}", observation.kind()),
+                Err(rejection) => format!("{}: {rejection}", rejection.code()),
+            };
+            writeln!(table, "{what:<28} {told}").expect("a string takes text");
+        }
+        table.push('\n');
+    }
+    insta::assert_snapshot!(table);
+}

@@ -1,0 +1,465 @@
+//! What the vendor's own libraries send is understood, in either spelling, and nothing of it is lost.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may fail loudly"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use proptest::prelude::*;
+use recount::live::wire::{ClientMessage, DecodeError, RawJson, ServerMessage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct Frame {
+    sdk: String,
+    platform: String,
+    case: String,
+    message: Box<RawValue>,
+}
+
+/// The frames of every recording whose file name begins with `prefix`.
+fn frames(prefix: &str) -> Vec<Frame> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/gemini-live");
+    let mut paths: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with(prefix)
+        })
+        .collect();
+    paths.sort();
+    paths
+        .iter()
+        .flat_map(|path| {
+            let text = fs::read_to_string(path).unwrap();
+            text.lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect::<Vec<Frame>>()
+        })
+        .collect()
+}
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Takes away in what the two libraries differ without meaning anything else: the base64 alphabet, whether a number
+/// is written `40.0` or `40`, whether an int64 is a string, and whether tools of two kinds share an entry.
+fn leveled(key: &str, value: Value) -> Value {
+    const INT64: [&str; 5] = [
+        "triggerTokens",
+        "targetTokens",
+        "maxItems",
+        "minItems",
+        "maxLength",
+    ];
+    match value {
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .map(|(key, value)| (key.clone(), leveled(&key, value)))
+                .collect(),
+        ),
+        Value::Array(items) if key == "tools" => {
+            let mut tools: Vec<Value> = items
+                .into_iter()
+                .flat_map(|tool| match tool {
+                    Value::Object(kinds) => kinds
+                        .into_iter()
+                        .map(|(kind, body)| json!({ kind: body }))
+                        .collect(),
+                    other => vec![other],
+                })
+                .map(|tool| leveled("", tool))
+                .collect();
+            tools.sort_by_key(Value::to_string);
+            Value::Array(tools)
+        }
+        Value::Array(items) => {
+            Value::Array(items.into_iter().map(|item| leveled("", item)).collect())
+        }
+        Value::Number(number) => json!(number.as_f64()),
+        Value::String(text) if key == "data" => json!(text.replace('-', "+").replace('_', "/")),
+        Value::String(text) if INT64.contains(&key) => json!(text.parse::<f64>().unwrap()),
+        other => other,
+    }
+}
+
+fn typed(frame: &Frame) -> ClientMessage {
+    let message = ClientMessage::decode(frame.message.get())
+        .unwrap_or_else(|error| panic!("{} {}: {error}", frame.sdk, frame.case));
+    let leveled = leveled("", value(&message.encode()));
+    ClientMessage::decode(&leveled.to_string()).unwrap()
+}
+
+#[test]
+fn every_recorded_client_frame_is_understood() {
+    let frames = frames("client_");
+    assert!(frames.len() >= 148);
+    for frame in &frames {
+        let message = ClientMessage::decode(frame.message.get())
+            .unwrap_or_else(|error| panic!("{} {}: {error}", frame.sdk, frame.case));
+        assert_eq!(message.payloads().len(), 1, "{} {}", frame.sdk, frame.case);
+        assert!(
+            message.other.is_empty(),
+            "{} {}: {:?}",
+            frame.sdk,
+            frame.case,
+            message.other
+        );
+        let again = ClientMessage::decode(&message.encode()).unwrap();
+        assert_eq!(again, message, "{} {}", frame.sdk, frame.case);
+    }
+}
+
+/// The JavaScript frames are camelCase already, so that what is written must be what was read.
+#[test]
+fn a_frame_in_camel_case_is_written_as_it_was_read() {
+    for frame in frames("client_js") {
+        let message = ClientMessage::decode(frame.message.get()).unwrap();
+        assert_eq!(
+            value(&message.encode()),
+            value(frame.message.get()),
+            "{}",
+            frame.case
+        );
+    }
+}
+
+#[test]
+fn nothing_is_written_in_snake_case_but_what_users_wrote() {
+    fn snake_keys(value: &Value, found: &mut Vec<String>) {
+        const FREE: [&str; 5] = [
+            "args",
+            "response",
+            "parametersJsonSchema",
+            "labels",
+            "properties",
+        ];
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    if key.contains('_') {
+                        found.push(key.clone());
+                    }
+                    if !FREE.contains(&key.as_str()) {
+                        snake_keys(value, found);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| snake_keys(item, found)),
+            _ => {}
+        }
+    }
+    for frame in frames("client_") {
+        let mut found = Vec::new();
+        snake_keys(
+            &value(&ClientMessage::decode(frame.message.get()).unwrap().encode()),
+            &mut found,
+        );
+        assert!(found.is_empty(), "{} {}: {found:?}", frame.sdk, frame.case);
+    }
+}
+
+#[test]
+fn both_spellings_of_a_case_are_the_same_message() {
+    /// The JavaScript library drops the field without a word.
+    const DIFFER: [&str; 1] = ["setup.history_config"];
+    let mut cases: BTreeMap<(String, String), Vec<Frame>> = BTreeMap::new();
+    for frame in frames("client_") {
+        cases
+            .entry((frame.platform.clone(), frame.case.clone()))
+            .or_default()
+            .push(frame);
+    }
+    let mut compared = 0;
+    for ((platform, case), frames) in cases {
+        let [first, second] = frames.as_slice() else {
+            continue;
+        };
+        compared += 1;
+        let same = typed(first) == typed(second);
+        assert_eq!(
+            same,
+            !DIFFER.contains(&case.as_str()),
+            "{platform} {case}\n{:#?}\n{:#?}",
+            typed(first),
+            typed(second)
+        );
+    }
+    assert!(compared >= 40, "{compared}");
+}
+
+#[test]
+fn every_regular_server_message_survives() {
+    let mut seen = 0;
+    for frame in frames("server_") {
+        if frame.case.starts_with("odd.") {
+            continue;
+        }
+        seen += 1;
+        let message = ServerMessage::decode(frame.message.get())
+            .unwrap_or_else(|error| panic!("{}: {error}", frame.case));
+        assert_eq!(
+            value(&message.encode()),
+            value(frame.message.get()),
+            "{}",
+            frame.case
+        );
+        assert!(
+            message
+                .other
+                .iter()
+                .all(|(name, _)| name.starts_with("voiceActivity"))
+        );
+    }
+    assert!(seen >= 70, "{seen}");
+}
+
+#[test]
+fn every_odd_server_message_is_kept_or_refused() {
+    for frame in frames("server_")
+        .iter()
+        .filter(|frame| frame.case.starts_with("odd."))
+    {
+        let text = match value(frame.message.get()) {
+            Value::String(text) => text,
+            _ => frame.message.get().to_owned(),
+        };
+        let decoded = ServerMessage::decode(&text);
+        match frame.case.as_str() {
+            "odd.not_json" => {
+                assert_eq!(decoded.unwrap_err().expected, "JSON");
+            }
+            "odd.int_time_left" => {
+                let error = decoded.unwrap_err();
+                assert_eq!(
+                    error.to_string(),
+                    "goAway.timeLeft: expected a string, found a number"
+                );
+            }
+            "odd.snake_case" => {
+                let encoded = decoded.unwrap().encode();
+                assert_eq!(
+                    value(&encoded),
+                    json!({"serverContent": {"turnComplete": true}})
+                );
+            }
+            case => assert_eq!(value(&decoded.unwrap().encode()), value(&text), "{case}"),
+        }
+    }
+}
+
+#[test]
+fn unknown_fields_survive_at_every_level() {
+    let future = r#""future_field":{"a_b":1.0},"futureField":[9007199254740993]"#;
+    let client = [
+        format!(r#"{{"setup":{{"model":"m",{future}}}}}"#),
+        format!(
+            r#"{{"setup":{{"model":"m","tools":[{{"functionDeclarations":[{{"name":"n",{future}}}],{future}}}]}}}}"#
+        ),
+        format!(
+            r#"{{"setup":{{"model":"m","sessionResumption":{{{future}}},"systemInstruction":{{{future}}}}}}}"#
+        ),
+        format!(
+            r#"{{"clientContent":{{"turns":[{{"parts":[{{"text":"t",{future}}}],{future}}}],{future}}}}}"#
+        ),
+        format!(r#"{{"realtimeInput":{{"audio":{{"data":"",{future}}},{future}}}}}"#),
+        format!(r#"{{"toolResponse":{{"functionResponses":[{{"id":"i",{future}}}],{future}}}}}"#),
+        format!(r#"{{{future}}}"#),
+    ];
+    for text in client {
+        let message = ClientMessage::decode(&text).unwrap();
+        assert_eq!(message.encode().len(), text.len(), "{text}");
+        assert_eq!(value(&message.encode()), value(&text));
+    }
+    let server = [
+        format!(r#"{{"setupComplete":{{{future}}},{future}}}"#),
+        format!(
+            r#"{{"serverContent":{{"modelTurn":{{"parts":[{{{future}}}],{future}}},{future}}}}}"#
+        ),
+        format!(r#"{{"serverContent":{{"inputTranscription":{{"text":"t",{future}}}}}}}"#),
+        format!(r#"{{"toolCall":{{"functionCalls":[{{"name":"n",{future}}}],{future}}}}}"#),
+        format!(r#"{{"toolCallCancellation":{{"ids":["a"],{future}}},"goAway":{{{future}}}}}"#),
+        format!(r#"{{"sessionResumptionUpdate":{{{future}}}}}"#),
+    ];
+    for text in server {
+        let message = ServerMessage::decode(&text).unwrap();
+        assert_eq!(message.encode().len(), text.len(), "{text}");
+        assert_eq!(value(&message.encode()), value(&text));
+    }
+}
+
+#[test]
+fn arguments_and_answers_keep_every_token() {
+    let args = r#"{ "snake_key" : 9007199254740993, "f":1.0,"e":1e400,"s":"\u00e9\ud800", "a":{"b_c":[-0]}, "a":2}"#;
+    let text = format!(r#"{{"tool_call":{{"function_calls":[{{"id":"c","args":{args}}}]}}}}"#);
+    let message = ServerMessage::decode(&text).unwrap();
+    let call = &message.tool_call.as_ref().unwrap().function_calls[0];
+    assert_eq!(call.args.as_ref().unwrap().as_str(), args);
+    assert!(message.encode().contains(args));
+
+    let text = format!(r#"{{"toolResponse":{{"functionResponses":[{{"response":{args}}}]}}}}"#);
+    let message = ClientMessage::decode(&text).unwrap();
+    let answer = &message.tool_response.as_ref().unwrap().function_responses[0];
+    assert_eq!(answer.response.as_ref().unwrap().as_str(), args);
+    assert!(message.encode().contains(args));
+}
+
+#[test]
+fn arguments_may_be_missing_or_deep() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let text = format!(
+        r#"{{"toolCall":{{"functionCalls":[{{"name":"a"}},{{"name":"b","args":{deep}}}]}}}}"#
+    );
+    let calls = ServerMessage::decode(&text)
+        .unwrap()
+        .tool_call
+        .unwrap()
+        .function_calls;
+    assert_eq!(calls[0].args, None);
+    assert_eq!(calls[0].id, None);
+    assert_eq!(calls[1].args.as_ref().unwrap().as_str(), deep);
+}
+
+#[test]
+fn a_refusal_says_where_and_what() {
+    let cases = [
+        ("[]", "message: expected an object, found a list"),
+        (
+            r#"{"toolCall":3}"#,
+            "toolCall: expected an object, found a number",
+        ),
+        (
+            r#"{"tool_call":{"functionCalls":[{},{"id":7}]}}"#,
+            "toolCall.functionCalls[1].id: expected a string, found a number",
+        ),
+        (
+            r#"{"serverContent":{"turnComplete":"yes"}}"#,
+            "serverContent.turnComplete: expected a boolean, found a string",
+        ),
+        (
+            r#"{"toolCallCancellation":{"ids":{}}}"#,
+            "toolCallCancellation.ids: expected a list, found an object",
+        ),
+        (
+            r#"{"goAway":{},"go_away":{}}"#,
+            "goAway: expected the field once, found it twice",
+        ),
+    ];
+    for (text, refusal) in cases {
+        assert_eq!(
+            ServerMessage::decode(text).unwrap_err().to_string(),
+            refusal
+        );
+    }
+    let error: DecodeError = ClientMessage::decode(r#"{"setup":{}}"#).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "setup.model: expected a model, found none"
+    );
+}
+
+#[test]
+fn empty_messages_and_empty_lists_are_there() {
+    for text in [
+        r#"{"setup":{"model":"m","sessionResumption":{},"inputAudioTranscription":{}}}"#,
+        r#"{"realtimeInput":{"activityStart":{}}}"#,
+        r#"{"clientContent":{"turns":[],"turnComplete":false}}"#,
+        r#"{"contextUpdate":{"tools":{"tools":[]}}}"#,
+        r#"{"setup":{"model":"m","tools":[{"googleSearch":{}}]}}"#,
+    ] {
+        assert_eq!(ClientMessage::decode(text).unwrap().encode(), text);
+    }
+    assert_eq!(
+        ServerMessage::setup_complete().encode(),
+        r#"{"setupComplete":{}}"#
+    );
+}
+
+/// JSON whose keys are often those of the protocol, so that the reader gets past the first level.
+fn arbitrary_json() -> impl Strategy<Value = Value> {
+    const KEYS: [&str; 24] = [
+        "setup",
+        "model",
+        "tools",
+        "function_declarations",
+        "name",
+        "parameters",
+        "clientContent",
+        "turns",
+        "parts",
+        "text",
+        "realtime_input",
+        "audio",
+        "data",
+        "toolResponse",
+        "functionResponses",
+        "response",
+        "toolCall",
+        "functionCalls",
+        "id",
+        "args",
+        "serverContent",
+        "model_turn",
+        "goAway",
+        "ids",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(8, 64, 5, |inner| {
+        let key = prop_oneof![
+            4 => proptest::sample::select(KEYS.to_vec()).prop_map(str::to_owned),
+            1 => ".{0,6}",
+        ];
+        prop_oneof![
+            1 => proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            3 => proptest::collection::vec((key, inner), 0..5)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_json_is_read_or_refused_and_what_is_read_is_written_alike(value in arbitrary_json()) {
+        let text = value.to_string();
+        if let Ok(message) = ServerMessage::decode(&text) {
+            prop_assert_eq!(ServerMessage::decode(&message.encode()).unwrap(), message);
+        }
+        if let Ok(message) = ClientMessage::decode(&text) {
+            prop_assert_eq!(ClientMessage::decode(&message.encode()).unwrap(), message);
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in r#"[\[\]{}:,"a-z_0-9.\\ ]{0,60}"#) {
+        let _ = ServerMessage::decode(&text);
+        let _ = ClientMessage::decode(&text);
+    }
+
+    #[test]
+    fn any_arguments_stay_the_text_they_were(value in arbitrary_json()) {
+        let args = RawJson::from(&value);
+        let text = format!(r#"{{"toolCall":{{"functionCalls":[{{"args":{args}}}]}}}}"#);
+        let message = ServerMessage::decode(&text).unwrap();
+        let read = message.tool_call.as_ref().unwrap().function_calls[0].args.clone();
+        prop_assert_eq!(read, (!value.is_null()).then_some(args));
+    }
+}
