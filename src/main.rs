@@ -1,3 +1,7 @@
 //! The program `recount`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    recount::cli::run()
+}

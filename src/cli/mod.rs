@@ -1,3 +1,31 @@
-//! The program `recount`: what it reads and what it prints. It decides nothing about a session.
+//! The program `recount`: one file a command, and what they share.
+//!
+//! It reads and prints. It decides nothing about a session, and no other module knows of it.
 
+mod age;
+mod answer;
+mod count;
+mod demo;
+mod export;
+mod failure;
+mod follow;
+mod ids;
+mod log;
+mod one_line;
+mod opening;
+mod os_user;
+mod pending;
+mod program;
+mod prompt;
+mod replay;
+mod run;
+mod screen;
+mod sentence;
+mod sessions;
+mod simulate;
+mod style;
+mod timeline;
 pub mod tools_file;
+mod verify;
+
+pub use program::run;

@@ -7,6 +7,7 @@ mod attach;
 mod builder;
 mod clock;
 mod confirmation;
+mod desk;
 mod effects;
 mod error;
 mod handle;
@@ -35,6 +36,7 @@ pub use clock::{Clock, SystemClock};
 pub use confirmation::{
     ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
 };
+pub use desk::Desk;
 pub use error::Error;
 pub use handle::{LiveHandle, Updates};
 #[cfg(feature = "live")]

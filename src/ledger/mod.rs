@@ -5,9 +5,11 @@
 mod error;
 mod line;
 mod listing;
+mod requests;
 mod store;
 
 pub use error::Error;
 pub use line::{actor_reference, fact_of};
 pub use listing::{PausedCall, PendingConfirmation, SessionSummary};
+pub use requests::KnownRequest;
 pub use store::{Ledger, Loaded, Objects, Recorded, Tail};

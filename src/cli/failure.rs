@@ -1,0 +1,199 @@
+//! What a command says when it cannot do what was asked: a stable code, one line, and what to do.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+use super::one_line::one_line;
+use crate::{engine, journal, ledger, session::Rejection};
+
+/// How the program ends; the numbers are promised in `--help`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// All is well.
+    Ok = 0,
+    /// It could not be done.
+    Failed = 1,
+    /// It was not asked well; the number is the one that the argument parser uses.
+    Usage = 2,
+    /// A rule said no.
+    Refused = 3,
+    /// A journal or an export is damaged.
+    Damaged = 4,
+    /// A replay came to other decisions.
+    Diverged = 5,
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// A short stable name, for programs and for searching.
+    pub(super) code: &'static str,
+    /// How the program ends.
+    pub(super) exit: Exit,
+    /// What failed, with what was expected and what came.
+    pub(super) what: String,
+    /// What to do.
+    pub(super) advice: Option<String>,
+}
+
+impl Failure {
+    /// Something could not be done.
+    pub(super) fn new(code: &'static str, what: impl Into<String>) -> Failure {
+        Failure {
+            code,
+            exit: Exit::Failed,
+            what: what.into(),
+            advice: None,
+        }
+    }
+
+    /// With what to do.
+    pub(super) fn advice(mut self, advice: impl Into<String>) -> Failure {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// With another way to end.
+    pub(super) fn exit(mut self, exit: Exit) -> Failure {
+        self.exit = exit;
+        self
+    }
+
+    /// A file operation failed.
+    pub(super) fn io(doing: impl Display, error: &io::Error) -> Failure {
+        // Whoever read our output has gone away, which is how `recount log … | head` ends.
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::new(READER_GONE, "the reader of the output is gone").exit(Exit::Ok);
+        }
+        Failure::new("io", format!("failed to {doing}: {error}"))
+    }
+
+    /// Nothing, or no journal, is where one was expected.
+    pub(super) fn no_journal(path: &Path) -> Failure {
+        let what = format!(
+            "expected a journal at {}, found none",
+            one_line(&path.display().to_string())
+        );
+        Failure::new("no-journal", what)
+            .advice("give the directory that holds the file JOURNAL; nothing was created")
+    }
+
+    /// As it stands on standard error; nothing where nobody is to be told.
+    pub(super) fn message(&self) -> String {
+        if self.code == READER_GONE {
+            return String::new();
+        }
+        let mut text = format!("error[{}]: {}\n", self.code, self.what);
+        if let Some(advice) = &self.advice {
+            text.push_str(&format!("  help: {advice}\n"));
+        }
+        text
+    }
+}
+
+const READER_GONE: &str = "reader-gone";
+
+impl From<journal::Error> for Failure {
+    fn from(error: journal::Error) -> Failure {
+        let what = one_line(&causes(&error)).into_owned();
+        match error {
+            journal::Error::InUse { path } => {
+                let path = one_line(&path.display().to_string()).into_owned();
+                let what = format!("the journal at {path} is in use by another process");
+                Failure::new("journal-in-use", what).advice(
+                    "one process at a time has a journal open; ask that one, or stop it first",
+                )
+            }
+            journal::Error::Missing { path } => Failure::no_journal(&path),
+            journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what)
+                .advice("give the directory that holds the file JOURNAL; nothing was changed"),
+            journal::Error::NewerFormat { .. } => Failure::new("newer-format", what)
+                .advice("use the version of recount that wrote it, or a later one"),
+            journal::Error::Damaged { .. } => Failure::new("damaged", what)
+                .exit(Exit::Damaged)
+                .advice("`recount verify PATH` lists all that is wrong; keep a copy before you change anything"),
+            journal::Error::Index { .. } => {
+                Failure::new("index-damaged", what).exit(Exit::Damaged)
+            }
+            journal::Error::Conflict { .. } => Failure::new("conflict", what)
+                .advice("somebody else wrote to the session; look at it again before you retry"),
+            _ => Failure::new("journal", what),
+        }
+    }
+}
+
+impl From<ledger::Error> for Failure {
+    fn from(error: ledger::Error) -> Failure {
+        let what = one_line(&causes(&error)).into_owned();
+        match error {
+            ledger::Error::Journal(error) => error.into(),
+            ledger::Error::Unreadable { .. } => Failure::new("unreadable", what)
+                .exit(Exit::Damaged)
+                .advice("a newer version of recount may have written it; `recount verify PATH` tells damage"),
+            ledger::Error::Malformed { .. } | ledger::Error::MissingObject { .. } => {
+                Failure::new("damaged", what)
+                    .exit(Exit::Damaged)
+                    .advice("`recount verify PATH` lists all that is wrong")
+            }
+            ledger::Error::UnknownSession { .. } => Failure::new("unknown-session", what),
+            ledger::Error::Unwritable { .. } | ledger::Error::Endless { .. } => {
+                Failure::new("broken", what).advice("this is a fault of recount; please report it")
+            }
+        }
+    }
+}
+
+impl From<engine::Error> for Failure {
+    fn from(error: engine::Error) -> Failure {
+        let what = one_line(&causes(&error)).into_owned();
+        match error {
+            engine::Error::Ledger(error) => error.into(),
+            engine::Error::Refused(rejection) => {
+                Failure::new(refusal_code(&rejection), what).exit(Exit::Refused)
+            }
+            engine::Error::Connect(_) => Failure::new("not-connected", what)
+                .advice("check the endpoint, the network and the key"),
+            engine::Error::UnknownRequest { .. } => Failure::new("unknown-request", what),
+            engine::Error::UnknownAgent { .. } => Failure::new("unknown-agent", what),
+            engine::Error::Configuration { .. } => Failure::new("configuration", what),
+            engine::Error::UnknownCall { .. }
+            | engine::Error::AlreadyConnected { .. }
+            | engine::Error::NotConnected { .. }
+            | engine::Error::Stopped { .. }
+            | engine::Error::ShutDown => Failure::new("engine", what),
+        }
+    }
+}
+
+/// The code of a refusal, in the spelling of the other codes.
+pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
+    match rejection {
+        Rejection::UnknownRequest { .. } => "unknown-request",
+        Rejection::AlreadyAnswered(_) => "already-answered",
+        Rejection::RequestExpired { .. } => "request-expired",
+        Rejection::RequestWithdrawn { .. } => "request-withdrawn",
+        Rejection::RequestSuperseded { .. } => "request-superseded",
+        Rejection::UnknownCall { .. } => "unknown-call",
+        Rejection::CallSettled { .. } => "call-settled",
+        Rejection::CallNotPaused { .. } => "call-not-paused",
+        Rejection::WrongName { .. } => "wrong-name",
+        Rejection::ResponseNotAnObject => "response-not-an-object",
+        Rejection::SessionClosed => "session-closed",
+    }
+}
+
+/// An error and everything behind it that it does not say itself.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

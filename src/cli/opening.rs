@@ -1,0 +1,34 @@
+//! Opening a journal for a command: never where none is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::failure::Failure;
+use crate::journal::DiskJournal;
+use crate::ledger::Ledger;
+
+/// The journal at `path`, to look at. Nothing is created and no record is added.
+pub(super) fn reading(path: &Path) -> Result<Ledger, Failure> {
+    let journal = DiskJournal::options(path).read_only().open()?;
+    Ok(Ledger::new(Arc::new(journal)))
+}
+
+/// The journal at `path`, to add to.
+pub(super) fn writing(path: &Path) -> Result<Ledger, Failure> {
+    let journal = DiskJournal::options(path)
+        .create(false)
+        .program(crate::engine::PROGRAM)
+        .open()?;
+    Ok(Ledger::new(Arc::new(journal)))
+}
+
+/// A path as a shell takes it.
+pub(super) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

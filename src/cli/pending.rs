@@ -1,0 +1,123 @@
+//! `recount pending`: every approval that waits for a person.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::age;
+use super::failure::{Exit, Failure};
+use super::one_line::{cut, one_line};
+use super::opening::{self, quoted};
+use super::screen::{COLUMNS, Screen};
+use super::style::Tone;
+use crate::engine::{Clock, SystemClock};
+use crate::ledger::PendingConfirmation;
+use crate::session::{About, Timestamp};
+
+/// Lists the calls that wait for approval, and how to answer them.
+#[derive(Args)]
+pub(super) struct Pending {
+    /// The directory of the journal.
+    path: PathBuf,
+    /// Prints JSON lines, one a request.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Pending {
+    pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let pending = opening::reading(&self.path)?.pending().await?;
+        let now = SystemClock.now();
+        for (index, request) in pending.iter().enumerate() {
+            if self.json {
+                screen.json(&as_json(request))?;
+                continue;
+            }
+            if index > 0 {
+                screen.line("")?;
+            }
+            show(request, now, screen)?;
+            let (path, id) = (quoted(&self.path), request.id);
+            screen.line(&format!("  recount approve {path} {id}"))?;
+            screen.line(&format!("  recount deny {path} {id}"))?;
+        }
+        if pending.is_empty() && !self.json {
+            screen.line("Nothing waits for approval.")?;
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+fn as_json(it: &PendingConfirmation) -> serde_json::Value {
+    json!({
+        "request": it.id,
+        "session": it.session,
+        "agent": it.agent,
+        "external_id": it.external_id,
+        "labels": it.labels,
+        "seq": it.request,
+        "call": it.call,
+        "tool": it.tool,
+        "args": it.args,
+        "hint": it.hint,
+        "about": it.about,
+        "requested_at": age::stamp(it.requested_at),
+        "expires_at": it.expires_at.map(age::stamp),
+        "model_lost_interest": it.model_lost_interest,
+    })
+}
+
+/// Shows what is asked: the tool and its arguments, because they are what is decided.
+pub(super) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Result<(), Failure> {
+    let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
+        (About::Gate, "") => "May it run?",
+        (About::Gate, hint) => hint,
+        (About::InDoubt, _) => "It may have run already. Run it again?",
+    };
+    let head = format!("{}: {question}", it.tool);
+    screen.toned(Tone::Ask, &one_line(&head))?;
+    // Whoever decides must see all of the arguments, so they are never cut.
+    screen.line(&format!("  {}", one_line(it.args.as_str())))
+}
+
+/// Shows a request: what is asked, since when, and where it comes from.
+pub(super) fn show(
+    it: &PendingConfirmation,
+    now: Timestamp,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    show_question(it, screen)?;
+    let external = it
+        .external_id
+        .as_ref()
+        .map(|it| format!(", {it}"))
+        .unwrap_or_default();
+    let mut about = format!(
+        "  asked {} ago, agent {}{external}",
+        age::span(it.requested_at, now),
+        it.agent
+    );
+    for (key, value) in &it.labels {
+        about.push_str(&format!(", {key}={value}"));
+    }
+    screen.line(&cut(&one_line(&about), COLUMNS))?;
+    match it.expires_at {
+        Some(at) if at <= now => {
+            screen.toned(Tone::Bad, "  its time is up: an answer no longer counts")?
+        }
+        Some(at) => screen.line(&format!(
+            "  expires in {}, {}",
+            age::span(at, now),
+            age::moment(at)
+        ))?,
+        None => {}
+    }
+    if it.model_lost_interest {
+        screen.toned(Tone::Quiet, "  the model has taken the call back meanwhile")?;
+    }
+    screen.toned(
+        Tone::Quiet,
+        &format!("  session {}, seq {}", it.session, it.request),
+    )
+}

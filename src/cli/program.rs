@@ -1,0 +1,138 @@
+//! The command line as a whole: which commands there are, and how the program ends.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use super::answer::Answer;
+use super::demo::{Demo, Service};
+use super::export::Export;
+use super::failure::{Exit, Failure};
+use super::log::Log;
+use super::pending::Pending;
+use super::replay::Replay;
+use super::run::Run;
+use super::screen::Screen;
+use super::sessions::Sessions;
+use super::simulate::Simulate;
+use super::style::{ColorChoice, Palette};
+use super::verify::Verify;
+
+const EXIT_CODES: &str = "Exit codes:
+  0  all is well
+  1  it could not be done
+  2  the command line is wrong
+  3  refused: a rule said no, such as a request that was answered before
+  4  damaged: a journal or an export is not what was written
+  5  diverged: a replay came to other decisions
+
+Ids may be cut to any unique beginning of four digits or more.
+Errors stand on standard error with a code that does not change: error[CODE]: …";
+
+/// Sessions of live LLM agents on record: look at them, answer them, verify and replay them.
+#[derive(Parser)]
+#[command(name = "recount", version, after_help = EXIT_CODES, max_term_width = 80)]
+struct CommandLine {
+    /// When to use colour: auto, always or never; NO_COLOR is respected.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        hide_possible_values = true
+    )]
+    color: ColorChoice,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(Demo),
+    #[command(name = "demo-service", hide = true)]
+    Service(Service),
+    Run(Run),
+    Simulate(Simulate),
+    Sessions(Sessions),
+    Log(Log),
+    Pending(Pending),
+    /// Approves a call that waits: records the answer, starts nothing.
+    #[command(long_about = None)]
+    Approve(Answer),
+    /// Denies a call that waits: records the answer; the model is told.
+    #[command(long_about = None)]
+    Deny(Answer),
+    Export(Export),
+    Verify(Verify),
+    Replay(Replay),
+}
+
+/// Runs the program as its command line says.
+pub fn run() -> ExitCode {
+    let command_line = CommandLine::parse();
+    follow_tracing();
+    let mut screen = Screen::new(Palette::chosen(command_line.color));
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::io("start the runtime", &error))
+        .and_then(|runtime| {
+            let outcome = runtime.block_on(obey(command_line.command, &mut screen));
+            // A thread that waits for a line of a terminal must not keep the program.
+            runtime.shutdown_background();
+            outcome
+        });
+    // What was printed before a failure is shown before it.
+    let flushed = screen.flush();
+    let exit = match outcome.and_then(|exit| flushed.map(|()| exit)) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            // Nobody is left to be told where this fails.
+            let _ = std::io::stderr().write_all(failure.message().as_bytes());
+            failure.exit
+        }
+    };
+    ExitCode::from(exit as u8)
+}
+
+async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
+    match command {
+        Command::Demo(it) => it.run(screen).await,
+        Command::Service(it) => it.run(screen).await,
+        Command::Run(it) => it.run(screen).await,
+        Command::Simulate(it) => it.run(screen).await,
+        Command::Sessions(it) => it.run(screen).await,
+        Command::Log(it) => it.run(screen).await,
+        Command::Pending(it) => it.run(screen).await,
+        Command::Approve(it) => it.run(true, screen).await,
+        Command::Deny(it) => it.run(false, screen).await,
+        Command::Export(it) => it.run(screen).await,
+        Command::Verify(it) => it.run(screen).await,
+        Command::Replay(it) => it.run(screen).await,
+    }
+}
+
+/// Prints spans and events of the machinery to standard error, if RECOUNT_LOG names a level.
+fn follow_tracing() {
+    let level = std::env::var("RECOUNT_LOG").ok();
+    if let Some(level) = level.and_then(|it| it.parse::<tracing::Level>().ok()) {
+        tracing_subscriber::fmt()
+            .with_max_level(level)
+            .with_writer(std::io::stderr)
+            .init();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        CommandLine::command().debug_assert();
+    }
+}

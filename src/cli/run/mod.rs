@@ -1,0 +1,211 @@
+//! `recount run`: a conversation with the user's own tools, each a program.
+
+mod conversation;
+mod input;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::failure::{Exit, Failure};
+use super::opening::quoted;
+use super::screen::Screen;
+use super::{ids, one_line, os_user, prompt, tools_file};
+use crate::engine::{Agent, Engine, LiveHandle};
+use crate::journal::DiskJournal;
+use crate::ledger::{Error as LedgerError, Ledger};
+use crate::live::{Connector, Endpoint};
+use crate::session::{Seq, SessionId};
+use crate::tool::Toolset;
+use conversation::{Approvals, Conversation};
+
+/// The name under which the journal knows this command's sessions.
+const AGENT: &str = "run";
+
+/// Holds a conversation in which the model may use your tools.
+///
+/// Every step is on record before it has an effect. Each tool of the file is a program: arguments as JSON on its
+/// standard input, the result as JSON on its standard output. Without --endpoint it connects to Google AI with the key
+/// in GEMINI_API_KEY or GOOGLE_API_KEY. On a terminal it reads what you say and asks for approvals; without one it ends
+/// when the model's turn is over and nothing runs, and what asks for approval waits in the journal.
+#[derive(Args)]
+pub(super) struct Run {
+    /// The tools, in TOML: fixtures/tools/support.toml shows how.
+    #[arg(long, value_name = "FILE")]
+    tools: PathBuf,
+    /// Where to connect, ws:// or wss://, such as the URL that `recount simulate` prints.
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+    /// The model.
+    #[arg(long, default_value = "gemini-live-2.5-flash")]
+    model: String,
+    /// What the model is told to be.
+    #[arg(long, value_name = "TEXT")]
+    instruction: Option<String>,
+    /// What to say; several are said in turn.
+    #[arg(long, value_name = "TEXT")]
+    text: Vec<String>,
+    /// The directory of the journal, made if there is none.
+    #[arg(long, value_name = "DIR", default_value = "recount-journal")]
+    journal: PathBuf,
+    /// Goes on with this session, in place of a new one: its id, or a unique beginning of it.
+    #[arg(long, value_name = "SESSION")]
+    resume: Option<String>,
+    /// Approves every call that asks.
+    #[arg(long, conflicts_with = "deny_all")]
+    approve_all: bool,
+    /// Denies every call that asks.
+    #[arg(long)]
+    deny_all: bool,
+}
+
+impl Run {
+    pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let tools = self.read_tools()?;
+        let endpoint = self.endpoint()?;
+        let by = os_user::actor(None)?;
+        // A session to resume is in a journal that is there; only a new one may make a new journal.
+        let journal = DiskJournal::options(&self.journal)
+            .create(self.resume.is_none())
+            .program(crate::engine::PROGRAM)
+            .open()?;
+        let ledger = Ledger::new(Arc::new(journal));
+        let resumed = match &self.resume {
+            Some(text) => Some(ids::session(&ledger, text).await?),
+            None => None,
+        };
+        let name = self.agent_name(&ledger, resumed).await?;
+        let mut agent = Agent::new()
+            .model(&self.model)
+            .tools(tools)
+            .connect_to(endpoint);
+        if let Some(instruction) = &self.instruction {
+            agent = agent.instruction(instruction);
+        }
+        let told = match resumed {
+            Some(session) => ledger.load(session).await?.session.head,
+            None => Seq(0),
+        };
+        let engine = Engine::builder(&self.journal)
+            .journal(ledger.journal().clone())
+            .agent(&name, agent)
+            .open()
+            .await?;
+        let outcome = self
+            .converse(&engine, &name, resumed, told, by, screen)
+            .await;
+        // What is on record stays, however the conversation ended.
+        let shut = engine.shutdown().await;
+        let session = outcome?;
+        shut?;
+        self.farewell(session, screen).await?;
+        Ok(Exit::Ok)
+    }
+
+    async fn converse(
+        &self,
+        engine: &Engine,
+        name: &str,
+        resumed: Option<SessionId>,
+        told: Seq,
+        by: crate::session::Actor,
+        screen: &mut Screen,
+    ) -> Result<SessionId, Failure> {
+        let live: LiveHandle = match resumed {
+            Some(session) => engine.resume(session).await?,
+            None => engine.session(name).connect().await?,
+        };
+        let approvals = match (self.approve_all, self.deny_all) {
+            (true, _) => Approvals::All(true),
+            (false, true) => Approvals::All(false),
+            (false, false) if prompt::is_interactive() => Approvals::Ask,
+            (false, false) => Approvals::Park,
+        };
+        let conversation = Conversation::new(&live, told, approvals, by, screen).await?;
+        conversation
+            .hold(self.text.clone(), prompt::is_interactive(), screen)
+            .await?;
+        Ok(live.session_id())
+    }
+
+    fn read_tools(&self) -> Result<Toolset, Failure> {
+        let path = &self.tools;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::io(format!("read the tools in {}", path.display()), &error)
+        })?;
+        let tools = tools_file::parse(&text).map_err(|error| {
+            let what = format!("{} has {} mistakes:", path.display(), error.mistakes.len());
+            let listed = error
+                .mistakes
+                .iter()
+                .map(|it| format!("\n  - {}", one_line::one_line(it)));
+            Failure::new(
+                "tools-file",
+                format!("{what}{}", listed.collect::<String>()),
+            )
+            .exit(Exit::Usage)
+            .advice("fixtures/tools/support.toml shows how it is done")
+        })?;
+        let named = tools.names().filter_map(|name| tools.get(name).cloned());
+        Ok(named.fold(Toolset::new(), |all, tool| all | tool))
+    }
+
+    fn endpoint(&self) -> Result<Endpoint, Failure> {
+        if let Some(url) = &self.endpoint {
+            return Ok(Endpoint::url(url));
+        }
+        let key = ["GEMINI_API_KEY", "GOOGLE_API_KEY"]
+            .into_iter()
+            .find_map(|name| std::env::var(name).ok().filter(|it| !it.trim().is_empty()));
+        key.map(Endpoint::google_ai).ok_or_else(|| {
+            Failure::new("no-endpoint", "expected --endpoint URL, GEMINI_API_KEY or GOOGLE_API_KEY, found none")
+                .exit(Exit::Usage)
+                .advice("for a try without a key: `recount simulate --script fixtures/scripts/two_tools.jsonl`")
+        })
+    }
+
+    /// A session is served by the agent it names, whatever program it was opened by.
+    async fn agent_name(
+        &self,
+        ledger: &Ledger,
+        resumed: Option<SessionId>,
+    ) -> Result<String, Failure> {
+        let Some(session) = resumed else {
+            return Ok(AGENT.to_owned());
+        };
+        let opened = ledger.opened(session).await?;
+        let (_, opened) = opened.ok_or(LedgerError::UnknownSession { session })?;
+        Ok(opened.agent)
+    }
+
+    /// What is still open, and how to go on.
+    async fn farewell(&self, session: SessionId, screen: &mut Screen) -> Result<(), Failure> {
+        let ledger = super::opening::reading(&self.journal)?;
+        let pending = ledger.pending().await?;
+        let paused = ledger.paused().await?;
+        let path = quoted(&self.journal);
+        screen.line("")?;
+        for request in pending.iter().filter(|it| it.session == session) {
+            screen.line(&format!("{} waits for approval:", request.tool))?;
+            screen.line(&format!("  recount approve {path} {}", request.id))?;
+        }
+        for call in paused.iter().filter(|it| it.session == session) {
+            screen.line(&format!("{} waits for its result from outside.", call.tool))?;
+        }
+        let tools = quoted(&self.tools);
+        // A path or query of the URL may hold a token, which must not end up in a history of commands.
+        let endpoint = self
+            .endpoint
+            .as_ref()
+            .map(|url| Endpoint::url(url).endpoint());
+        let endpoint = endpoint
+            .map(|url| format!(" --endpoint {url}"))
+            .unwrap_or_default();
+        screen.line("To go on:")?;
+        screen.line(&format!(
+            "  recount run --tools {tools} --journal {path}{endpoint} \\"
+        ))?;
+        screen.line(&format!("    --resume {session}"))
+    }
+}

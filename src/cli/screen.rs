@@ -1,0 +1,90 @@
+//! Standard output: where every line of a command goes, and what the user said about its looks.
+
+use std::io::{self, BufWriter, Stdout, Write};
+
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::style::{Palette, Tone};
+
+/// How wide a line may be.
+pub(super) const COLUMNS: usize = 80;
+
+/// Standard output.
+pub(super) struct Screen {
+    out: BufWriter<Stdout>,
+    /// Its colours.
+    pub(super) palette: Palette,
+    /// A prompt stands in the last line and waits for an answer.
+    prompting: bool,
+}
+
+impl Screen {
+    /// Standard output in these colours.
+    pub(super) fn new(palette: Palette) -> Screen {
+        Screen {
+            out: BufWriter::new(io::stdout()),
+            palette,
+            prompting: false,
+        }
+    }
+
+    /// Prints a line.
+    pub(super) fn line(&mut self, text: &str) -> Result<(), Failure> {
+        // A prompt that stands there gives way.
+        let clear = if std::mem::take(&mut self.prompting) {
+            "\r\u{1b}[K"
+        } else {
+            ""
+        };
+        writeln!(self.out, "{clear}{text}").map_err(|error| printing(&error))
+    }
+
+    /// Prints a prompt, unless one stands there; only for terminals.
+    pub(super) fn prompt(&mut self, text: &str) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.prompting, true) {
+            return Ok(());
+        }
+        write!(self.out, "{text}").map_err(|error| printing(&error))?;
+        self.flush()
+    }
+
+    /// The person has typed a line behind the prompt.
+    pub(super) fn answered(&mut self) {
+        self.prompting = false;
+    }
+
+    /// Prints a line in a tone.
+    pub(super) fn toned(&mut self, tone: Tone, text: &str) -> Result<(), Failure> {
+        self.line(&self.palette.paint(tone, text))
+    }
+
+    /// Prints bytes and a line end.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.out
+            .write_all(bytes)
+            .and_then(|()| self.out.write_all(b"\n"))
+            .map_err(|error| printing(&error))
+    }
+
+    /// Prints a value as one line of JSON.
+    pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        let bytes = serde_json::to_vec(value)
+            .map_err(|error| Failure::new("broken", format!("failed to write JSON: {error}")))?;
+        self.bytes(&bytes)
+    }
+
+    /// The writer itself, for what writes a stream of its own.
+    pub(super) fn writer(&mut self) -> &mut BufWriter<Stdout> {
+        &mut self.out
+    }
+
+    /// Prints what is still held back.
+    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+        self.out.flush().map_err(|error| printing(&error))
+    }
+}
+
+fn printing(error: &io::Error) -> Failure {
+    Failure::io("write to standard output", error)
+}

@@ -1,0 +1,376 @@
+//! One event as one sentence, the same wherever it is told.
+
+use std::collections::BTreeMap;
+
+use super::one_line::one_line;
+use super::style::Tone;
+use crate::session::{
+    About, Actor, Authentication, Deadline, Decision, Event, Fact, Json, Observation, Outcome,
+    Route, Seq, Speaker, Verdict,
+};
+
+/// An event in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sentence {
+    /// What happened, on one line.
+    pub(super) text: String,
+    /// What it is, for the eye.
+    pub(super) tone: Tone,
+}
+
+/// What the calls of a session are called, learned from its events.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    calls: BTreeMap<Seq, (String, Json)>,
+    /// The call of each request and each response.
+    about: BTreeMap<Seq, Seq>,
+}
+
+impl Names {
+    /// Remembers what later events refer to.
+    pub(super) fn learn(&mut self, fact: &Fact) {
+        match &fact.event {
+            Event::Observed(Observation::FunctionCallReceived(it)) => {
+                let name = it
+                    .name
+                    .clone()
+                    .unwrap_or_else(|| "a nameless call".to_owned());
+                let args = it.args.clone().unwrap_or_else(Json::empty_object);
+                self.calls.insert(fact.seq, (name, args));
+            }
+            Event::Observed(_) => {}
+            Event::Decided(decision) => {
+                if let Some(call) = decision.call() {
+                    self.about.insert(fact.seq, call);
+                }
+            }
+        }
+    }
+
+    /// The tool of a call; with the call's seq where several calls have that tool.
+    fn call(&self, seq: Seq) -> String {
+        let Some((name, _)) = self.calls.get(&seq) else {
+            return format!("call {seq}");
+        };
+        let alike = self.calls.values().filter(|(other, _)| other == name);
+        let name = one_line(name);
+        if alike.count() > 1 {
+            format!("{name} #{seq}")
+        } else {
+            name.into_owned()
+        }
+    }
+
+    /// The tool that a request or a response is about.
+    fn about(&self, seq: Seq) -> String {
+        match self.about.get(&seq) {
+            Some(call) => self.call(*call),
+            None => format!("record {seq}"),
+        }
+    }
+
+    fn args(&self, call: Seq) -> &str {
+        self.calls.get(&call).map_or("", |(_, args)| args.as_str())
+    }
+}
+
+/// Tells an event.
+pub(super) fn sentence(event: &Event, names: &Names) -> Sentence {
+    let (text, tone) = match event {
+        Event::Observed(observation) => observed(observation, names),
+        Event::Decided(decision) => decided(decision, names),
+    };
+    Sentence {
+        text: one_line(&text).into_owned(),
+        tone,
+    }
+}
+
+fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
+    match observation {
+        Observation::SessionOpened(it) => {
+            let mut text = format!("session opened, agent {}", it.agent);
+            if let Some(id) = &it.external_id {
+                text.push_str(&format!(", {id}"));
+            }
+            for (key, value) in &it.labels {
+                text.push_str(&format!(", {key}={value}"));
+            }
+            (text, Tone::Plain)
+        }
+        Observation::RunnerAttached(it) => match &it.gates.reason {
+            Some(reason) if !it.gates.enforced => (
+                format!("runner attached, gates do not hold: {reason}"),
+                Tone::Bad,
+            ),
+            Some(_) | None => ("runner attached: calls may start".to_owned(), Tone::Plain),
+        },
+        Observation::RunnerDetached(it) => (format!("runner gone: {}", it.reason), Tone::Plain),
+        Observation::Connected(it) => (format!("connected to {}", it.endpoint), Tone::Plain),
+        Observation::Disconnected(it) => {
+            let code = it
+                .code
+                .map(|code| format!(", code {code}"))
+                .unwrap_or_default();
+            (format!("disconnected{code}: {}", it.reason), Tone::Plain)
+        }
+        Observation::GoAwayReceived(it) => {
+            let left = it.time_left.as_deref().unwrap_or("soon");
+            (
+                format!("will close the connection, time left {left}"),
+                Tone::Plain,
+            )
+        }
+        Observation::ResumptionHandleReceived(it) => {
+            let can = if it.resumable { "can" } else { "cannot" };
+            (
+                format!("says the conversation {can} be resumed from here"),
+                Tone::Quiet,
+            )
+        }
+        Observation::FunctionCallReceived(it) => {
+            let name = it.name.as_deref().unwrap_or("a nameless function");
+            let problem = it
+                .invalid_args
+                .as_deref()
+                .or(it.malformed_args.as_ref().map(|it| it.problem.as_str()));
+            match (problem, &it.args) {
+                (Some(problem), _) => (format!("calls {name} wrongly: {problem}"), Tone::Bad),
+                (None, Some(args)) => (
+                    format!("calls {name} {args}", args = args.as_str()),
+                    Tone::Call,
+                ),
+                (None, None) => (format!("calls {name}"), Tone::Call),
+            }
+        }
+        Observation::CallCancellationReceived(it) => {
+            (format!("takes back {}", it.ids.join(", ")), Tone::Plain)
+        }
+        Observation::ToolReturned(it) => {
+            let tool = names.call(it.call);
+            if it.failed {
+                (
+                    format!("{tool} failed: {}", failure_in(&it.response)),
+                    Tone::Bad,
+                )
+            } else {
+                (
+                    format!("{tool} returned {}", it.response.as_str()),
+                    Tone::Good,
+                )
+            }
+        }
+        Observation::ToolPaused(it) => {
+            let tool = names.call(it.call);
+            (format!("{tool} paused, its result comes later"), Tone::Ask)
+        }
+        Observation::ConfirmationAnswered(it) => {
+            let (what, tone) = if it.confirmed {
+                ("approved", Tone::Good)
+            } else {
+                ("denied", Tone::Bad)
+            };
+            let reason = clause(it.reason.as_deref());
+            let text = format!(
+                "{} {what} by {}{reason}",
+                names.about(it.request),
+                who(&it.by)
+            );
+            (text, tone)
+        }
+        Observation::AnswerRefused(it) => {
+            let why = it.refusal.replace('_', " ");
+            let text = format!(
+                "answer to {} by {} refused: {why}",
+                names.about(it.request),
+                who(&it.by)
+            );
+            (text, Tone::Bad)
+        }
+        Observation::ResponseSupplied(it) => {
+            let (tool, response) = (names.call(it.call), it.response.as_str());
+            (
+                format!("{tool} answered by {}: {response}", who(&it.by)),
+                Tone::Good,
+            )
+        }
+        Observation::ResponsesSent(it) => {
+            let told: Vec<String> = it.responses.iter().map(|seq| names.about(*seq)).collect();
+            (
+                format!("told the model about {}", told.join(", ")),
+                Tone::Quiet,
+            )
+        }
+        Observation::DeadlinePassed(it) => match it.deadline {
+            Deadline::Run { call, attempt } => (
+                format!("time is up for {}, attempt {attempt}", names.call(call)),
+                Tone::Bad,
+            ),
+            Deadline::Confirmation { call, .. } => (
+                format!("time is up for an answer to {}", names.call(call)),
+                Tone::Bad,
+            ),
+        },
+        Observation::ModelOutputReceived(it) => (format!("“{}”", it.text), Tone::Speech),
+        Observation::TranscriptReceived(it) => {
+            let speaker = match it.speaker {
+                Speaker::User => "heard",
+                Speaker::Model => "spoke",
+            };
+            (format!("{speaker} “{}”", it.text), Tone::Speech)
+        }
+        Observation::UserTextSent(it) => (format!("“{}”", it.text), Tone::Speech),
+        Observation::TurnCompleted(it) => (
+            format!("turn completed{}", clause(it.reason.as_deref())),
+            Tone::Quiet,
+        ),
+        Observation::TurnInterrupted(_) => ("turn interrupted".to_owned(), Tone::Quiet),
+        Observation::UsageReported(it) => (format!("usage {}", it.usage.as_str()), Tone::Quiet),
+        Observation::FrameRejected(it) => (
+            format!("a frame could not be read: {}", it.problem),
+            Tone::Bad,
+        ),
+        Observation::OperatorCancelled(it) => {
+            let reason = clause(it.reason.as_deref());
+            let text = format!(
+                "{} cancelled by {}{reason}",
+                names.call(it.call),
+                who(&it.by)
+            );
+            (text, Tone::Bad)
+        }
+        Observation::SessionClosed(it) => (
+            format!("session closed by {}: {}", who(&it.by), it.reason),
+            Tone::Plain,
+        ),
+    }
+}
+
+fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
+    match decision {
+        Decision::PolicyDecided(it) => {
+            let tool = names.call(it.call);
+            match it.verdict {
+                Verdict::Allowed => (format!("{tool} is allowed"), Tone::Quiet),
+                Verdict::Ask => (format!("{tool} needs a person's leave"), Tone::Plain),
+                Verdict::Refused => {
+                    let reason = clause(it.reason.as_deref());
+                    (format!("{tool} is refused{reason}"), Tone::Bad)
+                }
+            }
+        }
+        Decision::GateWaived(it) => (
+            format!("{} needs no leave: {}", names.call(it.call), it.reason),
+            Tone::Bad,
+        ),
+        Decision::ConfirmationRequested(it) => {
+            let tool = names.call(it.call);
+            let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
+                (About::Gate, "") => "May it run?".to_owned(),
+                (About::Gate, hint) => hint.to_owned(),
+                (About::InDoubt, _) => "It may have run. Run it again?".to_owned(),
+            };
+            (
+                format!("{tool} asks: {question}  {}", names.args(it.call)),
+                Tone::Ask,
+            )
+        }
+        Decision::ConfirmationExpired(it) => (
+            format!("{}: nobody answered in time", names.call(it.call)),
+            Tone::Bad,
+        ),
+        Decision::ConfirmationWithdrawn(it) => {
+            let why = it.reason.in_words();
+            (
+                format!("{}: no answer needed, {why}", names.call(it.call)),
+                Tone::Plain,
+            )
+        }
+        Decision::ConfirmationReopened(it) => (
+            format!("{} has changed and asks anew", names.call(it.question.call)),
+            Tone::Ask,
+        ),
+        Decision::CallReady(it) => (format!("{} may start", names.call(it.call)), Tone::Quiet),
+        Decision::CallStarted(it) => (
+            format!("{} started, attempt {}", names.call(it.call), it.attempt),
+            Tone::Plain,
+        ),
+        Decision::CallCancelled(it) => {
+            let why = it.reason.in_words();
+            (
+                format!("{} cancelled: {why}", names.call(it.call)),
+                Tone::Bad,
+            )
+        }
+        Decision::ResponseIssued(it) => {
+            let (tool, way) = (names.call(it.call), way(it.route));
+            match ending(it.outcome) {
+                Some(ending) => (format!("{tool} ends: {ending} ({way})"), Tone::Plain),
+                None => (format!("{tool} goes on ({way})"), Tone::Plain),
+            }
+        }
+        Decision::DeliveryChosen(it) => (
+            format!(
+                "answer for {} ({})",
+                names.about(it.response),
+                way(it.route)
+            ),
+            Tone::Plain,
+        ),
+    }
+}
+
+/// How a call ended, in a word or two; nothing where it goes on.
+fn ending(outcome: Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Interim => None,
+        Outcome::Returned => Some("returned"),
+        Outcome::Failed => Some("failed"),
+        Outcome::Supplied => Some("supplied"),
+        Outcome::Refused => Some("refused"),
+        Outcome::Denied => Some("denied"),
+        Outcome::Expired => Some("expired"),
+        Outcome::TimedOut => Some("timed out"),
+        Outcome::Cancelled => Some("cancelled"),
+        Outcome::Unknown => Some("outcome unknown"),
+        Outcome::Withdrawn => Some("withdrawn"),
+    }
+}
+
+fn way(route: Route) -> &'static str {
+    match route {
+        Route::ToolResponse { .. } => "toolResponse",
+        Route::Conversation { .. } => "as conversation",
+        Route::Parked => "parked",
+    }
+}
+
+/// A person, and how their name is known.
+pub(super) fn who(actor: &Actor) -> String {
+    let known = match actor.authenticated_by {
+        Authentication::Embedder => "embedder",
+        Authentication::Token => "token",
+        Authentication::OsUser => "os_user",
+        Authentication::None => "unchecked",
+    };
+    format!("{} ({known})", actor.name)
+}
+
+fn clause(reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) if !reason.is_empty() => format!(": {reason}"),
+        Some(_) | None => String::new(),
+    }
+}
+
+/// The words of an error that a tool answered with, or the whole answer.
+fn failure_in(response: &Json) -> String {
+    match response.to_value().get("error").and_then(|it| it.as_str()) {
+        Some(error) => error.to_owned(),
+        None => response.as_str().to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "sentence_tests.rs"]
+mod tests;

@@ -1,0 +1,92 @@
+//! `recount sessions`: every session of a journal.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::age;
+use super::count::count;
+use super::failure::{Exit, Failure};
+use super::one_line::{cut, one_line};
+use super::opening;
+use super::screen::{COLUMNS, Screen};
+use super::style::Tone;
+use crate::ledger::SessionSummary;
+use crate::session::OpenKind;
+
+/// Lists the sessions of a journal, oldest first.
+#[derive(Args)]
+pub(super) struct Sessions {
+    /// The directory of the journal.
+    path: PathBuf,
+    /// Prints JSON lines, one a session.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Sessions {
+    pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let sessions = opening::reading(&self.path)?.sessions().await?;
+        for session in &sessions {
+            if self.json {
+                screen.json(&as_json(session))?;
+            } else {
+                show(session, screen)?;
+            }
+        }
+        if sessions.is_empty() && !self.json {
+            screen.line("No sessions.")?;
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+fn as_json(it: &SessionSummary) -> serde_json::Value {
+    json!({
+        "session": it.id,
+        "agent": it.agent,
+        "external_id": it.external_id,
+        "labels": it.labels,
+        "opened_at": age::stamp(it.opened_at),
+        "last_at": age::stamp(it.last_at),
+        "records": it.records,
+        "closed": it.is_closed(),
+        "open": it.open,
+    })
+}
+
+fn show(it: &SessionSummary, screen: &mut Screen) -> Result<(), Failure> {
+    let external = it.external_id.as_deref().unwrap_or_default();
+    let head = format!("{}  {}  {external}", it.id, it.agent);
+    screen.toned(Tone::Heading, &cut(&one_line(head.trim_end()), COLUMNS))?;
+    let mut about = format!(
+        "  opened {}, {}",
+        age::moment(it.opened_at),
+        count(it.records, "record")
+    );
+    for (key, value) in &it.labels {
+        about.push_str(&format!(", {key}={value}"));
+    }
+    screen.line(&cut(&one_line(&about), COLUMNS))?;
+    let waits = waiting(it);
+    match (it.is_closed(), waits.is_empty()) {
+        (true, _) => screen.toned(Tone::Quiet, "  closed"),
+        (false, true) => screen.line("  open, nothing waits"),
+        (false, false) => screen.toned(Tone::Ask, &format!("  open: {}", waits.join(", "))),
+    }
+}
+
+fn waiting(it: &SessionSummary) -> Vec<String> {
+    let kinds = [
+        (OpenKind::Confirmation, "waiting for approval"),
+        (OpenKind::Paused, "waiting for a response"),
+        (OpenKind::Ready, "ready to start"),
+        (OpenKind::Running, "running or cut off"),
+    ];
+    let counted = |(kind, words): (OpenKind, &str)| {
+        let count = it.open.get(kind.as_str())?;
+        Some(format!("{count} {words}"))
+    };
+    kinds.into_iter().filter_map(counted).collect()
+}

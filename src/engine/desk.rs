@@ -1,0 +1,170 @@
+//! The desk: where an approval is answered without anybody who could run the call.
+
+use std::sync::Arc;
+
+use recount_journal::Durability;
+
+use super::clock::Clock;
+use super::confirmation::ToolConfirmation;
+use super::error::Error;
+use super::takeover;
+use crate::ledger::{self, Ledger, Loaded, Objects};
+use crate::session::{
+    Actor, Command, Fact, Observation, Rejection, RequestId, Seq, Session, SessionId, Timestamp,
+    admit, open_work, overdue, refusal_on_record, step,
+};
+
+/// Answers confirmation requests on record, and starts nothing.
+///
+/// It attaches no runner, so an approved call is ready from here on and starts with the next process that has its
+/// tool. It is for a journal that nobody serves: an [`Engine`](super::Engine) answers for the sessions it serves.
+///
+/// ```
+/// # async fn example(ledger: recount::ledger::Ledger, request: recount::session::RequestId) -> Result<(), recount::engine::Error> {
+/// use recount::engine::{Desk, SystemClock};
+/// use recount::prelude::*;
+/// let desk = Desk::new(ledger, SystemClock::shared());
+/// let seq = desk.answer(request, ToolConfirmation::confirmed(), Actor::os_user("ada")).await?;
+/// println!("approved at seq {seq}");
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Desk {
+    ledger: Ledger,
+    clock: Arc<dyn Clock>,
+}
+
+impl Desk {
+    /// A desk over the sessions of `ledger`.
+    pub fn new(ledger: Ledger, clock: Arc<dyn Clock>) -> Desk {
+        Desk { ledger, clock }
+    }
+
+    /// Answers a request; the first answer on record counts. Returns the record of the answer.
+    ///
+    /// What a dead process left behind and what is overdue go on record before the answer, in the same batch, so that
+    /// an answer after the expiry does not count just because nobody looked at the clock before.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with what was decided before, which is put on record, too; [`Error::UnknownRequest`]; whatever
+    /// the journal says.
+    pub async fn answer(
+        &self,
+        request: RequestId,
+        confirmation: ToolConfirmation,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let session = self.session_of(request).await?;
+        let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
+        let named = |seq: &&Seq| session.request_id(**seq) == request;
+        let Some(seq) = batch.session.requests.keys().find(named).copied() else {
+            return Err(Error::UnknownRequest { request });
+        };
+        batch.take_over()?;
+        let expired = batch.record_overdue()?;
+        let command = Command::AnswerConfirmation {
+            request: seq,
+            answer: confirmation.into_answer(),
+            by: by.clone(),
+        };
+        match admit(&batch.session, command) {
+            Ok(observation) => {
+                let seq = batch.record(observation)?;
+                batch.append(&self.ledger).await?;
+                Ok(seq)
+            }
+            Err(rejection) => {
+                let refused = batch.record_refusal(seq, &by, &rejection)?;
+                if expired || refused {
+                    batch.append(&self.ledger).await?;
+                }
+                Err(Error::Refused(rejection))
+            }
+        }
+    }
+
+    async fn session_of(&self, request: RequestId) -> Result<SessionId, Error> {
+        let named = self.ledger.journal().request(request.0).await?;
+        let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
+        Ok(SessionId(session))
+    }
+}
+
+/// What becomes one atomic append to a session.
+struct Batch {
+    before: Loaded,
+    session: Session,
+    facts: Vec<Fact>,
+    now: Timestamp,
+}
+
+impl Batch {
+    fn new(before: Loaded, now: Timestamp) -> Batch {
+        let session = before.session.clone();
+        Batch {
+            before,
+            session,
+            facts: Vec::new(),
+            now,
+        }
+    }
+
+    /// Whoever can open the journal knows that the process that served the session is gone.
+    fn take_over(&mut self) -> Result<(), Error> {
+        for left in takeover::observations(&self.session) {
+            self.record(left)?;
+        }
+        Ok(())
+    }
+
+    fn record_overdue(&mut self) -> Result<bool, Error> {
+        let overdue = overdue(&self.session, self.now);
+        let any = !overdue.is_empty();
+        for observation in overdue {
+            self.record(observation)?;
+        }
+        Ok(any)
+    }
+
+    fn record_refusal(
+        &mut self,
+        request: Seq,
+        by: &Actor,
+        rejection: &Rejection,
+    ) -> Result<bool, Error> {
+        match refusal_on_record(&self.session, request, by, rejection) {
+            Some(observation) => self.record(observation).map(|_| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Steps over an observation and returns its place.
+    fn record(&mut self, observation: Observation) -> Result<Seq, Error> {
+        let id: SessionId = self.session.id;
+        let seq = self.session.head.next();
+        let session = std::mem::replace(&mut self.session, Session::new(id));
+        let stepped =
+            step(session, self.now, observation).map_err(|source| ledger::Error::Endless {
+                session: id,
+                source,
+            })?;
+        self.session = stepped.session;
+        self.facts.extend(stepped.facts);
+        Ok(seq)
+    }
+
+    async fn append(self, ledger: &Ledger) -> Result<(), Error> {
+        let open_before = open_work(&self.before.session);
+        ledger
+            .append(
+                self.before.tail,
+                &self.session,
+                &self.facts,
+                &open_before,
+                Objects::default(),
+                Durability::Durable,
+            )
+            .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! Finding confirmation requests by a part of the name they have outside, also long after they were answered.
+
+use super::{Error, Ledger};
+use crate::session::{Decision, Event, RequestId, Seq, SessionId};
+
+/// How many sessions are read at a time.
+const PAGE: usize = 512;
+
+/// A confirmation request, whatever became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownRequest {
+    /// Its name outside.
+    pub id: RequestId,
+    /// The session.
+    pub session: SessionId,
+    /// The record of the request.
+    pub seq: Seq,
+}
+
+impl Ledger {
+    /// Every request, open or not, whose name is `wanted`.
+    ///
+    /// The index answers only for a whole name, but a name follows from its record's place: so all names are derived
+    /// again, and only records whose name is wanted are read.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn requests_named(
+        &self,
+        wanted: impl Fn(RequestId) -> bool,
+    ) -> Result<Vec<KnownRequest>, Error> {
+        let (mut known, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.journal().sessions(after, PAGE).await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(known);
+            };
+            after = Some(*last);
+            for (session, head) in page {
+                let session = SessionId(session);
+                for seq in (1..=head.seq).map(Seq) {
+                    let id = session.request_id(seq);
+                    if wanted(id) && self.is_request(session, seq).await? {
+                        known.push(KnownRequest { id, session, seq });
+                    }
+                }
+            }
+        }
+    }
+
+    async fn is_request(&self, session: SessionId, seq: Seq) -> Result<bool, Error> {
+        let fact = self.fact(session, seq).await?;
+        Ok(matches!(
+            fact.map(|it| it.event),
+            Some(Event::Decided(
+                Decision::ConfirmationRequested(_) | Decision::ConfirmationReopened(_)
+            ))
+        ))
+    }
+}
