@@ -246,8 +246,8 @@ impl SessionTask {
         };
         match admit(&self.session, command) {
             Ok(observation) => {
-                let seq = self.session.head.next();
-                self.record(vec![observation]).await?;
+                let seq = self.put(vec![observation], Objects::default()).await?;
+                self.perform().await?;
                 self.attach_if_needed().await?;
                 Ok(seq)
             }
