@@ -25,7 +25,16 @@ impl SessionTask {
         observations: Vec<Observation>,
         objects: Objects,
     ) -> Result<Seq, Error> {
-        let now = self.clock.now();
+        self.put_at(self.clock.now(), observations, objects).await
+    }
+
+    /// As [`put`](SessionTask::put), of what happened at `now`.
+    pub(super) async fn put_at(
+        &mut self,
+        now: Timestamp,
+        observations: Vec<Observation>,
+        objects: Objects,
+    ) -> Result<Seq, Error> {
         let mut batch = overdue(&self.session, now);
         batch.extend(observations);
         if batch.is_empty() {

@@ -1,14 +1,15 @@
 //! A person is asked, and the process does not live as long as the question.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use recount::engine::Error;
+use recount::engine::{Clock, Error};
+use recount::journal::BoxFuture;
 use recount::prelude::*;
 use recount::session::policy::Confirm;
-use recount::session::{Outcome, Rejection, ToolPolicy};
-use recount::testing::Life;
+use recount::session::{Outcome, Rejection, Timestamp, ToolPolicy};
+use recount::testing::{Life, ManualClock};
 
 use crate::world::{World, answer, approve, resume, waiting};
 
@@ -133,6 +134,48 @@ fn silence_while_the_process_lives_becomes_a_no_at_its_time() {
     );
     assert_late(&world, &life, request);
     life.end();
+}
+
+#[test]
+fn an_answer_that_was_taken_counts_although_time_runs_out_while_it_is_recorded() {
+    let world = World::new();
+    let request = asked_and_died(&world, expiring(world.till.pays()));
+    let clock = Arc::new(Leaping {
+        clock: world.clock.clone(),
+        leaps: AtomicBool::new(false),
+    });
+    let agent = world.agent(expiring(world.till.pays()));
+    let life = Life::begin(&world.journal, &clock, [("support", agent)]);
+    life.settle();
+    clock.leaps.store(true, Ordering::SeqCst);
+    approve(&life, request).unwrap();
+    assert_eq!(world.outcome(), Outcome::Returned);
+    assert_eq!(world.till.attempts(), [1]);
+    life.end();
+}
+
+/// Hours pass right after somebody looked at it.
+struct Leaping {
+    clock: Arc<ManualClock>,
+    leaps: AtomicBool,
+}
+
+impl Clock for Leaping {
+    fn now(&self) -> Timestamp {
+        let now = self.clock.now();
+        if self.leaps.swap(false, Ordering::SeqCst) {
+            self.clock.advance(2 * HOUR);
+        }
+        now
+    }
+
+    fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
+        self.clock.reached(due)
+    }
+
+    fn new_session(&self) -> SessionId {
+        self.clock.new_session()
+    }
 }
 
 fn assert_late(world: &World, life: &Life, request: RequestId) {
