@@ -11,5 +11,7 @@ mod doubt;
 mod paused;
 #[path = "restart/secrets.rs"]
 mod secrets;
+#[path = "restart/stories.rs"]
+mod stories;
 #[path = "restart/world.rs"]
 mod world;

@@ -28,10 +28,15 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> World {
+        World::with(PAY)
+    }
+
+    /// A world whose model plays `script`.
+    pub(crate) fn with(script: &str) -> World {
         World {
             journal: SurvivingJournal::new(),
             clock: ManualClock::new(),
-            model: ScriptedModel::parse(PAY).unwrap(),
+            model: ScriptedModel::parse(script).unwrap(),
             till: Till::default(),
         }
     }
