@@ -77,11 +77,8 @@ fn an_altered_decision_is_found_where_it_stands_although_all_hashes_hold() {
             let seq = Seq(at as u64 + 1);
             let mut other = exported.clone();
             other.alter(at, |body| {
-                let key = if body.get("call").is_some() {
-                    "call"
-                } else {
-                    "response"
-                };
+                let names = ["call", "response", "request"];
+                let key = names.into_iter().find(|it| body.get(it).is_some()).unwrap();
                 body[key] = (body[key].as_u64().unwrap() + 1).into();
             });
             assert_eq!(diverged(&other), seq, "{} altered at {seq}", file.display());

@@ -214,7 +214,8 @@ impl Ledger {
         let Some(received) = self.call_received(session, call).await? else {
             return Ok(None);
         };
-        let Some((request, requested_at, asked)) = self.request_of(session, call, item).await? else {
+        let Some((request, requested_at, asked)) = self.request_of(session, call, item).await?
+        else {
             return Ok(None);
         };
         Ok(Some(PendingConfirmation {

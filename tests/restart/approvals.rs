@@ -333,6 +333,31 @@ fn a_session_whose_agent_is_not_here_is_listed_and_never_runs() {
 }
 
 #[test]
+fn a_question_that_the_model_lost_interest_in_stays_open_as_old_as_it_is() {
+    let world = World::new();
+    let (life, live) = world.asked_to_pay(gated(world.till.pays()));
+    let asked = life.run(live.pending()).unwrap();
+    world.clock.advance(HOUR);
+    life.run(live.send_text("No, stop!")).unwrap();
+    life.settle();
+    let still = life.run(live.pending()).unwrap();
+    assert_eq!(
+        (asked[0].model_lost_interest, still[0].model_lost_interest),
+        (false, true)
+    );
+    assert_eq!(still[0].requested_at, asked[0].requested_at);
+    approve(&life, still[0].id).unwrap();
+    assert_eq!(world.till.attempts(), [1]);
+    assert_eq!(
+        world.answered(),
+        [""; 0],
+        "nothing is sent for an id that was taken back"
+    );
+    assert_eq!(world.told(1).len(), 1);
+    life.end();
+}
+
+#[test]
 fn labels_and_the_callers_own_name_are_found_in_every_listing() {
     let world = World::new();
     let life = world.life(world.agent(gated(world.till.pays())));
