@@ -3,6 +3,11 @@
 //! `fixtures/journals/rules-N/` holds exports of journals written under rules N. They are read for ever and never
 //! written again; `cargo test --test restart -- --ignored` writes those of new stories.
 #![cfg(feature = "testing")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -4,6 +4,12 @@
 //! a second process takes the session up and sees it through, and what came of it is compared with a run that nothing
 //! interrupted.
 #![cfg(all(feature = "testing", feature = "live"))]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 
 #[path = "demo_session/mod.rs"]
 mod demo_session;

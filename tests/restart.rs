@@ -2,6 +2,12 @@
 //!
 //! A [`Life`](recount::testing::Life) is a process; the journal, the clock and the model outlive it.
 #![cfg(all(feature = "testing", feature = "live"))]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 
 #[path = "restart/approvals.rs"]
 mod approvals;

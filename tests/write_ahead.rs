@@ -1,5 +1,10 @@
 //! Law 1, write ahead: nothing happens that is not on record, and where nothing can be recorded, nothing happens.
 #![cfg(feature = "testing")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 
 #[path = "demo_session/mod.rs"]
 mod demo_session;

@@ -16,8 +16,11 @@ use recount::testing::Life;
 
 use crate::world::{World, answer, approve, resume, wait, waiting};
 
+/// Lives through something, and leaves the world in which it happened.
+type Story = fn() -> World;
+
 /// Every story by its name.
-const STORIES: &[(&str, fn() -> World)] = &[
+const STORIES: &[(&str, Story)] = &[
     ("approved", approved),
     ("denied", denied),
     ("expired", expired),
