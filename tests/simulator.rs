@@ -117,6 +117,23 @@ fn calls_of_one_frame_are_answered_in_any_order_and_number_of_messages() {
 }
 
 #[test]
+fn a_rule_that_may_fire_again_waits_for_its_calls_to_be_issued_again() {
+    let mut player = Player::new(script(
+        r#"{"on":{"text":"go"},"once":false,"send":[{"call":[{"id":"c1","name":"a"},{"id":"c2","name":"b"}]}]}
+           {"on":{"responses_to":["c1"]},"once":false,"send":[{"say":"First."}]}"#,
+    ));
+    let connection = connected(&mut player);
+    for _ in 0..2 {
+        does(&mut player, connection, &ClientMessage::user_text("go"));
+        assert_eq!(says(&mut player, connection, &answer("c1")), ["First."]);
+        assert!(
+            says(&mut player, connection, &answer("c2")).is_empty(),
+            "not its call"
+        );
+    }
+}
+
+#[test]
 fn a_call_of_an_older_connection_is_unknown_to_the_next() {
     let mut player = Player::new(script(TWO_CALLS));
     let first = connected(&mut player);

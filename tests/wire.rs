@@ -11,7 +11,10 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use proptest::prelude::*;
-use recount::live::wire::{ClientMessage, DecodeError, RawJson, ServerMessage};
+use recount::live::wire::{
+    ClientMessage, DecodeError, FunctionDeclaration, FunctionResponse, Other, RawJson,
+    ServerMessage,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -299,6 +302,132 @@ fn unknown_fields_survive_at_every_level() {
         assert_eq!(message.encode().len(), text.len(), "{text}");
         assert_eq!(value(&message.encode()), value(&text));
     }
+}
+
+/// What is typed must not hide among the other fields, where it would be written again but never acted upon.
+#[test]
+fn every_typed_field_is_found_in_snake_case() {
+    let client = ClientMessage::decode(
+        r#"{"tool_response":{"function_responses":[{"id":"i","name":"n","response":{"a_b":1},"scheduling":"SILENT",
+            "will_continue":true,"parts":[{"inline_data":{"mime_type":"image/png","data":"-__-"}}]}]},
+           "realtime_input":{"text":"t","media_chunks":[{"mime_type":"m"}],"activity_start":{},"activity_end":{},
+            "audio_stream_end":true},
+           "client_content":{"turns":[{"role":"user","parts":[{"function_call":{"will_continue":false}}]}],
+            "turn_complete":true},
+           "context_update":{"system_instruction":{}},
+           "setup":{"model":"m","generation_config":{"top_k":1},"system_instruction":{},
+            "session_resumption":{"handle":"h","transparent":true},
+            "tools":[{"function_declarations":[{"name":"n","description":"d","parameters":{"any_of":[]},
+             "parameters_json_schema":{"a_b":1},"response":{"any_of":[]},"response_json_schema":{"a_b":1},
+             "behavior":"BLOCKING"}]}]}}"#,
+    )
+    .unwrap();
+    assert_eq!(client.payloads().len(), 5);
+    let setup = client.setup.unwrap();
+    assert_eq!(setup.generation_config.unwrap().as_str(), r#"{"topK":1}"#);
+    let resumption = setup.session_resumption.unwrap();
+    assert_eq!(
+        (resumption.handle.as_deref(), resumption.transparent),
+        (Some("h"), Some(true))
+    );
+    assert!(setup.system_instruction.is_some());
+    assert_eq!(setup.other, Other::default());
+    let declaration = setup.tools[0].function_declarations[0].clone();
+    assert_eq!(
+        declaration,
+        FunctionDeclaration {
+            name: "n".into(),
+            description: Some("d".into()),
+            parameters: Some(json!({"anyOf": []}).into()),
+            parameters_json_schema: Some(json!({"a_b": 1}).into()),
+            response: Some(json!({"anyOf": []}).into()),
+            response_json_schema: Some(json!({"a_b": 1}).into()),
+            behavior: Some("BLOCKING".into()),
+            other: Other::default(),
+        }
+    );
+    let input = client.realtime_input.unwrap();
+    assert_eq!(input.media_chunks[0].mime_type.as_deref(), Some("m"));
+    assert!(input.activity_start.is_some() && input.activity_end.is_some());
+    assert_eq!(
+        (input.text.as_deref(), input.audio_stream_end),
+        (Some("t"), Some(true))
+    );
+    let content = client.client_content.unwrap();
+    assert_eq!(content.turn_complete, Some(true));
+    assert_eq!(
+        content.turns[0].parts[0]
+            .function_call
+            .as_ref()
+            .unwrap()
+            .will_continue,
+        Some(false)
+    );
+    let mut answer = FunctionResponse::new("i", "n", json!({"a_b": 1}));
+    answer.scheduling = Some("SILENT".into());
+    answer.will_continue = Some(true);
+    answer.parts = client.tool_response.as_ref().unwrap().function_responses[0]
+        .parts
+        .clone();
+    assert_eq!(
+        answer.parts[0]
+            .inline_data
+            .as_ref()
+            .unwrap()
+            .data
+            .as_deref(),
+        Some("-__-")
+    );
+    assert_eq!(client.tool_response.unwrap().function_responses[0], answer);
+
+    let server = ServerMessage::decode(
+        r#"{"setup_complete":{"session_id":"s"},"usage_metadata":{"total_token_count":1},"go_away":{"time_left":"1s"},
+           "tool_call_cancellation":{"ids":["a"]},
+           "session_resumption_update":{"new_handle":"h","resumable":true,"last_consumed_client_message_index":"42"},
+           "server_content":{"model_turn":{"role":"model","parts":[{"text":"t","thought":false,
+             "function_response":{"id":"i"}}]},"generation_complete":true,"turn_complete":true,"interrupted":true,
+            "input_transcription":{"text":"in","finished":true},"output_transcription":{"text":"out"},
+            "turn_complete_reason":"R","interaction_status":"IDLE","waiting_for_input":true}}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        server.setup_complete.unwrap().session_id.as_deref(),
+        Some("s")
+    );
+    assert_eq!(
+        server.usage_metadata.unwrap().as_str(),
+        r#"{"totalTokenCount":1}"#
+    );
+    assert_eq!(
+        server.go_away.unwrap().duration(),
+        Some(std::time::Duration::from_secs(1))
+    );
+    assert_eq!(&server.tool_call_cancellation.unwrap().ids[..], ["a"]);
+    let update = server.session_resumption_update.unwrap();
+    assert_eq!(update.last_consumed(), Some(42));
+    assert_eq!(
+        (update.new_handle.as_deref(), update.resumable),
+        (Some("h"), Some(true))
+    );
+    let content = server.server_content.unwrap();
+    assert_eq!(content.other, Other::default());
+    assert_eq!(content.input_transcription.unwrap().finished, Some(true));
+    assert_eq!(
+        content.output_transcription.unwrap().text.as_deref(),
+        Some("out")
+    );
+    assert_eq!(content.turn_complete_reason.as_deref(), Some("R"));
+    assert_eq!(content.interaction_status.as_deref(), Some("IDLE"));
+    let flags = [
+        content.generation_complete,
+        content.turn_complete,
+        content.interrupted,
+        content.waiting_for_input,
+    ];
+    assert_eq!(flags, [Some(true); 4]);
+    let turn = content.model_turn.unwrap();
+    assert_eq!(turn.spoken(), "t");
+    assert!(turn.parts[0].function_response.is_some());
 }
 
 #[test]
