@@ -5,12 +5,12 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use recount_journal::{Trailer, export};
 
 use super::count::count;
 use super::failure::{Exit, Failure};
 use super::screen::Screen;
 use super::{ids, opening};
-use crate::journal::{Trailer, export};
 use crate::ledger::Ledger;
 use crate::session::SessionId;
 
@@ -64,7 +64,7 @@ async fn write(
     export(ledger.journal().as_ref(), session.map(|it| it.0), out)
         .await
         .map_err(|error| match error {
-            crate::journal::Error::Io { doing, source } => Failure::io(doing, &source),
+            recount_journal::Error::Io { doing, source } => Failure::io(doing, &source),
             error => error.into(),
         })
 }

@@ -4,8 +4,11 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
+use recount_journal as journal;
+
 use super::one_line::one_line;
-use crate::{engine, journal, ledger, session::Rejection};
+use crate::session::Rejection;
+use crate::{engine, ledger};
 
 /// How the program ends; the numbers are promised in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use recount_journal::Record;
 
 use super::failure::{Exit, Failure};
 use super::screen::{COLUMNS, Screen};
 use super::timeline::{Fit, Timeline};
 use super::{ids, opening};
-use crate::journal::Record;
 use crate::ledger::{self, fact_of};
 use crate::session::{Seq, Timestamp};
 

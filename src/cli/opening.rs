@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use recount_journal::DiskJournal;
+
 use super::failure::Failure;
-use crate::journal::DiskJournal;
 use crate::ledger::Ledger;
 
 /// The journal at `path`, to look at. Nothing is created and no record is added.

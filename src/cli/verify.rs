@@ -5,6 +5,7 @@ use std::io::BufReader;
 use std::path::PathBuf;
 
 use clap::Args;
+use recount_journal::verify::{self, Finding, Report};
 use serde_json::json;
 
 use super::count::count;
@@ -12,7 +13,6 @@ use super::failure::{Exit, Failure};
 use super::one_line::one_line;
 use super::screen::Screen;
 use super::style::Tone;
-use crate::journal::verify::{self, Finding, Report};
 
 /// Verifies a journal where it lies, or an exported file.
 ///

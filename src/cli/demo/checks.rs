@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use recount_journal::verify;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -10,7 +11,6 @@ use super::tools::{REFUND, SHIP};
 use crate::cli::count::count;
 use crate::cli::failure::Failure;
 use crate::cli::opening;
-use crate::journal::verify;
 use crate::ledger::Ledger;
 use crate::replay;
 use crate::session::{Decision, Event, Fact, Observation, Outcome, Seq, SessionId};
@@ -226,7 +226,7 @@ fn ends_a_call(fact: &Fact) -> bool {
 /// How often the journal was opened after a process that had not closed it; the system stream says so.
 async fn unclean_ends(ledger: &Ledger) -> Result<usize, Failure> {
     let lines = ledger.journal().read(Uuid::nil(), 1, usize::MAX).await?;
-    let after_a_crash = |line: &crate::journal::Line| {
+    let after_a_crash = |line: &recount_journal::Line| {
         let body = line
             .record()
             .ok()

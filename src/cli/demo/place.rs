@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use recount_journal::{self as journal, DiskJournal};
+
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::opening::quoted;
-use crate::journal::{self, DiskJournal};
 
 /// Says that the directory is the demo's.
 const MARKER: &str = "RECOUNT-DEMO";

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use recount_journal::DiskJournal;
 
 use super::failure::{Exit, Failure};
 use super::opening::quoted;
 use super::screen::Screen;
 use super::{ids, one_line, os_user, prompt, tools_file};
 use crate::engine::{Agent, Engine, LiveHandle};
-use crate::journal::DiskJournal;
 use crate::ledger::{Error as LedgerError, Ledger};
 use crate::live::{Connector, Endpoint};
 use crate::session::{Seq, SessionId};
