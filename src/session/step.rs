@@ -43,7 +43,8 @@ pub fn step(session: Session, at: Timestamp, observation: Observation) -> Result
         seq: session.head.next(),
         at,
         cause: observation
-            .refers_to()
+            .provenance()
+            .about
             .filter(|cause| Seq(0) < *cause && *cause <= session.head),
         event: Event::Observed(observation),
     };
@@ -122,7 +123,7 @@ pub fn evolve(mut session: Session, fact: &Fact) -> Session {
 }
 
 fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
-    if let Some(epoch) = observation.heard_on() {
+    if let Some(epoch) = observation.provenance().heard_on {
         conversation::heard(session, epoch);
     }
     match observation {
