@@ -8,7 +8,7 @@ use super::error::Error;
 use super::takeover;
 use super::task::SessionTask;
 use crate::ledger::{self, Objects, Recorded};
-use crate::session::{Event, Observation, Session, Timestamp, open_work, overdue, owed, step};
+use crate::session::{Event, Observation, Seq, Session, Timestamp, open_work, overdue, owed, step};
 
 impl SessionTask {
     /// Records `observations`, then performs what is owed.
@@ -18,16 +18,27 @@ impl SessionTask {
     }
 
     /// Steps over what a dead process left, whatever is overdue, and `observations`; appends the batch and publishes it.
+    ///
+    /// Returns the record of the last observation; what went before it and what followed have theirs around it.
     pub(super) async fn put(
         &mut self,
         observations: Vec<Observation>,
         objects: Objects,
-    ) -> Result<(), Error> {
-        let now = self.clock.now();
+    ) -> Result<Seq, Error> {
+        self.put_at(self.clock.now(), observations, objects).await
+    }
+
+    /// As [`put`](SessionTask::put), of what happened at `now`.
+    pub(super) async fn put_at(
+        &mut self,
+        now: Timestamp,
+        observations: Vec<Observation>,
+        objects: Objects,
+    ) -> Result<Seq, Error> {
         let mut batch = overdue(&self.session, now);
         batch.extend(observations);
         if batch.is_empty() {
-            return Ok(());
+            return Ok(self.session.head);
         }
         if self.attached.is_none() {
             batch.splice(0..0, takeover::observations(&self.session));
@@ -40,7 +51,7 @@ impl SessionTask {
         now: Timestamp,
         batch: Vec<Observation>,
         objects: Objects,
-    ) -> Result<(), Error> {
+    ) -> Result<Seq, Error> {
         let durability = if batch.iter().all(may_be_buffered) {
             Durability::Buffered
         } else {
@@ -48,8 +59,9 @@ impl SessionTask {
         };
         let open_before = open_work(&self.session);
         let mut session = std::mem::replace(&mut self.session, Session::new(self.id));
-        let mut facts = Vec::new();
+        let (mut facts, mut last) = (Vec::new(), session.head);
         for observation in batch {
+            last = session.head.next();
             let span =
                 tracing::info_span!("observation", session = %self.id, kind = observation.kind());
             let _entered = span.enter();
@@ -89,7 +101,7 @@ impl SessionTask {
                 fact,
             }));
         }
-        Ok(())
+        Ok(last)
     }
 
     pub(super) async fn perform(&mut self) -> Result<(), Error> {

@@ -236,8 +236,11 @@ impl SessionTask {
 
     /// Admits a command and records what it becomes; a refused answer is recorded as refused.
     async fn command(&mut self, command: Command) -> Result<Seq, Error> {
-        // An answer that comes after the expiry must not count just because nobody looked at the clock before.
-        self.record(Vec::new()).await?;
+        // An answer that comes after the expiry must not count just because nobody looked at the clock before. One
+        // look decides: what is admitted in time is on record with that time, however long the append takes.
+        let now = self.clock.now();
+        self.put_at(now, Vec::new(), Objects::default()).await?;
+        self.perform().await?;
         let answered = match &command {
             Command::AnswerConfirmation { request, by, .. } => Some((*request, by.clone())),
             Command::SupplyResponse { .. }
@@ -246,8 +249,10 @@ impl SessionTask {
         };
         match admit(&self.session, command) {
             Ok(observation) => {
-                let seq = self.session.head.next();
-                self.record(vec![observation]).await?;
+                let seq = self
+                    .put_at(now, vec![observation], Objects::default())
+                    .await?;
+                self.perform().await?;
                 self.attach_if_needed().await?;
                 Ok(seq)
             }

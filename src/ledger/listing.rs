@@ -214,7 +214,8 @@ impl Ledger {
         let Some(received) = self.call_received(session, call).await? else {
             return Ok(None);
         };
-        let Some((request, asked)) = self.request_of(session, call, item).await? else {
+        let Some((request, requested_at, asked)) = self.request_of(session, call, item).await?
+        else {
             return Ok(None);
         };
         Ok(Some(PendingConfirmation {
@@ -229,7 +230,8 @@ impl Ledger {
             args: received.args.unwrap_or_else(Json::empty_object),
             hint: asked.hint,
             about: asked.about,
-            requested_at: Timestamp(item.since_us),
+            // The item may have changed since, as when the model took the call back.
+            requested_at,
             expires_at: asked.expires_at_us,
             model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
         }))
@@ -241,7 +243,7 @@ impl Ledger {
         session: SessionId,
         call: Seq,
         item: &OpenItem,
-    ) -> Result<Option<(Seq, ConfirmationRequested)>, Error> {
+    ) -> Result<Option<(Seq, Timestamp, ConfirmationRequested)>, Error> {
         let mut next = call.next();
         loop {
             let facts = self.facts(session, next, NEARBY).await?;
@@ -252,11 +254,12 @@ impl Ledger {
             let named = facts
                 .iter()
                 .find(|fact| item.request == Some(session.request_id(fact.seq).0));
-            if let Some(Fact { seq, event, .. }) = named {
+            if let Some(Fact { seq, at, event, .. }) = named {
                 let Event::Decided(decision) = event else {
                     return Ok(None);
                 };
-                return Ok(decision.question().map(|question| (*seq, question.clone())));
+                let question = decision.question().cloned();
+                return Ok(question.map(|question| (*seq, *at, question)));
             }
         }
     }

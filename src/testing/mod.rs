@@ -5,16 +5,28 @@
 
 #[cfg(feature = "testing")]
 mod clock;
+#[cfg(feature = "testing")]
+mod crash;
 mod given;
 mod history;
+#[cfg(feature = "testing")]
+mod journals;
+#[cfg(feature = "testing")]
+mod life;
 #[cfg(feature = "testing")]
 mod scripted_model;
 mod toolbox;
 
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
+#[cfg(feature = "testing")]
+pub use crash::{Crash, CrashPoint, CrashingConnector, CrashingTool};
 pub use given::{Given, When, given};
 pub use history::{History, answer_to, history};
+#[cfg(feature = "testing")]
+pub use journals::{CrashingJournal, FailingJournal, SurvivingJournal};
+#[cfg(feature = "testing")]
+pub use life::Life;
 #[cfg(feature = "testing")]
 pub use scripted_model::ScriptedModel;
 pub use toolbox::{Toolbox, toolbox};

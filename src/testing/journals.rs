@@ -1,0 +1,191 @@
+//! Journals that a test can stop, break, or keep beyond the life of an engine.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use recount_journal::{
+    Append, BoxFuture, Error, Hash, Head, Journal, Line, MemoryJournal, OpenItem,
+};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::crash::Crash;
+
+/// Everything but appending, asking and closing is handed on as it is.
+macro_rules! reads_as_inner {
+    () => {
+        fn read(
+            &self,
+            session: Uuid,
+            from: u64,
+            limit: usize,
+        ) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
+            self.inner.read(session, from, limit)
+        }
+
+        fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>> {
+            self.inner.head(session)
+        }
+
+        fn sessions(
+            &self,
+            after: Option<Uuid>,
+            limit: usize,
+        ) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>> {
+            self.inner.sessions(after, limit)
+        }
+
+        fn open_work(
+            &self,
+            after: Option<(Uuid, u64)>,
+            limit: usize,
+        ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
+            self.inner.open_work(after, limit)
+        }
+
+        fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
+            self.inner.open_work_of(session)
+        }
+
+        fn deadlines(
+            &self,
+            until_us: i64,
+            limit: usize,
+        ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
+            self.inner.deadlines(until_us, limit)
+        }
+
+        fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, Error>> {
+            self.inner.request(request)
+        }
+
+        fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>> {
+            self.inner.object(hash)
+        }
+    };
+}
+
+/// A journal whose process may die at a point of a batch.
+pub struct CrashingJournal {
+    inner: Arc<dyn Journal>,
+    crash: Arc<Crash>,
+}
+
+impl CrashingJournal {
+    /// Wraps a journal.
+    pub fn new(inner: Arc<dyn Journal>, crash: &Arc<Crash>) -> CrashingJournal {
+        CrashingJournal {
+            inner,
+            crash: crash.clone(),
+        }
+    }
+}
+
+impl Journal for CrashingJournal {
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>> {
+        Box::pin(async move {
+            let batch = self.crash.append_begins().await;
+            let (session, durability) = (append.session, append.durability);
+            let head = self.inner.append(append).await?;
+            self.crash
+                .append_kept(batch, session, head, durability)
+                .await;
+            Ok(head)
+        })
+    }
+
+    reads_as_inner!();
+
+    fn is_durable(&self) -> bool {
+        self.inner.is_durable()
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), Error>> {
+        self.inner.close()
+    }
+}
+
+/// A journal that cannot be written from some append on, as on a disk that is full.
+pub struct FailingJournal {
+    inner: Arc<dyn Journal>,
+    fails_at: usize,
+    appends: AtomicUsize,
+    failed: watch::Sender<bool>,
+}
+
+impl FailingJournal {
+    /// What every failed append says.
+    pub const CAUSE: &'static str = "no space left on the device";
+
+    /// Fails the `fails_at`th append, counted from 1, and all that follow.
+    pub fn new(inner: Arc<dyn Journal>, fails_at: usize) -> FailingJournal {
+        FailingJournal {
+            inner,
+            fails_at,
+            appends: AtomicUsize::new(0),
+            failed: watch::Sender::new(false),
+        }
+    }
+
+    /// Ready once an append has failed.
+    pub async fn failed(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.failed.subscribe().wait_for(|failed| *failed).await;
+    }
+}
+
+impl Journal for FailingJournal {
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>> {
+        let appended = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
+        if appended < self.fails_at {
+            return self.inner.append(append);
+        }
+        self.failed.send_replace(true);
+        Box::pin(async {
+            Err(Error::Poisoned {
+                cause: FailingJournal::CAUSE.to_owned(),
+            })
+        })
+    }
+
+    reads_as_inner!();
+
+    fn is_durable(&self) -> bool {
+        self.inner.is_durable()
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), Error>> {
+        self.inner.close()
+    }
+}
+
+/// A journal in memory that outlives the engines over it, as one on disk does.
+///
+/// It counts as durable, so gates hold, and closing it closes nothing.
+#[derive(Debug, Default)]
+pub struct SurvivingJournal {
+    inner: MemoryJournal,
+}
+
+impl SurvivingJournal {
+    /// An empty journal.
+    pub fn new() -> Arc<SurvivingJournal> {
+        Arc::default()
+    }
+}
+
+impl Journal for SurvivingJournal {
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>> {
+        self.inner.append(append)
+    }
+
+    reads_as_inner!();
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async { Ok(()) })
+    }
+}

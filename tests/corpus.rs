@@ -1,0 +1,208 @@
+//! The corpus of old journals: every record that a version ever wrote is read, and every decision comes out again.
+//!
+//! `fixtures/journals/rules-N/` holds exports of journals written under rules N. They are read for ever and never
+//! written again; `cargo test --test restart -- --ignored` writes those of new stories.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use recount::journal::{
+    Append, Draft, Hash, Journal, Line, MemoryJournal, Object, Record, block_on, verify,
+};
+use recount::ledger::{Ledger, fact_of};
+use recount::replay::{self, Report};
+use recount::session::{Decision, Event, Observation, Seq, SessionId};
+use serde_json::Value;
+
+#[test]
+fn every_journal_ever_written_verifies_and_tells_its_story_again() {
+    let (mut files, mut decisions) = (0, 0);
+    for file in corpus() {
+        let name = file.display();
+        let bytes = fs::read(&file).unwrap();
+        let report = verify::export(&bytes[..]).unwrap();
+        assert!(report.is_sound(), "{name}: {:?}", report.findings);
+        let exported = Exported::read(&bytes);
+        assert_eq!(exported.lines.len() as u64, report.records, "{name}");
+        let ledger = exported.ledger();
+        let loaded = block_on(ledger.load(exported.session)).unwrap();
+        assert_eq!(loaded.session.head, Seq(report.records), "{name}");
+        let replayed = exported.replay();
+        assert_eq!(replayed.diverged, None, "{name}");
+        assert_eq!(
+            replayed.observations + replayed.decisions,
+            report.records,
+            "{name}"
+        );
+        files += 1;
+        decisions += replayed.decisions;
+    }
+    println!("{files} journals, {decisions} decisions");
+    assert!(
+        files >= 20 && decisions >= 100,
+        "{files} journals, {decisions} decisions"
+    );
+}
+
+/// No script can have the model send what is no message.
+const IN_NO_STORY: [&str; 1] = ["frame_rejected"];
+
+#[test]
+fn every_kind_of_event_stands_in_the_corpus() {
+    let mut missing: BTreeSet<&str> = Observation::KINDS
+        .iter()
+        .chain(Decision::KINDS)
+        .copied()
+        .collect();
+    for file in corpus() {
+        for event in Exported::read(&fs::read(file).unwrap()).events() {
+            missing.remove(event.kind());
+        }
+    }
+    assert_eq!(missing.into_iter().collect::<Vec<_>>(), IN_NO_STORY);
+}
+
+#[test]
+fn an_altered_decision_is_found_where_it_stands_although_all_hashes_hold() {
+    let mut altered = 0;
+    for file in corpus() {
+        let exported = Exported::read(&fs::read(&file).unwrap());
+        for (at, event) in exported.events().into_iter().enumerate() {
+            if matches!(event, Event::Observed(_)) {
+                continue;
+            }
+            let seq = Seq(at as u64 + 1);
+            let mut other = exported.clone();
+            other.alter(at, |body| {
+                let names = ["call", "response", "request"];
+                let key = names.into_iter().find(|it| body.get(it).is_some()).unwrap();
+                body[key] = (body[key].as_u64().unwrap() + 1).into();
+            });
+            assert_eq!(diverged(&other), seq, "{} altered at {seq}", file.display());
+            // Everything up to the decision: it is missing from the end.
+            let mut cut = exported.clone();
+            cut.lines.truncate(at);
+            assert_eq!(diverged(&cut), seq, "{} cut before {seq}", file.display());
+            altered += 1;
+        }
+    }
+    assert!(altered >= 100, "only {altered} decisions");
+}
+
+#[test]
+fn a_yes_made_into_a_no_is_found_at_the_first_decision_that_followed_from_it() {
+    let file = root().join("rules-1/approved.jsonl");
+    let mut exported = Exported::read(&fs::read(file).unwrap());
+    let answered = |event: &Event| event.kind() == "confirmation_answered";
+    let at = exported.events().iter().position(answered).unwrap();
+    exported.alter(at, |body| body["confirmed"] = false.into());
+    assert_eq!(diverged(&exported), Seq(at as u64 + 2));
+}
+
+fn diverged(exported: &Exported) -> Seq {
+    exported.replay().diverged.unwrap().seq
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journals")
+}
+
+/// Every file of the corpus, of all rules.
+fn corpus() -> Vec<PathBuf> {
+    let folders = fs::read_dir(root()).unwrap().map(|it| it.unwrap().path());
+    let folders = folders.filter(|it| it.is_dir());
+    let mut files: Vec<_> = folders
+        .flat_map(|it| fs::read_dir(it).unwrap())
+        .map(|it| it.unwrap().path())
+        .collect();
+    files.sort();
+    files
+}
+
+/// A journal with one session, as its export has it.
+#[derive(Clone)]
+struct Exported {
+    session: SessionId,
+    lines: Vec<Line>,
+    objects: Vec<Object>,
+}
+
+impl Exported {
+    fn read(bytes: &[u8]) -> Exported {
+        let (mut lines, mut objects) = (Vec::new(), Vec::new());
+        for text in std::str::from_utf8(bytes).unwrap().lines() {
+            if text.starts_with("{\"object\":") {
+                let object: Value = serde_json::from_str(text).unwrap();
+                objects.push(Object::new(object["text"].as_str().unwrap().as_bytes()));
+            } else if !text.starts_with("{\"trailer\":") {
+                lines.push(Line::new(text.as_bytes()));
+            }
+        }
+        let session = SessionId(Record::parse(lines[0].bytes()).unwrap().session);
+        Exported {
+            session,
+            lines,
+            objects,
+        }
+    }
+
+    fn events(&self) -> Vec<Event> {
+        let fact = |(at, line): (usize, &Line)| {
+            fact_of(self.session, Seq(at as u64 + 1), line.bytes()).unwrap()
+        };
+        self.lines
+            .iter()
+            .enumerate()
+            .map(fact)
+            .map(|it| it.event)
+            .collect()
+    }
+
+    /// The journal again, in memory, where every check of an append is made anew.
+    fn ledger(&self) -> Ledger {
+        let journal = MemoryJournal::new();
+        let mut append = Append::new(self.session.0, 0, self.lines.clone());
+        append.objects = self.objects.clone();
+        block_on(journal.append(append)).unwrap();
+        Ledger::new(Arc::new(journal))
+    }
+
+    fn replay(&self) -> Report {
+        block_on(replay::verify(&self.ledger(), self.session)).unwrap()
+    }
+
+    /// Changes the body of one record, and every hash that vouches for it.
+    fn alter(&mut self, at: usize, change: impl Fn(&mut Value)) {
+        let mut prev = Hash::ZERO;
+        for (here, line) in self.lines.iter_mut().enumerate() {
+            let record = Record::parse(line.bytes()).unwrap();
+            let mut body = record.body.get().to_owned();
+            if here == at {
+                let mut value = serde_json::from_str(&body).unwrap();
+                change(&mut value);
+                body = value.to_string();
+            }
+            let draft = Draft {
+                session: record.session,
+                seq: record.seq,
+                at_us: record.at_us,
+                kind: record.kind,
+                cause: record.cause,
+                actor: record.actor,
+                body: &body,
+                prev,
+            };
+            let next = draft.line();
+            prev = next.leaf();
+            *line = next;
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! A person is asked, and the process does not live as long as the question.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use recount::engine::{Clock, Error};
+use recount::journal::BoxFuture;
+use recount::prelude::*;
+use recount::session::policy::Confirm;
+use recount::session::{Outcome, Rejection, Timestamp, ToolPolicy};
+use recount::testing::{Life, ManualClock};
+
+use crate::world::{World, answer, approve, resume, waiting};
+
+const TWO_WEEKS: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+fn gated(tool: impl Into<Toolset>) -> Toolset {
+    T::confirm(tool, "Pay this?")
+}
+
+fn expiring(tool: impl Into<Toolset>) -> Toolset {
+    let confirm = Some(Confirm {
+        hint: None,
+        expires_after_ms: Some(60 * 60 * 1000),
+    });
+    T::policy(
+        tool,
+        ToolPolicy {
+            confirm,
+            ..ToolPolicy::default()
+        },
+    )
+}
+
+/// A question was asked, and its process died.
+fn asked_and_died(world: &World, tool: Toolset) -> RequestId {
+    let (life, _live) = world.asked_to_pay(tool);
+    let request = waiting(&life);
+    life.crash();
+    request
+}
+
+#[test]
+fn an_approval_outlives_a_restart_and_two_weeks_and_then_runs_once() {
+    let world = World::new();
+    let request = asked_and_died(&world, gated(world.till.pays()));
+    world.clock.advance(TWO_WEEKS);
+
+    let life = world.life(world.agent(gated(world.till.pays())));
+    assert_eq!(waiting(&life), request);
+    let _live = resume(&life, world.session());
+    assert_eq!(world.till.attempts(), [0; 0]);
+    approve(&life, request).unwrap();
+    assert_eq!(world.till.attempts(), [1]);
+    let told = world.told(2);
+    assert!(
+        told.len() == 1 && told[0].ends_with(r#"{"paid":true}"#),
+        "{told:?}"
+    );
+    assert_eq!(world.outcome(), Outcome::Returned);
+    life.end();
+}
+
+#[test]
+fn an_answer_to_a_folded_session_runs_the_tool_without_connecting_and_is_told_on_resume() {
+    let world = World::new();
+    let request = asked_and_died(&world, gated(world.till.pays()));
+    let life = world.life(world.agent(gated(world.till.pays())));
+    approve(&life, request).unwrap();
+    assert_eq!(world.till.attempts(), [1]);
+    assert_eq!(world.connections(), 1);
+    assert_eq!(world.folded().deliveries.len(), 1, "parked");
+    life.end();
+
+    let life = world.life(world.agent(gated(world.till.pays())));
+    assert_eq!(world.connections(), 1);
+    let _live = resume(&life, world.session());
+    let told = world.told(2);
+    assert!(
+        told.len() == 1 && told[0].ends_with(r#"{"paid":true}"#),
+        "{told:?}"
+    );
+    assert_eq!(world.till.attempts(), [1]);
+    assert!(world.folded().deliveries.is_empty());
+    assert_eq!(world.outcome(), Outcome::Returned);
+    life.end();
+}
+
+#[test]
+fn a_denied_call_never_runs_and_the_model_is_told_the_reason() {
+    let world = World::new();
+    let request = asked_and_died(&world, gated(world.till.pays()));
+    let life = world.life(world.agent(gated(world.till.pays())));
+    let _live = resume(&life, world.session());
+    answer(&life, request, ToolConfirmation::denied("over the limit")).unwrap();
+    let told = world.told(2);
+    assert!(
+        told.len() == 1 && told[0].contains("over the limit"),
+        "{told:?}"
+    );
+    assert_eq!(world.till.attempts(), [0; 0]);
+    assert_eq!(world.outcome(), Outcome::Denied);
+    life.end();
+}
+
+#[test]
+fn silence_over_a_restart_becomes_a_no_and_a_late_answer_is_told_so() {
+    let world = World::new();
+    let request = asked_and_died(&world, expiring(world.till.pays()));
+    world.clock.advance(2 * HOUR);
+    let life = world.life(world.agent(expiring(world.till.pays())));
+    life.settle();
+    assert_eq!(world.outcome(), Outcome::Expired);
+    assert_late(&world, &life, request);
+    life.end();
+}
+
+#[test]
+fn silence_while_the_process_lives_becomes_a_no_at_its_time() {
+    let world = World::new();
+    let (life, _live) = world.asked_to_pay(expiring(world.till.pays()));
+    let request = waiting(&life);
+    world.clock.advance(HOUR - Duration::from_secs(1));
+    life.settle();
+    assert_eq!(waiting(&life), request);
+    world.clock.advance(Duration::from_secs(1));
+    life.settle();
+    let answered = world.answered();
+    assert!(
+        answered.len() == 1 && answered[0].contains("not approved in time"),
+        "{answered:?}"
+    );
+    assert_late(&world, &life, request);
+    life.end();
+}
+
+#[test]
+fn an_answer_that_was_taken_counts_although_time_runs_out_while_it_is_recorded() {
+    let world = World::new();
+    let request = asked_and_died(&world, expiring(world.till.pays()));
+    let clock = Arc::new(Leaping {
+        clock: world.clock.clone(),
+        leaps: AtomicBool::new(false),
+    });
+    let agent = world.agent(expiring(world.till.pays()));
+    let life = Life::begin(&world.journal, &clock, [("support", agent)]);
+    life.settle();
+    clock.leaps.store(true, Ordering::SeqCst);
+    approve(&life, request).unwrap();
+    assert_eq!(world.outcome(), Outcome::Returned);
+    assert_eq!(world.till.attempts(), [1]);
+    life.end();
+}
+
+/// Hours pass right after somebody looked at it.
+struct Leaping {
+    clock: Arc<ManualClock>,
+    leaps: AtomicBool,
+}
+
+impl Clock for Leaping {
+    fn now(&self) -> Timestamp {
+        let now = self.clock.now();
+        if self.leaps.swap(false, Ordering::SeqCst) {
+            self.clock.advance(2 * HOUR);
+        }
+        now
+    }
+
+    fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
+        self.clock.reached(due)
+    }
+
+    fn new_session(&self) -> SessionId {
+        self.clock.new_session()
+    }
+}
+
+fn assert_late(world: &World, life: &Life, request: RequestId) {
+    let expired = world.facts();
+    let expired = expired
+        .iter()
+        .find(|it| it.event.kind() == "confirmation_expired");
+    let expired = expired.unwrap().seq;
+    match approve(life, request) {
+        Err(Error::Refused(Rejection::RequestExpired { at })) => assert_eq!(at, expired),
+        other => panic!("expected a refusal, found {other:?}"),
+    }
+    assert_eq!(world.count("answer_refused"), 1);
+    assert_eq!(world.till.attempts(), [0; 0]);
+}
+
+#[test]
+fn a_session_that_merely_waits_gets_no_event_at_a_restart() {
+    let world = World::new();
+    let (life, _live) = world.asked_to_pay(gated(world.till.pays()));
+    life.end();
+    let before = world.facts();
+    for _ in 0..3 {
+        world.clock.advance(TWO_WEEKS);
+        let life = world.life(world.agent(gated(world.till.pays())));
+        life.settle();
+        waiting(&life);
+        life.end();
+    }
+    assert_eq!(world.facts(), before);
+    assert_eq!(world.connections(), 1);
+}
+
+#[test]
+fn of_64_simultaneous_approvals_one_counts_and_the_others_are_told_which() {
+    let world = World::new();
+    let request = asked_and_died(&world, gated(world.till.pays()));
+    let life = world.life(world.agent(gated(world.till.pays())));
+    let answers = life.run(async {
+        let answers = (0..64).map(|n| {
+            let engine = life.engine().clone();
+            let by = Actor::embedder(format!("person {n}"));
+            tokio::spawn(async move {
+                engine
+                    .answer(request, ToolConfirmation::confirmed(), by)
+                    .await
+            })
+        });
+        let mut told = Vec::new();
+        for answer in answers.collect::<Vec<_>>() {
+            told.push(answer.await.unwrap());
+        }
+        told
+    });
+    life.settle();
+    let counted: Vec<_> = answers.iter().flatten().collect();
+    assert_eq!(counted.len(), 1);
+    for refused in answers.iter().filter_map(|it| it.as_ref().err()) {
+        match refused {
+            Error::Refused(Rejection::AlreadyAnswered(answered)) => {
+                assert_eq!((&answered.at, answered.confirmed), (counted[0], true));
+            }
+            other => panic!("expected to be told what was decided, found {other}"),
+        }
+    }
+    assert_eq!(world.count("confirmation_answered"), 1);
+    assert_eq!(
+        world.count("answer_refused"),
+        17,
+        "16, and one that says that no more follow"
+    );
+    assert_eq!(world.till.attempts(), [1]);
+    assert_eq!(world.outcome(), Outcome::Returned);
+    life.end();
+}
+
+#[test]
+fn a_provider_answers_and_is_asked_again_after_a_restart() {
+    let world = World::new();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let silent = move |_request: ConfirmationRequest| {
+        count.fetch_add(1, Ordering::SeqCst);
+        std::future::pending()
+    };
+    let with = |provider: Arc<dyn ConfirmationProvider>| {
+        world
+            .agent(gated(world.till.pays()))
+            .confirmation_provider(provider)
+    };
+    let life = world.life(with(Arc::new(silent)));
+    let _live = life.run(async {
+        let live = life.engine().session("support").connect().await.unwrap();
+        live.send_text("Please settle my bill.").await.unwrap();
+        live
+    });
+    life.settle();
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    life.crash();
+
+    let life = world.life(with(StaticConfirmation::allow_all()));
+    life.settle();
+    assert_eq!(world.till.attempts(), [1]);
+    assert_eq!(world.outcome(), Outcome::Returned);
+    assert_eq!(world.connections(), 1);
+    life.end();
+}
+
+#[test]
+fn a_provider_that_panics_leaves_the_question_to_the_other_doors() {
+    let world = World::new();
+    let panics = |request: ConfirmationRequest| async move {
+        assert_ne!(request.tool_name, "pay", "the provider falls over");
+        ToolConfirmation::confirmed()
+    };
+    let agent = world
+        .agent(gated(world.till.pays()))
+        .confirmation_provider(Arc::new(panics));
+    let life = world.life(agent);
+    let _live = life.run(async {
+        let live = life.engine().session("support").connect().await.unwrap();
+        live.send_text("Please settle my bill.").await.unwrap();
+        live
+    });
+    life.settle();
+    let request = waiting(&life);
+    assert_eq!(world.till.attempts(), [0; 0]);
+    approve(&life, request).unwrap();
+    assert_eq!(world.till.attempts(), [1]);
+    assert_eq!(world.answered(), [r#"{"paid":true}"#]);
+    life.end();
+}
+
+#[test]
+fn a_session_whose_agent_is_not_here_is_listed_and_never_runs() {
+    let world = World::new();
+    let request = asked_and_died(&world, gated(world.till.pays()));
+    let before = world.facts();
+    let life = Life::begin(
+        &world.journal,
+        &world.clock,
+        [("sales", world.agent(gated(world.till.pays())))],
+    );
+    assert_eq!(waiting(&life), request);
+    let listed = life.run(life.engine().sessions()).unwrap();
+    assert_eq!(listed[0].agent, "support");
+    let refused = approve(&life, request).unwrap_err().to_string();
+    assert!(
+        refused.contains("support") && refused.contains("sales"),
+        "{refused}"
+    );
+    life.end();
+    assert_eq!(world.till.attempts(), [0; 0]);
+    assert_eq!(world.facts(), before);
+}
+
+#[test]
+fn a_question_that_the_model_lost_interest_in_stays_open_as_old_as_it_is() {
+    let world = World::new();
+    let (life, live) = world.asked_to_pay(gated(world.till.pays()));
+    let asked = life.run(live.pending()).unwrap();
+    world.clock.advance(HOUR);
+    life.run(live.send_text("No, stop!")).unwrap();
+    life.settle();
+    let still = life.run(live.pending()).unwrap();
+    assert_eq!(
+        (asked[0].model_lost_interest, still[0].model_lost_interest),
+        (false, true)
+    );
+    assert_eq!(still[0].requested_at, asked[0].requested_at);
+    approve(&life, still[0].id).unwrap();
+    assert_eq!(world.till.attempts(), [1]);
+    assert_eq!(
+        world.answered(),
+        [""; 0],
+        "nothing is sent for an id that was taken back"
+    );
+    assert_eq!(world.told(1).len(), 1);
+    life.end();
+}
+
+#[test]
+fn labels_and_the_callers_own_name_are_found_in_every_listing() {
+    let world = World::new();
+    let life = world.life(world.agent(gated(world.till.pays())));
+    let live = life.run(async {
+        let session = life.engine().session("support");
+        let session = session.external_id("ticket-7").label("tenant", "acme");
+        let live = session.connect().await.unwrap();
+        live.send_text("Please settle my bill.").await.unwrap();
+        live
+    });
+    life.settle();
+    let pending = life.run(live.pending()).unwrap();
+    life.crash();
+
+    let life = world.life(world.agent(gated(world.till.pays())));
+    let sessions = life.run(life.engine().sessions()).unwrap();
+    let asked = life.run(life.engine().pending()).unwrap();
+    assert_eq!(asked, pending);
+    let found = [
+        (
+            &sessions[0].agent,
+            &sessions[0].external_id,
+            &sessions[0].labels,
+        ),
+        (&asked[0].agent, &asked[0].external_id, &asked[0].labels),
+    ];
+    for (agent, external_id, labels) in found {
+        assert_eq!(
+            (agent.as_str(), external_id.as_deref()),
+            ("support", Some("ticket-7"))
+        );
+        assert_eq!(labels.get("tenant").map(String::as_str), Some("acme"));
+    }
+    assert_eq!(sessions[0].open["confirmation"], 1);
+    life.end();
+}

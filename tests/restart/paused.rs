@@ -1,0 +1,98 @@
+//! A call goes on outside, and its result comes in another life of the process.
+
+use recount::engine::Error;
+use recount::prelude::*;
+use recount::session::{Outcome, Rejection};
+
+use crate::world::{World, is, resume};
+
+/// A tool that hands the payment on; its result comes from outside.
+fn handed_on() -> Toolset {
+    T::long_running(T::simple("pay", "Has it paid", |_args| async {
+        Ok(Value::Null)
+    }))
+}
+
+fn paused(world: &World) -> Ticket {
+    let life = world.life(world.agent(handed_on()));
+    let live = life.run(async {
+        let session = life.engine().session("support");
+        let session = session.external_id("ticket-7").label("tenant", "acme");
+        let live = session.connect().await.unwrap();
+        let mut updates = live.subscribe();
+        live.send_text("Please settle my bill.").await.unwrap();
+        updates.wait_for(is("tool_paused")).await.unwrap();
+        live
+    });
+    let paused = life.run(live.paused()).unwrap();
+    assert_eq!(paused.len(), 1);
+    assert_eq!(paused[0].external_id.as_deref(), Some("ticket-7"));
+    assert_eq!(
+        paused[0].labels.get("tenant").map(String::as_str),
+        Some("acme")
+    );
+    life.crash();
+    Ticket::from(&paused[0])
+}
+
+fn by() -> Actor {
+    Actor::embedder("bank")
+}
+
+#[test]
+fn a_result_that_comes_after_a_restart_is_told_on_resume() {
+    let world = World::new();
+    let ticket = paused(&world);
+    let ticket: Ticket = serde_json::from_value(serde_json::to_value(&ticket).unwrap()).unwrap();
+    let life = world.life(world.agent(handed_on()));
+    assert_eq!(life.run(life.engine().paused()).unwrap().len(), 1);
+    let response = FunctionResponse::new("pay", json!({"receipt": 17}));
+    life.run(life.engine().respond(&ticket, response, by()))
+        .unwrap();
+    life.settle();
+    assert_eq!(world.connections(), 1);
+    assert_eq!(world.outcome(), Outcome::Supplied);
+    let _live = resume(&life, world.session());
+    let told = world.told(2);
+    assert!(
+        told.len() == 1 && told[0].ends_with(r#"{"receipt":17}"#),
+        "{told:?}"
+    );
+    assert_eq!(
+        world.answered(),
+        [""; 0],
+        "nothing was said while it waited"
+    );
+    life.end();
+}
+
+#[test]
+fn a_result_under_another_name_or_of_another_shape_is_refused_and_the_call_stays_open() {
+    let world = World::new();
+    let ticket = paused(&world);
+    let life = world.life(world.agent(handed_on()));
+    let respond = |name: &str, value: Value| {
+        let response = FunctionResponse::new(name, value);
+        life.run(life.engine().respond(&ticket, response, by()))
+    };
+    match respond("refund", json!({"receipt": 17})) {
+        Err(Error::Refused(Rejection::WrongName { expected, found })) => {
+            assert_eq!((expected.as_str(), found.as_str()), ("pay", "refund"));
+        }
+        other => panic!("expected a refusal, found {other:?}"),
+    }
+    match respond("pay", json!([17])) {
+        Err(Error::Refused(Rejection::ResponseNotAnObject)) => {}
+        other => panic!("expected a refusal, found {other:?}"),
+    }
+    assert_eq!(life.run(life.engine().paused()).unwrap().len(), 1);
+    respond("pay", json!({"receipt": 17})).unwrap();
+    match respond("pay", json!({"receipt": 18})) {
+        Err(Error::Refused(Rejection::CallSettled { outcome, .. })) => {
+            assert_eq!(outcome, Outcome::Supplied);
+        }
+        other => panic!("expected a refusal, found {other:?}"),
+    }
+    assert_eq!(world.outcome(), Outcome::Supplied);
+    life.end();
+}

@@ -1,0 +1,346 @@
+//! The stories of the corpus in `fixtures/journals/`: told anew by every version, written once.
+//!
+//! A file of the corpus is never written again: it is what some version left behind, and every later one reads it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use recount::journal::export;
+use recount::ledger::Ledger;
+use recount::prelude::*;
+use recount::replay;
+use recount::session::policy::Confirm;
+use recount::session::{RULES, ToolPolicy};
+use recount::testing::Life;
+
+use crate::world::{World, answer, approve, resume, wait, waiting};
+
+/// Lives through something, and leaves the world in which it happened.
+type Story = fn() -> World;
+
+/// Every story by its name.
+const STORIES: &[(&str, Story)] = &[
+    ("approved", approved),
+    ("denied", denied),
+    ("expired", expired),
+    ("answered_twice", answered_twice),
+    ("answered_while_folded_and_told_on_resume", parked),
+    ("asked_anew_because_the_contract_changed", reopened),
+    ("gates_waived", gates_waived),
+    ("cut_off_and_unknown", unknown),
+    ("cut_off_and_retried", retried),
+    ("cut_off_asked_and_approved", doubt_approved),
+    ("cut_off_asked_and_denied", doubt_denied),
+    ("cancelled_by_the_model", cancelled_by_the_model),
+    ("withdrawn_by_the_model", withdrawn_by_the_model),
+    ("cancelled_by_an_operator", cancelled_by_an_operator),
+    ("closed_while_a_person_is_asked", closed),
+    ("timed_out", timed_out),
+    ("long_running_over_a_restart", long_running),
+    ("not_found_invalid_malformed_and_failed", flawed),
+    (
+        "connection_lost_before_the_model_was_heard",
+        connection_lost,
+    ),
+    ("small_talk", small_talk),
+];
+
+#[test]
+fn every_story_of_the_corpus_can_be_told_and_has_its_file() {
+    for (name, tell) in STORIES {
+        let world = tell();
+        let ledger = Ledger::new(world.journal.clone());
+        let replayed = wait(replay::verify(&ledger, world.session())).unwrap();
+        assert_eq!(replayed.diverged, None, "{name}");
+        assert!(file(name).exists(), "{name} is told and not in the corpus");
+    }
+}
+
+#[test]
+#[ignore = "writes the files that are missing in fixtures/journals; to be run by hand for a new story"]
+fn the_missing_files_of_the_corpus_are_written() {
+    for (name, tell) in STORIES {
+        let file = file(name);
+        if !file.exists() {
+            let mut bytes = Vec::new();
+            wait(export(&*tell().journal, None, &mut bytes)).unwrap();
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, bytes).unwrap();
+        }
+    }
+}
+
+fn file(name: &str) -> PathBuf {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journals");
+    corpus.join(format!("rules-{RULES}/{name}.jsonl"))
+}
+
+const LATER: Duration = Duration::from_secs(90);
+
+fn gated(tool: impl Into<Toolset>) -> Toolset {
+    T::confirm(tool, "Pay this?")
+}
+
+/// A question is asked, and some time goes by.
+fn asked(tool: impl FnOnce(&World) -> Toolset) -> (World, Life, LiveHandle) {
+    let world = World::new();
+    let (life, live) = world.asked_to_pay(tool(&world));
+    world.clock.advance(LATER);
+    (world, life, live)
+}
+
+fn approved() -> World {
+    let (world, life, _live) = asked(|world| gated(world.till.pays()));
+    approve(&life, waiting(&life)).unwrap();
+    life.end();
+    world
+}
+
+fn denied() -> World {
+    let (world, life, _live) = asked(|world| gated(world.till.pays()));
+    answer(
+        &life,
+        waiting(&life),
+        ToolConfirmation::denied("over the limit"),
+    )
+    .unwrap();
+    life.end();
+    world
+}
+
+fn expired() -> World {
+    let (world, life, _live) = asked(|world| {
+        let confirm = Some(Confirm {
+            hint: Some("Pay this?".into()),
+            expires_after_ms: Some(3_600_000),
+        });
+        let policy = ToolPolicy {
+            confirm,
+            ..ToolPolicy::default()
+        };
+        T::policy(world.till.pays(), policy)
+    });
+    let request = waiting(&life);
+    world.clock.advance(Duration::from_secs(3_600));
+    life.settle();
+    approve(&life, request).unwrap_err();
+    life.end();
+    world
+}
+
+fn answered_twice() -> World {
+    let (world, life, _live) = asked(|world| gated(world.till.pays()));
+    let request = waiting(&life);
+    let payload = ToolConfirmation::confirmed().with_payload(json!({"limit": 5000}));
+    answer(&life, request, payload.with_reason("a good customer")).unwrap();
+    answer(&life, request, ToolConfirmation::denied("too late")).unwrap_err();
+    life.end();
+    world
+}
+
+fn parked() -> World {
+    let (world, life, _live) = asked(|world| gated(world.till.pays()));
+    let request = waiting(&life);
+    life.crash();
+    let life = world.life(world.agent(gated(world.till.pays())));
+    approve(&life, request).unwrap();
+    life.end();
+    world.clock.advance(LATER);
+    let life = world.life(world.agent(gated(world.till.pays())));
+    let _live = resume(&life, world.session());
+    life.end();
+    world
+}
+
+fn reopened() -> World {
+    let (world, life, _live) = asked(|world| gated(world.till.pays()));
+    let request = waiting(&life);
+    life.crash();
+    let schema = json!({"type": "object", "properties": {"cents": {"type": "integer"}}});
+    let stricter = T::simple_with("pay", "Pays", schema, |_args| async {
+        Ok(json!({"paid": true}))
+    });
+    let life = world.life(world.agent(gated(stricter)));
+    let _live = resume(&life, world.session());
+    assert_ne!(waiting(&life), request);
+    approve(&life, request).unwrap_err();
+    approve(&life, waiting(&life)).unwrap();
+    life.end();
+    world
+}
+
+fn gates_waived() -> World {
+    let world = World::new();
+    let agent = world.agent(gated(world.till.pays()));
+    let life = world.life(agent.unenforced_confirmations());
+    let live = life
+        .run(life.engine().session("support").connect())
+        .unwrap();
+    life.run(live.send_text("Please settle my bill.")).unwrap();
+    life.settle();
+    life.end();
+    world
+}
+
+fn cut_off(rule: InDoubt) -> (World, Life, LiveHandle) {
+    let (world, life, _live) = asked(|world| T::in_doubt(world.till.hangs(), rule));
+    life.crash();
+    let life = world.life(world.agent(T::in_doubt(world.till.pays(), rule)));
+    let live = resume(&life, world.session());
+    (world, life, live)
+}
+
+fn unknown() -> World {
+    let (world, life, _live) = cut_off(InDoubt::SettleUnknown);
+    life.end();
+    world
+}
+
+fn retried() -> World {
+    let (world, life, _live) = cut_off(InDoubt::Retry);
+    life.end();
+    world
+}
+
+fn doubt_approved() -> World {
+    let (world, life, _live) = cut_off(InDoubt::Ask);
+    approve(&life, waiting(&life)).unwrap();
+    life.end();
+    world
+}
+
+fn doubt_denied() -> World {
+    let (world, life, _live) = cut_off(InDoubt::Ask);
+    answer(
+        &life,
+        waiting(&life),
+        ToolConfirmation::denied("better not"),
+    )
+    .unwrap();
+    life.end();
+    world
+}
+
+fn cancelled_by_the_model() -> World {
+    let (world, life, live) = asked(|world| world.till.hangs().into());
+    life.run(live.send_text("No, stop!")).unwrap();
+    life.settle();
+    life.end();
+    world
+}
+
+fn withdrawn_by_the_model() -> World {
+    let (world, life, live) = asked(|world| T::withdraw_on_cancel(gated(world.till.pays())));
+    life.run(live.send_text("No, stop!")).unwrap();
+    life.settle();
+    life.end();
+    world
+}
+
+fn cancelled_by_an_operator() -> World {
+    let (world, life, live) = asked(|world| world.till.hangs().into());
+    let call = *life.run(live.state()).unwrap().calls.keys().next().unwrap();
+    let reason = Some("it takes too long".to_owned());
+    life.run(live.cancel(call, reason, Actor::os_user("ops")))
+        .unwrap();
+    life.settle();
+    life.end();
+    world
+}
+
+fn closed() -> World {
+    let (world, life, live) = asked(|world| gated(world.till.pays()));
+    life.run(live.close("the customer left", Actor::embedder("desk")))
+        .unwrap();
+    life.settle();
+    life.end();
+    world
+}
+
+fn timed_out() -> World {
+    let (world, life, _live) =
+        asked(|world| T::timeout(world.till.hangs(), Duration::from_secs(120)));
+    world.clock.advance(LATER);
+    life.settle();
+    life.end();
+    world
+}
+
+fn long_running() -> World {
+    let handed_on = || {
+        let ticket = |_args| async { Ok(json!({"ticket": "R-17"})) };
+        T::long_running(T::simple("pay", "Has it paid", ticket))
+    };
+    let (world, life, live) = asked(|_| handed_on());
+    let paused = life.run(live.paused()).unwrap();
+    life.crash();
+    world.clock.advance(LATER);
+    let life = world.life(world.agent(handed_on()));
+    let response = FunctionResponse::new("pay", json!({"receipt": 9_007_199_254_740_993_u64}));
+    let ticket = Ticket::from(&paused[0]);
+    let supplied = life
+        .engine()
+        .respond(&ticket, response, Actor::embedder("bank"));
+    life.run(supplied).unwrap();
+    let _live = resume(&life, world.session());
+    life.end();
+    world
+}
+
+const FLAWED: &str = r#"
+{"on": {"text": "settle"}, "send": [{"toolCall": {"functionCalls": [{"id": "c1", "name": "no_such_tool", "args": {}}, {"id": "c2", "name": "pay", "args": {"cents": "many"}}, {"id": "c3", "name": "pay", "args": {"cents": 1, "cents": 2}}, {"id": "c4", "args": {}}, {"id": "c5", "name": "fail"}]}}]}
+{"on": {"responses_to": ["c1", "c2", "c3", "c4", "c5"]}, "send": [{"say": "Nothing worked."}]}
+"#;
+
+fn flawed() -> World {
+    let world = World::with(FLAWED);
+    let schema = json!({"type": "object", "properties": {"cents": {"type": "integer"}}});
+    let pay = T::simple_with("pay", "Pays", schema, |_args| async {
+        Ok(json!({"paid": true}))
+    });
+    let fail = T::simple("fail", "Fails", |_args| async {
+        Err(ToolError::ExecutionFailed("the bank is closed".into()))
+    });
+    let (life, _live) = world.asked_to_pay(pay | fail);
+    life.end();
+    world
+}
+
+fn connection_lost() -> World {
+    let world = World::with(PAY_WITHOUT_AN_ANSWER);
+    let (life, live) = world.asked_to_pay(world.till.pays());
+    world
+        .model
+        .drop_connection(1011, "Internal error encountered.");
+    life.settle();
+    life.run(live.connect()).unwrap();
+    life.settle();
+    life.end();
+    world
+}
+
+const PAY_WITHOUT_AN_ANSWER: &str = r#"
+{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay", "args": {"cents": 4200}}]}]}
+{"on": "otherwise", "send": [{"say": "Understood."}]}
+"#;
+
+const SMALL_TALK: &str = r#"
+{"on": "setup", "send": [{"sessionResumptionUpdate": {"newHandle": "a-handle", "resumable": true}}]}
+{"on": {"text": "settle"}, "send": [{"serverContent": {"inputTranscription": {"text": "Please settle"}}}, {"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": "I am so"}]}}}, {"serverContent": {"interrupted": true}}, {"serverContent": {"outputTranscription": {"text": "I am so"}, "turnComplete": true}}, {"usageMetadata": {"totalTokenCount": 42}}, {"goAway": {"timeLeft": "10s"}}]}
+"#;
+
+fn small_talk() -> World {
+    let world = World::with(SMALL_TALK);
+    let life = world.life(world.agent(world.till.pays()));
+    let live = life.run(async {
+        let session = life.engine().session("support");
+        let session = session.external_id("ticket-7").label("tenant", "acme");
+        session.connect().await.unwrap()
+    });
+    life.run(live.send_text("Please settle my bill.")).unwrap();
+    life.settle();
+    life.run(live.disconnect()).unwrap();
+    life.end();
+    world
+}
