@@ -5,6 +5,7 @@
     reason = "a test that meets the impossible must stop"
 )]
 
+use recount::engine::Error;
 use recount::prelude::*;
 use recount::session::Seq;
 use recount::testing::ScriptedModel;
@@ -21,4 +22,13 @@ async fn a_session_is_never_let_go_while_somebody_takes_it() {
         let kinds: Vec<_> = facts.iter().map(|fact| fact.event.kind()).collect();
         assert_eq!(kinds, ["session_opened", "runner_attached", "connected"]);
     }
+}
+
+#[tokio::test]
+async fn closing_a_session_ends_its_connection() {
+    let model = ScriptedModel::parse("").unwrap();
+    let live = Live::builder().model("m").connect_with(model).await.unwrap();
+    live.close("done", Actor::embedder("ada")).await.unwrap();
+    assert_eq!(live.state().await.unwrap().connection, None);
+    assert!(matches!(live.send_text("Hello?").await, Err(Error::NotConnected { .. })));
 }

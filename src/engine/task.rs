@@ -254,6 +254,10 @@ impl SessionTask {
                     .await?;
                 self.perform().await?;
                 self.attach_if_needed().await?;
+                if self.session.closed {
+                    // A model that still talks would call tools that nobody answers any more.
+                    self.disconnect("the session was closed").await?;
+                }
                 Ok(seq)
             }
             Err(rejection) => {
