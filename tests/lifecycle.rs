@@ -5,9 +5,12 @@
     reason = "a test that meets the impossible must stop"
 )]
 
+use std::sync::Arc;
+
 use recount::engine::Error;
 use recount::prelude::*;
-use recount::session::Seq;
+use recount::journal::MemoryJournal;
+use recount::session::{Rejection, Seq};
 use recount::testing::ScriptedModel;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,4 +34,39 @@ async fn closing_a_session_ends_its_connection() {
     live.close("done", Actor::embedder("ada")).await.unwrap();
     assert_eq!(live.state().await.unwrap().connection, None);
     assert!(matches!(live.send_text("Hello?").await, Err(Error::NotConnected { .. })));
+}
+
+const ONE_CALL: &str = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "r", "name": "refund"}]}]}
+"#;
+
+#[tokio::test]
+async fn a_session_of_an_unknown_agent_is_answered_once_and_does_not_run() {
+    let journal = Arc::new(MemoryJournal::new());
+    let refund = T::simple("refund", "Refunds", |_| async { Ok(json!({})) });
+    let agent = Agent::new()
+        .model("m")
+        .strict()
+        .tools(T::confirm(refund, "Refund?"))
+        .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
+    let first = Engine::in_memory().journal(journal.clone()).agent("support", agent);
+    let first = first.open().await.unwrap();
+    let live = first.session("support").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
+    asked.await.unwrap();
+    live.disconnect().await.unwrap();
+
+    let second = Engine::in_memory().journal(journal).open().await.unwrap();
+    let request = second.pending().await.unwrap().first().unwrap().id;
+    let answer = |by| second.answer(request, ToolConfirmation::confirmed(), Actor::embedder(by));
+    let (one, other) = tokio::join!(answer("ada"), answer("bob"));
+    assert!(one.is_ok(), "{one:?}");
+    let Err(Error::Refused(Rejection::AlreadyAnswered(counted))) = other else {
+        unreachable!("{other:?}")
+    };
+    assert_eq!((counted.at, counted.by.name.as_str()), (one.unwrap(), "ada"));
+    let open = second.sessions().await.unwrap().remove(0).open;
+    assert_eq!(open.get("ready"), Some(&1), "{open:?}");
 }

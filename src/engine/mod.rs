@@ -87,6 +87,8 @@ struct Inner {
     clock: Arc<dyn Clock>,
     agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
     registry: Arc<Registry>,
+    /// Answers for the sessions whose agent is not here: one at a time, so that each sees the answer before it.
+    desk: tokio::sync::Mutex<Desk>,
     updates: broadcast::Sender<Arc<Recorded>>,
 }
 
@@ -103,8 +105,10 @@ impl Engine {
 
     fn new(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Engine {
         let (updates, _) = broadcast::channel(UPDATES);
+        let ledger = Ledger::new(journal);
         let inner = Inner {
-            ledger: Ledger::new(journal),
+            desk: tokio::sync::Mutex::new(Desk::new(ledger.clone(), clock.clone())),
+            ledger,
             clock,
             agents: Mutex::default(),
             registry: Arc::default(),
@@ -179,11 +183,11 @@ impl Engine {
 
     /// Answers a confirmation request; the first answer on record counts. Returns the record of the answer.
     ///
-    /// An approved call runs at once, whether its session is connected or not.
+    /// An approved call runs at once, whether its session is connected or not. Where the session's agent is not
+    /// registered here, the answer counts all the same, and the call runs where the agent is.
     ///
     /// # Errors
-    /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`]; [`Error::UnknownAgent`] where
-    /// nobody here could run the call.
+    /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`].
     pub async fn answer(
         &self,
         request: RequestId,
@@ -193,6 +197,10 @@ impl Engine {
         let named = self.inner.ledger.journal().request(request.0).await?;
         let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
         let session = SessionId(session);
+        if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
+            let desk = self.inner.desk.lock().await;
+            return desk.answer(request, confirmation, by).await;
+        }
         self.ask(session, |reply| Input::Answer {
             request,
             confirmation,
