@@ -5,11 +5,17 @@
     reason = "a test that meets the impossible must stop"
 )]
 
+use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use recount::engine::Error;
 use recount::prelude::*;
 use recount::journal::MemoryJournal;
+use recount::live::{
+    ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
+};
 use recount::session::{Rejection, Seq};
 use recount::testing::ScriptedModel;
 
@@ -69,4 +75,67 @@ async fn a_session_of_an_unknown_agent_is_answered_once_and_does_not_run() {
     assert_eq!((counted.at, counted.by.name.as_str()), (one.unwrap(), "ada"));
     let open = second.sessions().await.unwrap().remove(0).open;
     assert_eq!(open.get("ready"), Some(&1), "{open:?}");
+}
+
+/// Completes the setup and takes nothing after it.
+struct Stuck;
+
+struct TakesNothing {
+    setup_taken: bool,
+}
+
+struct SaysNothing {
+    setup_complete: bool,
+}
+
+#[async_trait]
+impl Connector for Stuck {
+    fn endpoint(&self) -> String {
+        "stuck".to_owned()
+    }
+
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        Ok(Connection {
+            sender: Box::new(TakesNothing { setup_taken: false }),
+            receiver: Box::new(SaysNothing {
+                setup_complete: false,
+            }),
+        })
+    }
+}
+
+#[async_trait]
+impl FrameSender for TakesNothing {
+    async fn send(&mut self, _frame: String) -> Result<(), ConnectionLost> {
+        if self.setup_taken {
+            pending::<()>().await;
+        }
+        self.setup_taken = true;
+        Ok(())
+    }
+
+    async fn close(&mut self) {
+        pending::<()>().await;
+    }
+}
+
+#[async_trait]
+impl FrameReceiver for SaysNothing {
+    async fn receive(&mut self) -> Result<String, ConnectionLost> {
+        if self.setup_complete {
+            pending::<()>().await;
+        }
+        self.setup_complete = true;
+        Ok(r#"{"setupComplete":{}}"#.to_owned())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_takes_nothing_is_lost() {
+    let live = Live::builder().model("m").connect_with(Stuck).await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("Hello?").await.unwrap();
+    let lost = updates.wait_for(|event| event.kind() == "disconnected");
+    let lost = tokio::time::timeout(Duration::from_secs(3600), lost).await;
+    assert!(lost.is_ok(), "the connection is still thought to live");
 }
