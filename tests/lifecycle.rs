@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use recount::engine::Error;
-use recount::prelude::*;
 use recount::journal::MemoryJournal;
 use recount::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
+use recount::prelude::*;
 use recount::session::{Rejection, Seq};
 use recount::testing::ScriptedModel;
 
@@ -36,10 +36,17 @@ async fn a_session_is_never_let_go_while_somebody_takes_it() {
 #[tokio::test]
 async fn closing_a_session_ends_its_connection() {
     let model = ScriptedModel::parse("").unwrap();
-    let live = Live::builder().model("m").connect_with(model).await.unwrap();
+    let live = Live::builder()
+        .model("m")
+        .connect_with(model)
+        .await
+        .unwrap();
     live.close("done", Actor::embedder("ada")).await.unwrap();
     assert_eq!(live.state().await.unwrap().connection, None);
-    assert!(matches!(live.send_text("Hello?").await, Err(Error::NotConnected { .. })));
+    assert!(matches!(
+        live.send_text("Hello?").await,
+        Err(Error::NotConnected { .. })
+    ));
 }
 
 const ONE_CALL: &str = r#"
@@ -55,7 +62,9 @@ async fn a_session_of_an_unknown_agent_is_answered_once_and_does_not_run() {
         .strict()
         .tools(T::confirm(refund, "Refund?"))
         .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
-    let first = Engine::in_memory().journal(journal.clone()).agent("support", agent);
+    let first = Engine::in_memory()
+        .journal(journal.clone())
+        .agent("support", agent);
     let first = first.open().await.unwrap();
     let live = first.session("support").connect().await.unwrap();
     let mut updates = live.subscribe();
@@ -72,7 +81,10 @@ async fn a_session_of_an_unknown_agent_is_answered_once_and_does_not_run() {
     let Err(Error::Refused(Rejection::AlreadyAnswered(counted))) = other else {
         unreachable!("{other:?}")
     };
-    assert_eq!((counted.at, counted.by.name.as_str()), (one.unwrap(), "ada"));
+    assert_eq!(
+        (counted.at, counted.by.name.as_str()),
+        (one.unwrap(), "ada")
+    );
     let open = second.sessions().await.unwrap().remove(0).open;
     assert_eq!(open.get("ready"), Some(&1), "{open:?}");
 }
@@ -132,7 +144,11 @@ impl FrameReceiver for SaysNothing {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_takes_nothing_is_lost() {
-    let live = Live::builder().model("m").connect_with(Stuck).await.unwrap();
+    let live = Live::builder()
+        .model("m")
+        .connect_with(Stuck)
+        .await
+        .unwrap();
     let mut updates = live.subscribe();
     live.send_text("Hello?").await.unwrap();
     let lost = updates.wait_for(|event| event.kind() == "disconnected");

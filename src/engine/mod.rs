@@ -319,9 +319,9 @@ impl Engine {
         begin: Begin,
         input: Input,
     ) -> TaskRef {
-        self.inner
-            .registry
-            .send(session, input, |input| self.spawn(session, agent, begin, input))
+        self.inner.registry.send(session, input, |input| {
+            self.spawn(session, agent, begin, input)
+        })
     }
 
     fn handle(&self, session: SessionId, agent: Arc<Prepared>, begin: Begin) -> LiveHandle {
