@@ -87,9 +87,9 @@ struct Inner {
     clock: Arc<dyn Clock>,
     agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
     registry: Arc<Registry>,
-    /// Answers for the sessions whose agent is not here: one at a time, so that each sees the answer before it.
-    desk: tokio::sync::Mutex<Desk>,
     updates: broadcast::Sender<Arc<Recorded>>,
+    /// Held while a session without a task is written to.
+    desk: tokio::sync::Mutex<()>,
 }
 
 impl Engine {
@@ -105,14 +105,13 @@ impl Engine {
 
     fn new(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Engine {
         let (updates, _) = broadcast::channel(UPDATES);
-        let ledger = Ledger::new(journal);
         let inner = Inner {
-            desk: tokio::sync::Mutex::new(Desk::new(ledger.clone(), clock.clone())),
-            ledger,
+            ledger: Ledger::new(journal),
             clock,
             agents: Mutex::default(),
             registry: Arc::default(),
             updates,
+            desk: tokio::sync::Mutex::default(),
         };
         Engine {
             inner: Arc::new(inner),
@@ -183,8 +182,8 @@ impl Engine {
 
     /// Answers a confirmation request; the first answer on record counts. Returns the record of the answer.
     ///
-    /// An approved call runs at once, whether its session is connected or not. Where the session's agent is not
-    /// registered here, the answer counts all the same, and the call runs where the agent is.
+    /// An approved call runs at once, whether its session is connected or not. Where its agent is not registered here,
+    /// the answer goes on record all the same, and the call runs with the next process that has the agent.
     ///
     /// # Errors
     /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`].
@@ -198,7 +197,9 @@ impl Engine {
         let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
         let session = SessionId(session);
         if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
-            let desk = self.inner.desk.lock().await;
+            // No task serves the session, so the desk may write to it: one answer at a time.
+            let _turn = self.inner.desk.lock().await;
+            let desk = Desk::new(self.inner.ledger.clone(), self.inner.clock.clone());
             return desk.answer(request, confirmation, by).await;
         }
         self.ask(session, |reply| Input::Answer {

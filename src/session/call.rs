@@ -34,6 +34,8 @@ pub struct Call {
     pub flaw: Option<Flaw>,
     /// Where it stands.
     pub phase: Phase,
+    /// Since when it waits as it does: received, asked, or paused.
+    pub since: Timestamp,
     /// How often its tool was started.
     pub attempts: u32,
     /// The contract that a person was asked about.

@@ -128,6 +128,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
     }
     match observation {
         Observation::SessionOpened(it) => {
+            session.opened_at = fact.at;
             session.agent = Some(it.agent.clone());
             session.rules = it.rules;
         }

@@ -123,7 +123,9 @@ pub(in crate::session) fn tool_returned(session: &mut Session, seq: Seq, it: &To
 }
 
 pub(in crate::session) fn tool_paused(session: &mut Session, seq: Seq, it: &ToolPaused) {
+    let at = session.at;
     if let Some(call) = running(session, it.call, it.attempt) {
+        call.since = at;
         call.phase = Phase::Paused {
             interim: it.interim.as_ref().map(|_| seq),
         };
