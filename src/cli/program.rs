@@ -28,7 +28,8 @@ const EXIT_CODES: &str = "Exit codes:
   5  diverged: a replay came to other decisions
 
 Ids may be cut to any unique beginning of four digits or more.
-Errors stand on standard error with a code that does not change: error[CODE]: …";
+Errors stand on standard error with a code that does not change: error[CODE]: …
+docs/command-line.md says more for scripts.";
 
 /// Sessions of live LLM agents on record: look at them, answer them, verify and replay them.
 #[derive(Parser)]

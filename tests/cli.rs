@@ -1,0 +1,21 @@
+//! The program `recount` does what its help says, as its user meets it: by its output and its exit code.
+#![cfg(feature = "cli")]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+#[path = "cli/answering.rs"]
+mod answering;
+#[path = "cli/damage.rs"]
+mod damage;
+#[path = "cli/demo.rs"]
+mod demo;
+#[path = "cli/errors.rs"]
+mod errors;
+#[path = "cli/looking.rs"]
+mod looking;
+#[path = "cli/program.rs"]
+mod program;

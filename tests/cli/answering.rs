@@ -1,0 +1,167 @@
+//! An approval is answered from outside, once, and the call runs once with the next process that serves the session.
+
+use crate::program::Bench;
+
+const SCRIPT: &str = r#"
+{"on": {"text": "please"}, "send": [{"call": [{"id": "r1", "name": "refund", "args": {"order": "A-17"}}]}]}
+{"on": {"text": "refund"}, "send": [{"say": "It is decided."}]}
+"#;
+
+/// A refund leaves a line.
+const TOOLS: &str = r#"
+[[tool]]
+name = "refund"
+description = "Refunds an order"
+command = ["sh", "-c", "cat >/dev/null; echo refunded >>refunds.txt; echo '{\"refunded\": true}'"]
+confirm = "Refund this order?"
+"#;
+
+/// A journal `j` with one open approval, left in good order; gives the simulator, its URL and the request.
+fn parked(bench: &Bench) -> (crate::program::Started, String, String) {
+    bench.write("tools.toml", TOOLS);
+    let (simulator, url) = bench.simulate(SCRIPT);
+    let run = bench.run(&format!(
+        "run --tools tools.toml --endpoint {url} --journal j --text please"
+    ));
+    let run = run
+        .ends_with(0)
+        .says(&["refund waits for approval:", "--resume "]);
+    let pending = bench.run("pending j --json").ends_with(0).json_lines();
+    assert_eq!(pending.len(), 1);
+    assert_eq!(pending[0]["tool"], "refund");
+    assert_eq!(pending[0]["args"]["order"], "A-17");
+    assert_eq!(pending[0]["hint"], "Refund this order?");
+    let request = pending[0]["request"].as_str().unwrap().to_owned();
+    let command = format!("recount approve j {request}");
+    assert!(run.out.contains(&command), "{run:#?}");
+    bench
+        .run("pending j")
+        .ends_with(0)
+        .says(&[&command, r#"{"order":"A-17"}"#]);
+    (simulator, url, request)
+}
+
+fn refunds(bench: &Bench) -> usize {
+    std::fs::read_to_string(bench.path("refunds.txt")).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn the_first_answer_counts_and_the_second_is_told_so() {
+    let bench = Bench::new();
+    let (_simulator, _, request) = parked(&bench);
+    let approved = bench.run(&format!(
+        "approve j {} --as ada --reason fine --json",
+        &request[..6]
+    ));
+    let approved = approved.ends_with(0).json();
+    assert_eq!(approved["confirmed"], true);
+    assert_eq!(
+        approved["by"]["authenticated_by"], "none",
+        "nobody checked the name"
+    );
+    let seq = approved["seq"].to_string();
+    let second = bench
+        .run(&format!("deny j {request}"))
+        .fails(3, "already-answered");
+    second.complains(&[
+        "approved by ada",
+        " UTC, ",
+        &format!("seq {seq} of session"),
+    ]);
+    assert_eq!(refunds(&bench), 0, "the answer starts nothing");
+    let session = bench.session("j");
+    bench
+        .run(&format!("log j {session} --full"))
+        .ends_with(0)
+        .says(&[
+            "refund approved by ada (unchecked): fine",
+            "refund may start",
+            "refused: already answered",
+        ]);
+    bench.run("replay j").ends_with(0);
+}
+
+#[test]
+fn an_approved_call_runs_once_when_the_session_is_resumed() {
+    let bench = Bench::new();
+    let (_simulator, url, request) = parked(&bench);
+    bench
+        .run(&format!("approve j {request}"))
+        .ends_with(0)
+        .says(&["(os_user), on record at seq "]);
+    let resume = format!(
+        "run --tools tools.toml --endpoint {url} --journal j --resume {}",
+        bench.session("j")
+    );
+    bench.run(&resume).ends_with(0).says(&[
+        "refund started, attempt 1",
+        "refund ends: returned (as conversation)",
+        "“It is decided.”",
+    ]);
+    assert_eq!(refunds(&bench), 1);
+    bench
+        .run("pending j")
+        .ends_with(0)
+        .says(&["Nothing waits for approval."]);
+    bench.run("verify j").ends_with(0);
+    bench.run("replay j").ends_with(0);
+}
+
+#[test]
+fn all_that_ask_are_answered_alike_where_that_is_wanted() {
+    let bench = Bench::new();
+    bench.write("tools.toml", TOOLS);
+    let script = SCRIPT.replace(r#"{"text": "refund"}"#, r#"{"responses_to": ["r1"]}"#);
+    let (_simulator, url) = bench.simulate(&script);
+    let run = format!("run --tools tools.toml --endpoint {url} --text please");
+    bench
+        .run(&format!("{run} --journal yes --approve-all"))
+        .ends_with(0)
+        .says(&["refund ends: returned (toolResponse)"]);
+    assert_eq!(refunds(&bench), 1);
+    let (_simulator, url) = bench.simulate(&script);
+    let run = format!("run --tools tools.toml --endpoint {url} --text please");
+    bench
+        .run(&format!("{run} --journal no --deny-all"))
+        .ends_with(0)
+        .says(&["refund ends: denied (toolResponse)"]);
+    assert_eq!(refunds(&bench), 1);
+}
+
+#[test]
+fn an_answer_says_first_that_the_process_before_is_dead() {
+    let bench = Bench::new();
+    bench.write("tools.toml", TOOLS);
+    let (_simulator, url) = bench.simulate(SCRIPT);
+    // The model says nothing to the second text, so the program waits for it and can be killed meanwhile.
+    let run =
+        format!("run --tools tools.toml --endpoint {url} --journal j --text please --text silence");
+    let mut serving = bench.start(&run);
+    serving.until("“silence”");
+    serving.kill();
+    let pending = bench.run("pending j --json").ends_with(0).json_lines();
+    let request = pending[0]["request"].as_str().unwrap();
+    bench.run(&format!("approve j {request}")).ends_with(0);
+    let lines = bench
+        .run(&format!("log j {} --json", bench.session("j")))
+        .json_lines();
+    let batch: Vec<&str> = lines[lines.len() - 4..]
+        .iter()
+        .map(|line| line["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        batch,
+        [
+            "disconnected",
+            "runner_detached",
+            "confirmation_answered",
+            "call_ready"
+        ]
+    );
+    let at: Vec<_> = lines[lines.len() - 4..]
+        .iter()
+        .map(|line| &line["at"])
+        .collect();
+    assert!(at.iter().all(|it| *it == at[0]), "one batch: {at:?}");
+    assert_eq!(refunds(&bench), 0);
+}

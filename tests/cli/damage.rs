@@ -1,0 +1,139 @@
+//! Whatever was altered is found, with session and seq, and has an exit code of its own.
+
+use std::fs;
+use std::sync::Arc;
+
+use recount::ledger::Ledger;
+use recount_journal::{Append, DiskJournal, Draft, Hash, Journal, Object, block_on};
+
+use crate::program::Bench;
+
+#[test]
+fn an_altered_export_is_damaged_at_its_record() {
+    let bench = Bench::with_demo();
+    let id = bench.session("demo");
+    bench.run("export demo --out out.jsonl").ends_with(0);
+    let text = fs::read_to_string(bench.path("out.jsonl")).unwrap();
+    let forged = text.replace("\"confirmed\":true", "\"confirmed\":false");
+    assert_ne!(forged, text);
+    bench.write("forged.jsonl", &forged);
+    let answered = text
+        .lines()
+        .find(|line| line.contains("\"confirmation_answered\""))
+        .unwrap();
+    let seq = serde_json::from_str::<serde_json::Value>(answered).unwrap()["seq"].to_string();
+    let place = format!("session {id} seq {seq}");
+    bench
+        .run("verify forged.jsonl")
+        .ends_with(4)
+        .says(&["Damaged export", &place]);
+    let report = bench.run("verify forged.jsonl --json").ends_with(4).json();
+    assert_eq!(report["sound"], false);
+    assert_eq!(report["findings"][0]["seq"].to_string(), seq);
+}
+
+#[test]
+fn a_cut_export_is_damaged() {
+    let bench = Bench::with_demo();
+    bench.run("export demo --out out.jsonl").ends_with(0);
+    let text = fs::read_to_string(bench.path("out.jsonl")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    bench.write("cut.jsonl", &(lines[..lines.len() - 3].join("\n") + "\n"));
+    bench
+        .run("verify cut.jsonl")
+        .ends_with(4)
+        .says(&["it has no trailer"]);
+}
+
+#[test]
+fn a_flipped_byte_of_the_log_is_found_where_it_lies() {
+    let bench = Bench::with_demo();
+    let id = bench.session("demo");
+    let segment = fs::read_dir(bench.path("demo/log"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let mut bytes = fs::read(&segment).unwrap();
+    let wanted = b"amount_cents";
+    let at = bytes
+        .windows(wanted.len())
+        .position(|window| window == wanted)
+        .unwrap();
+    bytes[at] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    bench
+        .run("verify demo")
+        .ends_with(4)
+        .says(&["Damaged journal", &format!("session {id} seq ")]);
+    bench
+        .run("sessions demo")
+        .fails(4, "damaged")
+        .complains(&["recount verify"]);
+}
+
+#[test]
+fn an_altered_decision_diverges_with_both_sides() {
+    let bench = Bench::with_demo();
+    let seq = forge(&bench, "demo", "forged");
+    bench.run("verify forged").ends_with(0).says(&["Sound"]);
+    let run = bench.run("replay forged").ends_with(5);
+    run.says(&[
+        &format!("diverges at seq {seq}"),
+        "- recorded  policy_decided ",
+        "+ derived   policy_decided ",
+        "verdict: recorded \"allowed\", derived \"ask\"",
+    ]);
+    let report = bench.run("replay forged --json").ends_with(5).json();
+    assert_eq!(report["diverged"]["seq"], seq);
+    assert_eq!(report["diverged"]["derived"]["body"]["verdict"], "ask");
+}
+
+/// Writes the session of one journal into another as somebody would who wants a gate forgotten: the first verdict
+/// `ask` becomes `allowed`, and every hash behind it is made to fit. Returns its seq.
+fn forge(bench: &Bench, from: &str, to: &str) -> u64 {
+    let from = DiskJournal::options(bench.path(from))
+        .read_only()
+        .open()
+        .unwrap();
+    let ledger = Ledger::new(Arc::new(from));
+    let journal = ledger.journal();
+    let session = block_on(journal.sessions(None, 1)).unwrap()[0].0;
+    let (mut lines, mut objects, mut prev, mut forged) = (Vec::new(), Vec::new(), Hash::ZERO, 0);
+    for line in block_on(journal.read(session, 1, usize::MAX)).unwrap() {
+        let record = line.record().unwrap();
+        let mut body = record.body.get().to_owned();
+        for hash in body.split('"').filter_map(|word| word.parse::<Hash>().ok()) {
+            let object = block_on(journal.object(hash)).unwrap();
+            objects.extend(object.map(Object::new));
+        }
+        if forged == 0 && body.contains("\"verdict\":\"ask\"") {
+            forged = record.seq;
+            body = body.replace("\"verdict\":\"ask\"", "\"verdict\":\"allowed\"");
+        }
+        let draft = Draft {
+            session,
+            seq: record.seq,
+            at_us: record.at_us,
+            kind: record.kind,
+            cause: record.cause,
+            actor: record.actor.clone(),
+            body: &body,
+            prev,
+        };
+        let line = draft.line();
+        prev = line.leaf();
+        lines.push(line);
+    }
+    objects.sort_by_key(|object| object.hash);
+    objects.dedup();
+    let journal = DiskJournal::open(bench.path(to)).unwrap();
+    let append = Append {
+        objects,
+        ..Append::new(session, 0, lines)
+    };
+    block_on(journal.append(append)).unwrap();
+    block_on(journal.close()).unwrap();
+    forged
+}

@@ -1,0 +1,194 @@
+//! What the commands that only look say of the demo's journal, and that they leave it as it is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::program::Bench;
+
+#[test]
+fn a_session_is_found_with_its_labels_and_told_in_lines_that_fit() {
+    let bench = Bench::with_demo();
+    let id = bench.session("demo");
+    bench.run("sessions demo").ends_with(0).says(&[
+        &id,
+        "support",
+        "ticket-1001",
+        "channel=chat",
+        "closed",
+    ]);
+    let listed = bench.run("sessions demo --json").json_lines();
+    assert_eq!(listed[0]["labels"]["channel"], "chat");
+    assert_eq!(listed[0]["closed"], true);
+
+    let log = bench
+        .run(&format!("log demo {}", &id[..8]))
+        .ends_with(0)
+        .says(&[
+            "session opened, agent support, ticket-1001",
+            "model   calls refund {\"order_id\":\"1001\",\"amount_cents\":4200}",
+            "→ refund asks: Refund money to the customer?",
+            "person  refund approved by ",
+            "(os_user)",
+            "→ refund started, attempt 1",
+            "tool    charge_restocking_fee failed: the card was declined",
+            "→ refund ends: returned (as conversation)",
+        ]);
+    assert!(
+        log.out.starts_with("── 20"),
+        "the day comes first: {}",
+        log.out
+    );
+    assert_eq!(log.out.lines().find(|line| line.chars().count() > 80), None);
+    let full = bench.run(&format!("log demo {id} --full")).ends_with(0);
+    full.says(&["Refund money to the customer?  {\"order_id\":\"1001\",\"amount_cents\":4200}"]);
+}
+
+#[test]
+fn the_stored_lines_come_out_byte_for_byte() {
+    let bench = Bench::with_demo();
+    let id = bench.session("demo");
+    let log = bench.run(&format!("log demo {id} --json")).ends_with(0);
+    let exported = bench
+        .run(&format!("export demo --session {}", &id[..6]))
+        .ends_with(0);
+    let records = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter(|line| line.starts_with("{\"v\":1,"))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert!(records(&log.out).len() > 40);
+    assert_eq!(records(&log.out), records(&exported.out));
+    let trailer: Value = serde_json::from_str(exported.out.lines().last().unwrap()).unwrap();
+    assert_eq!(trailer["trailer"]["records"], records(&log.out).len());
+}
+
+#[test]
+fn an_export_appears_whole_and_verifies_to_the_root_of_its_journal() {
+    let bench = Bench::with_demo();
+    bench.write("out.jsonl", "what stood there before");
+    bench
+        .run("export demo --out out.jsonl")
+        .ends_with(0)
+        .says(&["Exported", "root "]);
+    let names = fs::read_dir(bench.path("")).unwrap().count();
+    assert_eq!(names, 2, "the journal and the export, no draft");
+    let (journal, file) = (
+        bench.run("verify demo --json"),
+        bench.run("verify out.jsonl --json"),
+    );
+    assert_eq!(
+        (
+            journal.json()["sound"].clone(),
+            file.json()["sound"].clone()
+        ),
+        (true.into(), true.into())
+    );
+    assert_eq!(journal.json()["root"], file.json()["root"]);
+    assert_eq!(
+        (&journal.json()["kind"], &file.json()["kind"]),
+        (&"journal".into(), &"export".into())
+    );
+    bench
+        .run("verify demo")
+        .ends_with(0)
+        .says(&["Sound journal: 1 session, "]);
+    bench
+        .run("export demo --out nowhere/out.jsonl")
+        .fails(1, "io")
+        .complains(&["nowhere"]);
+}
+
+#[test]
+fn every_decision_follows_again() {
+    let bench = Bench::with_demo();
+    bench
+        .run("replay demo")
+        .ends_with(0)
+        .says(&["Replayed to the same decisions: 1 session, "]);
+    let report = bench
+        .run(&format!("replay demo {} --json", bench.session("demo")))
+        .ends_with(0)
+        .json();
+    assert!(
+        report["decisions"].as_u64() > Some(10) && report["diverged"].is_null(),
+        "{report}"
+    );
+}
+
+#[test]
+fn looking_adds_nothing_to_the_log() {
+    let bench = Bench::with_demo();
+    let id = bench.session("demo");
+    let before = files(&bench.path("demo/log"));
+    for command in [
+        "sessions demo",
+        "pending demo",
+        "export demo",
+        "verify demo",
+        "replay demo",
+        &format!("log demo {id}"),
+    ] {
+        bench.run(command).ends_with(0);
+    }
+    assert!(
+        before == files(&bench.path("demo/log")),
+        "a command that looks has written"
+    );
+}
+
+#[test]
+fn colour_is_there_when_it_is_wanted() {
+    let bench = Bench::with_demo();
+    let escape = '\u{1b}';
+    assert!(!bench.run("sessions demo").ends_with(0).out.contains(escape));
+    assert!(
+        bench
+            .run("sessions demo --color always")
+            .ends_with(0)
+            .out
+            .contains(escape)
+    );
+    assert!(
+        !bench
+            .run("sessions demo --color never")
+            .ends_with(0)
+            .out
+            .contains(escape)
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let bench = Bench::with_demo();
+    let mut command = bench.command("export demo");
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap()
+        ),
+        (Some(0), String::new())
+    );
+}
+
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let read = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().unwrap();
+        (name, fs::read(entry.path()).unwrap())
+    };
+    fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| read(entry.unwrap()))
+        .collect()
+}

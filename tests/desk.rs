@@ -1,0 +1,126 @@
+//! The desk answers on record for a journal that nobody serves, and the clock has its say first.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount::engine::{Desk, Error};
+use recount::journal::DiskJournal;
+use recount::ledger::Ledger;
+use recount::prelude::*;
+use recount::session::policy::{Confirm, ToolPolicy};
+use recount::session::{Event, Rejection, Seq};
+use recount::testing::{ManualClock, ScriptedModel};
+
+const ONE_CALL: &str = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "r", "name": "refund"}]}]}
+"#;
+
+/// A journal with one open request that expires after a minute; its engine is shut down.
+async fn parked(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> RequestId {
+    let confirm = Confirm {
+        expires_after_ms: Some(60_000),
+        ..Confirm::with_hint("Refund?")
+    };
+    let refund = T::simple("refund", "Refunds", |_| async { Ok(json!({})) });
+    let policy = ToolPolicy {
+        confirm: Some(confirm),
+        ..ToolPolicy::default()
+    };
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::policy(refund, policy))
+        .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
+    let engine = Engine::builder(place.path())
+        .agent("support", agent)
+        .clock(clock.clone())
+        .open()
+        .await
+        .unwrap();
+    let live = engine.session("support").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let asked = |event: &Event| event.kind() == "confirmation_requested";
+    updates.wait_for(asked).await.unwrap();
+    let request = live.pending().await.unwrap().first().unwrap().id;
+    engine.shutdown().await.unwrap();
+    request
+}
+
+fn desk(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> (Desk, Ledger) {
+    let journal = DiskJournal::open_existing(place.path()).unwrap();
+    let ledger = Ledger::new(Arc::new(journal));
+    (Desk::new(ledger.clone(), clock.clone()), ledger)
+}
+
+async fn kinds(ledger: &Ledger, from: Seq) -> Vec<&'static str> {
+    let session = ledger.sessions().await.unwrap().first().unwrap().id;
+    let facts = ledger.facts(session, from, 100).await.unwrap();
+    facts.iter().map(|fact| fact.event.kind()).collect()
+}
+
+async fn head(ledger: &Ledger) -> Seq {
+    Seq(ledger.sessions().await.unwrap().first().unwrap().records)
+}
+
+#[tokio::test]
+async fn an_answer_before_the_expiry_makes_the_call_ready_and_starts_nothing() {
+    let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    let request = parked(&place, &clock).await;
+    let (desk, ledger) = desk(&place, &clock);
+    let head = head(&ledger).await;
+    let answer = desk.answer(
+        request,
+        ToolConfirmation::confirmed(),
+        Actor::os_user("ada"),
+    );
+    assert_eq!(answer.await.unwrap(), head.next());
+    let recorded = kinds(&ledger, head.next()).await;
+    assert_eq!(recorded, ["confirmation_answered", "call_ready"]);
+}
+
+#[tokio::test]
+async fn an_answer_after_the_expiry_does_not_count_although_nobody_looked_at_the_clock_before() {
+    let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    let request = parked(&place, &clock).await;
+    clock.advance(Duration::from_secs(61));
+    let (desk, ledger) = desk(&place, &clock);
+    let head = head(&ledger).await;
+    let answer = desk.answer(
+        request,
+        ToolConfirmation::confirmed(),
+        Actor::os_user("ada"),
+    );
+    let Err(Error::Refused(Rejection::RequestExpired { at })) = answer.await else {
+        unreachable!("the request has expired")
+    };
+    assert_eq!(at, Seq(head.0 + 2));
+    let recorded = kinds(&ledger, head.next()).await;
+    let expected = [
+        "deadline_passed",
+        "confirmation_expired",
+        "response_issued",
+        "answer_refused",
+    ];
+    assert_eq!(recorded, expected);
+}
+
+#[tokio::test]
+async fn nobodys_request_is_unknown_and_nothing_is_recorded() {
+    let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    parked(&place, &clock).await;
+    let (desk, ledger) = desk(&place, &clock);
+    let head = head(&ledger).await;
+    let stranger = RequestId(uuid::Uuid::nil());
+    let answer = desk.answer(
+        stranger,
+        ToolConfirmation::confirmed(),
+        Actor::os_user("ada"),
+    );
+    assert!(matches!(answer.await, Err(Error::UnknownRequest { request }) if request == stranger));
+    assert!(kinds(&ledger, head.next()).await.is_empty());
+}
