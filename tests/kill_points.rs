@@ -5,6 +5,7 @@
 //! interrupted.
 #![cfg(all(feature = "testing", feature = "live"))]
 #![expect(
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
@@ -21,6 +22,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use demo_session::{Outcomes, assert_as_uninterrupted, outcomes, see_through, take_up, tools};
 use recount::journal::{DiskJournal, Hash, Journal, verify};
@@ -31,8 +33,10 @@ use recount::replay;
 use recount::simulator::{Event, Running, Simulator};
 use recount::testing::{Crash, CrashPoint, CrashingConnector, CrashingJournal};
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 const THIS_TEST: &str = "wherever_a_kill_strikes_each_call_ends_as_without_it";
+const PATIENCE: Duration = Duration::from_secs(60);
 const ORDER: &str = "RECOUNT_KILL_POINTS_ORDER";
 
 #[test]
@@ -173,8 +177,16 @@ fn the_process(order: &Order) {
             .agent("support", agent)
             .open();
         let engine = engine.await.unwrap();
-        let live = take_up(&engine).await.unwrap();
-        see_through(&live, &order.words).await.unwrap();
+        let seen_through = async {
+            let live = take_up(&engine).await.unwrap();
+            see_through(&live, &order.words).await.unwrap();
+            live
+        };
+        // A session that never comes to rest must end its test; one that does needs a hundredth of this. A process that
+        // stops where it was told to is killed long before.
+        let _live = timeout(PATIENCE, seen_through)
+            .await
+            .expect("the session comes to rest");
         if order.die.is_some() {
             say("at rest");
             std::future::pending::<()>().await;

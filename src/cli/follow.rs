@@ -5,7 +5,7 @@ use super::screen::{COLUMNS, Screen};
 use super::timeline::{Fit, Timeline};
 use crate::engine::{LiveHandle, Updates};
 use crate::ledger::Ledger;
-use crate::session::{Event, Fact, Observation, Phase, Seq, Session, SessionId};
+use crate::session::{Event, Fact, Observation, Seq, Session, SessionId};
 
 /// How many records are read at a time.
 const PAGE: usize = 512;
@@ -111,23 +111,6 @@ impl Follower {
 
 /// Whether nothing runs and everything that the model is to hear was sent.
 pub(super) fn is_calm(session: &Session) -> bool {
-    let runs = |phase: &Phase| match phase {
-        Phase::Running { .. } => true,
-        Phase::Received
-        | Phase::Refused { .. }
-        | Phase::Gated
-        | Phase::AwaitingConfirmation { .. }
-        | Phase::Withdrawn
-        | Phase::Approved { .. }
-        | Phase::Denied { .. }
-        | Phase::Permitted { .. }
-        | Phase::Ready { .. }
-        | Phase::InDoubt { .. }
-        | Phase::Paused { .. }
-        | Phase::Returned { .. }
-        | Phase::Supplied { .. }
-        | Phase::TimedOut => false,
-    };
-    !session.calls.values().any(|call| runs(&call.phase))
+    !session.calls.values().any(|call| call.phase.is_running())
         && session.deliveries.values().all(|delivery| delivery.sent)
 }

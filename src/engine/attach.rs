@@ -3,7 +3,7 @@
 use super::error::Error;
 use super::task::SessionTask;
 use crate::ledger::Objects;
-use crate::session::{Observation, Phase, RULES, RunnerAttached};
+use crate::session::{Call, Observation, RULES, RunnerAttached, WaitsFor};
 
 impl SessionTask {
     /// What this process brings to the session.
@@ -36,27 +36,9 @@ impl SessionTask {
 
     /// Attaches where a call waits for somebody who can run it. A session that merely waits gets no event.
     pub(super) async fn attach_if_needed(&mut self) -> Result<(), Error> {
-        let waits_for_a_runner = |phase: &Phase| match phase {
-            Phase::Ready { .. } | Phase::Running { .. } | Phase::InDoubt { .. } => true,
-            Phase::Received
-            | Phase::Refused { .. }
-            | Phase::Gated
-            | Phase::AwaitingConfirmation { .. }
-            | Phase::Withdrawn
-            | Phase::Approved { .. }
-            | Phase::Denied { .. }
-            | Phase::Permitted { .. }
-            | Phase::Paused { .. }
-            | Phase::Returned { .. }
-            | Phase::Supplied { .. }
-            | Phase::TimedOut => false,
-        };
-        let needed = self.attached.is_none()
-            && self
-                .session
-                .calls
-                .values()
-                .any(|it| waits_for_a_runner(&it.phase));
+        // A call that still runs was begun by a process that is gone: whoever takes its place finds out what to do.
+        let waits = |it: &Call| matches!(it.phase.waits_for(), WaitsFor::Runner | WaitsFor::Tool);
+        let needed = self.attached.is_none() && self.session.calls.values().any(waits);
         if needed {
             self.attach(Vec::new()).await?;
         }

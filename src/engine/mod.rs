@@ -88,6 +88,8 @@ struct Inner {
     agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
     registry: Arc<Registry>,
     updates: broadcast::Sender<Arc<Recorded>>,
+    /// Held while a session without a task is written to.
+    desk: tokio::sync::Mutex<()>,
 }
 
 impl Engine {
@@ -109,6 +111,7 @@ impl Engine {
             agents: Mutex::default(),
             registry: Arc::default(),
             updates,
+            desk: tokio::sync::Mutex::default(),
         };
         Engine {
             inner: Arc::new(inner),
@@ -179,11 +182,11 @@ impl Engine {
 
     /// Answers a confirmation request; the first answer on record counts. Returns the record of the answer.
     ///
-    /// An approved call runs at once, whether its session is connected or not.
+    /// An approved call runs at once, whether its session is connected or not. Where its agent is not registered here,
+    /// the answer goes on record all the same, and the call runs with the next process that has the agent.
     ///
     /// # Errors
-    /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`]; [`Error::UnknownAgent`] where
-    /// nobody here could run the call.
+    /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`].
     pub async fn answer(
         &self,
         request: RequestId,
@@ -193,6 +196,12 @@ impl Engine {
         let named = self.inner.ledger.journal().request(request.0).await?;
         let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
         let session = SessionId(session);
+        if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
+            // No task serves the session, so the desk may write to it: one answer at a time.
+            let _turn = self.inner.desk.lock().await;
+            let desk = Desk::new(self.inner.ledger.clone(), self.inner.clock.clone());
+            return desk.answer(request, confirmation, by).await;
+        }
         self.ask(session, |reply| Input::Answer {
             request,
             confirmation,

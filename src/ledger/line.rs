@@ -20,7 +20,10 @@ pub(super) fn line_of(session: SessionId, fact: &Fact, prev: Hash) -> Result<Lin
         .body()
         .map_err(|source| Error::Unwritable { session, source })?;
     let (kind, by) = match &fact.event {
-        Event::Observed(observation) => (observation.actor(), observation.by()),
+        Event::Observed(observation) => {
+            let from = observation.provenance();
+            (from.actor, from.by)
+        }
         Event::Decided(_) => (ActorKind::Engine, None),
     };
     let mut actor = recount_journal::Actor::new(kind.as_str());

@@ -7,8 +7,7 @@ use tracing::Instrument;
 
 use super::{Error, line};
 use crate::session::{
-    Catalog, Event, Fact, OpenWork, PolicySet, Seq, Session, SessionId, Timestamp, evolve,
-    open_work,
+    Catalog, Event, Fact, OpenWork, PolicySet, Seq, Session, SessionId, evolve, open_work,
 };
 
 /// How many records are read at a time.
@@ -213,12 +212,11 @@ fn work_changes(
 pub(super) const MODEL_LOST_INTEREST: u32 = 1;
 
 fn open_item(session: &Session, seq: Seq, item: &OpenWork) -> OpenItem {
-    let Timestamp(since_us) = session.at;
     OpenItem {
         session: session.id.0,
         item: seq.0,
         kind: item.kind.as_str().to_owned(),
-        since_us,
+        since_us: item.since.0,
         deadline_us: item.deadline.map(|at| at.0),
         request: item.request.map(|request| session.id.request_id(request).0),
         flags: if item.model_lost_interest {

@@ -34,6 +34,8 @@ pub struct Call {
     pub flaw: Option<Flaw>,
     /// Where it stands.
     pub phase: Phase,
+    /// Since when it waits as it does: received, asked, or paused.
+    pub since: Timestamp,
     /// How often its tool was started.
     pub attempts: u32,
     /// The contract that a person was asked about.
@@ -143,6 +145,21 @@ pub enum Phase {
     TimedOut,
 }
 
+/// What has to happen before a call goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// The next decision is due at once; no step ends in such a phase.
+    Nothing,
+    /// A person answers.
+    Person,
+    /// Somebody outside gives the result.
+    Response,
+    /// A process that has the tool attaches, or a slot gets free.
+    Runner,
+    /// The tool ends.
+    Tool,
+}
+
 /// By what leave a call may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
@@ -158,6 +175,26 @@ impl Phase {
     /// Whether the tool runs.
     pub fn is_running(&self) -> bool {
         matches!(self, Phase::Running { .. })
+    }
+
+    /// What has to happen before the call goes on.
+    pub fn waits_for(&self) -> WaitsFor {
+        match self {
+            Phase::AwaitingConfirmation { .. } => WaitsFor::Person,
+            Phase::Paused { .. } => WaitsFor::Response,
+            Phase::Ready { .. } | Phase::InDoubt { .. } => WaitsFor::Runner,
+            Phase::Running { .. } => WaitsFor::Tool,
+            Phase::Received
+            | Phase::Refused { .. }
+            | Phase::Gated
+            | Phase::Withdrawn
+            | Phase::Approved { .. }
+            | Phase::Denied { .. }
+            | Phase::Permitted { .. }
+            | Phase::Returned { .. }
+            | Phase::Supplied { .. }
+            | Phase::TimedOut => WaitsFor::Nothing,
+        }
     }
 
     /// The phase as a word, as listings and rejections show it.

@@ -14,6 +14,8 @@ use super::time::Timestamp;
 pub struct OpenWork {
     /// What it is.
     pub kind: OpenKind,
+    /// Since when it waits as it does.
+    pub since: Timestamp,
     /// The confirmation request that waits, if one does.
     pub request: Option<Seq>,
     /// When something happens by itself.
@@ -56,6 +58,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
     if session.head > Seq(0) && !session.closed {
         let item = OpenWork {
             kind: OpenKind::Session,
+            since: session.opened_at,
             request: None,
             deadline: None,
             model_lost_interest: false,
@@ -87,6 +90,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
         };
         let item = OpenWork {
             kind,
+            since: call.since,
             request,
             deadline,
             model_lost_interest: call.model_lost_interest,

@@ -25,6 +25,8 @@ pub struct Session {
     pub head: Seq,
     /// When that was recorded.
     pub at: Timestamp,
+    /// When it began.
+    pub opened_at: Timestamp,
     /// The agent that serves it.
     pub agent: Option<String>,
     /// The number of the rules in force.
@@ -231,6 +233,7 @@ impl Session {
             id,
             head: Seq(0),
             at: Timestamp(0),
+            opened_at: Timestamp(0),
             agent: None,
             rules: 0,
             closed: false,

@@ -43,7 +43,8 @@ pub fn step(session: Session, at: Timestamp, observation: Observation) -> Result
         seq: session.head.next(),
         at,
         cause: observation
-            .refers_to()
+            .provenance()
+            .about
             .filter(|cause| Seq(0) < *cause && *cause <= session.head),
         event: Event::Observed(observation),
     };
@@ -122,11 +123,12 @@ pub fn evolve(mut session: Session, fact: &Fact) -> Session {
 }
 
 fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
-    if let Some(epoch) = observation.heard_on() {
+    if let Some(epoch) = observation.provenance().heard_on {
         conversation::heard(session, epoch);
     }
     match observation {
         Observation::SessionOpened(it) => {
+            session.opened_at = fact.at;
             session.agent = Some(it.agent.clone());
             session.rules = it.rules;
         }

@@ -65,6 +65,22 @@ fn a_second_run_replaces_the_first() {
 }
 
 #[test]
+fn a_demo_whose_index_was_damaged_is_replaced_too() {
+    let bench = Bench::with_demo();
+    for file in fs::read_dir(bench.path("demo/sled")).unwrap() {
+        let file = file.unwrap().path();
+        if file.is_file() {
+            fs::write(file, "no index").unwrap();
+        }
+    }
+    bench.run("demo --approve --journal demo").ends_with(0);
+    let aside = |name: &str| name.starts_with("sled.");
+    let names = fs::read_dir(bench.path("demo")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|name| aside(name)).count(), 0);
+}
+
+#[test]
 fn a_directory_that_is_not_the_demos_is_left_alone() {
     let bench = Bench::new();
     fs::create_dir(bench.path("mine")).unwrap();

@@ -310,7 +310,7 @@ fn a_provider_that_panics_leaves_the_question_to_the_other_doors() {
 }
 
 #[test]
-fn a_session_whose_agent_is_not_here_is_listed_and_never_runs() {
+fn a_session_whose_agent_is_not_here_is_listed_and_answered_and_never_runs() {
     let world = World::new();
     let request = asked_and_died(&world, gated(world.till.pays()));
     let before = world.facts();
@@ -322,14 +322,21 @@ fn a_session_whose_agent_is_not_here_is_listed_and_never_runs() {
     assert_eq!(waiting(&life), request);
     let listed = life.run(life.engine().sessions()).unwrap();
     assert_eq!(listed[0].agent, "support");
-    let refused = approve(&life, request).unwrap_err().to_string();
-    assert!(
-        refused.contains("support") && refused.contains("sales"),
-        "{refused}"
-    );
+    life.settle();
+    assert_eq!(world.facts(), before, "whoever merely looks leaves nothing");
+    approve(&life, request).unwrap();
+    let again = approve(&life, request).unwrap_err();
+    assert!(matches!(
+        again,
+        Error::Refused(Rejection::AlreadyAnswered(_))
+    ));
     life.end();
-    assert_eq!(world.till.attempts(), [0; 0]);
-    assert_eq!(world.facts(), before);
+    assert_eq!(world.till.attempts(), [0; 0], "nobody here has the tool");
+
+    let life = world.life(world.agent(gated(world.till.pays())));
+    life.settle();
+    assert_eq!(world.till.attempts(), [1], "it runs where its agent is");
+    life.end();
 }
 
 #[test]

@@ -17,6 +17,9 @@ const WITNESS: &str = "refunds.txt";
 /// Everything that a demo leaves there; a directory with anything else is not replaced.
 const OURS: [&str; 6] = ["JOURNAL", "LOCK", MARKER, WITNESS, "log", "sled"];
 
+/// What the name of an index begins with that the journal has put aside.
+const ASIDE: &str = "sled.damaged-";
+
 /// The demo's directory.
 pub(super) struct Place {
     /// The directory, which is the journal's, too.
@@ -58,11 +61,11 @@ impl Place {
         if names.is_empty() {
             return Ok(());
         }
-        let foreign = names.iter().find(|name| !OURS.contains(&name.as_str()));
+        let foreign = names.iter().find(|name| !is_ours(name));
         let found = match foreign {
             Some(name) => format!("one that holds {name}"),
             None if !names.iter().any(|name| name == MARKER) => format!("one without {MARKER}"),
-            None => return self.remove(&names),
+            None => return self.remove(),
         };
         let what = format!(
             "expected an empty directory or one of an earlier demo at {}, found {found}",
@@ -73,15 +76,20 @@ impl Place {
             .advice("give another directory with --journal DIR; nothing was changed"))
     }
 
-    fn remove(&self, names: &[String]) -> Result<(), Failure> {
+    fn remove(&self) -> Result<(), Failure> {
         // A demo that still runs has it open; a journal that is damaged is no reason to keep it.
         let in_use = DiskJournal::options(&self.path).read_only().open();
         if let Err(error @ journal::Error::InUse { .. }) = in_use {
             return Err(error.into());
         }
         drop(in_use);
+        // Listed again, because opening may have put a damaged index aside.
+        let names = names(&self.path)
+            .map_err(|error| Failure::io(format!("list {}", self.path.display()), &error))?;
+        let names: Vec<&String> = names.iter().filter(|name| is_ours(name)).collect();
         // The marker goes last, so that whatever interrupts us, the directory stays the demo's.
-        let (marker, others): (Vec<_>, Vec<_>) = names.iter().partition(|name| *name == MARKER);
+        let (marker, others): (Vec<&String>, Vec<&String>) =
+            names.into_iter().partition(|name| *name == MARKER);
         for name in others.into_iter().chain(marker) {
             let entry = self.path.join(name);
             let removed = if entry.is_dir() {
@@ -110,6 +118,11 @@ impl Place {
     pub(super) fn quoted(&self) -> String {
         quoted(&self.path)
     }
+}
+
+/// Whether the demo, or the journal in it, has put a file of this name there.
+fn is_ours(name: &str) -> bool {
+    OURS.contains(&name) || name.starts_with(ASIDE)
 }
 
 fn names(path: &Path) -> std::io::Result<Vec<String>> {

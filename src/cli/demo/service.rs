@@ -15,7 +15,7 @@ use crate::cli::screen::Screen;
 use crate::cli::style::Tone;
 use crate::cli::{os_user, pending};
 use crate::engine::{Clock, Engine, SystemClock, Ticket, ToolConfirmation};
-use crate::session::{Actor, Phase, Seq, Session};
+use crate::session::{Actor, Phase, Seq, Session, WaitsFor};
 
 /// What a line for the demo begins with; no timeline has it.
 pub(super) const CONTROL: char = '\u{1e}';
@@ -151,20 +151,5 @@ async fn finish(
 
 /// Whether a call waits for somebody outside.
 fn waits(phase: &Phase) -> bool {
-    match phase {
-        Phase::AwaitingConfirmation { .. } | Phase::Paused { .. } => true,
-        Phase::Received
-        | Phase::Refused { .. }
-        | Phase::Gated
-        | Phase::Withdrawn
-        | Phase::Approved { .. }
-        | Phase::Denied { .. }
-        | Phase::Permitted { .. }
-        | Phase::Ready { .. }
-        | Phase::Running { .. }
-        | Phase::InDoubt { .. }
-        | Phase::Returned { .. }
-        | Phase::Supplied { .. }
-        | Phase::TimedOut => false,
-    }
+    matches!(phase.waits_for(), WaitsFor::Person | WaitsFor::Response)
 }

@@ -83,8 +83,10 @@ pub(in crate::session) fn gate_waived(session: &mut Session, call: Seq) {
 }
 
 pub(in crate::session) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {
+    let at = session.at;
     if let Some(call) = session.calls.get_mut(&it.call) {
         call.contract = Some(it.contract);
+        call.since = at;
         call.phase = Phase::AwaitingConfirmation {
             request: seq,
             about: it.about,

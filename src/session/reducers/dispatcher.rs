@@ -46,6 +46,7 @@ pub(in crate::session) fn call_received(
         args: it.args.clone().unwrap_or_else(Json::empty_object),
         flaw,
         phase: Phase::Received,
+        since: session.at,
         attempts: 0,
         contract: None,
         cancel: None,

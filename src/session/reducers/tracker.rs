@@ -7,7 +7,7 @@
 //!                                   └─ another runner ──▶ InDoubt ─▶ started again, asked, or settled as unknown
 //! ```
 
-use crate::session::call::{Call, Leave, Phase};
+use crate::session::call::{Call, Leave, Phase, WaitsFor};
 use crate::session::decision::{About, CallStarted, CancelReason, Decision, Outcome};
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
@@ -123,7 +123,9 @@ pub(in crate::session) fn tool_returned(session: &mut Session, seq: Seq, it: &To
 }
 
 pub(in crate::session) fn tool_paused(session: &mut Session, seq: Seq, it: &ToolPaused) {
+    let at = session.at;
     if let Some(call) = running(session, it.call, it.attempt) {
+        call.since = at;
         call.phase = Phase::Paused {
             interim: it.interim.as_ref().map(|_| seq),
         };
@@ -180,9 +182,9 @@ pub(in crate::session) fn cancellation_received(
         let Some(call) = session.calls.get_mut(&seq) else {
             continue;
         };
-        let waits_for_a_person = matches!(
-            call.phase,
-            Phase::AwaitingConfirmation { .. } | Phase::Paused { .. }
+        let waits_outside = matches!(
+            call.phase.waits_for(),
+            WaitsFor::Person | WaitsFor::Response
         );
         let withdraw = policies.of(&call.name).withdraw_on_cancel;
         call.model_lost_interest = true;
@@ -190,7 +192,7 @@ pub(in crate::session) fn cancellation_received(
         session
             .deliveries
             .retain(|_, delivery| delivery.call != seq);
-        if !waits_for_a_person || withdraw {
+        if !waits_outside || withdraw {
             call.cancel = Some(CancelReason::Model);
         }
     }
