@@ -14,7 +14,7 @@ use super::style::Tone;
 use super::{ids, opening};
 use crate::ledger::Ledger;
 use crate::replay::{self, Diverged, Report, Said};
-use crate::session::SessionId;
+use crate::session::{Seq, SessionId};
 
 /// How many sessions are read at a time.
 const PAGE: usize = 1024;
@@ -91,7 +91,7 @@ async fn all(ledger: &Ledger) -> Result<Vec<SessionId>, Failure> {
 fn as_json(report: &Report) -> Value {
     let said = |it: &Option<Said>| {
         it.as_ref()
-            .map(|it| json!({"kind": it.kind, "body": body(it)}))
+            .map(|it| json!({"kind": it.kind, "body": body(it), "cause": it.cause}))
     };
     json!({
         "session": report.session,
@@ -128,6 +128,11 @@ fn show(session: SessionId, it: &Diverged, screen: &mut Screen) -> Result<(), Fa
     };
     if recorded.kind != derived.kind {
         return Ok(());
+    }
+    if recorded.cause != derived.cause {
+        let of = |cause: Option<Seq>| cause.map_or("absent".to_owned(), |seq| seq.to_string());
+        let (recorded, derived) = (of(recorded.cause), of(derived.cause));
+        screen.line(&format!("  cause: recorded {recorded}, derived {derived}"))?;
     }
     let (recorded, derived) = (body(recorded), body(derived));
     let fields: BTreeSet<&String> = [&recorded, &derived]

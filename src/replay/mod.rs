@@ -3,8 +3,10 @@
 //! Every observation is decided again by the rules of its time, and the decisions are compared with those on record.
 //! Nothing runs: no tool, no provider, no closure. `replay` does not know how a session was served.
 
-use crate::ledger::{Error, Ledger};
-use crate::session::{Decision, Event, Fact, Seq, Session, SessionId, decide, evolve};
+use recount_journal::Line;
+
+use crate::ledger::{Error, Ledger, fact_of};
+use crate::session::{Decision, Event, Fact, Seq, Session, SessionId, cause_of, decide, evolve};
 
 /// How many records are read at a time.
 const PAGE: usize = 1024;
@@ -38,8 +40,10 @@ pub struct Diverged {
 pub struct Said {
     /// Its kind.
     pub kind: &'static str,
-    /// Its body, as JSON text.
+    /// Its body, as JSON text: on record, the exact bytes.
     pub body: String,
+    /// The record that directly led here.
+    pub cause: Option<Seq>,
 }
 
 /// Decides every observation of `session` again and compares.
@@ -55,62 +59,80 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
     };
     let mut state = Session::new(session);
     let mut next = Seq(1);
+    // The observation last read and what was decided since, which tells the causes.
+    let mut batch: Vec<Fact> = Vec::new();
     loop {
-        let facts = ledger.facts(session, next, PAGE).await?;
-        let Some(last) = facts.last() else { break };
-        next = last.seq.next();
-        for fact in &facts {
+        let lines = ledger.journal().read(session.0, next.0, PAGE).await?;
+        if lines.is_empty() {
+            break;
+        }
+        for line in &lines {
+            let fact = fact_of(session, next, line.bytes())?;
             let due = if state.head == Seq(0) {
                 None
             } else {
-                decide(&state)
+                due(&state, &batch)
             };
-            if let Some(diverged) = compare(fact, due.as_ref()) {
+            if let Some(diverged) = compare(&fact, line, due) {
                 report.diverged = Some(diverged);
                 return Ok(report);
             }
             match fact.event {
-                Event::Observed(_) => report.observations += 1,
+                Event::Observed(_) => {
+                    report.observations += 1;
+                    batch.clear();
+                }
                 Event::Decided(_) => report.decisions += 1,
             }
-            ledger.provide(&mut state, fact).await?;
-            state = evolve(state, fact);
+            ledger.provide(&mut state, &fact).await?;
+            state = evolve(state, &fact);
+            next = fact.seq.next();
+            batch.push(fact);
         }
     }
     if state.head == Seq(0) {
         return Err(Error::UnknownSession { session });
     }
     // The stream may end only where nothing more follows: a batch is atomic.
-    report.diverged = decide(&state).map(|due| Diverged {
+    report.diverged = due(&state, &batch).map(|due| Diverged {
         seq: next,
         recorded: None,
-        derived: Some(said(&due.into())),
+        derived: Some(due),
     });
     Ok(report)
 }
 
-/// Compares a fact with the decision that is due before it.
-fn compare(fact: &Fact, due: Option<&Decision>) -> Option<Diverged> {
-    let agrees = match (&fact.event, due) {
-        (Event::Observed(_), None) => true,
-        (Event::Decided(recorded), Some(due)) => {
-            said(&Event::Decided(recorded.clone())) == said(&Event::Decided(due.clone()))
-        }
-        (Event::Observed(_), Some(_)) | (Event::Decided(_), None) => false,
-    };
-    (!agrees).then(|| Diverged {
-        seq: fact.seq,
-        recorded: Some(said(&fact.event)),
-        derived: due.map(|due| said(&Event::Decided(due.clone()))),
+/// The decision that follows next, as it would stand on record.
+fn due(state: &Session, batch: &[Fact]) -> Option<Said> {
+    let decision = decide(state)?;
+    let cause = cause_of(&decision, batch);
+    let event = Event::from(decision);
+    Some(Said {
+        kind: event.kind(),
+        // An event of ours always writes itself; an empty body would show as a difference.
+        body: event.body().unwrap_or_default(),
+        cause,
     })
 }
 
-fn said(event: &Event) -> Said {
-    // An event of ours always writes itself; an empty body would show as a difference.
-    Said {
-        kind: event.kind(),
-        body: event.body().unwrap_or_default(),
+/// Compares a fact with the decision that is due before it, byte for byte.
+fn compare(fact: &Fact, line: &Line, due: Option<Said>) -> Option<Diverged> {
+    if let (Event::Observed(_), None) = (&fact.event, &due) {
+        return None;
     }
+    let recorded = Said {
+        kind: fact.event.kind(),
+        // The fact was read from this very line, so it is a record.
+        body: line
+            .record()
+            .map_or_else(|_| String::new(), |it| it.body.get().to_owned()),
+        cause: fact.cause,
+    };
+    (Some(&recorded) != due.as_ref()).then_some(Diverged {
+        seq: fact.seq,
+        recorded: Some(recorded),
+        derived: due,
+    })
 }
 
 impl From<Decision> for Event {

@@ -43,5 +43,6 @@ pub use open_work::{OpenKind, OpenWork, open_work};
 pub use policy::{InDoubt, PolicySet, ToolPolicy};
 pub use rules::RULES;
 pub use state::{Delivery, Library, Request, RequestState, Runner, Session, Settled, Terms};
+pub(crate) use step::cause_of;
 pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 pub use time::Timestamp;

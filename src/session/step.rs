@@ -224,7 +224,7 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
 }
 
 /// The last record of the batch about the same call, or the observation that began it.
-fn cause_of(decision: &Decision, facts: &[Fact]) -> Option<Seq> {
+pub(crate) fn cause_of(decision: &Decision, facts: &[Fact]) -> Option<Seq> {
     let about_the_call = |fact: &&Fact| match &fact.event {
         Event::Decided(earlier) => decision.call().is_some() && earlier.call() == decision.call(),
         Event::Observed(_) => false,

@@ -76,7 +76,9 @@ fn a_flipped_byte_of_the_log_is_found_where_it_lies() {
 #[test]
 fn an_altered_decision_diverges_with_both_sides() {
     let bench = Bench::with_demo();
-    let seq = forge(&bench, "demo", "forged");
+    let seq = forge(&bench, "forged", |body, _| {
+        *body = body.replace("\"verdict\":\"ask\"", "\"verdict\":\"allowed\"");
+    });
     bench.run("verify forged").ends_with(0).says(&["Sound"]);
     let run = bench.run("replay forged").ends_with(5);
     run.says(&[
@@ -90,10 +92,28 @@ fn an_altered_decision_diverges_with_both_sides() {
     assert_eq!(report["diverged"]["derived"]["body"]["verdict"], "ask");
 }
 
-/// Writes the session of one journal into another as somebody would who wants a gate forgotten: the first verdict
-/// `ask` becomes `allowed`, and every hash behind it is made to fit. Returns its seq.
-fn forge(bench: &Bench, from: &str, to: &str) -> u64 {
-    let from = DiskJournal::options(bench.path(from))
+#[test]
+fn a_decision_with_another_cause_or_a_word_more_diverges() {
+    let bench = Bench::with_demo();
+    let seq = forge(&bench, "caused", |_, cause| *cause = cause.map(|it| it - 1));
+    bench.run("verify caused").ends_with(0);
+    bench.run("replay caused").ends_with(5).says(&[
+        &format!("diverges at seq {seq}"),
+        &format!("cause: recorded {}, derived {}", seq - 2, seq - 1),
+    ]);
+    let seq = forge(&bench, "wordy", |body, _| {
+        *body = body.replacen('{', "{\"approved_by\":\"ada\",", 1);
+    });
+    bench.run("replay wordy").ends_with(5).says(&[
+        &format!("diverges at seq {seq}"),
+        "approved_by: recorded \"ada\", derived absent",
+    ]);
+}
+
+/// Writes the demo's session into another journal as somebody would who wants a gate forgotten: the body and cause of the
+/// first verdict `ask` are changed, and every hash behind it is made to fit. Returns its seq.
+fn forge(bench: &Bench, to: &str, change: impl Fn(&mut String, &mut Option<u64>)) -> u64 {
+    let from = DiskJournal::options(bench.path("demo"))
         .read_only()
         .open()
         .unwrap();
@@ -108,16 +128,17 @@ fn forge(bench: &Bench, from: &str, to: &str) -> u64 {
             let object = block_on(journal.object(hash)).unwrap();
             objects.extend(object.map(Object::new));
         }
+        let mut cause = record.cause;
         if forged == 0 && body.contains("\"verdict\":\"ask\"") {
             forged = record.seq;
-            body = body.replace("\"verdict\":\"ask\"", "\"verdict\":\"allowed\"");
+            change(&mut body, &mut cause);
         }
         let draft = Draft {
             session,
             seq: record.seq,
             at_us: record.at_us,
             kind: record.kind,
-            cause: record.cause,
+            cause,
             actor: record.actor.clone(),
             body: &body,
             prev,
