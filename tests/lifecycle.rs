@@ -155,3 +155,60 @@ async fn a_peer_that_takes_nothing_is_lost() {
     let lost = tokio::time::timeout(Duration::from_secs(3600), lost).await;
     assert!(lost.is_ok(), "the connection is still thought to live");
 }
+
+/// Never gets through.
+struct Nowhere;
+
+#[async_trait]
+impl Connector for Nowhere {
+    fn endpoint(&self) -> String {
+        "nowhere".to_owned()
+    }
+
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_session_goes_on_while_its_connection_is_being_opened() {
+    let agent = Agent::new().model("m").connect_to(Nowhere);
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let mut updates = engine.subscribe();
+    let connecting = tokio::spawn(engine.session("a").connect());
+    let attached = updates
+        .wait_for(|event| event.kind() == "runner_attached")
+        .await;
+    let session = attached.unwrap().session;
+    engine
+        .close_session(session, "changed my mind", Actor::embedder("ada"))
+        .await
+        .unwrap();
+    connecting.abort();
+}
+
+/// Says no at once.
+struct Refused;
+
+#[async_trait]
+impl Connector for Refused {
+    fn endpoint(&self) -> String {
+        "refused".to_owned()
+    }
+
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        Err(ConnectError::Unreachable {
+            endpoint: self.endpoint(),
+            reason: "no".to_owned(),
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_never_connected_does_not_stay_open() {
+    let agent = Agent::new().model("m").connect_to(Refused);
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    engine.session("a").connect().await.unwrap_err();
+    let sessions = engine.sessions().await.unwrap();
+    assert!(sessions.iter().all(|session| session.is_closed()) && sessions.len() == 1);
+}

@@ -4,8 +4,8 @@ use tokio::sync::oneshot;
 
 use super::confirmation::ToolConfirmation;
 use super::error::Error;
-use crate::live::ConnectionLost;
-use crate::session::{Actor, Command, RequestId, Seq, Session};
+use crate::live::{ConnectError, Connection, ConnectionLost};
+use crate::session::{Actor, Command, Connected, RequestId, Seq, Session};
 use crate::tool::ToolOutcome;
 
 /// The way back to whoever asked.
@@ -15,6 +15,8 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 pub(super) enum Input {
     /// Open a connection.
     Connect(Reply<()>),
+    /// A connection was opened, or could not be.
+    Opened(Box<Opened>),
     /// End the connection and what runs; what waits stays open.
     Disconnect(Reply<()>),
     /// As `Disconnect`, and end the task.
@@ -51,6 +53,13 @@ pub(super) enum Input {
     TimeCame,
     /// A response was written to the socket.
     Written { epoch: Seq, response: Seq },
+}
+
+/// What came of opening a connection, and who waits for it.
+pub(super) struct Opened {
+    pub(super) connected: Connected,
+    pub(super) connection: Result<Connection, ConnectError>,
+    pub(super) reply: Reply<()>,
 }
 
 /// What comes from a connection.

@@ -7,6 +7,7 @@ mod attach;
 mod builder;
 mod clock;
 mod confirmation;
+mod connecting;
 mod desk;
 mod effects;
 mod error;
@@ -288,10 +289,12 @@ impl Engine {
             }
         }
         for (session, whoever) in owed {
-            // A session of an agent that is not here is listed, can be answered elsewhere, and never runs. One that
-            // merely waits costs nothing, unless somebody here is to be asked again.
-            let Ok(agent) = self.agent_of(session).await else {
-                continue;
+            // A session of an agent that is not here is listed, can be answered, and never runs. One that merely
+            // waits costs nothing, unless somebody here is to be asked again.
+            let agent = match self.agent_of(session).await {
+                Ok(agent) => agent,
+                Err(Error::UnknownAgent { .. }) => continue,
+                Err(error) => return Err(error),
             };
             if whoever || agent.provider.is_some() {
                 let (reply, _) = oneshot::channel();
@@ -349,6 +352,7 @@ impl Engine {
             performer: Performer::default(),
             socket: None,
             sockets: 0,
+            opening: None,
             attached: None,
             handles: 0,
             inbox,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::task::Begin;
 use super::{Engine, Error, LiveHandle, PROGRAM};
-use crate::session::{RULES, SessionOpened};
+use crate::session::{Actor, RULES, SessionOpened};
 
 /// A session about to begin.
 pub struct NewSession {
@@ -42,7 +42,12 @@ impl NewSession {
     /// Where the agent is unknown, the journal cannot be written, or the connection cannot be opened.
     pub async fn connect(self) -> Result<LiveHandle, Error> {
         let handle = self.begin()?;
-        handle.connect().await?;
+        if let Err(error) = handle.connect().await {
+            // Nobody will ever know the session's name, so it must not stay open.
+            let by = Actor::embedder(PROGRAM);
+            let _ = handle.close("the connection could not be opened", by).await;
+            return Err(error);
+        }
         Ok(handle)
     }
 

@@ -6,6 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{broadcast, mpsc};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::agent::Prepared;
 use super::clock::Clock;
@@ -13,13 +14,13 @@ use super::error::Error;
 use super::inbox::{Incoming, Input, Reply};
 use super::performer::Performer;
 use super::registry::Registry;
-use super::socket::{self, Socket};
+use super::socket::Socket;
 use crate::ledger::{Ledger, Loaded, Objects, Recorded, Tail};
-use crate::live::{ConnectError, setup, translate};
+use crate::live::{setup, translate};
 use crate::session::{
-    Actor, Command, Connected, Disconnected, Json, Observation, Rejection, ResponsesSent,
-    RunnerDetached, Seq, Session, SessionId, SessionOpened, ToolPaused, ToolReturned, UserTextSent,
-    admit, fits, refusal_on_record, response,
+    Actor, Command, Disconnected, Json, Observation, ResponsesSent, Seq, Session, SessionId,
+    SessionOpened, ToolPaused, ToolReturned, UserTextSent, admit, fits, refusal_on_record,
+    response,
 };
 use crate::tool::{ToolError, ToolOutcome};
 
@@ -45,6 +46,8 @@ pub(super) struct SessionTask {
     pub(super) performer: Performer,
     pub(super) socket: Option<Socket>,
     pub(super) sockets: u64,
+    /// The connection that is being opened, while there is one.
+    pub(super) opening: Option<AbortOnDropHandle<()>>,
     /// The runner that this task attached.
     pub(super) attached: Option<Seq>,
     pub(super) handles: usize,
@@ -102,10 +105,8 @@ impl SessionTask {
 
     async fn handle(&mut self, input: Input) -> Result<(), Error> {
         match input {
-            Input::Connect(reply) => {
-                let outcome = self.connect().await;
-                self.answer(reply, outcome)
-            }
+            Input::Connect(reply) => self.connect(reply).await,
+            Input::Opened(opened) => self.opened(*opened).await,
             Input::Disconnect(reply) => {
                 let outcome = self
                     .disconnect("disconnected by the embedding program")
@@ -272,43 +273,6 @@ impl SessionTask {
         }
     }
 
-    async fn connect(&mut self) -> Result<(), Error> {
-        if self.socket.is_some() {
-            return Err(Error::AlreadyConnected { session: self.id });
-        }
-        if self.session.closed {
-            return Err(Error::Refused(Rejection::SessionClosed));
-        }
-        let agent = self.agent.clone();
-        let Some(connector) = &agent.connector else {
-            let agent = agent.name.clone();
-            return Err(ConnectError::NoEndpoint { agent }.into());
-        };
-        if self.attached.is_none() {
-            self.attach(Vec::new()).await?;
-        }
-        let model = connector.model_name(&agent.model);
-        let message = setup::message(&model, agent.instruction.as_deref(), &agent.catalog);
-        let connection = socket::open(connector.as_ref(), message).await?;
-        let endpoint = connector.endpoint();
-        self.put(
-            vec![Connected { model, endpoint }.into()],
-            Objects::default(),
-        )
-        .await?;
-        let epoch = self.session.connection.unwrap_or(self.session.head);
-        self.sockets += 1;
-        let (incoming, inbox) = (self.incoming_sender.clone(), self.own.clone());
-        self.socket = Some(Socket::start(
-            self.sockets,
-            epoch,
-            connection,
-            incoming,
-            inbox,
-        ));
-        self.perform().await
-    }
-
     async fn send_text(&mut self, text: String) -> Result<(), Error> {
         let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) else {
             return Err(Error::NotConnected { session: self.id });
@@ -322,38 +286,10 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Ends the connection and what runs. What waits for a person or a response stays open.
-    async fn disconnect(&mut self, reason: &str) -> Result<(), Error> {
-        let mut observations = Vec::new();
-        if let Some(socket) = self.socket.take() {
-            let (epoch, reason) = (socket.epoch, reason.to_owned());
-            observations.push(
-                Disconnected {
-                    epoch,
-                    code: None,
-                    reason,
-                }
-                .into(),
-            );
-        }
-        if self.attached.is_some() {
-            observations.push(
-                RunnerDetached {
-                    reason: reason.to_owned(),
-                }
-                .into(),
-            );
-        }
-        if !observations.is_empty() {
-            self.put(observations, Objects::default()).await?;
-            self.attached = None;
-        }
-        self.perform().await
-    }
-
     fn is_idle(&self) -> bool {
         self.handles == 0
             && self.socket.is_none()
+            && self.opening.is_none()
             && !self.performer.is_busy()
             && self.inbox.is_empty()
     }
@@ -365,7 +301,11 @@ impl SessionTask {
     }
 
     /// Hands an outcome to whoever asked; what broke the machinery also ends the task.
-    fn answer<T>(&self, reply: Reply<T>, outcome: Result<T, Error>) -> Result<(), Error> {
+    pub(super) fn answer<T>(
+        &self,
+        reply: Reply<T>,
+        outcome: Result<T, Error>,
+    ) -> Result<(), Error> {
         let fatal = match &outcome {
             Err(error @ Error::Ledger(_)) => Err(Error::Stopped {
                 session: self.id,
