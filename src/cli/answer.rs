@@ -140,7 +140,8 @@ async fn refused(ledger: &Ledger, session: SessionId, rejection: &Rejection) -> 
         | Rejection::CallNotPaused { .. }
         | Rejection::WrongName { .. }
         | Rejection::ResponseNotAnObject
-        | Rejection::SessionClosed => (rejection.to_string(), None),
+        | Rejection::SessionClosed
+        | Rejection::TooLarge { .. } => (rejection.to_string(), None),
     };
     let mut text = one_line(&what).into_owned();
     if let Some(at) = at {

@@ -183,6 +183,7 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::WrongName { .. } => "wrong-name",
         Rejection::ResponseNotAnObject => "response-not-an-object",
         Rejection::SessionClosed => "session-closed",
+        Rejection::TooLarge { .. } => "too-large",
     }
 }
 

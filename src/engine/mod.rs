@@ -320,9 +320,9 @@ impl Engine {
         begin: Begin,
         input: Input,
     ) -> TaskRef {
-        self.inner
-            .registry
-            .send(session, input, || self.spawn(session, agent, begin))
+        self.inner.registry.send(session, input, |input| {
+            self.spawn(session, agent, begin, input)
+        })
     }
 
     fn handle(&self, session: SessionId, agent: Arc<Prepared>, begin: Begin) -> LiveHandle {
@@ -330,8 +330,10 @@ impl Engine {
         LiveHandle::new(session, self.clone(), task)
     }
 
-    fn spawn(&self, id: SessionId, agent: Arc<Prepared>, begin: Begin) -> TaskRef {
+    fn spawn(&self, id: SessionId, agent: Arc<Prepared>, begin: Begin, first: Input) -> TaskRef {
         let (own, inbox) = mpsc::unbounded_channel();
+        // Before the task begins: one that finds nothing to do retires, and says so on record.
+        let _ = own.send(first);
         let (incoming_sender, incoming) = mpsc::channel(INCOMING);
         let failure: Arc<OnceLock<String>> = Arc::default();
         let task = SessionTask {

@@ -37,14 +37,14 @@ impl TaskRef {
 }
 
 impl Registry {
-    /// Hands `input` to the session's task, which `spawn` begins if there is none.
+    /// Hands `input` to the session's task, or to `spawn`, which begins one with it.
     ///
     /// It happens under the lock under which a task retires, so no input falls between two tasks.
     pub(super) fn send(
         &self,
         id: SessionId,
         input: Input,
-        spawn: impl FnOnce() -> TaskRef,
+        spawn: impl FnOnce(Input) -> TaskRef,
     ) -> TaskRef {
         let mut tasks = self.lock();
         let input = match tasks.get(&id) {
@@ -54,9 +54,7 @@ impl Registry {
             },
             None => input,
         };
-        let task = spawn();
-        // The queue of a task that was begun this moment is open.
-        let _ = task.inbox.send(input);
+        let task = spawn(input);
         tasks.insert(id, task.clone());
         task
     }

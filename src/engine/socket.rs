@@ -8,11 +8,16 @@ use tokio::time::timeout;
 
 use super::inbox::{Incoming, Input};
 use crate::live::wire::ServerMessage;
-use crate::live::{ConnectError, Connection, Connector, FrameReceiver, FrameSender};
+use crate::live::{
+    ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
+};
 use crate::session::Seq;
 
 /// How long the service may take to complete the setup. Some refuse an option by saying nothing at all.
 const SETUP_SECONDS: u64 = 15;
+
+/// How long the peer may leave a message untaken before the connection counts as lost.
+const SEND_SECONDS: u64 = 30;
 
 /// A message on its way out.
 pub(super) struct Outgoing {
@@ -120,7 +125,9 @@ async fn write(
     inbox: mpsc::UnboundedSender<Input>,
 ) {
     while let Some(Outgoing { text, response }) = queue.recv().await {
-        if let Err(lost) = sender.send(text).await {
+        // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
+        let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
+        if let Err(lost) = sent.unwrap_or_else(|_| Err(untaken())) {
             let _ = incoming.send(Incoming::Lost { socket, lost }).await;
             return;
         }
@@ -128,5 +135,13 @@ async fn write(
             let _ = inbox.send(Input::Written { epoch, response });
         }
     }
-    sender.close().await;
+    // Whether the peer takes the farewell is its own affair.
+    let _ = timeout(Duration::from_secs(SEND_SECONDS), sender.close()).await;
+}
+
+fn untaken() -> ConnectionLost {
+    ConnectionLost {
+        code: None,
+        reason: format!("the peer took nothing for {SEND_SECONDS} s"),
+    }
 }

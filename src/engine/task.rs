@@ -19,9 +19,9 @@ use crate::live::{ConnectError, setup, translate};
 use crate::session::{
     Actor, Command, Connected, Disconnected, Json, Observation, Rejection, ResponsesSent,
     RunnerDetached, Seq, Session, SessionId, SessionOpened, ToolPaused, ToolReturned, UserTextSent,
-    admit, refusal_on_record, response,
+    admit, fits, refusal_on_record, response,
 };
-use crate::tool::ToolOutcome;
+use crate::tool::{ToolError, ToolOutcome};
 
 /// How a task begins.
 pub(super) enum Begin {
@@ -254,6 +254,10 @@ impl SessionTask {
                     .await?;
                 self.perform().await?;
                 self.attach_if_needed().await?;
+                if self.session.closed {
+                    // A model that still talks would call tools that nobody answers any more.
+                    self.disconnect("the session was closed").await?;
+                }
                 Ok(seq)
             }
             Err(rejection) => {
@@ -310,8 +314,8 @@ impl SessionTask {
             return Err(Error::NotConnected { session: self.id });
         };
         let frame = setup::user_text(&text);
-        self.record(vec![UserTextSent { epoch, text }.into()])
-            .await?;
+        let said = fits(UserTextSent { epoch, text }.into())?;
+        self.record(vec![said]).await?;
         if let Some(socket) = &self.socket {
             socket.send(frame, None);
         }
@@ -387,7 +391,15 @@ impl SessionTask {
     }
 }
 
+/// What a tool's end puts on record; one that is too large for it is a failure, of which the model is told.
 fn tool_ended(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
+    fits(outcome_of(call, attempt, outcome)).unwrap_or_else(|rejection| {
+        let told = ToolError::ExecutionFailed(format!("the result is too large: {rejection}"));
+        outcome_of(call, attempt, ToolOutcome::Failed(told))
+    })
+}
+
+fn outcome_of(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
     match outcome {
         ToolOutcome::Returned(value) => {
             let response = Json::of(&response::success_response(value));

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::wire::{FunctionCall, ServerContent, ServerMessage, Transcription};
 use crate::session::{
-    CallCancellationReceived, FrameRejected, FunctionCallReceived, GoAwayReceived, Json,
+    CallCancellationReceived, Event, FrameRejected, FunctionCallReceived, GoAwayReceived, Json,
     MalformedArgs, ModelOutputReceived, Observation, ResumptionHandleReceived, Seq, Speaker,
     TranscriptReceived, TurnCompleted, TurnInterrupted, UsageReported,
 };
@@ -81,7 +81,42 @@ pub(crate) fn observations(
     {
         seen.push(UsageReported { epoch, usage }.into());
     }
+    if frame.len() > PART_BYTES_MAX {
+        seen.iter_mut().for_each(|part| bound(epoch, part));
+    }
     seen
+}
+
+/// The largest part of a frame that goes on record; what is decided about it, and quotes it, must fit there, too.
+const PART_BYTES_MAX: usize = 512 << 10;
+
+/// The longest name or id by which a call is still known.
+const NAME_BYTES_MAX: usize = 4096;
+
+/// Leaves of a part that is too large only that it came; a call stays a call, so that the model is answered.
+fn bound(epoch: Seq, part: &mut Observation) {
+    let body = Event::Observed(part.clone()).body();
+    let bytes = body.map_or(usize::MAX, |body| body.len());
+    if bytes <= PART_BYTES_MAX {
+        return;
+    }
+    let problem = format!("{bytes} bytes long, the limit is {PART_BYTES_MAX}");
+    let short = |name: &Option<String>| name.as_ref().is_none_or(|it| it.len() <= NAME_BYTES_MAX);
+    if let Observation::FunctionCallReceived(call) = part
+        && short(&call.name)
+        && short(&call.id)
+    {
+        let problem = format!("the arguments are {problem}");
+        call.args = None;
+        call.invalid_args = None;
+        call.malformed_args = Some(MalformedArgs {
+            text: String::new(),
+            problem,
+        });
+    } else {
+        let problem = format!("{} is {problem}", part.kind());
+        *part = FrameRejected { epoch, problem }.into();
+    }
 }
 
 fn server_content(epoch: Seq, content: &ServerContent, seen: &mut Vec<Observation>) {
@@ -212,6 +247,26 @@ mod tests {
             assert_eq!(call.args, None);
             assert_eq!(call.malformed_args.unwrap().text, args);
         }
+    }
+
+    #[test]
+    fn a_call_too_large_for_the_record_is_still_a_call() {
+        let large = "x".repeat(5 << 20);
+        let call = call(&format!(
+            r#"{{"toolCall":{{"functionCalls":[{{"id":"c","name":"p","args":{{"x":"{large}"}}}}]}}}}"#
+        ));
+        assert_eq!((call.id.as_deref(), call.args), (Some("c"), None));
+        assert!(call.malformed_args.unwrap().problem.contains("limit"));
+    }
+
+    #[test]
+    fn a_text_too_large_for_the_record_is_rejected_and_what_came_with_it_is_not() {
+        let large = "x".repeat(5 << 20);
+        let seen = translate(&format!(
+            r#"{{"serverContent":{{"outputTranscription":{{"text":"{large}"}},"turnComplete":true}}}}"#
+        ));
+        let kinds: Vec<_> = seen.iter().map(Observation::kind).collect();
+        assert_eq!(kinds, ["frame_rejected", "turn_completed"]);
     }
 
     #[test]

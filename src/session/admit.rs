@@ -2,7 +2,7 @@
 
 use super::actor::Actor;
 use super::call::Phase;
-use super::command::{Command, Rejection};
+use super::command::{BODY_BYTES_MAX, Command, Rejection};
 use super::id::Seq;
 use super::observation::{
     AnswerRefused, ConfirmationAnswered, Observation, OperatorCancelled, ResponseSupplied,
@@ -18,6 +18,23 @@ pub const REFUSALS_RECORDED_MAX: u32 = 16;
 /// # Errors
 /// A [`Rejection`] that says what stands against the command, and where that is on record.
 pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejection> {
+    fits(observation_of(session, command)?)
+}
+
+/// The observation, unless it is larger than what goes on record.
+///
+/// # Errors
+/// [`Rejection::TooLarge`].
+pub fn fits(observation: Observation) -> Result<Observation, Rejection> {
+    // What cannot be written at all is for the journal to say.
+    let bytes = observation.body().map_or(0, |body| body.len());
+    if bytes > BODY_BYTES_MAX {
+        return Err(Rejection::TooLarge { bytes });
+    }
+    Ok(observation)
+}
+
+fn observation_of(session: &Session, command: Command) -> Result<Observation, Rejection> {
     match command {
         Command::AnswerConfirmation {
             request,

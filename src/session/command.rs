@@ -114,7 +114,15 @@ pub enum Rejection {
     ResponseNotAnObject,
     /// The session is closed.
     SessionClosed,
+    /// It is larger than what goes on record.
+    TooLarge {
+        /// What came, in bytes.
+        bytes: usize,
+    },
 }
+
+/// How large the body of a record may get by what comes from outside: the journal takes little more.
+pub(super) const BODY_BYTES_MAX: usize = 3 << 20;
 
 /// The answer that counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,6 +150,7 @@ impl Rejection {
             Rejection::WrongName { .. } => "wrong_name",
             Rejection::ResponseNotAnObject => "response_not_an_object",
             Rejection::SessionClosed => "session_closed",
+            Rejection::TooLarge { .. } => "too_large",
         }
     }
 }
@@ -188,6 +197,12 @@ impl std::fmt::Display for Rejection {
             }
             Rejection::ResponseNotAnObject => f.write_str("a response must be a JSON object"),
             Rejection::SessionClosed => f.write_str("the session is closed"),
+            Rejection::TooLarge { bytes } => {
+                write!(
+                    f,
+                    "it takes {bytes} bytes on record, the limit is {BODY_BYTES_MAX}"
+                )
+            }
         }
     }
 }

@@ -24,6 +24,8 @@ pub enum JsonProblem {
     DuplicateKey(String),
     /// A string holds half of a surrogate pair, which is not text.
     LoneSurrogate,
+    /// A key that serde_json keeps for itself: it would read what stands under it as another value than is written.
+    ReservedKey(String),
 }
 
 /// How deep arguments may nest.
@@ -123,6 +125,7 @@ impl fmt::Display for JsonProblem {
                 write!(f, "the key {key:?} appears twice in one object")
             }
             JsonProblem::LoneSurrogate => f.write_str("a string holds half of a surrogate pair"),
+            JsonProblem::ReservedKey(key) => write!(f, "the key {key:?} is reserved"),
         }
     }
 }
@@ -150,7 +153,7 @@ fn compact(text: &str) -> String {
     out
 }
 
-/// Finds what valid JSON may still get wrong: depth, repeated keys, half surrogates.
+/// Finds what valid JSON may still get wrong: depth, repeated keys, reserved keys, half surrogates.
 fn check(text: &str) -> Result<(), JsonProblem> {
     let deepest = text
         .bytes()
@@ -180,15 +183,24 @@ fn check(text: &str) -> Result<(), JsonProblem> {
     }
 }
 
-/// The marker by which a repeated key travels through serde's error text.
+/// The markers by which a key travels through serde's error text.
 const DUPLICATE: &str = "duplicate key ";
+const RESERVED: &str = "reserved key ";
+
+/// How the keys begin under which serde_json hands raw values and numbers to itself, also when it reads a `Value`.
+const SERDE_JSON_KEYS: &str = "$serde_json::private::";
 
 fn problem(error: &str) -> JsonProblem {
-    match error.strip_prefix(DUPLICATE) {
-        Some(rest) => {
-            let key = rest.rsplit_once(" at line ").map_or(rest, |(key, _)| key);
-            JsonProblem::DuplicateKey(serde_json::from_str(key).unwrap_or_else(|_| key.to_owned()))
-        }
+    let key_behind = |marker: &str| {
+        let rest = error.strip_prefix(marker)?;
+        let key = rest.rsplit_once(" at line ").map_or(rest, |(key, _)| key);
+        Some(serde_json::from_str(key).unwrap_or_else(|_| key.to_owned()))
+    };
+    if let Some(key) = key_behind(RESERVED) {
+        return JsonProblem::ReservedKey(key);
+    }
+    match key_behind(DUPLICATE) {
+        Some(key) => JsonProblem::DuplicateKey(key),
         // The syntax was checked before and numbers are not read, so what remains is an escape that is not text.
         None if error.contains("surrogate") || error.contains("hex escape") => {
             JsonProblem::LoneSurrogate
@@ -241,6 +253,10 @@ impl<'de> Deserialize<'de> for Checked {
                 let mut seen = std::collections::BTreeSet::new();
                 while let Some(key) = map.next_key::<String>()? {
                     map.next_value::<Checked>()?;
+                    if key.starts_with(SERDE_JSON_KEYS) {
+                        let key = serde_json::Value::String(key);
+                        return Err(A::Error::custom(format!("{RESERVED}{key}")));
+                    }
                     if !seen.insert(key.clone()) {
                         let key = serde_json::Value::String(key);
                         return Err(A::Error::custom(format!("{DUPLICATE}{key}")));
@@ -291,6 +307,13 @@ mod tests {
             Json::parse("{'a':1}"),
             Err(JsonProblem::Syntax(_))
         ));
+    }
+
+    #[test]
+    fn a_key_that_hides_another_value_from_who_reads_the_text_is_refused() {
+        let hidden = r#"{"$serde_json::private::RawValue":"{\"amount\":1,\"amount\":1000}"}"#;
+        let key = "$serde_json::private::RawValue".to_owned();
+        assert_eq!(Json::parse(hidden), Err(JsonProblem::ReservedKey(key)));
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod step;
 mod time;
 
 pub use actor::{Actor, ActorKind, Authentication};
-pub use admit::{REFUSALS_RECORDED_MAX, admit, refusal_on_record};
+pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, refusal_on_record};
 pub use call::{Call, Flaw, Leave, Phase, WaitsFor};
 pub use catalog::{Catalog, ToolDeclaration};
 pub use command::{Answer, Answered, Command, Rejection};

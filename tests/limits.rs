@@ -1,0 +1,56 @@
+//! What is larger than the journal takes is refused where it comes in, and harms nothing else.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use recount::engine::Error;
+use recount::prelude::*;
+use recount::session::Rejection;
+use recount::testing::ScriptedModel;
+
+fn large() -> String {
+    "x".repeat(5 << 20)
+}
+
+async fn talk_to(script: &str) -> (LiveHandle, ScriptedModel) {
+    let flood = T::simple("flood", "Returns a lot", |_| async { Ok(json!(large())) });
+    let model = ScriptedModel::parse(script).unwrap();
+    let live = Live::builder().model("m").tools(flood);
+    (live.connect_with(model.clone()).await.unwrap(), model)
+}
+
+async fn told(live: &LiveHandle, model: &ScriptedModel) -> String {
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    assert_eq!(updates.turn().await.as_deref(), Some("I see."));
+    let transcript = model.transcript();
+    let (_, answer, _) = transcript.answers().next().unwrap();
+    format!("{:?}", answer.response)
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_is_a_failure_of_which_the_model_is_told() {
+    let script = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "flood"}]}]}
+{"on": {"responses_to": ["c"]}, "send": [{"say": "I see."}]}
+"#;
+    let (live, model) = talk_to(script).await;
+    let told = told(&live, &model).await;
+    assert!(told.contains("the result is too large"), "{told}");
+}
+
+#[tokio::test]
+async fn a_text_that_is_too_large_is_refused_and_the_next_one_is_sent() {
+    let script = r#"{"on": "any_text", "send": [{"say": "Hello."}]}"#;
+    let (live, _) = talk_to(script).await;
+    let mut updates = live.subscribe();
+    let refused = live.send_text(large()).await;
+    assert!(matches!(
+        refused,
+        Err(Error::Refused(Rejection::TooLarge { .. }))
+    ));
+    live.send_text("Hi").await.unwrap();
+    assert_eq!(updates.turn().await.as_deref(), Some("Hello."));
+}
