@@ -51,7 +51,7 @@ pub(crate) struct ObjectLine {
     pub(crate) base64: Option<String>,
 }
 
-/// Writes all streams, the system stream first, or one; each record as its exact bytes, each object before the first
+/// Writes all streams in the order of their ids, the system stream first, or one; each record as its exact bytes, each object before the first
 /// record that names its hash, the trailer last.
 ///
 /// ```

@@ -52,7 +52,7 @@ impl Options {
         }
     }
 
-    /// Whether a missing journal is made. It is, unless this says no.
+    /// Whether a missing journal is made, and one finished that was cut short while it was made. It is, unless this says no.
     #[must_use]
     pub fn create(self, create: bool) -> Self {
         Self { create, ..self }

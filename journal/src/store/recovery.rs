@@ -11,7 +11,7 @@ use super::directory::Directory;
 use super::options::{Options, Progress};
 use super::{After, IndexState, Opened, system};
 use crate::index::{Batch, Expected, Index};
-use crate::log::disk::{Disk, DiskFile};
+use crate::log::disk::DiskFile;
 use crate::log::{
     Entry, Header, LogReader, LogWriter, SEGMENT_HEADER, SegmentHeader, Step, Written,
     segment_name, split_entries,
@@ -52,7 +52,7 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         first: 1,
         chain: 0,
     };
-    let mut file = open_segment(&*options.disk, header, mark)?;
+    let mut file = open_segment(options, header, mark)?;
     let reading = || Error::io(format!("read the log of {}", directory.path.display()));
     let mut pass = match read_log(&mut *file, Some((&index, journal)), mark, options) {
         Ok(pass) => pass,
@@ -152,12 +152,16 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
     })
 }
 
-/// Opens the one segment, and makes it when nothing can have been in it.
+/// Opens the one segment, and makes it when nothing can have been in it and a journal may be made.
+///
+/// Whoever only looks must leave a missing log missing: an empty one in its place would verify as sound.
 fn open_segment(
-    disk: &dyn Disk,
+    options: &Options,
     header: SegmentHeader,
     mark: Option<Written>,
 ) -> Result<Box<dyn DiskFile>, Error> {
+    let disk = &*options.disk;
+    let lost = mark.is_some() || !options.create;
     let opening = || Error::io("open the log");
     let damaged = |what: String| Error::Damaged {
         session: None,
@@ -175,12 +179,12 @@ fn open_segment(
         let mut file = disk.open(&name, false).map_err(opening())?;
         match check_segment(&mut *file, header).map_err(opening())? {
             Ok(()) => return Ok(file),
-            Err(what) if mark.is_some() || has_frames(&mut *file).map_err(opening())? => {
+            Err(what) if lost || has_frames(&mut *file).map_err(opening())? => {
                 return Err(damaged(what));
             }
             Err(_) => {}
         }
-    } else if mark.is_some() {
+    } else if lost {
         return Err(damaged(format!("the log has no file {name}")));
     }
     LogWriter::create(disk, &header).map_err(Error::io("make the log"))?;

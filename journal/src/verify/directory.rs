@@ -43,6 +43,12 @@ pub fn directory(path: impl AsRef<Path>) -> Result<Report, Error> {
             if let Err(what) = segment {
                 survey.streams.find(None, None, what);
             }
+            for other in disk.list().map_err(reading())? {
+                if other != segment_name(1) {
+                    let what = format!("the log has a file {other} that does not belong there");
+                    survey.streams.find(None, None, what);
+                }
+            }
             survey
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -86,6 +86,12 @@ impl Check {
         self.tree.push(leaf);
         let (session, seq) = match Record::parse(line) {
             Ok(record) => {
+                if let Some((last, _)) = self.place.filter(|(last, _)| record.session < *last) {
+                    let what =
+                        format!("the record stands behind session {last}, which comes later");
+                    self.streams
+                        .find(Some(record.session), Some(record.seq), what);
+                }
                 self.streams.record(&record, leaf);
                 (record.session, record.seq)
             }

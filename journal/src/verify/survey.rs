@@ -165,8 +165,8 @@ impl Survey<'_> {
         }
         if !intact && before == self.streams.findings.len() {
             let what = format!(
-                "records {first} to {} and what belongs to them do not hold their checksum",
-                entry.last()
+                "{} and what belongs there do not hold their checksum",
+                records(first, entry.last())
             );
             self.streams.find(Some(session), Some(first), what);
         }
@@ -177,8 +177,8 @@ impl Survey<'_> {
         {
             let _compared: &Index = index;
             let what = format!(
-                "the index does not hold records {first} to {} as the log does",
-                entry.last()
+                "the index does not hold {} as the log does",
+                records(first, entry.last())
             );
             self.streams.find(Some(session), Some(first), what);
         }
@@ -282,5 +282,14 @@ impl Survey<'_> {
                 );
             }
         }
+    }
+}
+
+/// The records of an append in words.
+fn records(first: u64, last: u64) -> String {
+    if first == last {
+        format!("record {first}")
+    } else {
+        format!("records {first} to {last}")
     }
 }

@@ -155,6 +155,15 @@ fn a_swapped_pair() {
 }
 
 #[test]
+fn a_pair_swapped_across_two_sessions() {
+    let (lines, [first, second]) = exported();
+    let mut injured = lines.clone();
+    let last = first.lines.len();
+    injured.swap(line_of(&lines, &first, last), line_of(&lines, &second, 1));
+    found(&injured, &first, last as u64);
+}
+
+#[test]
 fn a_cut_tail() {
     let (lines, [_, stream]) = exported();
     for seq in 2..=6_usize {

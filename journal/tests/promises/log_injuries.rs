@@ -257,3 +257,46 @@ fn a_flipped_byte_anywhere_in_the_log_is_never_taken_for_truth() {
         (32, streams.len() as u64)
     );
 }
+
+#[test]
+fn a_log_that_is_gone_with_its_index_is_not_made_anew_by_looking() {
+    for emptied in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        closed_journal(directory.path());
+        fs::remove_dir_all(directory.path().join("sled")).unwrap();
+        if emptied {
+            fs::write(log_file(directory.path()), "").unwrap();
+        } else {
+            fs::remove_dir_all(directory.path().join("log")).unwrap();
+        }
+        for _ in 0..2 {
+            assert!(!verify::directory(directory.path()).unwrap().is_sound());
+            for opened in [
+                DiskJournal::options(directory.path()).read_only().open(),
+                DiskJournal::open_existing(directory.path()),
+            ] {
+                assert!(matches!(opened, Err(Error::Damaged { .. })), "{opened:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_foreign_file_in_the_log_is_found_by_both() {
+    let directory = tempfile::tempdir().unwrap();
+    closed_journal(directory.path());
+    fs::write(
+        log_file(directory.path()).with_file_name("0000000000000002.log"),
+        "",
+    )
+    .unwrap();
+    assert!(matches!(
+        DiskJournal::open(directory.path()),
+        Err(Error::Damaged { .. })
+    ));
+    let report = verify::directory(directory.path()).unwrap();
+    assert!(
+        report.findings[0].what.contains("0000000000000002.log"),
+        "{report:?}"
+    );
+}
