@@ -145,6 +145,7 @@ async fn where_the_journal_fails_nothing_runs_nothing_is_sent_and_the_caller_is_
             .await;
         match take_up(&engine).await {
             Ok(live) => {
+                let mut updates = live.subscribe();
                 let said = tokio::select! {
                     said = see_through(&live, "Please help me with order 1001.") => said,
                     () = failing.failed() => Ok(()),
@@ -155,6 +156,12 @@ async fn where_the_journal_fails_nothing_runs_nothing_is_sent_and_the_caller_is_
                 all_is_quiet().await;
                 if failing_has_failed(&failing).await {
                     world.assert_nothing_beyond_the_record(&when).await;
+                    let told = async { while updates.next().await.is_some() {} };
+                    tokio::select! {
+                        biased;
+                        () = told => {}
+                        () = all_is_quiet() => panic!("whoever listens waits for ever, {when}"),
+                    }
                     let before = (world.ran(), world.model.transcript().received().count());
                     for refused in [
                         live.send_text("Hello?").await.unwrap_err(),

@@ -44,7 +44,7 @@ impl Follower {
                 .for_each(|fact| timeline.learn(fact));
         }
         Ok(Follower {
-            updates: live.engine().subscribe(),
+            updates: live.subscribe(),
             ledger,
             session,
             timeline,
@@ -76,9 +76,15 @@ impl Follower {
         }
     }
 
-    /// Waits until something may have happened; says no when nothing can any more.
-    pub(super) async fn wake(&mut self) -> bool {
-        self.updates.next().await.is_some()
+    /// Waits until something may have happened.
+    ///
+    /// # Errors
+    /// Why the session is not served any more, where nothing can happen.
+    pub(super) async fn wake(&mut self, live: &LiveHandle) -> Result<(), Failure> {
+        if self.updates.next().await.is_none() {
+            live.state().await?;
+        }
+        Ok(())
     }
 
     /// Tells what happens until `reached` says of the session, and of the number of turns, that it is there.
@@ -94,11 +100,8 @@ impl Follower {
             if session.head == self.told && reached(&session, self.turns) {
                 return Ok(session);
             }
-            if session.head == self.told && !self.wake().await {
-                return Err(Failure::new(
-                    "engine",
-                    "the engine ended before the session did",
-                ));
+            if session.head == self.told {
+                self.wake(live).await?;
             }
         }
     }

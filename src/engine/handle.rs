@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::inbox::Input;
 use super::registry::TaskRef;
@@ -49,9 +49,13 @@ impl LiveHandle {
         self.ask(|reply| Input::SendText(text, reply)).await
     }
 
-    /// Every fact of this session from now on, once it is on record.
+    /// Every fact of this session from now on, once it is on record, until nobody serves the session any more;
+    /// [`state`](LiveHandle::state) then says why.
     pub fn subscribe(&self) -> Updates {
-        Updates::new(self.engine.inner.updates.subscribe(), Some(self.session))
+        Updates {
+            receiver: self.engine.inner.updates.subscribe(),
+            only: Some((self.session, self.task.inbox.clone())),
+        }
     }
 
     /// What of this session waits for an answer.
@@ -177,27 +181,37 @@ impl std::fmt::Debug for LiveHandle {
 /// Facts as they go on record.
 pub struct Updates {
     receiver: broadcast::Receiver<Arc<Recorded>>,
-    only: Option<SessionId>,
+    /// The one session that is followed, and the way to its task, which is shut when the task has ended.
+    only: Option<(SessionId, mpsc::UnboundedSender<Input>)>,
 }
 
 impl Updates {
-    pub(super) fn new(
-        receiver: broadcast::Receiver<Arc<Recorded>>,
-        only: Option<SessionId>,
-    ) -> Updates {
-        Updates { receiver, only }
+    pub(super) fn of_all(receiver: broadcast::Receiver<Arc<Recorded>>) -> Updates {
+        Updates {
+            receiver,
+            only: None,
+        }
     }
 
-    /// The next fact; `None` once the engine is gone.
+    /// The next fact; `None` once there will be none: the engine is gone, or nobody serves the one session any more.
     ///
     /// A subscriber that falls thousands of facts behind loses the oldest; the journal has them all.
     pub async fn next(&mut self) -> Option<Arc<Recorded>> {
         loop {
-            match self.receiver.recv().await {
-                Ok(recorded) if self.only.is_none_or(|only| only == recorded.session) => {
-                    return Some(recorded);
-                }
-                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+            let received = match &self.only {
+                None => self.receiver.recv().await,
+                Some((_, task)) => tokio::select! {
+                    biased;
+                    received = self.receiver.recv() => received,
+                    () = task.closed() => return None,
+                },
+            };
+            match received {
+                Ok(recorded) => match &self.only {
+                    Some((only, _)) if *only != recorded.session => {}
+                    Some(_) | None => return Some(recorded),
+                },
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }

@@ -253,7 +253,7 @@ impl Engine {
 
     /// Every fact of every session, once it is on record.
     pub fn subscribe(&self) -> Updates {
-        Updates::new(self.inner.updates.subscribe(), None)
+        Updates::of_all(self.inner.updates.subscribe())
     }
 
     /// The sessions of this engine's journal, for reading.
