@@ -1,8 +1,6 @@
-#!/usr/bin/env python3
 """Verifies an exported journal: verify_export.py FILE. Exit 0 when sound, 4 when not."""
 import base64, hashlib, json, sys
-sha = lambda data: hashlib.sha256(data).digest()
-*lines, rest = open(sys.argv[1], "rb").read().split(b"\n")
+sha, (*lines, rest) = lambda data: hashlib.sha256(data).digest(), open(sys.argv[1], "rb").read().split(b"\n")
 problems, heads, tree, records, objects, session, trailer, known = ["the last line is cut off"] if rest else [], {}, [], 0, 0, "", None, {}
 for number, line in enumerate(lines, 1):
     if trailer: problems.append(f"line {number} stands behind the trailer")
@@ -12,8 +10,7 @@ for number, line in enumerate(lines, 1):
             content, objects = value["text"].encode() if "text" in value else base64.b64decode(value["base64"]), objects + 1
             if sha(content).hex() != value["object"]: problems.append(f"line {number}: object {value['object']} is altered")
         elif "trailer" in value:
-            known = {s: (head["seq"], head["hash"]) for s, head in value["trailer"]["heads"].items()}
-            trailer = tuple(value["trailer"][name] for name in ("records", "objects", "root"))
+            known, trailer = {s: (head["seq"], head["hash"]) for s, head in value["trailer"]["heads"].items()}, tuple(value["trailer"][name] for name in ("records", "objects", "root"))
         else:
             before, session, seq, records, node, size = session, value["session"], value["seq"] + 0, records + 1, sha(b"\0" + line), 1
             if session < before: problems.append(f"session {session} seq {seq}: stands behind session {before}")
@@ -30,5 +27,4 @@ for s in sorted({*heads, *known} if trailer else []):
     if heads.get(s) != known.get(s): problems.append(f"session {s} seq {heads.get(s, (0,))[0] or 1}: ends here, the trailer knows {known.get(s)}")
 if not trailer: problems.append(f"session {session} seq {heads.get(str(session), (0,))[0] + 1}: cut off here, there is no trailer")
 elif trailer != (records, objects, root.hex()): problems.append("counts or root differ from the trailer")
-print("\n".join(problems[:10]) or f"sound: {records} records, {objects} objects, {len(heads)} streams, root {root.hex()}")
-sys.exit(4 if problems else 0)
+print("\n".join(problems[:10]) or f"sound: {records} records, {objects} objects, {len(heads)} streams, root {root.hex()}"); sys.exit(4 if problems else 0)
