@@ -79,6 +79,7 @@ impl<'a> Conversation<'a> {
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         let mut texts = VecDeque::from(texts);
+        let mut shown = None;
         let mut input = if interactive {
             Input::typed()
         } else {
@@ -107,6 +108,16 @@ impl<'a> Conversation<'a> {
                     None if interactive => {}
                     None => return Ok(()),
                 }
+            }
+            let newly_asked = self.asked.filter(|asked| shown != Some(*asked));
+            if newly_asked.is_some() {
+                // What was typed before the question was shown was said to the model and approves nothing.
+                while let Some(line) = input.typed_before() {
+                    if !line.trim().is_empty() {
+                        self.say(line).await?;
+                    }
+                }
+                shown = newly_asked;
             }
             if interactive && (calm || self.asked.is_some()) {
                 screen.prompt(if self.asked.is_some() { APPROVE } else { "> " })?;

@@ -37,4 +37,9 @@ impl Input {
             None => std::future::pending().await,
         }
     }
+
+    /// A line that was typed already, if there is one.
+    pub(super) fn typed_before(&mut self) -> Option<String> {
+        self.lines.as_mut()?.try_recv().ok()
+    }
 }
