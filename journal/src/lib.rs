@@ -18,14 +18,15 @@ mod store;
 pub mod testing;
 mod timestamp;
 pub mod verify;
+mod view;
 
 pub use admission::{APPEND_LIMIT, OBJECT_LIMIT, RECORD_LIMIT};
 pub use append::{Append, Durability, Head, Object, OpenItem, WorkChange};
 pub use error::{Error, Malformed};
 pub use export::{Trailer, TrailerHead, export};
 pub use hash::{Hash, NotAHash};
-pub use journal::{BoxFuture, Journal, block_on};
+pub use journal::{BoxFuture, Commit, Journal, block_on};
 pub use log::disk;
 pub use memory::MemoryJournal;
 pub use record::{Actor, Draft, Line, Record};
-pub use store::{After, DiskJournal, IndexState, Opened, Options, Progress};
+pub use store::{After, DiskJournal, IndexState, Metrics, Opened, Options, Progress};
