@@ -55,6 +55,14 @@ pub enum Error {
         /// What is taken.
         limit: usize,
     },
+    /// The disk is nearly full; nothing was written, and appends are taken again as soon as there is room.
+    #[error("the disk has {free} bytes free, fewer than the floor of {floor}; nothing was written")]
+    NoSpace {
+        /// What is free.
+        free: u64,
+        /// What must stay free.
+        floor: u64,
+    },
     /// A write or sync failed, so nothing is taken or answered any more; opening the journal again recovers.
     #[error("the journal stopped after a failure and must be opened again: {cause}")]
     Poisoned {

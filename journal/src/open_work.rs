@@ -40,10 +40,6 @@ impl OpenWork {
         self.items.get(&name)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.items.len()
-    }
-
     pub(crate) fn page(&self, after: Option<(Uuid, u64)>, limit: usize) -> Vec<OpenItem> {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.items

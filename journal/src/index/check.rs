@@ -18,6 +18,10 @@ impl Index {
                     ));
                 }
             }
+            let marks = self.store.scan_prefix(rows::MARK).count();
+            if marks != 1 {
+                return Err(format!("it has {marks} marks"));
+            }
             for prefix in [
                 rows::GROUPS,
                 rows::HEADS,
@@ -25,8 +29,7 @@ impl Index {
                 rows::REQUESTS,
                 rows::OBJECTS,
             ] {
-                let is_there =
-                    |row: &&Row| row.value.is_some() && row.key.first() == Some(&prefix);
+                let is_there = |row: &&Row| row.value.is_some() && row.key.first() == Some(&prefix);
                 let wanted = expected.iter().filter(is_there).count();
                 let mut found = 0_usize;
                 for row in self.store.scan_prefix([prefix]) {

@@ -38,12 +38,8 @@ impl Index {
 
     /// The item that a request names.
     pub(crate) fn request(&self, request: Uuid) -> Result<Option<(Uuid, u64)>, Error> {
-        self.find(
-            rows::request_key(request),
-            "a request",
-            rows::read_request,
-        )
-        .map_err(nowhere)
+        self.find(rows::request_key(request), "a request", rows::read_request)
+            .map_err(nowhere)
     }
 
     /// Where an object stands.
@@ -112,7 +108,7 @@ impl Index {
     }
 }
 
-pub(crate) fn at(session: Uuid, what: String) -> Error {
+fn at(session: Uuid, what: String) -> Error {
     Error::Index {
         session: Some(session),
         seq: None,

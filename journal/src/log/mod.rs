@@ -11,7 +11,9 @@ pub(crate) mod segments;
 mod writer;
 
 pub(crate) use entry::{Encoded, Entry, encode as encode_entry, put_item, take_item};
-pub(crate) use frame::{Block, Header, Place, SEGMENT_HEADER, SegmentHeader, Written, segment_name};
+pub(crate) use frame::{
+    Block, Header, Place, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
+};
 pub(crate) use reader::{Bad, LogReader, Step};
 pub(crate) use segments::read as read_log;
 pub(crate) use writer::LogWriter;

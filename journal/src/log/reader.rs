@@ -37,8 +37,8 @@ pub(crate) struct Bad {
     pub(crate) at: u64,
     /// The header, when that is sound.
     pub(crate) header: Option<(Header, u32)>,
-    /// What follows the header, up to its length or to the next sound header or the end.
-    pub(crate) payload: Vec<u8>,
+    /// The header, and what follows it up to its length or to the next sound header or the end.
+    pub(crate) block: Block,
     /// Where the next sound header is. There is none after a write that was torn, since the next commit waits for the sync.
     pub(crate) next: Option<u64>,
 }
@@ -73,10 +73,6 @@ impl LogReader {
         Ok(self.find_header(0)?.is_some())
     }
 
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
-    }
-
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
@@ -104,12 +100,11 @@ impl LogReader {
                     block,
                 });
             }
-            let payload = block.payload().to_vec();
             let next = self.find_header((body + u64::from(header.length)).min(self.length))?;
             return Ok(Step::Bad(Bad {
                 at,
                 header: Some((header, checksum)),
-                payload,
+                block,
                 next,
             }));
         }
@@ -117,14 +112,15 @@ impl LogReader {
             return Ok(Step::End);
         }
         let next = self.find_header(at + 1)?;
-        let payload = match usize::try_from(next.unwrap_or(self.length).saturating_sub(body)) {
-            Ok(length) => self.bytes(body, length)?.to_vec(),
-            Err(_) => Vec::new(),
+        let length = next.unwrap_or(self.length).saturating_sub(at);
+        let block = match usize::try_from(length) {
+            Ok(length) => Block(self.bytes(at, length)?.to_vec()),
+            Err(_) => Block(Vec::new()),
         };
         Ok(Step::Bad(Bad {
             at,
             header: None,
-            payload,
+            block,
             next,
         }))
     }

@@ -69,11 +69,6 @@ impl LogWriter {
         })
     }
 
-    /// Up to where the log is written.
-    pub(crate) fn last(&self) -> Written {
-        self.last
-    }
-
     /// Cuts off what follows the last frame, and removes segments that were prepared.
     pub(crate) fn cut(&mut self, unused: &[u64]) -> io::Result<()> {
         if self.length != self.last.end {

@@ -60,11 +60,7 @@ fn stamps(directory: &Path) -> io::Result<Closed> {
     Ok(Closed { files })
 }
 
-fn gather(
-    directory: &Path,
-    part: &Path,
-    files: &mut BTreeMap<String, Stamp>,
-) -> io::Result<()> {
+fn gather(directory: &Path, part: &Path, files: &mut BTreeMap<String, Stamp>) -> io::Result<()> {
     for entry in fs::read_dir(directory.join(part))? {
         let entry = entry?;
         let (name, facts) = (part.join(entry.file_name()), entry.metadata()?);
@@ -93,5 +89,7 @@ fn changed_ns(facts: &fs::Metadata) -> io::Result<i128> {
 #[cfg(not(unix))]
 fn changed_ns(facts: &fs::Metadata) -> io::Result<i128> {
     let modified = facts.modified()?.duration_since(std::time::UNIX_EPOCH);
-    Ok(modified.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)))
+    Ok(modified.map_or(0, |since| {
+        i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
+    }))
 }

@@ -47,7 +47,9 @@ impl Committer {
             .join()
             .unwrap_or_else(|_| Err("the indexer panicked".to_owned()));
         let ended = worked.and(indexed).and_then(|()| self.finish());
-        let mut state = self.shared.state();
+        let Self { shared, index, .. } = self;
+        drop(index);
+        let mut state = shared.state();
         match ended {
             Ok(()) => state.release(),
             Err(cause) => state.fail(cause),

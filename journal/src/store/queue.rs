@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::directory::Lock;
 use super::floor::Floor;
-use super::metrics::Meter;
+use super::metrics::{Meter, Metrics};
 use crate::admission::Admission;
 use crate::index::Index;
 use crate::log::{Block, Encoded};
@@ -146,7 +146,11 @@ impl Shared {
                 (state.usable()?, state.view.object(&object.hash).is_some())
             };
             // A doubt counts as no: an object that is there twice does no harm.
-            if here || index.object(&object.hash).is_ok_and(|place| place.is_some()) {
+            if here
+                || index
+                    .object(&object.hash)
+                    .is_ok_and(|place| place.is_some())
+            {
                 kept.push(object.hash);
             }
         }
@@ -164,7 +168,9 @@ impl Shared {
         if state.closing {
             return Err(Error::Closed);
         }
-        let head = state.admitted_head(admission.session, &index)?;
+        let session = queued.as_ref().map(|queued| queued.added.session);
+        let session = session.unwrap_or_default();
+        let head = state.admitted_head(session, &index)?;
         admission.follows(head.as_ref())?;
         if state.queue.len() >= QUEUE_LIMIT.0 || state.queued_bytes >= QUEUE_LIMIT.1 {
             let (free, room) = oneshot::channel();
@@ -328,6 +334,10 @@ impl State {
         self.waiting_for_room.clear();
         self.index = None;
         self.lock = None;
+    }
+
+    pub(super) fn metrics(&self) -> Metrics {
+        self.meter.read(self.queue.len(), self.unindexed_bytes)
     }
 
     pub(crate) fn has_failed(&self) -> bool {

@@ -58,7 +58,13 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         let (mark, records) = kept;
         return keep(directory, options, index, View::new(mark, records, work));
     }
-    level(directory, options, index, mark.map(|(mark, _)| mark), rebuilt)
+    level(
+        directory,
+        options,
+        index,
+        mark.map(|(mark, _)| mark),
+        rebuilt,
+    )
 }
 
 /// Starts with what a clean close left.
@@ -75,7 +81,13 @@ fn keep(
             let name = segment_name(view.last.segment);
             let file = options.disk.open(&name, false)?;
             let disk = Arc::clone(&options.disk);
-            LogWriter::resume(disk, directory.journal, options.segment_bytes, file, view.last)
+            LogWriter::resume(
+                disk,
+                directory.journal,
+                options.segment_bytes,
+                file,
+                view.last,
+            )
         };
         Some(resume().map_err(going_on(directory))?)
     };
@@ -84,6 +96,7 @@ fn keep(
         index: IndexState::Kept,
         records: view.records,
         cut_bytes: 0,
+        read_whole: false,
     };
     Ok(Recovered {
         view,
@@ -159,6 +172,7 @@ fn level(
         index: state,
         records: seen.view.records,
         cut_bytes: log.torn,
+        read_whole: true,
     };
     let writer = if options.read_only {
         None
@@ -194,9 +208,8 @@ fn go_on(
     };
     let mut writer = LogWriter::resume(disk, journal, limit, file, log.last)?;
     writer.cut(&log.unused)?;
-    match last_block {
-        Some(block) => writer.write_again(&block)?,
-        None => {}
+    if let Some(block) = last_block {
+        writer.write_again(&block)?;
     }
     Ok(writer)
 }
@@ -313,7 +326,10 @@ impl<'i> Pass<'i> {
 
     fn check(&mut self, last: Written, block: &Block) -> Result<(), String> {
         if !self.walk.holds(last.number, block) {
-            return Err(format!("it does not hold frame {} as the log does", last.number));
+            return Err(format!(
+                "it does not hold frame {} as the log does",
+                last.number
+            ));
         }
         if self.mark.is_some_and(|mark| mark.number == last.number) {
             let rows: Vec<Row> = self.seen.view.begin_flush();
@@ -324,7 +340,8 @@ impl<'i> Pass<'i> {
     }
 
     fn put(&mut self, last: Written, block: &Block) -> Result<(), String> {
-        self.index.put_blocks(std::iter::once((last.number, block)))?;
+        self.index
+            .put_blocks(std::iter::once((last.number, block)))?;
         self.filled += 1;
         self.unflushed += block.0.len();
         if self.unflushed > FLUSH_BYTES {
@@ -355,7 +372,10 @@ impl Seen {
         let mut count = 0;
         for (place, body, intact) in block.entries() {
             let entry = Entry::decode(body).filter(|_| intact).ok_or_else(|| {
-                Stopped::Damaged(format!("an append of frame {} does not decode", last.number))
+                Stopped::Damaged(format!(
+                    "an append of frame {} does not decode",
+                    last.number
+                ))
             })?;
             self.entry(last.number, place, &entry)?;
             count += 1;

@@ -5,14 +5,15 @@
 
 mod stream;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use uuid::Uuid;
 
-pub(crate) use stream::{GROUP, Position, Stream};
+pub(crate) use stream::{Position, Stream};
 
 use crate::index::{Index, Row};
-use crate::log::{Entry, Place, Written};
+use crate::log::{self, Place, Written};
 use crate::open_work::OpenWork;
 use crate::{Error, Hash, Head, OpenItem, WorkChange};
 
@@ -33,7 +34,7 @@ pub(crate) struct Added {
 
 impl Added {
     /// What an append of the log adds, of which the last record is known.
-    pub(crate) fn of(entry: &Entry<'_>, head: Head) -> Self {
+    pub(crate) fn of(entry: &log::Entry<'_>, head: Head) -> Self {
         let objects = entry.objects.iter();
         Self {
             session: entry.session,
@@ -120,13 +121,13 @@ impl View {
         session: Uuid,
         index: Option<&Index>,
     ) -> Result<Option<&mut Stream>, Error> {
-        if !self.streams.contains_key(&session) {
-            match index.map(|index| index.stream(session)).transpose()?.flatten() {
-                Some(stream) => self.streams.insert(session, stream),
-                None => return Ok(None),
-            };
+        match self.streams.entry(session) {
+            Entry::Occupied(at_hand) => Ok(Some(at_hand.into_mut())),
+            Entry::Vacant(place) => {
+                let fetched = index.map(|index| index.stream(session)).transpose()?;
+                Ok(fetched.flatten().map(|stream| place.insert(stream)))
+            }
         }
-        Ok(self.streams.get_mut(&session))
     }
 
     /// The ends of the streams that are at hand, from the one behind a session on.
