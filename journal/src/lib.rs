@@ -3,29 +3,35 @@
 mod admission;
 mod append;
 mod cursor;
+mod draft;
 mod error;
 mod export;
 mod hash;
 mod index;
 mod journal;
+mod line;
 mod log;
 mod memory;
 mod merkle;
 mod open_work;
+mod plain_line;
 mod record;
 mod store;
+mod strict_json;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timestamp;
 pub mod verify;
 
-pub use admission::{APPEND_LIMIT, OBJECT_LIMIT, RECORD_LIMIT};
+pub use admission::{APPEND_LIMIT, DEPTH_LIMIT, OBJECT_LIMIT, RECORD_LIMIT};
 pub use append::{Append, Durability, Head, Object, OpenItem, WorkChange};
-pub use error::{Error, Malformed};
+pub use draft::Draft;
+pub use error::{Error, Malformed, Unreadable};
 pub use export::{Trailer, TrailerHead, export};
 pub use hash::{Hash, NotAHash};
 pub use journal::{BoxFuture, Journal, block_on};
+pub use line::Line;
 pub use log::disk;
 pub use memory::MemoryJournal;
-pub use record::{Actor, Draft, Line, Record};
+pub use record::{Actor, Record};
 pub use store::{After, DiskJournal, IndexState, Opened, Options, Progress};
