@@ -45,6 +45,28 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// What a record says nests deeper than the journal takes; nothing was written.
+    #[error("record {seq} of session {session} nests deeper than the limit of {limit} levels")]
+    TooDeep {
+        /// The stream.
+        session: Uuid,
+        /// The record.
+        seq: u64,
+        /// What is taken.
+        limit: usize,
+    },
+    /// Not every reader would read the record, or read the same; nothing was written.
+    #[error("record {seq} of session {session} cannot be read back: {what} at byte {at}")]
+    Unreadable {
+        /// The stream.
+        session: Uuid,
+        /// The record.
+        seq: u64,
+        /// Where in its bytes.
+        at: usize,
+        /// What is there.
+        what: Unreadable,
+    },
     /// Something is larger than the journal takes; nothing was written.
     #[error("{what} of {size} bytes is over the limit of {limit}")]
     TooLarge {
@@ -150,6 +172,24 @@ pub(crate) fn place(session: Option<Uuid>, seq: Option<u64>) -> String {
         (Some(session), None) => format!(" at session {session}"),
         (None, _) => String::new(),
     }
+}
+
+/// What is JSON and yet cannot be read back, or not by every reader alike.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// One object has this key twice, however it is spelled.
+    #[error("a key that its object has twice")]
+    DuplicateKey,
+    /// An escape says half of a surrogate pair, which is not text.
+    #[error("half of a surrogate pair")]
+    LoneSurrogate,
+    /// A number is beyond all floats, such as `1e999`.
+    #[error("a number beyond all floats")]
+    Number,
+    /// A key begins with `$serde_json::private::`, under which serde_json reads another value than is written.
+    #[error("a reserved key")]
+    ReservedKey,
 }
 
 /// Bytes are not a record.

@@ -10,6 +10,7 @@ mod appends;
 mod exports;
 mod index_injuries;
 mod kills;
+mod limits;
 mod log_injuries;
 mod opening;
 mod power_loss;
