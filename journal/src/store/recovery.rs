@@ -332,6 +332,9 @@ impl<'i> Pass<'i> {
             ));
         }
         if self.mark.is_some_and(|mark| mark.number == last.number) {
+            if !self.walk.is_behind(last.number) {
+                return Err("it has frames that the log does not have".to_owned());
+            }
             let rows: Vec<Row> = self.seen.view.begin_flush();
             self.index.check(&rows)?;
             self.seen.view.end_flush();
