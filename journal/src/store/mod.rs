@@ -16,7 +16,7 @@ pub(crate) mod recovery;
 pub(crate) mod system;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -57,6 +57,7 @@ use queue::Shared;
 pub struct DiskJournal {
     shared: Arc<Shared>,
     opened: Opened,
+    path: PathBuf,
     read_only: bool,
     ending: Mutex<Option<Ending>>,
 }
@@ -160,6 +161,7 @@ impl DiskJournal {
         let mut journal = Self {
             shared: Arc::clone(&shared),
             opened,
+            path: directory.path.clone(),
             read_only: true,
             ending: Mutex::new(None),
         };
@@ -193,7 +195,13 @@ impl DiskJournal {
 
     fn begin_close(&self) -> Option<Ending> {
         if self.read_only {
-            self.shared.state().release();
+            let mut state = self.shared.state();
+            let was_open = state.let_index_go();
+            if was_open && !self.opened.read_whole && !state.doubted {
+                // sled touches its files even when they are only read. Without the note the next opening reads the whole log.
+                let _unnoted = closed::write(&self.path);
+            }
+            state.release();
         } else {
             self.shared.close();
         }

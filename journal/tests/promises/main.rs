@@ -8,11 +8,14 @@
 
 mod appends;
 mod exports;
+mod following;
 mod index_injuries;
 mod kills;
+mod layout;
 mod limits;
 mod log_injuries;
 mod opening;
 mod power_loss;
+mod running;
 mod same_answers;
 mod stream;
