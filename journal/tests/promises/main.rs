@@ -7,12 +7,16 @@
 )]
 
 mod appends;
+mod crash_points;
 mod exports;
+mod history;
 mod index_injuries;
+mod index_states;
 mod kills;
 mod limits;
 mod log_injuries;
 mod opening;
 mod power_loss;
+mod random;
 mod same_answers;
 mod stream;
