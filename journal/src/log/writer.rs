@@ -67,6 +67,20 @@ impl LogWriter {
         self.file.sync()
     }
 
+    /// Makes what was found durable once more. It may be read and yet never have been synced, when the process ended or a
+    /// sync failed in between; what is appended behind it must not outlive it. The segment's header, the last frame and
+    /// the names can be in such doubt, and nothing else, since each commit waits for the sync of the one before.
+    pub(crate) fn settle(&mut self, disk: &dyn Disk, last_frame: u64) -> io::Result<()> {
+        for (from, to) in [(0, SEGMENT_HEADER), (last_frame, self.end)] {
+            let length = usize::try_from(to - from).map_err(io::Error::other)?;
+            let mut bytes = vec![0; length];
+            self.file.read_at(from, &mut bytes)?;
+            self.file.write_at(from, &bytes)?;
+        }
+        self.file.sync()?;
+        disk.sync_names()
+    }
+
     /// Writes and syncs one commit. After an error the writer must not be used again.
     pub(crate) fn commit<'e>(
         &mut self,

@@ -104,6 +104,13 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     if pass.torn > 0 && !options.read_only {
         writer.cut().map_err(writing())?;
     }
+    // Even a closing record may be read that its sync never reached.
+    if !options.read_only {
+        let last_frame = pass.last.end - pass.last_length;
+        writer
+            .settle(&*options.disk, last_frame)
+            .map_err(writing())?;
+    }
     let after = match pass.clean {
         _ if pass.last.number == 0 => After::New,
         true if pass.torn == 0 => After::Clean,
@@ -222,6 +229,7 @@ struct Pass {
     work: OpenWork,
     expected: Expected,
     last: Written,
+    last_length: u64,
     clean: bool,
     torn: u64,
     records: u64,
@@ -257,6 +265,7 @@ fn read_log(
             checksum: 0,
             end: SEGMENT_HEADER,
         },
+        last_length: 0,
         clean: false,
         torn: 0,
         records: 0,
@@ -284,6 +293,7 @@ fn read_log(
                 payload,
             } => {
                 follows(&header, pass.last)?;
+                pass.last_length = end - pass.last.end;
                 pass.last = Written {
                     number: header.number,
                     checksum,
