@@ -31,6 +31,11 @@ impl History {
         self.kept.len() as u64
     }
 
+    /// How many appends end at or before a seq.
+    pub(crate) fn appends_up_to(&self, seq: u64) -> usize {
+        self.ends.iter().filter(|end| **end <= seq).count()
+    }
+
     /// The last seq that was acknowledged by a moment.
     pub(crate) fn acknowledged_by(&self, moment: u64) -> u64 {
         let known = self.kept.iter().rev().find(|(then, _)| *then <= moment);

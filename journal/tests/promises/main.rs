@@ -12,6 +12,7 @@ mod exports;
 mod history;
 mod index_injuries;
 mod index_states;
+mod injuries;
 mod kills;
 mod limits;
 mod log_injuries;
