@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use recount_journal::testing::{Fault, MemoryDisk, Tear};
 use recount_journal::{Append, DiskJournal, Error, Journal, block_on};
@@ -188,6 +189,52 @@ fn every_write_and_sync_can_fail() {
         told.push(format!("{faults} × {fault:?} ({noticed} told)"));
     }
     println!("faults: {}, lost: 0", told.join(", "));
+}
+
+#[test]
+fn whoever_waits_is_told_the_same() {
+    for (fault, nth) in [(Fault::Sync, 9), (Fault::Write, 12), (Fault::Full, 7)] {
+        let directory = tempfile::tempdir().unwrap();
+        let case = format!("{fault:?} {nth}");
+        let disk = MemoryDisk::new();
+        let journal = open(directory.path(), &disk).unwrap();
+        disk.fail(fault, nth);
+        let mut histories: Vec<_> = (1..=16).map(History::new).collect();
+        let told: Vec<String> = thread::scope(|scope| {
+            let writers: Vec<_> = histories
+                .iter_mut()
+                .map(|history| {
+                    let (journal, disk) = (&journal, &disk);
+                    scope.spawn(move || {
+                        let mut random = Random::new(SEED ^ history.stream.session.as_u64_pair().1);
+                        loop {
+                            let done = history.append(journal, &mut random, || disk.changes());
+                            if let Err(error) = done {
+                                return error.to_string();
+                            }
+                        }
+                    })
+                })
+                .collect();
+            writers
+                .into_iter()
+                .map(|writer| writer.join().unwrap())
+                .collect()
+        });
+        assert!(
+            told[0].contains("must be opened again"),
+            "{case}: {}",
+            told[0]
+        );
+        assert!(
+            told.iter().all(|other| *other == told[0]),
+            "{case}: {told:?}"
+        );
+        drop(journal);
+        let found = disk.after_power_loss(Tear::Nothing);
+        let journal = open(directory.path(), &found).unwrap();
+        all_kept(&journal, &histories, u64::MAX, &case);
+    }
 }
 
 #[test]
