@@ -11,7 +11,7 @@ use recount_journal::testing::{Fault, MemoryDisk, Tear};
 use recount_journal::{Append, DiskJournal, Error, Journal, block_on};
 
 use crate::history::History;
-use crate::index_states::IndexStates;
+use crate::index_states::{IndexStates, scratch};
 use crate::random::Random;
 use crate::stream::{Stream, options};
 
@@ -55,7 +55,7 @@ fn all_kept(journal: &dyn Journal, histories: &[History], by: u64, case: &str) {
 
 #[test]
 fn every_operation_can_be_the_last() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch();
     let path = directory.path().join("whole");
     let disk = MemoryDisk::new();
     let mut states = IndexStates::new();
@@ -196,7 +196,7 @@ fn stays_stopped(journal: &DiskJournal, first: &Error, histories: &[History], ca
 fn every_write_and_sync_can_fail() {
     let mut told = Vec::new();
     for fault in [Fault::Write, Fault::Sync, Fault::Full] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = scratch();
         let faults = places(fault, directory.path());
         let mut noticed = 0;
         for nth in 1..=faults {
@@ -213,7 +213,7 @@ fn every_write_and_sync_can_fail() {
 #[test]
 fn whoever_waits_is_told_the_same() {
     for (fault, nth) in [(Fault::Sync, 9), (Fault::Write, 12), (Fault::Full, 7)] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = scratch();
         let case = format!("{fault:?} {nth}");
         let disk = MemoryDisk::new();
         let journal = open(directory.path(), &disk).unwrap();
@@ -258,7 +258,7 @@ fn whoever_waits_is_told_the_same() {
 
 #[test]
 fn every_read_can_end_early() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch();
     let path = directory.path().join("whole");
     let disk = MemoryDisk::new();
     let mut states = IndexStates::new();

@@ -4,6 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use recount_journal::disk::{Disk, RealDisk};
+use tempfile::TempDir;
+
 use crate::random::Random;
 
 /// Copies of a journal's directory without its log, each with the moment from which on it may be found.
@@ -60,6 +63,17 @@ impl IndexStates {
             }
         }
     }
+}
+
+/// A directory for tests that are not about the disk beneath it: in memory, where the system has such a place with room.
+pub(crate) fn scratch() -> TempDir {
+    let memory = RealDisk::new("/dev/shm");
+    let room =
+        Path::new("/dev/shm").is_dir() && memory.free_space().is_ok_and(|free| free > 1 << 30);
+    let made = room
+        .then(|| tempfile::tempdir_in("/dev/shm").ok())
+        .flatten();
+    made.unwrap_or_else(|| tempfile::tempdir().unwrap())
 }
 
 /// All files below a directory, in order.

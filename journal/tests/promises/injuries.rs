@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use recount_journal::{After, DiskJournal, Journal, block_on, verify};
 
 use crate::history::History;
-use crate::index_states::{copy_directory, files};
+use crate::index_states::{copy_directory, files, scratch};
 use crate::random::{Random, times};
 use crate::stream::options;
 
@@ -81,7 +81,7 @@ impl Patients {
 #[test]
 fn no_injury_goes_silently() {
     let injuries = times("RECOUNT_INJURIES", 500);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch();
     let patients = Patients::new(directory.path());
     let (mut whole, mut named, mut unacknowledged) = (0, 0, 0);
     for number in 0..injuries {

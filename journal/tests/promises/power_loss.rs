@@ -10,7 +10,7 @@ use recount_journal::testing::{MemoryDisk, Tear};
 use recount_journal::{DiskJournal, Error, Journal, block_on};
 
 use crate::history::History;
-use crate::index_states::IndexStates;
+use crate::index_states::{IndexStates, scratch};
 use crate::random::{Random, times};
 use crate::stream::{Stream, options};
 
@@ -55,7 +55,7 @@ fn script(directory: &Path) -> (MemoryDisk, Vec<History>, IndexStates) {
 #[test]
 fn any_moment_keeps_what_was_acknowledged() {
     let cuts = times("RECOUNT_CUTS", 2_000);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch();
     let (disk, histories, states) = script(directory.path());
     let changes = disk.changes();
     assert!(changes > 100, "{changes}");
