@@ -51,7 +51,7 @@ pub enum Fault {
     /// A write, cut, creation, renaming or removal fails once; half of a write is done all the same.
     Write,
     /// A sync, of a file or of the names, fails once. As in most systems the content is still read, and a later sync
-    /// answers well without making durable what this one was about.
+    /// answers well without making durable the content that this one was about; names are made durable by it.
     Sync,
     /// A read ends half way with `UnexpectedEof`, once.
     Read,
@@ -72,7 +72,7 @@ impl MemoryDisk {
         kept.faults.push((fault, at));
     }
 
-    /// Lets the change of this number, counted from 1, and all later ones fail; a write that fails may still be torn onto the disk.
+    /// Lets the change of this number, counted from 1, and all later ones fail; half of a write is done all the same.
     pub fn fail_from(&self, change: u64) {
         self.lock().fails_from = Some(change);
     }

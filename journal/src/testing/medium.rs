@@ -112,7 +112,9 @@ impl Medium {
             Operation::Sync { file, works } => {
                 self.files.entry(*file).or_default().sync(*works, play);
             }
-            Operation::SyncNames { works } => self.names.sync(*works, play_name),
+            // A directory stays dirty in the system's journal, so the next sync that works makes its names durable.
+            Operation::SyncNames { works: true } => self.names.sync(true, play_name),
+            Operation::SyncNames { works: false } => {}
             Operation::Failed => {}
         }
     }

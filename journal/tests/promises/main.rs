@@ -7,15 +7,20 @@
 )]
 
 mod appends;
+mod crash_points;
 mod exports;
 mod following;
+mod history;
 mod index_injuries;
+mod index_states;
+mod injuries;
 mod kills;
 mod layout;
 mod limits;
 mod log_injuries;
 mod opening;
 mod power_loss;
+mod random;
 mod running;
 mod same_answers;
 mod stream;

@@ -1,6 +1,10 @@
 //! A caller that appends to one stream and remembers what it appended.
 
-use recount_journal::{Actor, Append, DiskJournal, Draft, Hash, Head, Journal, Line, block_on};
+use std::path::Path;
+
+use recount_journal::{
+    Actor, Append, DiskJournal, Draft, Hash, Head, Journal, Line, Options, block_on,
+};
 use uuid::Uuid;
 
 /// A stream as its only writer knows it.
@@ -70,8 +74,15 @@ impl Stream {
     }
 }
 
+/// How the tests of crashes and injuries open a journal.
+pub(crate) fn options(path: &Path) -> Options {
+    DiskJournal::options(path)
+        .segment_bytes(16 << 10)
+        .floor_bytes(0)
+}
+
 /// A closed journal of three streams, and those streams.
-pub(crate) fn closed_journal(path: &std::path::Path) -> Vec<Stream> {
+pub(crate) fn closed_journal(path: &Path) -> Vec<Stream> {
     let journal = DiskJournal::open(path).unwrap();
     let mut streams = [Stream::new(1), Stream::new(2), Stream::new(3)];
     for round in 0..5 {
@@ -85,6 +96,6 @@ pub(crate) fn closed_journal(path: &std::path::Path) -> Vec<Stream> {
 }
 
 /// The one file of the log.
-pub(crate) fn log_file(path: &std::path::Path) -> std::path::PathBuf {
+pub(crate) fn log_file(path: &Path) -> std::path::PathBuf {
     path.join("log").join("0000000000000001.log")
 }
