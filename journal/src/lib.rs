@@ -13,6 +13,7 @@ mod memory;
 mod merkle;
 mod open_work;
 mod record;
+pub mod seal;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
