@@ -14,4 +14,5 @@ mod log_injuries;
 mod opening;
 mod power_loss;
 mod same_answers;
+mod sealing;
 mod stream;
