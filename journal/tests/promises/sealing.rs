@@ -1,5 +1,6 @@
 //! A sealed session is a session like any other to whoever has no key, and shows nothing of itself.
 
+use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,7 @@ use recount_journal::seal::{
     self, FileKeyStore, KeyStore, MasterKey, SealedBody, SessionKey, is_sealed_object,
 };
 use recount_journal::{
-    Actor, Append, DiskJournal, Draft, Hash, Journal, Line, block_on, export, verify,
+    Actor, After, Append, DiskJournal, Draft, Hash, Journal, Line, block_on, export, verify,
 };
 use uuid::Uuid;
 
@@ -35,8 +36,8 @@ fn sealed_line(key: &SessionKey, seq: u64, prev: Hash, objects: &[Hash]) -> Line
     seal::line(key, &draft, objects).unwrap()
 }
 
-/// A session of three records, the first of which names an object; its process is killed without a word.
-fn kill_a_writer(journal: &Path, keys: &dyn KeyStore) {
+/// A session of three records, the first of which names an object.
+fn write_and_die(journal: &Path, keys: &dyn KeyStore) {
     let key = block_on(keys.create_key(SESSION)).unwrap();
     let journal = DiskJournal::open(journal).unwrap();
     let object = key.seal_object(SECRET.as_bytes()).unwrap();
@@ -47,8 +48,21 @@ fn kill_a_writer(journal: &Path, keys: &dyn KeyStore) {
     block_on(journal.append(append)).unwrap();
     let third = sealed_line(&key, 3, second.leaf(), &[]);
     block_on(journal.append(Append::new(SESSION, 2, vec![third]))).unwrap();
-    // Neither closed nor dropped in good order: what is read next was on the disk.
-    drop(journal);
+    // No destructor runs: what is read next was on the disk.
+    std::process::abort();
+}
+
+const CHILD: &str = "RECOUNT_JOURNAL_SEALING";
+
+/// Not a test by itself: the process that is killed.
+#[test]
+fn child_seals() {
+    let Ok(directory) = env::var(CHILD) else {
+        return;
+    };
+    let directory = Path::new(&directory);
+    let keys = FileKeyStore::create(directory.join("keys"), master("1")).unwrap();
+    write_and_die(&directory.join("journal"), &keys);
 }
 
 fn files(directory: &Path) -> Vec<Vec<u8>> {
@@ -75,7 +89,12 @@ fn a_sealed_session_survives_its_process_verifies_without_keys_and_opens_with_th
         directory.path().join("journal"),
         directory.path().join("keys"),
     );
-    kill_a_writer(&path, &FileKeyStore::create(&at, master("1")).unwrap());
+    let child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "sealing::child_seals", "--nocapture"])
+        .env(CHILD, directory.path())
+        .output()
+        .unwrap();
+    assert!(!child.status.success(), "{child:?}");
 
     let of_journal = files(&path);
     assert!(of_journal.iter().any(|it| holds(it, "$sealed")));
@@ -86,6 +105,7 @@ fn a_sealed_session_survives_its_process_verifies_without_keys_and_opens_with_th
     let keys = FileKeyStore::open(&at, master("1")).unwrap();
     let key = block_on(keys.key(SESSION)).unwrap().unwrap();
     let journal = DiskJournal::open(&path).unwrap();
+    assert_eq!(journal.opened().after, After::Crash);
     let lines = block_on(journal.read(SESSION, 1, 10)).unwrap();
     assert_eq!(lines.len(), 3);
     for (line, seq) in lines.iter().zip(1..) {
