@@ -306,7 +306,7 @@ impl Message for GoAway {
 impl fmt::Debug for SessionResumptionUpdate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionResumptionUpdate")
-            .field("new_handle", &self.new_handle.as_ref().map(|_| "secret"))
+            .field("new_handle", &self.new_handle.as_ref().map(|_| "hidden"))
             .field("resumable", &self.resumable)
             .finish_non_exhaustive()
     }

@@ -78,7 +78,7 @@ impl Message for Setup {
 impl fmt::Debug for SessionResumption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionResumption")
-            .field("handle", &self.handle.as_ref().map(|_| "secret"))
+            .field("handle", &self.handle.as_ref().map(|_| "hidden"))
             .field("transparent", &self.transparent)
             .finish_non_exhaustive()
     }
