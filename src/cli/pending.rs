@@ -88,12 +88,15 @@ pub(super) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Re
     let head = format!("{}: {question}", it.tool);
     screen.toned(Tone::Ask, &one_line(&head))?;
     // Whoever decides must see all of the arguments, so they are never cut; but what is sealed says nothing, and is.
-    let shown = it.sealed_args.iter().fold(it.args.clone(), shortened);
+    let shown = it
+        .sealed_args
+        .iter()
+        .fold(it.args.clone(), |args, at| shortened(args, at));
     screen.line(&format!("  {}", one_line(shown.as_str())))
 }
 
 /// The arguments with one sealed value cut to what tells it from another one.
-fn shortened(args: Json, pointer: &String) -> Json {
+fn shortened(args: Json, pointer: &str) -> Json {
     const SHOWN: usize = "{\"$sealed\":\"v1.".len() + 8;
     let short = args.text_at(pointer).and_then(|it| it.get(..SHOWN));
     let short = short.map(|it| format!("{it}…\"}}"));
