@@ -15,12 +15,13 @@ use std::sync::{Arc, Mutex};
 use recount::engine::Error as EngineError;
 use recount::journal::seal::{FileKeyStore, KeyStore, MasterKey};
 use recount::journal::{DiskJournal, block_on, export, verify};
-use recount::ledger::{Error, Ledger};
+use recount::ledger::{Error, Ledger, actor_reference};
 use recount::prelude::*;
 use recount::replay;
 use recount::session::{Decision, Event, Fact, ObjectHash, Observation, Outcome, Seq};
 use recount::testing::{Life, ManualClock, ScriptedModel};
 
+/// Long enough that no sealed or hashed byte says it by chance.
 const CARD: &str = "4111-hidden-number";
 const HANDLE: &str = "the-handle-that-resumes-the-conversation";
 
@@ -28,7 +29,7 @@ const SCRIPT: &str = r#"
 {"on": "setup", "send": [{"sessionResumptionUpdate": {"newHandle": "the-handle-that-resumes-the-conversation", "resumable": true}}]}
 {"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay", "args": {"cents": 4200, "card": {"number": "4111-hidden-number"}}}]}]}
 {"on": {"text": "twice"}, "send": [{"call": [{"id": "c2", "name": "pay", "args": {"cents": 4200, "card": {"number": "4111-hidden-number"}}}, {"id": "c3", "name": "pay", "args": {"cents": 4200, "card": "4111-hidden-number"}}]}]}
-{"on": {"text": "wrongly"}, "send": [{"call": [{"id": "c4", "name": "pay", "args": {"cents": "no", "card": {"number": 4111}}}]}]}
+{"on": {"text": "wrongly"}, "send": [{"call": [{"id": "c4", "name": "pay", "args": {"cents": "no", "card": {"number": 41114111411141}}}]}]}
 {"on": "otherwise", "send": [{"say": "It is noted."}]}
 "#;
 
@@ -39,7 +40,7 @@ const SPOKEN: [&str; 6] = [
     "settle my bill",
     "Pay this much?",
     "It is noted.",
-    "acme",
+    "acme-incorporated",
 ];
 
 struct Place {
@@ -98,7 +99,10 @@ impl Place {
     fn asked(&self, agent: Agent, text: &str) -> (Life, LiveHandle) {
         let life = self.life(agent);
         let live = life.run(async {
-            let session = life.engine().session("support").label("tenant", "acme");
+            let session = life
+                .engine()
+                .session("support")
+                .label("tenant", "acme-incorporated");
             let live = session.connect().await.unwrap();
             live.send_text(text).await.unwrap();
             live
@@ -191,6 +195,8 @@ fn a_sealed_session_is_killed_approved_run_and_replayed_and_shows_nothing_of_its
     verified_by_the_script(&file);
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains(r#""body":{"$sealed":"v1."#) && !text.contains(r#""body":{"agent""#));
+    let guessed = actor_reference(session, &Actor::embedder("ada-of-acme"));
+    assert!(text.contains(r#""ref":""#) && !text.contains(&guessed));
     block_on(ledger.journal().close()).unwrap();
     assert!(verify::directory(&place.journal()).unwrap().is_sound());
 
@@ -309,7 +315,7 @@ fn what_is_wrong_with_a_call_is_said_without_its_secret() {
     let refused = refused.unwrap();
     assert!(refused.contains("/cents: expected integer"), "{refused}");
     assert!(!refused.contains("4111"), "{refused}");
-    assert!(!holds(&place.bytes("journal"), "4111"));
+    assert!(!holds(&place.bytes("journal"), "41114111411141"));
 }
 
 #[test]

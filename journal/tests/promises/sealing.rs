@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 const SESSION: Uuid = Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_0007);
 const SECRET: &str = "four-one-one-one";
+const NAME: &str = "ada-lovelace";
 
 fn master(digit: &str) -> MasterKey {
     MasterKey::from_text(&digit.repeat(64)).unwrap()
@@ -29,7 +30,7 @@ fn sealed_line(key: &SessionKey, seq: u64, prev: Hash, objects: &[Hash]) -> Line
         at_us: 1,
         kind: "paid",
         cause: None,
-        actor: Actor::new("person").with_reference(key.reference("ada").to_string()),
+        actor: Actor::new("person").with_reference(key.reference(NAME).to_string()),
         body: &body,
         prev,
     };
@@ -99,7 +100,7 @@ fn a_sealed_session_survives_its_process_verifies_without_keys_and_opens_with_th
     let of_journal = files(&path);
     assert!(of_journal.iter().any(|it| holds(it, "$sealed")));
     for bytes in of_journal.iter().chain(&files(&at)) {
-        assert!(!holds(bytes, SECRET) && !holds(bytes, "ada"));
+        assert!(!holds(bytes, SECRET) && !holds(bytes, NAME));
     }
 
     let keys = FileKeyStore::open(&at, master("1")).unwrap();
