@@ -198,7 +198,7 @@ fn a_sealed_session_is_killed_approved_run_and_replayed_and_shows_nothing_of_its
     let guessed = actor_reference(session, &Actor::embedder("ada-of-acme"));
     assert!(text.contains(r#""ref":""#) && !text.contains(&guessed));
     block_on(ledger.journal().close()).unwrap();
-    assert!(verify::directory(&place.journal()).unwrap().is_sound());
+    assert!(verify::directory(place.journal()).unwrap().is_sound());
 
     // With the key it is a session like any other.
     let ledger = place.ledger().with_keys(place.keys());
