@@ -1,7 +1,17 @@
 //! Whether an append may enter: first by itself, on the caller's own core, then against the head of its stream.
 
-use crate::{Append, Error, Hash, Head, Object, OpenItem, WorkChange};
+use uuid::Uuid;
 
+use crate::line::Place;
+use crate::strict_json::{self, What};
+use crate::{Append, Error, Hash, Head, Line, Object, OpenItem, Record, WorkChange};
+
+/// How deep what a record says may nest: objects and arrays within each other, those of the line and of its body itself
+/// not counted. So a tool's arguments may use all of it: `{…,"body":{"args":[[…]]},…}`.
+pub const DEPTH_LIMIT: usize = 64;
+/// The brackets that may stand within each other in a body and in a line.
+pub(crate) const BODY_DEPTH: usize = DEPTH_LIMIT + 1;
+const LINE_DEPTH: usize = BODY_DEPTH + 1;
 /// The largest record, in bytes.
 pub const RECORD_LIMIT: usize = 4 << 20;
 /// The largest object, in bytes.
@@ -12,7 +22,7 @@ pub const APPEND_LIMIT: usize = 128 << 20;
 /// What must hold of the stream for a well-formed append to follow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admission {
-    session: uuid::Uuid,
+    session: Uuid,
     expected: u64,
     prev: Hash,
     at_us: i64,
@@ -34,35 +44,36 @@ impl Admission {
         };
         for line in &append.lines {
             let seq = last.seq.saturating_add(1);
-            let record = line
-                .record()
-                .map_err(|malformed| refused(seq, malformed.what))?;
-            if record.session != session || record.seq != seq {
+            let place = match line.place() {
+                Some(place) => *place,
+                None => place_of(line, session, seq)?,
+            };
+            if place.session != session || place.seq != seq {
                 let what = format!(
                     "the record says session {} seq {}",
-                    record.session, record.seq
+                    place.session, place.seq
                 );
                 return Err(refused(seq, what));
             }
-            if start.is_some() && record.prev != last.hash {
+            if start.is_some() && place.prev != last.hash {
                 return Err(Error::BrokenChain {
                     session,
                     seq,
                     expected: last.hash,
-                    found: record.prev,
+                    found: place.prev,
                 });
             }
-            if record.at_us < last.at_us {
+            if place.at_us < last.at_us {
                 return Err(refused(
                     seq,
                     "its time is before that of the record before".to_owned(),
                 ));
             }
-            start.get_or_insert((record.prev, record.at_us));
+            start.get_or_insert((place.prev, place.at_us));
             last = Head {
                 seq,
                 hash: line.leaf(),
-                at_us: record.at_us,
+                at_us: place.at_us,
             };
         }
         let first = append.expected.saturating_add(1);
@@ -134,6 +145,39 @@ impl Admission {
         }
         Ok(())
     }
+}
+
+/// Reads a line that somebody made elsewhere, and checks that it can be read back.
+fn place_of(line: &Line, session: Uuid, seq: u64) -> Result<Place, Error> {
+    let refused = |what: String| Error::Refused { session, seq, what };
+    let Record {
+        session: of,
+        seq: at,
+        at_us,
+        prev,
+        ..
+    } = Record::parse(line.bytes()).map_err(|malformed| refused(malformed.what))?;
+    let text = str::from_utf8(line.bytes()).map_err(|error| refused(error.to_string()))?;
+    strict_json::check(text, LINE_DEPTH).map_err(|flaw| match flaw.what {
+        What::Syntax => refused(format!("it is not JSON on one line at byte {}", flaw.at)),
+        What::TooDeep => Error::TooDeep {
+            session,
+            seq,
+            limit: DEPTH_LIMIT,
+        },
+        What::Unreadable(what) => Error::Unreadable {
+            session,
+            seq,
+            at: flaw.at,
+            what,
+        },
+    })?;
+    Ok(Place {
+        session: of,
+        seq: at,
+        at_us,
+        prev,
+    })
 }
 
 fn sizes(append: &Append) -> Result<(), Error> {

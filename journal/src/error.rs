@@ -45,6 +45,28 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// What a record says nests deeper than the journal takes; nothing was written.
+    #[error("record {seq} of session {session} nests deeper than the limit of {limit} levels")]
+    TooDeep {
+        /// The stream.
+        session: Uuid,
+        /// The record.
+        seq: u64,
+        /// What is taken.
+        limit: usize,
+    },
+    /// Not every reader would read the record, or read the same; nothing was written.
+    #[error("record {seq} of session {session} cannot be read back: {what} at byte {at}")]
+    Unreadable {
+        /// The stream.
+        session: Uuid,
+        /// The record.
+        seq: u64,
+        /// Where in its bytes.
+        at: usize,
+        /// What is there.
+        what: Unreadable,
+    },
     /// Something is larger than the journal takes; nothing was written.
     #[error("{what} of {size} bytes is over the limit of {limit}")]
     TooLarge {
@@ -54,6 +76,14 @@ pub enum Error {
         size: usize,
         /// What is taken.
         limit: usize,
+    },
+    /// The disk is nearly full; nothing was written, and appends are taken again as soon as there is room.
+    #[error("the disk has {free} bytes free, fewer than the floor of {floor}; nothing was written")]
+    NoSpace {
+        /// What is free.
+        free: u64,
+        /// What must stay free.
+        floor: u64,
     },
     /// A write or sync failed, so nothing is taken or answered any more; opening the journal again recovers.
     #[error("the journal stopped after a failure and must be opened again: {cause}")]
@@ -142,6 +172,24 @@ pub(crate) fn place(session: Option<Uuid>, seq: Option<u64>) -> String {
         (Some(session), None) => format!(" at session {session}"),
         (None, _) => String::new(),
     }
+}
+
+/// What is JSON and yet cannot be read back, or not by every reader alike.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// One object has this key twice, however it is spelled.
+    #[error("a key that its object has twice")]
+    DuplicateKey,
+    /// An escape says half of a surrogate pair, which is not text.
+    #[error("half of a surrogate pair")]
+    LoneSurrogate,
+    /// A number is beyond all floats, such as `1e999`.
+    #[error("a number beyond all floats")]
+    Number,
+    /// A key begins with `$serde_json::private::`, under which serde_json reads another value than is written.
+    #[error("a reserved key")]
+    ReservedKey,
 }
 
 /// Bytes are not a record.

@@ -53,6 +53,22 @@ impl Hash {
         )
     }
 
+    /// Writes the text form.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.text());
+    }
+
+    fn text(&self) -> [u8; 64] {
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            if let [high, low] = pair {
+                *high = digit(byte >> 4);
+                *low = digit(byte & 15);
+            }
+        }
+        text
+    }
+
     /// The raw bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -61,14 +77,7 @@ impl Hash {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            if let [high, low] = pair {
-                *high = digit(byte >> 4);
-                *low = digit(byte & 15);
-            }
-        }
-        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        f.write_str(str::from_utf8(&self.text()).map_err(|_| fmt::Error)?)
     }
 }
 

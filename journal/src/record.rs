@@ -1,96 +1,13 @@
-//! A record is one line of JSON, kept and hashed as those exact bytes: how it is drafted, and how it is read.
-
-use std::io::Write;
-use std::sync::Arc;
+//! A record is one line of JSON, kept and hashed as those exact bytes: how it is read.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::timestamp;
-use crate::{Hash, Malformed};
+use crate::{Hash, Malformed, plain_line, timestamp};
 
 /// The version of the envelope this crate writes and reads.
-const ENVELOPE_VERSION: u32 = 1;
-
-/// Everything a record says, before it is bytes.
-///
-/// ```
-/// use recount_journal::{Actor, Draft, Hash, Record};
-/// use uuid::Uuid;
-///
-/// let line = Draft {
-///     session: Uuid::from_u128(7), seq: 1, at_us: 0, kind: "session_opened", cause: None,
-///     actor: Actor::new("engine"), body: r#"{"agent":"support"}"#, prev: Hash::ZERO,
-/// }.line();
-/// let record = Record::parse(line.bytes())?;
-/// assert_eq!((record.kind, record.body.get()), ("session_opened", r#"{"agent":"support"}"#));
-/// # Ok::<(), recount_journal::Malformed>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Draft<'a> {
-    /// The stream.
-    pub session: Uuid,
-    /// The place in the stream, from 1.
-    pub seq: u64,
-    /// Microseconds since 1970; what the years 0 to 9999 cannot say is drawn to the nearest that they can.
-    pub at_us: i64,
-    /// What happened, as a short name.
-    pub kind: &'a str,
-    /// The seq of the record that directly led here.
-    pub cause: Option<u64>,
-    /// Who did it.
-    pub actor: Actor,
-    /// The body as JSON text, kept as it is.
-    pub body: &'a str,
-    /// The leaf hash of the record before, [`Hash::ZERO`] at first.
-    pub prev: Hash,
-}
-
-impl Draft<'_> {
-    /// Writes the line and takes its hash.
-    pub fn line(&self) -> Line {
-        let mut out = Vec::with_capacity(self.body.len() + 320);
-        out.extend_from_slice(b"{\"v\":1,\"session\":\"");
-        out.extend_from_slice(
-            self.session
-                .hyphenated()
-                .encode_lower(&mut Uuid::encode_buffer())
-                .as_bytes(),
-        );
-        // Writing into a vector cannot fail.
-        let _infallible = write!(out, "\",\"seq\":{},\"at\":\"", self.seq);
-        timestamp::write(&mut out, self.at_us);
-        out.extend_from_slice(b"\",\"kind\":");
-        quote(&mut out, self.kind);
-        if let Some(cause) = self.cause {
-            let _infallible = write!(out, ",\"cause\":{cause}");
-        }
-        out.extend_from_slice(b",\"actor\":{\"kind\":");
-        quote(&mut out, &self.actor.kind);
-        if let Some(reference) = &self.actor.reference {
-            out.extend_from_slice(b",\"ref\":");
-            quote(&mut out, reference);
-        }
-        out.extend_from_slice(b"},\"body\":");
-        out.extend_from_slice(self.body.as_bytes());
-        let _infallible = write!(out, ",\"prev\":\"{}\"}}", self.prev);
-        Line::new(out)
-    }
-}
-
-fn quote(out: &mut Vec<u8>, text: &str) {
-    if text
-        .bytes()
-        .any(|byte| byte < b' ' || byte == b'"' || byte == b'\\')
-    {
-        out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
-    } else {
-        out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
-    }
-}
+pub(crate) const ENVELOPE_VERSION: u32 = 1;
 
 /// Who did it: a kind in clear, and an opaque reference.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq)]
@@ -121,40 +38,6 @@ impl Actor {
     }
 }
 
-/// The bytes of one record and their leaf hash; cheap to clone.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Line {
-    bytes: Arc<[u8]>,
-    leaf: Hash,
-}
-
-impl Line {
-    /// Takes bytes as a line and hashes them. Whether they are a record is told when they are appended.
-    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
-        let bytes = bytes.into();
-        let leaf = Hash::of_line(&bytes);
-        Self { bytes, leaf }
-    }
-
-    /// The exact bytes, without a line end.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// `SHA-256(0x00 ‖ bytes)`.
-    pub fn leaf(&self) -> Hash {
-        self.leaf
-    }
-
-    /// Reads the envelope.
-    ///
-    /// # Errors
-    /// When the bytes are not a record.
-    pub fn record(&self) -> Result<Record<'_>, Malformed> {
-        Record::parse(&self.bytes)
-    }
-}
-
 /// One record, read: the envelope strictly, the body untouched.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
@@ -179,13 +62,23 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a line. Unknown envelope keys are tolerated, everything else must be as [`Draft::line`] writes it.
+    /// Reads a line. Unknown envelope keys are tolerated, everything else must be as
+    /// [`Draft::line`](crate::Draft::line) writes it. The body is JSON, and whether it can be read back is not asked
+    /// here: that is told when a record is appended, and what was ever taken is read for ever.
     ///
     /// # Errors
     /// When the bytes are not a record; says what was expected and what came.
     pub fn parse(line: &'a [u8]) -> Result<Self, Malformed> {
         let text = str::from_utf8(line)
             .map_err(|error| Malformed::new(format!("it is not UTF-8: {error}")))?;
+        match plain_line::read(text) {
+            Some(record) => Ok(record),
+            None => Self::parse_any(text),
+        }
+    }
+
+    /// Reads any record, however its JSON is written.
+    fn parse_any(text: &'a str) -> Result<Self, Malformed> {
         if !text.starts_with('{') || !text.ends_with('}') || text.contains(['\n', '\r']) {
             return Err(Malformed::new("it is not one line of JSON from `{` to `}`"));
         }
@@ -265,9 +158,16 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D:
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may stop at the first surprise"
+)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::Draft;
 
     fn draft() -> Draft<'static> {
         Draft {
@@ -347,5 +247,99 @@ mod tests {
         refuse("\"prev\":\"0", "\"prev\":\"g");
         let wider = good.replacen("\"v\":1", "\"v\":1,\"later\":{\"y\":[]}", 1);
         assert_eq!(Record::parse(wider.as_bytes()).unwrap().seq, 42);
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            6 => "[a-z_]{1,12}",
+            1 => "[ -~]{0,8}",
+            1 => any::<String>(),
+        ]
+    }
+
+    fn line() -> impl Strategy<Value = Vec<u8>> {
+        let body = prop_oneof![
+            4 => Just(r#"{"call":5,"text":"x y","n":[1.5,null]}"#.to_owned()),
+            1 => Just(r#" {"a":1,"a":2} "#.to_owned()),
+            1 => Just(r#"{},"prev":"0""#.to_owned()),
+            1 => Just("{\"a\":\n1}".to_owned()),
+            1 => any::<String>(),
+        ];
+        let place = (
+            any::<u128>(),
+            0..9_u64,
+            any::<i64>(),
+            proptest::option::of(0..9_u64),
+        );
+        let words = (text(), text(), proptest::option::of(text()));
+        (place, words, body, any::<[u8; 32]>()).prop_map(
+            |((session, seq, at_us, cause), (kind, by, reference), body, prev)| {
+                let mut actor = Actor::new(by);
+                actor.reference = reference;
+                let session = Uuid::from_u128(session);
+                let prev = Hash::from_bytes(prev);
+                let draft = Draft {
+                    session,
+                    seq,
+                    at_us,
+                    kind: &kind,
+                    cause,
+                    actor,
+                    body: &body,
+                    prev,
+                };
+                let line = draft.line();
+                if let Some(place) = line.place() {
+                    let read = Record::parse(line.bytes()).unwrap();
+                    let told = (place.session, place.seq, place.at_us, place.prev);
+                    assert_eq!(told, (read.session, read.seq, read.at_us, read.prev));
+                }
+                line.bytes().to_vec()
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn both_ways_of_reading_agree(
+            mut line in line(),
+            at in any::<prop::sample::Index>(),
+            with in prop_oneof![
+                prop::sample::select(&br#" {}[]":,\0189azA"#[..]),
+                any::<u8>(),
+            ],
+            how in 0..6,
+        ) {
+            let at = at.index(line.len());
+            match how {
+                0 => line[at] = with,
+                1 => line.insert(at, with),
+                2 => drop(line.remove(at)),
+                _ => {}
+            }
+            if let Ok(text) = str::from_utf8(&line) {
+                let (quick, slow) = (Record::parse(&line), Record::parse_any(text));
+                prop_assert_eq!(format!("{quick:?}"), format!("{slow:?}"));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_draft_writes_is_read_without_a_parser() {
+        let with_all = Draft {
+            actor: Actor::new("person").with_reference("p1"),
+            ..draft()
+        };
+        for line in [draft().line(), with_all.line()] {
+            let text = str::from_utf8(line.bytes()).unwrap();
+            let read = plain_line::read(text).map(|record| format!("{record:?}"));
+            assert_eq!(
+                read,
+                Some(format!("{:?}", Record::parse_any(text).unwrap()))
+            );
+            assert!(line.place().is_some());
+        }
     }
 }

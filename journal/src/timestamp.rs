@@ -1,24 +1,36 @@
 //! The one text form of a time: `2026-11-20T14:03:07.112345Z`, always 27 bytes, always microseconds, always UTC.
 
-use std::io::Write;
-
 use chrono::{DateTime, Datelike, NaiveDate, Timelike};
 
 /// The first microsecond of the year 0 and the last of the year 9999: what four digits can say.
 const RANGE_US: (i64, i64) = (-62_167_219_200_000_000, 253_402_300_799_999_999);
 
-/// Writes a time; what four digits of a year cannot say is drawn to the nearest that they can.
+/// What is written for a time: what four digits of a year cannot say is drawn to the nearest that they can.
+pub(crate) fn drawn(at_us: i64) -> i64 {
+    at_us.clamp(RANGE_US.0, RANGE_US.1)
+}
+
+/// Writes a time, [drawn] to what can be written.
 pub(crate) fn write(out: &mut Vec<u8>, at_us: i64) {
-    let at =
-        DateTime::from_timestamp_micros(at_us.clamp(RANGE_US.0, RANGE_US.1)).unwrap_or_default();
-    let (year, month, day) = (at.year(), at.month(), at.day());
+    let at = DateTime::from_timestamp_micros(drawn(at_us)).unwrap_or_default();
+    let year = u32::try_from(at.year()).unwrap_or_default();
     let (hour, minute, second, micros) =
         (at.hour(), at.minute(), at.second(), at.nanosecond() / 1_000);
-    // Writing into a vector cannot fail.
-    let _infallible = write!(
-        out,
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z"
-    );
+    let mut text = *b"0000-00-00T00:00:00.000000Z";
+    let mut put = |place: std::ops::Range<usize>, mut number: u32| {
+        for digit in text.get_mut(place).unwrap_or_default().iter_mut().rev() {
+            *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
+            number /= 10;
+        }
+    };
+    put(0..4, year);
+    put(5..7, at.month());
+    put(8..10, at.day());
+    put(11..13, hour);
+    put(14..16, minute);
+    put(17..19, second);
+    put(20..26, micros);
+    out.extend_from_slice(&text);
 }
 
 /// Reads exactly what [`write`] writes.

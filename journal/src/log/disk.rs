@@ -1,8 +1,8 @@
 //! The few file operations the log needs, so that tests can stand in for the disk.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// A flat directory of files.
 pub trait Disk: Send + Sync + 'static {
@@ -18,11 +18,29 @@ pub trait Disk: Send + Sync + 'static {
     /// Whatever the system says.
     fn list(&self) -> io::Result<Vec<String>>;
 
+    /// Gives a file another name, taking the place of whatever had it. Open files stay what they are.
+    ///
+    /// # Errors
+    /// Whatever the system says, `NotFound` for a file that is not there.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// Whatever the system says, `NotFound` for a file that is not there.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
     /// Makes created, renamed and removed names durable.
     ///
     /// # Errors
     /// Whatever the system says.
     fn sync_names(&self) -> io::Result<()>;
+
+    /// How many bytes can still be written; `u64::MAX` where that cannot be told.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn free_space(&self) -> io::Result<u64>;
 }
 
 /// One open file.
@@ -59,6 +77,17 @@ pub trait DiskFile: Send {
 }
 
 /// A directory of the file system.
+///
+/// ```
+/// use recount_journal::disk::{Disk, RealDisk};
+/// # let directory = tempfile::tempdir().unwrap();
+/// let disk = RealDisk::new(directory.path().join("log"));
+/// disk.open("draft", true)?.write_at(0, b"hello")?;
+/// disk.rename("draft", "final")?;
+/// disk.sync_names()?;
+/// assert_eq!(disk.list()?, ["final"]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     directory: PathBuf,
@@ -102,14 +131,41 @@ impl Disk for RealDisk {
         Ok(names)
     }
 
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.directory.join(from), self.directory.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.directory.join(name))
+    }
+
     fn sync_names(&self) -> io::Result<()> {
         sync_directory(&self.directory)?;
         self.directory.parent().map_or(Ok(()), sync_directory)
     }
+
+    fn free_space(&self) -> io::Result<u64> {
+        // The directory may not have been made yet; where it will stand counts.
+        let here = Path::new(".");
+        let place = self.directory.ancestors().find(|place| place.exists());
+        available_bytes(place.unwrap_or(here))
+    }
+}
+
+/// What an ordinary user may still write to the file system that holds a path.
+#[cfg(unix)]
+fn available_bytes(place: &Path) -> io::Result<u64> {
+    let system = rustix::fs::statvfs(place)?;
+    Ok(system.f_bavail.saturating_mul(system.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn available_bytes(_place: &Path) -> io::Result<u64> {
+    Ok(u64::MAX)
 }
 
 /// Makes the names in a directory durable, where the system knows such a thing.
-pub(crate) fn sync_directory(directory: &std::path::Path) -> io::Result<()> {
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()
     } else {
@@ -123,13 +179,11 @@ impl DiskFile for File {
     }
 
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.seek(SeekFrom::Start(offset))?;
-        self.read_exact(into)
+        positioned::read(self, offset, into)
     }
 
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.seek(SeekFrom::Start(offset))?;
-        self.write_all(bytes)
+        positioned::write(self, offset, bytes)
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
@@ -138,5 +192,66 @@ impl DiskFile for File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_data()
+    }
+}
+
+/// One call to the system instead of two.
+#[cfg(unix)]
+mod positioned {
+    use std::fs::File;
+    use std::io;
+    use std::os::unix::fs::FileExt;
+
+    pub(super) fn read(file: &File, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        file.read_exact_at(into, offset)
+    }
+
+    pub(super) fn write(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        file.write_all_at(bytes, offset)
+    }
+}
+
+#[cfg(not(unix))]
+mod positioned {
+    use std::fs::File;
+    use std::io::{self, Read, Seek, SeekFrom, Write};
+
+    pub(super) fn read(mut file: &File, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(into)
+    }
+
+    pub(super) fn write(mut file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        file.seek(SeekFrom::Start(offset))?;
+        file.write_all(bytes)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_its_content_under_another_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = RealDisk::new(directory.path().join("deep/log"));
+        assert!(disk.free_space().unwrap() > 0, "before it is made");
+        let mut file = disk.open("a", true).unwrap();
+        file.write_at(3, b"xyz").unwrap();
+        disk.rename("a", "b").unwrap();
+        file.write_at(0, b"uvw").unwrap();
+        file.sync().unwrap();
+        disk.sync_names().unwrap();
+        let mut found = [0; 6];
+        let mut again = disk.open("b", false).unwrap();
+        again.read_at(0, &mut found).unwrap();
+        assert_eq!((again.length().unwrap(), &found), (6, b"uvwxyz"));
+        let short = again.read_at(1, &mut found).unwrap_err();
+        assert_eq!(short.kind(), io::ErrorKind::UnexpectedEof);
+        disk.remove("b").unwrap();
+        assert!(disk.list().unwrap().is_empty());
+        let gone = disk.remove("b").unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::NotFound);
     }
 }

@@ -8,11 +8,15 @@
 
 mod appends;
 mod exports;
+mod following;
 mod index_injuries;
 mod kills;
+mod layout;
+mod limits;
 mod log_injuries;
 mod opening;
 mod power_loss;
+mod running;
 mod same_answers;
 mod sealing;
 mod stream;

@@ -1,0 +1,85 @@
+//! The bytes of one record, and what is known of them without reading them again.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use uuid::Uuid;
+
+use crate::{Hash, Malformed, Record};
+
+/// The bytes of one record and their leaf hash; cheap to clone. Two lines are equal when their bytes are.
+#[derive(Clone)]
+pub struct Line {
+    bytes: Arc<[u8]>,
+    leaf: OnceLock<Hash>,
+    place: Option<Place>,
+}
+
+/// Where a record stands, as its own bytes say.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) session: Uuid,
+    pub(crate) seq: u64,
+    pub(crate) at_us: i64,
+    pub(crate) prev: Hash,
+}
+
+impl Line {
+    /// Takes bytes as a line. Whether they are a record is told when they are appended.
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self {
+            bytes: bytes.into(),
+            leaf: OnceLock::new(),
+            place: None,
+        }
+    }
+
+    /// A line that is known to be a record that can be read back, and to stand here.
+    pub(crate) fn known(bytes: Vec<u8>, place: Option<Place>) -> Self {
+        Self {
+            place,
+            ..Self::new(bytes)
+        }
+    }
+
+    /// The exact bytes, without a line end.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// `SHA-256(0x00 ‖ bytes)`, computed when it is first asked for.
+    pub fn leaf(&self) -> Hash {
+        *self.leaf.get_or_init(|| Hash::of_line(&self.bytes))
+    }
+
+    /// Reads the envelope.
+    ///
+    /// # Errors
+    /// When the bytes are not a record.
+    pub fn record(&self) -> Result<Record<'_>, Malformed> {
+        Record::parse(&self.bytes)
+    }
+
+    /// Where the record stands, when that was checked as the line was made.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+}
+
+impl PartialEq for Line {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Line {}
+
+impl fmt::Debug for Line {
+    /// Shows the hash and not the bytes, which may be long and are nobody's business.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Line")
+            .field("leaf", &self.leaf())
+            .field("length", &self.bytes.len())
+            .finish()
+    }
+}
