@@ -19,3 +19,5 @@ mod errors;
 mod looking;
 #[path = "cli/program.rs"]
 mod program;
+#[path = "cli/sealing.rs"]
+mod sealing;

@@ -258,6 +258,7 @@ fn observations() -> Vec<Observation> {
             epoch: EPOCH,
             resumable: true,
             fingerprint: Some("9f86d081884c7d65".into()),
+            expires_at_us: Some(Timestamp(1_795_190_587_112_345)),
         }
         .into(),
         FunctionCallReceived {
@@ -272,6 +273,7 @@ fn observations() -> Vec<Observation> {
                 problem: "not JSON".into(),
             }),
             invalid_args: Some("cents is not a string".into()),
+            sealed_args: vec!["/card/number".into()],
         }
         .into(),
         CallCancellationReceived {

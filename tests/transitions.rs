@@ -267,6 +267,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         args: None,
         malformed_args: None,
         invalid_args: None,
+        sealed_args: Vec::new(),
     };
     let taken_back = |id: &str| CallCancellationReceived {
         epoch,
@@ -322,6 +323,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 epoch,
                 resumable: true,
                 fingerprint: None,
+                expires_at_us: None,
             }
             .into(),
         ),

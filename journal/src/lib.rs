@@ -16,6 +16,7 @@ mod merkle;
 mod open_work;
 mod plain_line;
 mod record;
+pub mod seal;
 mod store;
 mod strict_json;
 #[cfg(feature = "testing")]

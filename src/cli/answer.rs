@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::failure::{Exit, Failure, refusal_code};
+use super::keys::Keys;
 use super::one_line::one_line;
 use super::screen::Screen;
 use super::sentence::who;
@@ -22,6 +23,8 @@ pub(super) struct Answer {
     path: PathBuf,
     /// The id of the request, or a unique beginning of it.
     request: String,
+    #[command(flatten)]
+    keys: Keys,
     /// Why; of a denial the model is told.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -36,7 +39,7 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) async fn run(self, confirmed: bool, screen: &mut Screen) -> Result<Exit, Failure> {
         let by = os_user::actor(self.name)?;
-        let ledger = opening::writing(&self.path)?;
+        let ledger = self.keys.of(opening::writing(&self.path)?)?;
         let outcome = answer(&ledger, &self.request, confirmed, self.reason, &by).await;
         // What was appended is durable by now, so this can only tell that the closing mark is missing.
         ledger.journal().close().await?;

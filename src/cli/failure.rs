@@ -25,6 +25,8 @@ pub(super) enum Exit {
     Damaged = 4,
     /// A replay came to other decisions.
     Diverged = 5,
+    /// Something is sealed, and its key is not here.
+    Sealed = 6,
 }
 
 /// Why a command failed.
@@ -97,6 +99,30 @@ impl Failure {
 
 const READER_GONE: &str = "reader-gone";
 
+/// What to do about what is sealed.
+pub(super) const SEALED_ADVICE: &str =
+    "give the key store with --keys DIR; `recount verify` needs no key";
+
+impl From<journal::seal::Error> for Failure {
+    fn from(error: journal::seal::Error) -> Failure {
+        let what = one_line(&causes(&error)).into_owned();
+        match error {
+            journal::seal::Error::WrongMasterKey { .. } => {
+                Failure::new("wrong-master-key", what).exit(Exit::Sealed)
+            }
+            journal::seal::Error::DoesNotOpen { .. } | journal::seal::Error::Malformed { .. } => {
+                Failure::new("does-not-open", what)
+                    .exit(Exit::Damaged)
+                    .advice("`recount verify PATH` tells whether the journal is what was written")
+            }
+            journal::seal::Error::NotAMasterKey { .. } => {
+                Failure::new("not-a-master-key", what).exit(Exit::Usage)
+            }
+            _ => Failure::new("key-store", what),
+        }
+    }
+}
+
 impl From<journal::Error> for Failure {
     fn from(error: journal::Error) -> Failure {
         let what = one_line(&causes(&error)).into_owned();
@@ -139,6 +165,11 @@ impl From<ledger::Error> for Failure {
                     .exit(Exit::Damaged)
                     .advice("`recount verify PATH` lists all that is wrong")
             }
+            ledger::Error::Sealed { .. } => Failure::new("sealed", what)
+                .exit(Exit::Sealed)
+                .advice(SEALED_ADVICE),
+            ledger::Error::NoKeyStore { .. } => Failure::new("sealed", what).exit(Exit::Sealed),
+            ledger::Error::Seal(error) => error.into(),
             ledger::Error::UnknownSession { .. } => Failure::new("unknown-session", what),
             ledger::Error::Unwritable { .. } | ledger::Error::Endless { .. } => {
                 Failure::new("broken", what).advice("this is a fault of recount; please report it")

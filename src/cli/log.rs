@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use recount_journal::Record;
 
 use super::failure::{Exit, Failure};
+use super::keys::Keys;
 use super::screen::{COLUMNS, Screen};
 use super::timeline::{Fit, Timeline};
 use super::{ids, opening};
-use crate::ledger::{self, fact_of};
+use crate::ledger;
 use crate::session::{Seq, Timestamp};
 
 /// How many records are read at a time.
@@ -22,6 +22,8 @@ pub(super) struct Log {
     path: PathBuf,
     /// The id of the session, or a unique beginning of it.
     session: String,
+    #[command(flatten)]
+    keys: Keys,
     /// Cuts nothing.
     #[arg(long)]
     full: bool,
@@ -32,7 +34,7 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let ledger = opening::reading(&self.path)?;
+        let ledger = self.keys.of(opening::reading(&self.path)?)?;
         let session = ids::session(&ledger, &self.session).await?;
         let fit = if self.full {
             Fit::Full
@@ -42,21 +44,26 @@ impl Log {
         let mut timeline = Timeline::new(screen.palette, fit);
         let mut seq = Seq(1);
         loop {
-            let lines = ledger.journal().read(session.0, seq.0, PAGE).await?;
-            if lines.is_empty() {
+            let entries = ledger.entries(session, seq, PAGE).await?;
+            if entries.is_empty() {
                 return Ok(Exit::Ok);
             }
-            for line in lines {
+            for entry in entries {
                 if self.json {
-                    screen.bytes(line.bytes())?;
+                    screen.bytes(entry.line.bytes())?;
                 } else {
-                    let told = match fact_of(session, seq, line.bytes()) {
+                    let told = match entry.fact() {
                         Ok(fact) => timeline.tell(&fact),
-                        // What a newer version wrote is shown as it stands.
-                        Err(error @ ledger::Error::Unreadable { .. }) => {
-                            let record = Record::parse(line.bytes()).map_err(|_| error)?;
+                        // What a newer version wrote, and what is sealed, is shown as far as it can be read.
+                        Err(ledger::Error::Unreadable { .. }) => {
+                            let record = entry.record()?;
                             let at = Timestamp(record.at_us);
-                            timeline.tell_unknown(seq, at, record.kind, record.body.get())
+                            timeline.tell_unknown(seq, at, record.kind, entry.body()?)
+                        }
+                        Err(ledger::Error::Sealed { .. }) => {
+                            let record = entry.record()?;
+                            let at = Timestamp(record.at_us);
+                            timeline.tell_sealed(seq, at, &record.actor.kind, record.kind)
                         }
                         Err(error) => return Err(error.into()),
                     };

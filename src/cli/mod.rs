@@ -10,6 +10,7 @@ mod export;
 mod failure;
 mod follow;
 mod ids;
+mod keys;
 mod log;
 mod one_line;
 mod opening;

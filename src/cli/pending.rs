@@ -7,19 +7,22 @@ use serde_json::json;
 
 use super::age;
 use super::failure::{Exit, Failure};
+use super::keys::Keys;
 use super::one_line::{cut, one_line};
 use super::opening::{self, quoted};
 use super::screen::{COLUMNS, Screen};
 use super::style::Tone;
 use crate::engine::{Clock, SystemClock};
 use crate::ledger::PendingConfirmation;
-use crate::session::{About, Timestamp};
+use crate::session::{About, Json, Timestamp};
 
 /// Lists the calls that wait for approval, and how to answer them.
 #[derive(Args)]
 pub(super) struct Pending {
     /// The directory of the journal.
     path: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
     /// Prints JSON lines, one a request.
     #[arg(long)]
     json: bool,
@@ -27,7 +30,8 @@ pub(super) struct Pending {
 
 impl Pending {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let pending = opening::reading(&self.path)?.pending().await?;
+        let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let pending = ledger.pending().await?;
         let now = SystemClock.now();
         for (index, request) in pending.iter().enumerate() {
             if self.json {
@@ -39,8 +43,9 @@ impl Pending {
             }
             show(request, now, screen)?;
             let (path, id) = (quoted(&self.path), request.id);
-            screen.line(&format!("  recount approve {path} {id}"))?;
-            screen.line(&format!("  recount deny {path} {id}"))?;
+            let keys = self.keys.as_option();
+            screen.line(&format!("  recount approve {path} {id}{keys}"))?;
+            screen.line(&format!("  recount deny {path} {id}{keys}"))?;
         }
         if pending.is_empty() && !self.json {
             screen.line("Nothing waits for approval.")?;
@@ -60,6 +65,8 @@ fn as_json(it: &PendingConfirmation) -> serde_json::Value {
         "call": it.call,
         "tool": it.tool,
         "args": it.args,
+        "sealed_args": it.sealed_args,
+        "sealed": it.sealed,
         "hint": it.hint,
         "about": it.about,
         "requested_at": age::stamp(it.requested_at),
@@ -70,6 +77,9 @@ fn as_json(it: &PendingConfirmation) -> serde_json::Value {
 
 /// Shows what is asked: the tool and its arguments, because they are what is decided.
 pub(super) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Result<(), Failure> {
+    if it.sealed {
+        return screen.toned(Tone::Ask, "A call of a sealed session: --keys DIR shows it");
+    }
     let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
         (About::Gate, "") => "May it run?",
         (About::Gate, hint) => hint,
@@ -77,8 +87,22 @@ pub(super) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Re
     };
     let head = format!("{}: {question}", it.tool);
     screen.toned(Tone::Ask, &one_line(&head))?;
-    // Whoever decides must see all of the arguments, so they are never cut.
-    screen.line(&format!("  {}", one_line(it.args.as_str())))
+    // Whoever decides must see all of the arguments, so they are never cut; but what is sealed says nothing, and is.
+    let shown = it
+        .sealed_args
+        .iter()
+        .fold(it.args.clone(), |args, at| shortened(args, at));
+    screen.line(&format!("  {}", one_line(shown.as_str())))
+}
+
+/// The arguments with one sealed value cut to what tells it from another one.
+fn shortened(args: Json, pointer: &str) -> Json {
+    const SHOWN: usize = "{\"$sealed\":\"v1.".len() + 8;
+    let short = args.text_at(pointer).and_then(|it| it.get(..SHOWN));
+    let short = short.map(|it| format!("{it}…\"}}"));
+    short
+        .and_then(|short| args.with_text_at(pointer, &short))
+        .unwrap_or(args)
 }
 
 /// Shows a request: what is asked, since when, and where it comes from.

@@ -26,6 +26,7 @@ const EXIT_CODES: &str = "Exit codes:
   3  refused: a rule said no, such as a request that was answered before
   4  damaged: a journal or an export is not what was written
   5  diverged: a replay came to other decisions
+  6  sealed: a session cannot be read without its key
 
 Ids may be cut to any unique beginning of four digits or more.
 Errors stand on standard error with a code that does not change: error[CODE]: …

@@ -7,12 +7,13 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::count::count;
-use super::failure::{Exit, Failure};
+use super::failure::{Exit, Failure, SEALED_ADVICE};
+use super::keys::Keys;
 use super::one_line::one_line;
 use super::screen::Screen;
 use super::style::Tone;
 use super::{ids, opening};
-use crate::ledger::Ledger;
+use crate::ledger::{Error, Ledger};
 use crate::replay::{self, Diverged, Report, Said};
 use crate::session::{Seq, SessionId};
 
@@ -28,6 +29,8 @@ pub(super) struct Replay {
     path: PathBuf,
     /// Only this session: its id, or a unique beginning of it.
     session: Option<String>,
+    #[command(flatten)]
+    keys: Keys,
     /// Prints JSON lines, one a session.
     #[arg(long)]
     json: bool,
@@ -35,14 +38,25 @@ pub(super) struct Replay {
 
 impl Replay {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let ledger = opening::reading(&self.path)?;
+        let ledger = self.keys.of(opening::reading(&self.path)?)?;
         let sessions = match &self.session {
             Some(text) => vec![ids::session(&ledger, text).await?],
             None => all(&ledger).await?,
         };
         let (mut observations, mut decisions, mut diverged) = (0_u64, 0_u64, 0_u64);
+        let mut sealed = Vec::new();
         for session in &sessions {
-            let report = replay::verify(&ledger, *session).await?;
+            let report = match replay::verify(&ledger, *session).await {
+                // It was not told again, which is neither good nor a divergence.
+                Err(Error::Sealed { session }) => {
+                    sealed.push(session);
+                    if self.json {
+                        screen.json(&json!({"session": session, "sealed": true}))?;
+                    }
+                    continue;
+                }
+                report => report?,
+            };
             observations += report.observations;
             decisions += report.decisions;
             diverged += u64::from(report.diverged.is_some());
@@ -55,25 +69,36 @@ impl Replay {
         if !self.json {
             let told = format!(
                 "{}, {}, {}",
-                count(sessions.len(), "session"),
+                count(sessions.len() - sealed.len(), "session"),
                 count(observations, "observation"),
                 count(decisions, "decision")
             );
-            if diverged == 0 {
+            if diverged == 0 && sealed.len() < sessions.len() {
                 screen.toned(
                     Tone::Good,
                     &format!("Replayed to the same decisions: {told}"),
                 )?;
-            } else {
+            } else if diverged > 0 {
                 screen.toned(Tone::Bad, &format!("{diverged} diverged of {told}"))?;
             }
         }
-        Ok(if diverged == 0 {
-            Exit::Ok
-        } else {
-            Exit::Diverged
-        })
+        match (diverged, sealed.as_slice()) {
+            (0, []) => Ok(Exit::Ok),
+            (0, [session, ..]) => Err(not_replayed(*session, sealed.len())),
+            (_, _) => Ok(Exit::Diverged),
+        }
     }
+}
+
+/// A replay that could not read a session says so: it has neither confirmed nor refuted it.
+fn not_replayed(session: SessionId, sealed: usize) -> Failure {
+    let what = format!(
+        "{} not replayed: sealed, and the key is not here; the first is {session}",
+        count(sealed, "session")
+    );
+    Failure::new("sealed", what)
+        .exit(Exit::Sealed)
+        .advice(SEALED_ADVICE)
 }
 
 async fn all(ledger: &Ledger) -> Result<Vec<SessionId>, Failure> {

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::age;
 use super::count::count;
 use super::failure::{Exit, Failure};
+use super::keys::Keys;
 use super::one_line::{cut, one_line};
 use super::opening;
 use super::screen::{COLUMNS, Screen};
@@ -20,6 +21,8 @@ use crate::session::OpenKind;
 pub(super) struct Sessions {
     /// The directory of the journal.
     path: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
     /// Prints JSON lines, one a session.
     #[arg(long)]
     json: bool,
@@ -27,7 +30,8 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let sessions = opening::reading(&self.path)?.sessions().await?;
+        let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let sessions = ledger.sessions().await?;
         for session in &sessions {
             if self.json {
                 screen.json(&as_json(session))?;
@@ -53,12 +57,18 @@ fn as_json(it: &SessionSummary) -> serde_json::Value {
         "records": it.records,
         "closed": it.is_closed(),
         "open": it.open,
+        "sealed": it.sealed,
     })
 }
 
 fn show(it: &SessionSummary, screen: &mut Screen) -> Result<(), Failure> {
     let external = it.external_id.as_deref().unwrap_or_default();
-    let head = format!("{}  {}  {external}", it.id, it.agent);
+    let agent = if it.sealed {
+        "sealed: --keys DIR shows it"
+    } else {
+        &it.agent
+    };
+    let head = format!("{}  {agent}  {external}", it.id);
     screen.toned(Tone::Heading, &cut(&one_line(head.trim_end()), COLUMNS))?;
     let mut about = format!(
         "  opened {}, {}",

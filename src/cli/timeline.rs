@@ -69,6 +69,12 @@ impl Timeline {
         self.line(seq, at, "?", "", &one_line(&text), Tone::Bad)
     }
 
+    /// Tells a record whose body is sealed and cannot be opened here.
+    pub(super) fn tell_sealed(&mut self, seq: Seq, at: Timestamp, who: &str, kind: &str) -> String {
+        let text = format!("{kind} (sealed)");
+        self.line(seq, at, &one_line(who), "", &one_line(&text), Tone::Quiet)
+    }
+
     fn line(
         &mut self,
         seq: Seq,

@@ -10,6 +10,7 @@
 //! timeout = "10s"                  # ms, s, m or h
 //! in_doubt = "ask"                 # or "retry", "settle_unknown"
 //! long_running = false
+//! secret = ["/card/number"]        # sealed on record, open for the tool; takes --keys
 //! ```
 
 use std::fmt;
@@ -143,6 +144,7 @@ impl<'a> Reader<'a> {
             as_rule,
         );
         let long_running = self.optional("long_running", "true or false", Value::as_bool);
+        let secret = self.optional("secret", "a list of JSON Pointers", as_texts);
         let ((program, args), name) = (command?, name?);
         let function = CommandTool::new(name, description?, parameters, program, args);
         let policy = ToolPolicy {
@@ -153,6 +155,9 @@ impl<'a> Reader<'a> {
         let mut tool = RegisteredTool::new(Arc::new(function)).with_policy(policy);
         if let Some(rule) = in_doubt {
             tool = tool.with_in_doubt(rule);
+        }
+        for pointer in secret.into_iter().flatten() {
+            tool = tool.with_secret(pointer);
         }
         Some(if long_running == Some(true) {
             tool.long_running()
@@ -199,13 +204,12 @@ fn as_text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
+fn as_texts(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(as_text).collect()
+}
+
 fn as_command(value: &Value) -> Option<(String, Vec<String>)> {
-    let mut words = value
-        .as_array()?
-        .iter()
-        .map(as_text)
-        .collect::<Option<Vec<_>>>()?
-        .into_iter();
+    let mut words = as_texts(value)?.into_iter();
     let program = words.next().filter(|program| !program.is_empty())?;
     Some((program, words.collect()))
 }
@@ -298,7 +302,7 @@ fn found(value: &Value) -> String {
 }
 
 const SHOWN_CHARS_MAX: usize = 80;
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "name",
     "description",
     "command",
@@ -307,6 +311,7 @@ const KEYS: [&str; 8] = [
     "timeout",
     "in_doubt",
     "long_running",
+    "secret",
 ];
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
     "#;
     let expected = [
         "tols: unknown key; did you mean \"tool\"?",
-        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, confirm, timeout, in_doubt, long_running",
+        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, confirm, timeout, in_doubt, long_running, secret",
         "tool \"pay\": descripton: unknown key; did you mean \"description\"?",
         "tool \"pay\": description: expected a string, found nothing",
         "tool \"pay\": command: expected a list of at least one string, found \"pay.sh\"",

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::engine::confirmation::ConfirmationProvider;
+use crate::ledger::Ledger;
 use crate::live::Connector;
 use crate::session::{Catalog, Gates, PolicySet};
 use crate::tool::{ToolDispatcher, Toolset};
@@ -28,6 +29,7 @@ pub struct Agent {
     provider: Option<Arc<dyn ConfirmationProvider>>,
     gates: GateChoice,
     running_max: Option<u32>,
+    sealed: bool,
 }
 
 /// Who decides whether gates hold.
@@ -102,12 +104,15 @@ impl Agent {
         self
     }
 
+    /// Seals the bodies of its sessions' records, and their objects, each session under a key of its own; the engine needs
+    /// a [key store](super::EngineBuilder::keys). A session that has begun stays as it began.
+    pub fn sealed(mut self) -> Agent {
+        self.sealed = true;
+        self
+    }
+
     /// Checks everything at once and makes it ready to serve.
-    pub(crate) fn prepare(
-        self,
-        name: &str,
-        journal_is_durable: bool,
-    ) -> Result<Prepared, Vec<String>> {
+    pub(crate) fn prepare(self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
         let mut mistakes = Vec::new();
         let mut dispatcher = ToolDispatcher::new();
         if let Err(error) = dispatcher.register(self.tools) {
@@ -116,9 +121,21 @@ impl Agent {
         if self.model.trim().is_empty() {
             mistakes.push(format!("agent {name:?} has no model: call .model(\"…\")"));
         }
+        if ledger.keys().is_none() {
+            let missing = "there is no key store: call .keys(…) on the engine";
+            if self.sealed {
+                mistakes.push(format!("agent {name:?} is sealed and {missing}"));
+            }
+            for tool in dispatcher.names_with_secrets() {
+                mistakes.push(format!(
+                    "agent {name:?}: tool {tool:?} has secret arguments and {missing}"
+                ));
+            }
+        }
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
+        let journal_is_durable = ledger.journal().is_durable();
         let gates = match self.gates {
             GateChoice::Strict => Gates::enforced(),
             GateChoice::Unenforced => {
@@ -145,6 +162,7 @@ impl Agent {
             connector: self.connector,
             provider: self.provider,
             gates,
+            sealed: self.sealed,
         })
     }
 }
@@ -168,4 +186,5 @@ pub(crate) struct Prepared {
     pub(crate) connector: Option<Arc<dyn Connector>>,
     pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(crate) gates: Gates,
+    pub(crate) sealed: bool,
 }

@@ -2,16 +2,15 @@
 
 use super::error::Error;
 use super::task::SessionTask;
-use crate::ledger::Objects;
-use crate::session::{Call, Observation, RULES, RunnerAttached, WaitsFor};
+use crate::session::{Call, ObjectHash, Observation, RULES, RunnerAttached, WaitsFor};
 
 impl SessionTask {
     /// What this process brings to the session.
-    fn attachment(&self) -> RunnerAttached {
+    fn attachment(&self, [catalog, policies]: [ObjectHash; 2]) -> RunnerAttached {
         RunnerAttached {
             agent: self.agent.name.clone(),
-            catalog: self.agent.catalog.hash(),
-            policies: self.agent.policies.hash(),
+            catalog,
+            policies,
             rules: RULES,
             program: super::PROGRAM.to_owned(),
             gates: self.agent.gates.clone(),
@@ -21,14 +20,13 @@ impl SessionTask {
     /// Attaches, after whatever `first` says.
     pub(super) async fn attach(&mut self, first: Vec<Observation>) -> Result<(), Error> {
         let mut observations = first;
-        observations.push(self.attachment().into());
-        self.session
-            .library_mut()
-            .add_catalog(self.agent.catalog.clone());
-        self.session
-            .library_mut()
-            .add_policies(self.agent.policies.clone());
-        let objects = Objects::terms(&self.agent.catalog, &self.agent.policies);
+        let (catalog, policies) = (self.agent.catalog.clone(), self.agent.policies.clone());
+        let (objects, addresses) = self.seal.terms(self.id, &catalog, &policies)?;
+        let [catalog_at, policies_at] = addresses;
+        let library = self.session.library_mut();
+        library.add_catalog(catalog_at, catalog);
+        library.add_policies(policies_at, policies);
+        observations.push(self.attachment(addresses).into());
         self.put(observations, objects).await?;
         self.attached = self.session.runner.map(|runner| runner.seq);
         self.perform().await

@@ -3,18 +3,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use recount_journal::seal::KeyStore;
 use recount_journal::{DiskJournal, Journal, MemoryJournal};
 
 use super::Engine;
 use super::agent::Agent;
 use super::clock::{Clock, SystemClock};
 use super::error::Error;
+use crate::ledger::Ledger;
 
 /// Collects what an engine is made of; [`open`](EngineBuilder::open) checks it all at once.
 pub struct EngineBuilder {
     place: Place,
     agents: Vec<(String, Agent)>,
     clock: Arc<dyn Clock>,
+    keys: Option<Arc<dyn KeyStore>>,
 }
 
 /// Where the journal is.
@@ -37,6 +40,7 @@ impl EngineBuilder {
             place,
             agents: Vec::new(),
             clock: SystemClock::shared(),
+            keys: None,
         }
     }
 
@@ -49,6 +53,28 @@ impl EngineBuilder {
     /// Takes another clock; for tests.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> EngineBuilder {
         self.clock = clock;
+        self
+    }
+
+    /// Takes the key store: sessions of [`sealed`](Agent::sealed) agents are written and read with it, secret arguments
+    /// are sealed with it, and resumption handles are kept in it.
+    ///
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::path::Path;
+    /// use std::sync::Arc;
+    /// use recount::journal::seal::{FileKeyStore, MasterKey};
+    /// use recount::prelude::*;
+    ///
+    /// let master = MasterKey::from_file(Path::new("/run/secrets/recount-master-key"))?;
+    /// let keys = FileKeyStore::create("./recount-keys", master)?;
+    /// let support = Agent::new().model("gemini-live-2.5-flash").sealed();
+    /// let engine = Engine::builder("./journal").keys(Arc::new(keys)).agent("support", support).open().await?;
+    /// # engine.shutdown().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn keys(mut self, keys: Arc<dyn KeyStore>) -> EngineBuilder {
+        self.keys = Some(keys);
         self
     }
 
@@ -71,7 +97,12 @@ impl EngineBuilder {
             }
             Place::Given(journal) => journal,
         };
-        let engine = Engine::new(journal, self.clock);
+        let ledger = Ledger::new(journal);
+        let ledger = match self.keys {
+            Some(keys) => ledger.with_keys(keys),
+            None => ledger,
+        };
+        let engine = Engine::new(ledger, self.clock);
         let mut mistakes = Vec::new();
         for (name, agent) in self.agents {
             match engine.register(name, agent) {

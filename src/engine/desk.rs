@@ -158,6 +158,7 @@ impl Batch {
         ledger
             .append(
                 self.before.tail,
+                &self.before.seal,
                 &self.session,
                 &self.facts,
                 &open_before,

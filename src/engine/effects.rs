@@ -59,20 +59,21 @@ impl SessionTask {
         let context = ToolContext::new(self.id, self.id.call_id(seq), attempt, key)
             .with_cancellation(cancelled.clone());
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
-        let (args, own) = (call.args.to_value(), self.own.clone());
+        let own = self.own.clone();
+        let opened = self.opened_arguments(call);
         let dispatcher = &self.agent.dispatcher;
         // The tool may have been declared anew since the call was received, with another schema.
-        let tool = match (
-            dispatcher.get(&call.name),
-            dispatcher.check_arguments(&call.name, &args),
-        ) {
-            (None, _) => Err(ToolError::NotFound(call.name.clone())),
-            (Some(_), Err(problem)) => Err(ToolError::InvalidArgs(problem)),
-            (Some(tool), Ok(())) => Ok(tool.clone()),
-        };
+        let checked = opened.and_then(|args| {
+            let not_found = || ToolError::NotFound(call.name.clone());
+            let tool = dispatcher.get(&call.name).ok_or_else(not_found)?;
+            dispatcher
+                .check_opened(&call.name, &args, &call.sealed_args)
+                .map_err(ToolError::InvalidArgs)?;
+            Ok((tool.clone(), args))
+        });
         let run = async move {
-            let outcome = match tool {
-                Ok(tool) => contained(tool, args, context).await,
+            let outcome = match checked {
+                Ok((tool, args)) => contained(tool, args, context).await,
                 Err(error) => ToolOutcome::Failed(error),
             };
             let _ = own.send(Input::ToolEnded {

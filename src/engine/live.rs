@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use recount_journal::seal::KeyStore;
+
 use super::{Agent, ConfirmationProvider, Engine, Error, LiveHandle};
 use crate::live::{Connector, Endpoint};
 use crate::tool::Toolset;
@@ -32,6 +34,7 @@ impl Live {
             name: "live".to_owned(),
             journal: None,
             engine: None,
+            keys: None,
             external_id: None,
             labels: Vec::new(),
         }
@@ -44,6 +47,7 @@ pub struct LiveBuilder {
     name: String,
     journal: Option<PathBuf>,
     engine: Option<Engine>,
+    keys: Option<Arc<dyn KeyStore>>,
     external_id: Option<String>,
     labels: Vec<(String, String)>,
 }
@@ -102,6 +106,18 @@ impl LiveBuilder {
         self
     }
 
+    /// The key store of the session's own engine; see [`EngineBuilder::keys`](super::EngineBuilder::keys).
+    pub fn keys(mut self, keys: Arc<dyn KeyStore>) -> LiveBuilder {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// Seals the bodies of the session's records; see [`Agent::sealed`].
+    pub fn sealed(mut self) -> LiveBuilder {
+        self.agent = self.agent.sealed();
+        self
+    }
+
     /// The engine that serves the session, in place of one of its own.
     pub fn engine(mut self, engine: &Engine) -> LiveBuilder {
         self.engine = Some(engine.clone());
@@ -147,13 +163,16 @@ impl LiveBuilder {
                 engine.register(&self.name, agent)?;
                 engine
             }
-            (None, Some(path)) => {
-                Engine::builder(path)
-                    .agent(&self.name, agent)
-                    .open()
-                    .await?
+            (None, path) => {
+                let mut builder = match path {
+                    Some(path) => Engine::builder(path),
+                    None => Engine::in_memory(),
+                };
+                if let Some(keys) = self.keys {
+                    builder = builder.keys(keys);
+                }
+                builder.agent(&self.name, agent).open().await?
             }
-            (None, None) => Engine::in_memory().agent(&self.name, agent).open().await?,
         };
         let mut session = engine.session(&self.name);
         for (key, value) in self.labels {

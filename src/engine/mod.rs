@@ -18,6 +18,7 @@ mod live;
 mod performer;
 mod record;
 mod registry;
+mod secrets;
 mod sessions;
 mod socket;
 pub(crate) mod takeover;
@@ -28,7 +29,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use recount_journal::Journal;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 pub use agent::Agent;
@@ -45,7 +45,9 @@ pub use live::{Live, LiveBuilder};
 pub use sessions::NewSession;
 pub use ticket::{FunctionResponse, Ticket};
 
-use crate::ledger::{Ledger, PausedCall, PendingConfirmation, Recorded, SessionSummary, Tail};
+use crate::ledger::{
+    self, Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,
+};
 use crate::session::{Actor, Command, Json, OpenKind, RequestId, Seq, Session, SessionId};
 use agent::Prepared;
 use inbox::Input;
@@ -104,10 +106,10 @@ impl Engine {
         EngineBuilder::in_memory()
     }
 
-    fn new(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Engine {
+    fn new(ledger: Ledger, clock: Arc<dyn Clock>) -> Engine {
         let (updates, _) = broadcast::channel(UPDATES);
         let inner = Inner {
-            ledger: Ledger::new(journal),
+            ledger,
             clock,
             agents: Mutex::default(),
             registry: Arc::default(),
@@ -126,7 +128,7 @@ impl Engine {
     pub fn register(&self, name: impl Into<String>, agent: Agent) -> Result<(), Error> {
         let name = name.into();
         let prepared = agent
-            .prepare(&name, self.inner.ledger.journal().is_durable())
+            .prepare(&name, &self.inner.ledger)
             .map_err(|mistakes| Error::Configuration { mistakes })?;
         let mut agents = self
             .inner
@@ -289,11 +291,13 @@ impl Engine {
             }
         }
         for (session, whoever) in owed {
-            // A session of an agent that is not here is listed, can be answered, and never runs. One that merely
-            // waits costs nothing, unless somebody here is to be asked again.
+            // A session of an agent that is not here is listed, can be answered, and never runs; one whose key is not
+            // here is listed only. One that merely waits costs nothing, unless somebody here is to be asked again.
             let agent = match self.agent_of(session).await {
                 Ok(agent) => agent,
-                Err(Error::UnknownAgent { .. }) => continue,
+                Err(Error::UnknownAgent { .. } | Error::Ledger(ledger::Error::Sealed { .. })) => {
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             if whoever || agent.provider.is_some() {
@@ -349,6 +353,7 @@ impl Engine {
             failure: failure.clone(),
             session: Session::new(id),
             tail: Tail::EMPTY,
+            seal: Seal::default(),
             performer: Performer::default(),
             socket: None,
             sockets: 0,

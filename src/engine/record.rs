@@ -86,6 +86,7 @@ impl SessionTask {
             .ledger
             .append(
                 self.tail,
+                &self.seal,
                 &session,
                 &facts,
                 &open_before,

@@ -15,8 +15,9 @@ use super::inbox::{Incoming, Input, Reply};
 use super::performer::Performer;
 use super::registry::Registry;
 use super::socket::Socket;
-use crate::ledger::{Ledger, Loaded, Objects, Recorded, Tail};
-use crate::live::{setup, translate};
+use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
+use crate::live::setup;
+use crate::live::translate::{self, Heard};
 use crate::session::{
     Actor, Command, Disconnected, Json, Observation, ResponsesSent, Seq, Session, SessionId,
     SessionOpened, ToolPaused, ToolReturned, UserTextSent, admit, fits, refusal_on_record,
@@ -43,6 +44,7 @@ pub(super) struct SessionTask {
     pub(super) failure: Arc<OnceLock<String>>,
     pub(super) session: Session,
     pub(super) tail: Tail,
+    pub(super) seal: Seal,
     pub(super) performer: Performer,
     pub(super) socket: Option<Socket>,
     pub(super) sockets: u64,
@@ -92,11 +94,19 @@ impl SessionTask {
 
     async fn begin(&mut self, begin: Begin) -> Result<(), Error> {
         match begin {
-            Begin::Open(opened) => self.attach(vec![opened.into()]).await,
+            Begin::Open(opened) => {
+                self.seal = self.new_seal().await?;
+                self.attach(vec![opened.into()]).await
+            }
             Begin::Resume => {
-                let Loaded { session, tail } = self.ledger.load(self.id).await?;
+                let Loaded {
+                    session,
+                    tail,
+                    seal,
+                } = self.ledger.load(self.id).await?;
                 self.session = session;
                 self.tail = tail;
+                self.seal = seal;
                 self.record(Vec::new()).await?;
                 self.attach_if_needed().await
             }
@@ -211,12 +221,19 @@ impl SessionTask {
                 let check = |name: &str, args: &Json| {
                     dispatcher.check_arguments(name, &args.to_value()).err()
                 };
-                let observations = translate::observations(epoch, &text, &check);
+                let Heard {
+                    mut observations,
+                    handle,
+                } = translate::heard(epoch, &text, &check);
                 if observations.is_empty() {
-                    Ok(())
-                } else {
-                    self.record(observations).await
+                    return Ok(());
                 }
+                self.seal_secrets(&mut observations).await?;
+                self.record(observations).await?;
+                if let Some(handle) = handle {
+                    self.keep_handle(&handle).await;
+                }
+                Ok(())
             }
             (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
                 self.socket = None;
@@ -258,6 +275,7 @@ impl SessionTask {
                 if self.session.closed {
                     // A model that still talks would call tools that nobody answers any more.
                     self.disconnect("the session was closed").await?;
+                    self.discard_handle().await;
                 }
                 Ok(seq)
             }

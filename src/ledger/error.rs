@@ -9,6 +9,21 @@ pub enum Error {
     /// The journal said no, or could not be read or written.
     #[error(transparent)]
     Journal(#[from] recount_journal::Error),
+    /// The session is sealed and its key is not here.
+    #[error("session {session} is sealed, and its key is not here")]
+    Sealed {
+        /// The session.
+        session: SessionId,
+    },
+    /// Something was to be sealed, and no key store is here.
+    #[error("something of session {session} is to be sealed, and there is no key store")]
+    NoKeyStore {
+        /// The session.
+        session: SessionId,
+    },
+    /// What is sealed does not open, or the key store failed.
+    #[error(transparent)]
+    Seal(#[from] recount_journal::seal::Error),
     /// A line is not the record it should be.
     #[error("record {seq} of session {session} cannot be read")]
     Unreadable {

@@ -1,34 +1,46 @@
-//! One fact as one line of the journal, and back.
+//! One fact as one line of the journal, and back; whether its body is sealed is known here and nowhere above.
 
-use recount_journal::{Draft, Hash, Line};
+use recount_journal::seal::{self, SealedBody, SessionKey};
+use recount_journal::{Draft, Hash, Line, Malformed, Record};
 use uuid::Uuid;
 
 use super::Error;
+use super::seal::{Seal, addresses};
 use crate::session::{Actor, ActorKind, DecodeError, Event, Fact, Seq, SessionId, Timestamp};
 
 /// The opaque reference by which the envelope tells one person of a session from another.
 ///
-/// The name itself stands in the body only, which can be sealed; the reference says nothing without it.
+/// The name itself stands in the body only; the reference says nothing to whoever does not know it. Of a sealed session it
+/// is made with the session's key, so that names cannot be tried out.
 pub fn actor_reference(session: SessionId, actor: &Actor) -> String {
     Uuid::new_v5(&session.0, format!("actor:{}", actor.name).as_bytes()).to_string()
 }
 
 /// The line of `fact`, whose predecessor hashes to `prev`.
-pub(super) fn line_of(session: SessionId, fact: &Fact, prev: Hash) -> Result<Line, Error> {
+pub(super) fn line_of(
+    session: SessionId,
+    fact: &Fact,
+    prev: Hash,
+    seal: &Seal,
+) -> Result<Line, Error> {
+    let key = seal.of_bodies(session)?;
     let body = fact
         .event
         .body()
         .map_err(|source| Error::Unwritable { session, source })?;
-    let (kind, by) = match &fact.event {
+    let (kind, by, named) = match &fact.event {
         Event::Observed(observation) => {
             let from = observation.provenance();
-            (from.actor, from.by)
+            (from.actor, from.by, addresses(&observation.objects()))
         }
-        Event::Decided(_) => (ActorKind::Engine, None),
+        Event::Decided(_) => (ActorKind::Engine, None, Vec::new()),
     };
     let mut actor = recount_journal::Actor::new(kind.as_str());
     if let Some(by) = by {
-        actor = actor.with_reference(actor_reference(session, by));
+        actor = actor.with_reference(match key {
+            Some(key) => key.reference(&by.name).to_string(),
+            None => actor_reference(session, by),
+        });
     }
     let draft = Draft {
         session: session.0,
@@ -40,19 +52,124 @@ pub(super) fn line_of(session: SessionId, fact: &Fact, prev: Hash) -> Result<Lin
         body: &body,
         prev,
     };
-    Ok(draft.line())
+    match key {
+        Some(key) => Ok(seal::line(key, &draft, &named)?),
+        None => Ok(draft.line()),
+    }
 }
 
-/// The fact on `line`.
+/// The fact on `line`, whose body is in clear.
 ///
 /// # Errors
-/// [`Error::Malformed`] where the line is no record, [`Error::Unreadable`] where no event is of its kind and shape.
+/// [`Error::Malformed`] where the line is no record, [`Error::Unreadable`] where no event is of its kind and shape,
+/// [`Error::Sealed`] where its body is sealed.
 pub fn fact_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Fact, Error> {
-    let record = recount_journal::Record::parse(line).map_err(|source| Error::Malformed {
+    let record = record_of(session, seq, line)?;
+    if SealedBody::is_one(record.body.get()) {
+        return Err(Error::Sealed { session });
+    }
+    decoded(session, seq, &record, record.body.get())
+}
+
+/// One record as it is stored, and its body if that is in clear or was opened.
+#[derive(Debug)]
+pub struct Entry {
+    /// Whose.
+    pub session: SessionId,
+    /// Its place.
+    pub seq: Seq,
+    /// The record as it is stored.
+    pub line: Line,
+    body: Body,
+}
+
+enum Body {
+    Clear,
+    Opened(String),
+    Sealed,
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // What was sealed on record is not for whoever prints an entry.
+        f.write_str(match self {
+            Body::Clear => "clear",
+            Body::Opened(_) => "opened",
+            Body::Sealed => "sealed",
+        })
+    }
+}
+
+impl Entry {
+    /// Opens the body of `line` where it is sealed and `key` is here.
+    pub(super) fn read(
+        session: SessionId,
+        seq: Seq,
+        line: Line,
+        key: Option<&SessionKey>,
+    ) -> Result<Entry, Error> {
+        let record = record_of(session, seq, line.bytes())?;
+        let body = match (SealedBody::of(&record)?, key) {
+            (None, _) => Body::Clear,
+            (Some(sealed), Some(key)) => Body::Opened(sealed.open(key)?),
+            (Some(_), None) => Body::Sealed,
+        };
+        Ok(Entry {
+            session,
+            seq,
+            line,
+            body,
+        })
+    }
+
+    /// Whether the body is sealed on record.
+    pub fn is_sealed(&self) -> bool {
+        match self.body {
+            Body::Clear => false,
+            Body::Opened(_) | Body::Sealed => true,
+        }
+    }
+
+    /// The envelope, and the body as it is stored.
+    ///
+    /// # Errors
+    /// None of what was read from a journal.
+    pub fn record(&self) -> Result<Record<'_>, Error> {
+        record_of(self.session, self.seq, self.line.bytes())
+    }
+
+    /// The body as it was written, byte for byte.
+    ///
+    /// # Errors
+    /// [`Error::Sealed`] where it is sealed and the key is not here.
+    pub fn body(&self) -> Result<&str, Error> {
+        let session = self.session;
+        match &self.body {
+            Body::Clear => Ok(self.record()?.body.get()),
+            Body::Opened(body) => Ok(body),
+            Body::Sealed => Err(Error::Sealed { session }),
+        }
+    }
+
+    /// The fact.
+    ///
+    /// # Errors
+    /// As [`fact_of`].
+    pub fn fact(&self) -> Result<Fact, Error> {
+        decoded(self.session, self.seq, &self.record()?, self.body()?)
+    }
+}
+
+fn record_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Record<'_>, Error> {
+    let malformed = |source: Malformed| Error::Malformed {
         session,
         seq,
         source,
-    })?;
+    };
+    Record::parse(line).map_err(malformed)
+}
+
+fn decoded(session: SessionId, seq: Seq, record: &Record<'_>, body: &str) -> Result<Fact, Error> {
     let unreadable = |source: DecodeError| Error::Unreadable {
         session,
         seq,
@@ -62,6 +179,6 @@ pub fn fact_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Fact, Error>
         seq: Seq(record.seq),
         at: Timestamp(record.at_us),
         cause: record.cause.map(Seq),
-        event: Event::decode(record.kind, record.body.get()).map_err(unreadable)?,
+        event: Event::decode(record.kind, body).map_err(unreadable)?,
     })
 }

@@ -36,6 +36,8 @@ pub struct SessionSummary {
     pub records: u64,
     /// How many items of each kind are open; a closed session has none, not even itself.
     pub open: BTreeMap<String, usize>,
+    /// It is sealed and its key is not here: agent, names and labels are unknown, and empty.
+    pub sealed: bool,
 }
 
 impl SessionSummary {
@@ -64,8 +66,14 @@ pub struct PendingConfirmation {
     pub call: Seq,
     /// The tool.
     pub tool: String,
-    /// The arguments, exactly as the model sent them.
+    /// The arguments, exactly as they stand on record: what an answer binds. Under [`sealed_args`](Self::sealed_args)
+    /// stands `{"$sealed":"v1.…"}`, which is the same for the same secret.
     pub args: Json,
+    /// The JSON Pointers of the arguments that are secret, and sealed.
+    pub sealed_args: Vec<String>,
+    /// The session is sealed and its key is not here: agent, names, tool and hint are unknown, and empty; `args` is the body
+    /// of the call as it is stored.
+    pub sealed: bool,
     /// What the tool's author wants the person to know.
     pub hint: Option<String>,
     /// May it run, or: it may have run, may it run again?
@@ -95,7 +103,7 @@ pub struct PausedCall {
     pub call: Seq,
     /// The tool.
     pub tool: String,
-    /// The arguments, exactly as the model sent them.
+    /// The arguments, exactly as they stand on record.
     pub args: Json,
     /// When it paused.
     pub since: Timestamp,
@@ -124,19 +132,31 @@ impl Ledger {
             after = Some(*last);
             for (session, head) in page {
                 let id = SessionId(session);
-                let Some((opened_at, opened)) = self.opened(id).await? else {
+                let Some(first) = self.entries(id, Seq(1), 1).await?.pop() else {
                     continue;
                 };
-                summaries.push(SessionSummary {
+                let mut summary = SessionSummary {
                     id,
-                    agent: opened.agent,
-                    external_id: opened.external_id,
-                    labels: opened.labels,
-                    opened_at,
+                    agent: String::new(),
+                    external_id: None,
+                    labels: BTreeMap::new(),
+                    opened_at: Timestamp(first.record()?.at_us),
                     last_at: Timestamp(head.at_us),
                     records: head.seq,
                     open: open.remove(&id).unwrap_or_default(),
-                });
+                    sealed: false,
+                };
+                match first.fact().map(|fact| fact.event) {
+                    Ok(Event::Observed(Observation::SessionOpened(opened))) => {
+                        summary.agent = opened.agent;
+                        summary.external_id = opened.external_id;
+                        summary.labels = opened.labels;
+                    }
+                    Ok(Event::Observed(_) | Event::Decided(_)) => continue,
+                    Err(Error::Sealed { .. }) => summary.sealed = true,
+                    Err(error) => return Err(error),
+                }
+                summaries.push(summary);
             }
         }
     }
@@ -164,14 +184,19 @@ impl Ledger {
     pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
         let mut pending = Vec::new();
         for item in self.open_items().await? {
-            if item.kind == OpenKind::Confirmation.as_str() {
-                pending.extend(self.pending_confirmation(&item).await?);
+            if item.kind != OpenKind::Confirmation.as_str() {
+                continue;
+            }
+            match self.pending_confirmation(&item).await {
+                Err(Error::Sealed { .. }) => pending.extend(self.pending_sealed(&item).await?),
+                found => pending.extend(found?),
             }
         }
         Ok(pending)
     }
 
-    /// Every call that waits for a response from outside, oldest session first.
+    /// Every call that waits for a response from outside, oldest session first; without those of sealed sessions whose
+    /// key is not here.
     ///
     /// # Errors
     /// Whatever keeps the journal from being read.
@@ -182,7 +207,11 @@ impl Ledger {
                 continue;
             }
             let (session, call) = (SessionId(item.session), Seq(item.item));
-            let Some((_, opened)) = self.opened(session).await? else {
+            let opened = match self.opened(session).await {
+                Err(Error::Sealed { .. }) => continue,
+                opened => opened?,
+            };
+            let Some((_, opened)) = opened else {
                 continue;
             };
             let Some(received) = self.call_received(session, call).await? else {
@@ -228,11 +257,46 @@ impl Ledger {
             call,
             tool: received.name.unwrap_or_default(),
             args: received.args.unwrap_or_else(Json::empty_object),
+            sealed_args: received.sealed_args,
+            sealed: false,
             hint: asked.hint,
             about: asked.about,
             // The item may have changed since, as when the model took the call back.
             requested_at,
             expires_at: asked.expires_at_us,
+            model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+        }))
+    }
+
+    /// What can be said of a request without the key of its session.
+    async fn pending_sealed(&self, item: &OpenItem) -> Result<Option<PendingConfirmation>, Error> {
+        let (session, call) = (SessionId(item.session), Seq(item.item));
+        let head = self.journal().head(item.session).await?;
+        let last = head.map_or(0, |head| head.seq);
+        let mut seqs = (call.0..=last).map(Seq);
+        // A name outside follows from the record's place.
+        let request = seqs.find(|seq| item.request == Some(session.request_id(*seq).0));
+        let received = self.entries(session, call, 1).await?.pop();
+        let (Some(request), Some(received)) = (request, received) else {
+            return Ok(None);
+        };
+        let stored = received.record()?.body.get().to_owned();
+        Ok(Some(PendingConfirmation {
+            id: session.request_id(request),
+            session,
+            agent: String::new(),
+            external_id: None,
+            labels: BTreeMap::new(),
+            request,
+            call,
+            tool: String::new(),
+            args: Json::parse(&stored).unwrap_or_else(|_| Json::empty_object()),
+            sealed_args: Vec::new(),
+            sealed: true,
+            hint: None,
+            about: About::Gate,
+            requested_at: Timestamp(item.since_us),
+            expires_at: item.deadline_us.map(Timestamp),
             model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
         }))
     }

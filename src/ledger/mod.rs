@@ -1,15 +1,20 @@
 //! Session facts in a journal: events become lines and lines become events again.
 //!
-//! The session knows no journal and the journal no events; this is where they meet. It decides nothing.
+//! The session knows no journal and the journal no events; this is where they meet, and the one place that knows whether
+//! a body is sealed. It decides nothing.
 
 mod error;
 mod line;
 mod listing;
 mod requests;
+mod seal;
+mod secrets;
 mod store;
 
 pub use error::Error;
-pub use line::{actor_reference, fact_of};
+pub use line::{Entry, actor_reference, fact_of};
 pub use listing::{PausedCall, PendingConfirmation, SessionSummary};
 pub use requests::KnownRequest;
+pub use seal::Seal;
+pub use secrets::{open_arguments, seal_arguments};
 pub use store::{Ledger, Loaded, Objects, Recorded, Tail};

@@ -1,10 +1,13 @@
 //! Finding confirmation requests by a part of the name they have outside, also long after they were answered.
 
 use super::{Error, Ledger};
-use crate::session::{Decision, Event, RequestId, Seq, SessionId};
+use crate::session::{RequestId, Seq, SessionId};
 
 /// How many sessions are read at a time.
 const PAGE: usize = 512;
+
+/// The kinds of record that ask a person.
+const QUESTIONS: [&str; 2] = ["confirmation_requested", "confirmation_reopened"];
 
 /// A confirmation request, whatever became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +52,16 @@ impl Ledger {
     }
 
     async fn is_request(&self, session: SessionId, seq: Seq) -> Result<bool, Error> {
-        let fact = self.fact(session, seq).await?;
-        Ok(matches!(
-            fact.map(|it| it.event),
-            Some(Event::Decided(
-                Decision::ConfirmationRequested(_) | Decision::ConfirmationReopened(_)
-            ))
-        ))
+        // The kind stands in the envelope, so a sealed record is told without its key.
+        let lines = self.journal().read(session.0, seq.0, 1).await?;
+        let Some(line) = lines.first() else {
+            return Ok(false);
+        };
+        let record = line.record().map_err(|source| Error::Malformed {
+            session,
+            seq,
+            source,
+        })?;
+        Ok(QUESTIONS.contains(&record.kind))
     }
 }

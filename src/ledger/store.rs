@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
+use recount_journal::seal::{KeyStore, SessionKey, is_sealed_object};
 use recount_journal::{Append, Durability, Hash, Journal, Object, OpenItem, WorkChange};
 use tracing::Instrument;
 
-use super::{Error, line};
-use crate::session::{
-    Catalog, Event, Fact, OpenWork, PolicySet, Seq, Session, SessionId, evolve, open_work,
-};
+use super::line::{self, Entry};
+use super::{Error, Seal};
+use crate::session::{Event, Fact, OpenWork, Seq, Session, SessionId, evolve, open_work};
 
 /// How many records are read at a time.
 const PAGE: usize = 1024;
 
-/// A journal that holds sessions.
+/// A journal that holds sessions, and the keys of those that are sealed.
 #[derive(Clone)]
 pub struct Ledger {
     journal: Arc<dyn Journal>,
+    keys: Option<Arc<dyn KeyStore>>,
 }
 
 /// The end of a session's stream: what the next append follows.
@@ -43,6 +44,8 @@ pub struct Loaded {
     pub session: Session,
     /// The end of its stream.
     pub tail: Tail,
+    /// How its records are written.
+    pub seal: Seal,
 }
 
 /// A fact that is on record.
@@ -56,19 +59,34 @@ pub struct Recorded {
 
 /// The objects that a batch names first.
 #[derive(Clone, Debug, Default)]
-pub struct Objects(Vec<Vec<u8>>);
+pub struct Objects(Vec<Object>);
 
 impl Objects {
-    /// The catalog and the policies of a runner.
-    pub fn terms(catalog: &Catalog, policies: &PolicySet) -> Objects {
-        Objects(vec![catalog.to_bytes(), policies.to_bytes()])
+    pub(super) fn new(objects: Vec<Object>) -> Objects {
+        Objects(objects)
     }
 }
 
 impl Ledger {
     /// Sessions in `journal`.
     pub fn new(journal: Arc<dyn Journal>) -> Ledger {
-        Ledger { journal }
+        Ledger {
+            journal,
+            keys: None,
+        }
+    }
+
+    /// With the keys of its sealed sessions.
+    pub fn with_keys(self, keys: Arc<dyn KeyStore>) -> Ledger {
+        Ledger {
+            keys: Some(keys),
+            ..self
+        }
+    }
+
+    /// The keys, where a key store is here.
+    pub fn keys(&self) -> Option<&Arc<dyn KeyStore>> {
+        self.keys.as_ref()
     }
 
     /// The journal underneath.
@@ -97,7 +115,13 @@ impl Ledger {
             .head(id.0)
             .await?
             .ok_or(Error::UnknownSession { session: id })?;
+        let first = self.entries(id, Seq(1), 1).await?;
+        let seal = Seal {
+            key: self.key(id).await?,
+            bodies: first.first().is_some_and(Entry::is_sealed),
+        };
         Ok(Loaded {
+            seal,
             session,
             tail: Tail {
                 seq: Seq(head.seq),
@@ -112,12 +136,56 @@ impl Ledger {
     /// Whatever keeps a record from being read.
     pub async fn facts(&self, id: SessionId, from: Seq, limit: usize) -> Result<Vec<Fact>, Error> {
         let lines = self.journal.read(id.0, from.0, limit).await?;
-        let seqs = (from.0..).map(Seq);
-        lines
-            .iter()
-            .zip(seqs)
-            .map(|(it, seq)| line::fact_of(id, seq, it.bytes()))
-            .collect()
+        let mut facts = Vec::with_capacity(lines.len());
+        let mut key = None;
+        for (line, seq) in lines.into_iter().zip((from.0..).map(Seq)) {
+            facts.push(match line::fact_of(id, seq, line.bytes()) {
+                Err(Error::Sealed { .. }) => {
+                    let key = self.look_up(id, &mut key).await?;
+                    Entry::read(id, seq, line, key)?.fact()?
+                }
+                fact => fact?,
+            });
+        }
+        Ok(facts)
+    }
+
+    /// The records of a session from `from` on, `limit` at most, as they are stored; bodies that are sealed are opened
+    /// where the key is here.
+    ///
+    /// # Errors
+    /// Whatever keeps a record from being read.
+    pub async fn entries(
+        &self,
+        id: SessionId,
+        from: Seq,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Error> {
+        let lines = self.journal.read(id.0, from.0, limit).await?;
+        let mut entries = Vec::with_capacity(lines.len());
+        let mut key = None;
+        for (line, seq) in lines.into_iter().zip((from.0..).map(Seq)) {
+            let entry = Entry::read(id, seq, line, None)?;
+            entries.push(if entry.is_sealed() {
+                let key = self.look_up(id, &mut key).await?;
+                Entry::read(id, seq, entry.line, key)?
+            } else {
+                entry
+            });
+        }
+        Ok(entries)
+    }
+
+    /// The key of a session, looked up once and only where it is wanted.
+    async fn look_up<'k>(
+        &self,
+        id: SessionId,
+        known: &'k mut Option<Option<SessionKey>>,
+    ) -> Result<Option<&'k SessionKey>, Error> {
+        if known.is_none() {
+            *known = Some(self.key(id).await?);
+        }
+        Ok(known.as_ref().and_then(Option::as_ref))
     }
 
     /// One fact, if it is there.
@@ -148,23 +216,39 @@ impl Ledger {
             let Some(bytes) = found else {
                 return Err(missing);
             };
-            if !session.library_mut().adopt(hash, &bytes) {
+            let adopted = if is_sealed_object(&bytes) {
+                let session_sealed = Error::Sealed {
+                    session: session.id,
+                };
+                let key = self.key(session.id).await?.ok_or(session_sealed)?;
+                let content = key.open_object(&bytes)?;
+                session.library_mut().adopt(hash, &content)
+            } else {
+                session.library_mut().adopt(hash, &bytes)
+            };
+            if !adopted {
                 return Err(missing);
             }
         }
         Ok(())
     }
 
-    /// Appends `facts`, which lead from a session with `open_before` to `session`, as one atomic batch.
+    /// Appends `facts`, which lead from a session with `open_before` to `session`, as one atomic batch, sealed as `seal`
+    /// says.
     ///
     /// When it returns, the batch is as durable as `durability` says.
     ///
     /// # Errors
     /// Whatever the journal says; a conflict means that somebody else writes to the session, and that this writer
-    /// must stop.
+    /// must stop. [`Error::Sealed`] where the session is sealed and its key is not here.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a part of the one batch, and none follows from another"
+    )]
     pub async fn append(
         &self,
         tail: Tail,
+        seal: &Seal,
         session: &Session,
         facts: &[Fact],
         open_before: &std::collections::BTreeMap<Seq, OpenWork>,
@@ -174,11 +258,11 @@ impl Ledger {
         let mut append = Append::new(session.id.0, tail.seq.0, Vec::with_capacity(facts.len()));
         let mut prev = tail.hash;
         for fact in facts {
-            let line = line::line_of(session.id, fact, prev)?;
+            let line = line::line_of(session.id, fact, prev, seal)?;
             prev = line.leaf();
             append.lines.push(line);
         }
-        append.objects = objects.0.into_iter().map(Object::new).collect();
+        append.objects = objects.0;
         append.open_work = work_changes(session, open_before);
         append.durability = durability;
         let span = tracing::info_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());

@@ -1,38 +1,39 @@
 //! What the service says to us, as observations. Total: whatever comes becomes something on record.
 
-use sha2::{Digest, Sha256};
-
 use super::wire::{FunctionCall, ServerContent, ServerMessage, Transcription};
 use crate::session::{
     CallCancellationReceived, Event, FrameRejected, FunctionCallReceived, GoAwayReceived, Json,
-    MalformedArgs, ModelOutputReceived, Observation, ResumptionHandleReceived, Seq, Speaker,
-    TranscriptReceived, TurnCompleted, TurnInterrupted, UsageReported,
+    MalformedArgs, ModelOutputReceived, Observation, ResumptionHandle, ResumptionHandleReceived,
+    Seq, Speaker, TranscriptReceived, TurnCompleted, TurnInterrupted, UsageReported,
 };
 
 /// What the declared schema has against the arguments of a call.
 pub(crate) type CheckArguments<'a> = dyn Fn(&str, &Json) -> Option<String> + 'a;
 
+/// What one frame says.
+pub(crate) struct Heard {
+    /// What goes on record.
+    pub(crate) observations: Vec<Observation>,
+    /// What does not: the record has its fingerprint.
+    pub(crate) handle: Option<ResumptionHandle>,
+}
+
 /// The observations in one frame, in the order in which they count.
 ///
 /// A frame may carry several payloads: what the model said comes first, then its calls, then what it takes back.
-pub(crate) fn observations(
-    epoch: Seq,
-    frame: &str,
-    check: &CheckArguments<'_>,
-) -> Vec<Observation> {
+pub(crate) fn heard(epoch: Seq, frame: &str, check: &CheckArguments<'_>) -> Heard {
     let message = match ServerMessage::decode(frame) {
         Ok(message) => message,
         Err(error) => {
-            return vec![
-                FrameRejected {
-                    epoch,
-                    problem: error.to_string(),
-                }
-                .into(),
-            ];
+            let problem = error.to_string();
+            return Heard {
+                observations: vec![FrameRejected { epoch, problem }.into()],
+                handle: None,
+            };
         }
     };
     let mut seen = Vec::new();
+    let mut handle = None;
     if let Some(content) = &message.server_content {
         server_content(epoch, content, &mut seen);
     }
@@ -64,14 +65,16 @@ pub(crate) fn observations(
         );
     }
     if let Some(update) = message.session_resumption_update {
-        let handle = update.new_handle.filter(|handle| !handle.is_empty());
-        let fingerprint = handle.map(|handle| fingerprint(&handle));
+        let given = update.new_handle.filter(|handle| !handle.is_empty());
+        handle = given.map(ResumptionHandle::new);
+        let fingerprint = handle.as_ref().map(ResumptionHandle::fingerprint);
         let resumable = update.resumable.unwrap_or(false);
         seen.push(
             ResumptionHandleReceived {
                 epoch,
                 resumable,
                 fingerprint,
+                expires_at_us: None,
             }
             .into(),
         );
@@ -84,7 +87,10 @@ pub(crate) fn observations(
     if frame.len() > PART_BYTES_MAX {
         seen.iter_mut().for_each(|part| bound(epoch, part));
     }
-    seen
+    Heard {
+        observations: seen,
+        handle,
+    }
 }
 
 /// The largest part of a frame that goes on record; what is decided about it, and quotes it, must fit there, too.
@@ -187,17 +193,9 @@ fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Obser
         args,
         malformed_args,
         invalid_args,
+        sealed_args: Vec::new(),
     }
     .into()
-}
-
-/// Enough of a hash to tell handles apart, and nothing of the handle.
-fn fingerprint(handle: &str) -> String {
-    Sha256::digest(handle)
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 #[cfg(test)]
@@ -212,7 +210,7 @@ mod tests {
     const EPOCH: Seq = Seq(3);
 
     fn translate(frame: &str) -> Vec<Observation> {
-        observations(EPOCH, frame, &|_, _| None)
+        heard(EPOCH, frame, &|_, _| None).observations
     }
 
     fn call(frame: &str) -> FunctionCallReceived {
@@ -291,13 +289,17 @@ mod tests {
 
     #[test]
     fn a_resumption_handle_leaves_its_fingerprint_only() {
-        let seen = translate(
-            r#"{"sessionResumptionUpdate":{"newHandle":"very-secret","resumable":true}}"#,
-        );
-        let [Observation::ResumptionHandleReceived(it)] = &seen[..] else {
-            panic!("{seen:?}")
+        let frame = r#"{"sessionResumptionUpdate":{"newHandle":"very-secret","resumable":true}}"#;
+        let Heard {
+            observations,
+            handle,
+        } = heard(EPOCH, frame, &|_, _| None);
+        let [Observation::ResumptionHandleReceived(it)] = &observations[..] else {
+            panic!("{observations:?}")
         };
         assert_eq!(it.fingerprint.as_ref().map(String::len), Some(16));
-        assert!(!format!("{seen:?}").contains("secret"));
+        let message = ServerMessage::decode(frame).unwrap();
+        assert!(!format!("{observations:?}{handle:?}{message:?}").contains("secret"));
+        assert_eq!(handle.unwrap().reveal(), "very-secret");
     }
 }

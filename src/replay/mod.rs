@@ -3,9 +3,7 @@
 //! Every observation is decided again by the rules of its time, and the decisions are compared with those on record.
 //! Nothing runs: no tool, no provider, no closure. `replay` does not know how a session was served.
 
-use recount_journal::Line;
-
-use crate::ledger::{Error, Ledger, fact_of};
+use crate::ledger::{Entry, Error, Ledger};
 use crate::session::{Decision, Event, Fact, Seq, Session, SessionId, cause_of, decide, evolve};
 
 /// How many records are read at a time.
@@ -40,7 +38,7 @@ pub struct Diverged {
 pub struct Said {
     /// Its kind.
     pub kind: &'static str,
-    /// Its body, as JSON text: on record, the exact bytes.
+    /// Its body, as JSON text: on record, the exact bytes, opened where they are sealed.
     pub body: String,
     /// The record that directly led here.
     pub cause: Option<Seq>,
@@ -49,7 +47,8 @@ pub struct Said {
 /// Decides every observation of `session` again and compares.
 ///
 /// # Errors
-/// Whatever keeps the journal from being read; a divergence is a result, not an error.
+/// Whatever keeps the journal from being read, such as [`Error::Sealed`] where the session is sealed and its key is not
+/// here; a divergence is a result, not an error.
 pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error> {
     let mut report = Report {
         session,
@@ -62,18 +61,18 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
     // The observation last read and what was decided since, which tells the causes.
     let mut batch: Vec<Fact> = Vec::new();
     loop {
-        let lines = ledger.journal().read(session.0, next.0, PAGE).await?;
-        if lines.is_empty() {
+        let entries = ledger.entries(session, next, PAGE).await?;
+        if entries.is_empty() {
             break;
         }
-        for line in &lines {
-            let fact = fact_of(session, next, line.bytes())?;
+        for entry in &entries {
+            let fact = entry.fact()?;
             let due = if state.head == Seq(0) {
                 None
             } else {
                 due(&state, &batch)
             };
-            if let Some(diverged) = compare(&fact, line, due) {
+            if let Some(diverged) = compare(&fact, entry, due) {
                 report.diverged = Some(diverged);
                 return Ok(report);
             }
@@ -116,16 +115,14 @@ fn due(state: &Session, batch: &[Fact]) -> Option<Said> {
 }
 
 /// Compares a fact with the decision that is due before it, byte for byte.
-fn compare(fact: &Fact, line: &Line, due: Option<Said>) -> Option<Diverged> {
+fn compare(fact: &Fact, entry: &Entry, due: Option<Said>) -> Option<Diverged> {
     if let (Event::Observed(_), None) = (&fact.event, &due) {
         return None;
     }
     let recorded = Said {
         kind: fact.event.kind(),
-        // The fact was read from this very line, so it is a record.
-        body: line
-            .record()
-            .map_or_else(|_| String::new(), |it| it.body.get().to_owned()),
+        // The fact was read from this very body, so it is there.
+        body: entry.body().unwrap_or_default().to_owned(),
         cause: fact.cause,
     };
     (Some(&recorded) != due.as_ref()).then_some(Diverged {

@@ -28,8 +28,10 @@ pub struct Call {
     pub wire_id: Option<String>,
     /// The tool's name; empty where the model named none.
     pub name: String,
-    /// The arguments, exactly.
+    /// The arguments, exactly as they stand on record.
     pub args: Json,
+    /// The JSON Pointers under which arguments are sealed.
+    pub sealed_args: Vec<String>,
     /// What is wrong with the call before any policy is asked.
     pub flaw: Option<Flaw>,
     /// Where it stands.

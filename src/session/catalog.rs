@@ -76,6 +76,9 @@ pub struct ToolDeclaration {
     /// How its results are understood.
     #[serde(default, skip_serializing_if = "ToolKind::is_function")]
     pub kind: ToolKind,
+    /// The JSON Pointers of the arguments that are secret: they are sealed before a call goes on record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret: Vec<String>,
 }
 
 impl ToolDeclaration {
@@ -88,6 +91,7 @@ impl ToolDeclaration {
             parameters: None,
             behavior: None,
             kind: ToolKind::Function,
+            secret: Vec::new(),
         }
     }
 

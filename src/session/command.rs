@@ -121,8 +121,9 @@ pub enum Rejection {
     },
 }
 
-/// How large the body of a record may get by what comes from outside: the journal takes little more.
-pub(super) const BODY_BYTES_MAX: usize = 3 << 20;
+/// How large the body of a record may get by what comes from outside. Sealed it takes a third more, which the journal
+/// still takes.
+pub(super) const BODY_BYTES_MAX: usize = (3 << 20) - 4096;
 
 /// The answer that counted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -179,6 +179,10 @@ pub struct GoAwayReceived {
 }
 
 /// `resumption_handle_received`: a handle is a secret, so the stream has its fingerprint only.
+///
+/// ```json
+/// {"epoch":3,"resumable":true,"fingerprint":"c0ffee0123456789","expires_at_us":1795190587112345}
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResumptionHandleReceived {
     /// The connection it came on.
@@ -188,12 +192,16 @@ pub struct ResumptionHandleReceived {
     /// The first 16 hex digits of the handle's SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
+    /// Until when the handle is good at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_us: Option<Timestamp>,
 }
 
 /// `function_call_received`: the seq of this record is the call's name.
 ///
 /// ```json
 /// {"epoch":3,"id":"fc-1","name":"refund","args":{"order_id":"1001","amount_cents":4200}}
+/// {"epoch":3,"id":"fc-2","name":"pay","args":{"cents":4200,"card":{"$sealed":"v1.…"}},"sealed_args":["/card"]}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionCallReceived {
@@ -215,6 +223,10 @@ pub struct FunctionCallReceived {
     /// schema validator and no version of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid_args: Option<String>,
+    /// The JSON Pointers in `args` under which `{"$sealed":"v1.…"}` stands for what came; `""` says that the text of
+    /// `malformed_args` is sealed. Approvals and hashes are about the arguments as they stand here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sealed_args: Vec<String>,
 }
 
 /// Arguments that are not one well-formed JSON object.

@@ -183,11 +183,9 @@ pub struct Library {
 }
 
 impl Library {
-    /// Adds a catalog under its own hash, which is returned.
-    pub fn add_catalog(&mut self, catalog: Arc<Catalog>) -> ObjectHash {
-        let hash = catalog.hash();
-        self.catalogs.insert(hash, catalog);
-        hash
+    /// Adds a catalog under the address by which records name it: its own hash, or that of its sealed form.
+    pub fn add_catalog(&mut self, address: ObjectHash, catalog: Arc<Catalog>) {
+        self.catalogs.insert(address, catalog);
     }
 
     /// Takes the bytes of an object for whatever they can be read as: a catalog, policies, or (being empty) both.
@@ -205,11 +203,9 @@ impl Library {
         readable
     }
 
-    /// Adds a policy set under its own hash, which is returned.
-    pub fn add_policies(&mut self, policies: Arc<PolicySet>) -> ObjectHash {
-        let hash = policies.hash();
-        self.policies.insert(hash, policies);
-        hash
+    /// Adds a policy set, as [`add_catalog`](Library::add_catalog) does a catalog.
+    pub fn add_policies(&mut self, address: ObjectHash, policies: Arc<PolicySet>) {
+        self.policies.insert(address, policies);
     }
 
     /// The hashes among `named` that nobody handed in.

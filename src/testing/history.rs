@@ -110,6 +110,7 @@ impl History {
             args: Some(Json::of(&args)),
             malformed_args: None,
             invalid_args: None,
+            sealed_args: Vec::new(),
         };
         self.observed(call)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use recount_journal::Journal;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::engine::{Agent, Clock, Engine};
+use crate::engine::{Agent, Clock, Engine, EngineBuilder};
 
 /// An engine on a runtime of its own.
 ///
@@ -31,7 +31,6 @@ impl Life {
     ///
     /// # Panics
     /// Where it cannot be opened.
-    #[expect(clippy::panic, reason = "a test that cannot begin must stop")]
     pub fn begin<'n, J: Journal, C: Clock>(
         journal: &Arc<J>,
         clock: &Arc<C>,
@@ -43,6 +42,15 @@ impl Life {
         for (name, agent) in agents {
             engine = engine.agent(name, agent);
         }
+        Life::of(engine)
+    }
+
+    /// Opens the engine that a builder describes.
+    ///
+    /// # Panics
+    /// Where it cannot be opened.
+    #[expect(clippy::panic, reason = "a test that cannot begin must stop")]
+    pub fn of(engine: EngineBuilder) -> Life {
         let runtime = match Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => panic!("no runtime: {error}"),

@@ -157,10 +157,13 @@ impl Toolbox {
 
     /// The observation that a runner with these tools attached; its objects go into `library`.
     pub fn attached(&self, agent: &str, library: &mut Library) -> RunnerAttached {
+        let (catalog, policies) = (self.catalog.hash(), self.policies.hash());
+        library.add_catalog(catalog, Arc::new(self.catalog.clone()));
+        library.add_policies(policies, Arc::new(self.policies.clone()));
         RunnerAttached {
             agent: agent.to_owned(),
-            catalog: library.add_catalog(Arc::new(self.catalog.clone())),
-            policies: library.add_policies(Arc::new(self.policies.clone())),
+            catalog,
+            policies,
             rules: RULES,
             program: PROGRAM.to_owned(),
             gates: self.gates.clone(),

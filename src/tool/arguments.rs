@@ -46,12 +46,16 @@ impl ArgumentCheck {
         Ok(Self(Some(Arc::new(Compiled { schemas, root }))))
     }
 
-    /// Says what is wrong with the arguments, in words a model can act on.
-    pub(crate) fn check(&self, args: &Value) -> Result<(), String> {
+    /// Says what is wrong with the arguments, in words a model can act on and that quote nothing `secret`.
+    pub(crate) fn check(&self, args: &Value, secret: &[String]) -> Result<(), String> {
         if !args.is_object() {
-            return Err(format!(
-                "expected a JSON object of arguments, found {}",
+            let found = if secret.is_empty() {
                 shown(args)
+            } else {
+                "something else".to_owned()
+            };
+            return Err(format!(
+                "expected a JSON object of arguments, found {found}"
             ));
         }
         let Some(compiled) = &self.0 else {
@@ -60,7 +64,7 @@ impl ArgumentCheck {
         compiled
             .schemas
             .validate(args, compiled.root)
-            .map_err(|error| complaint(&error, args))
+            .map_err(|error| complaint(&error, args, secret))
     }
 }
 
@@ -142,7 +146,7 @@ fn compile_text(error: &boon::CompileError) -> String {
     let text = match error {
         boon::CompileError::ValidationError { src, .. } => {
             let mut leaves = BTreeSet::new();
-            collect(src, &Value::Null, &mut leaves);
+            collect(src, &Value::Null, &[], &mut leaves);
             bounded(leaves)
         }
         boon::CompileError::LoadUrlError { url, src } => format!("cannot resolve {url:?}: {src}"),
@@ -152,24 +156,33 @@ fn compile_text(error: &boon::CompileError) -> String {
         .replace(LOCATION, "")
 }
 
-fn complaint(error: &ValidationError<'_, '_>, args: &Value) -> String {
+fn complaint(error: &ValidationError<'_, '_>, args: &Value, secret: &[String]) -> String {
     let mut leaves = BTreeSet::new();
-    collect(error, args, &mut leaves);
+    collect(error, args, secret, &mut leaves);
     bounded(leaves)
 }
 
 /// The innermost causes; sorted, because the order they are found in may differ from run to run.
-fn collect(error: &ValidationError<'_, '_>, args: &Value, into: &mut BTreeSet<String>) {
+fn collect(
+    error: &ValidationError<'_, '_>,
+    args: &Value,
+    secret: &[String],
+    into: &mut BTreeSet<String>,
+) {
     if !error.causes.is_empty() {
         error
             .causes
             .iter()
-            .for_each(|cause| collect(cause, args, into));
+            .for_each(|cause| collect(cause, args, secret, into));
         return;
     }
     let pointer = error.instance_location.to_string();
     let found = args.pointer(&pointer);
+    let hidden = secret
+        .iter()
+        .any(|place| shows(place, &pointer, found.is_some_and(Value::is_object)));
     let wrong = match (&error.kind, found) {
+        _ if hidden => "does not fit the schema; the value is secret".to_owned(),
         (ErrorKind::Type { want, .. }, Some(found)) => {
             let want: Vec<_> = want.iter().map(|kind| kind.to_string()).collect();
             format!("expected {}, found {}", want.join(" or "), shown(found))
@@ -182,6 +195,17 @@ fn collect(error: &ValidationError<'_, '_>, args: &Value, into: &mut BTreeSet<St
     } else {
         format!("{pointer}: {wrong}")
     });
+}
+
+/// Whether words about the value at `pointer` might show some of the secret at `place`: it stands there or below, or it
+/// was to stand inside something that is no object.
+fn shows(place: &str, pointer: &str, is_object: bool) -> bool {
+    let within = |inner: &str, outer: &str| {
+        inner
+            .strip_prefix(outer)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    within(pointer, place) || (within(place, pointer) && !is_object)
 }
 
 fn bounded(leaves: BTreeSet<String>) -> String {

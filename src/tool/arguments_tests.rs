@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn check(schema: Value, args: Value) -> Result<(), String> {
-    ArgumentCheck::new(Some(&schema)).unwrap().check(&args)
+    ArgumentCheck::new(Some(&schema)).unwrap().check(&args, &[])
 }
 
 fn refused(schema: Value) -> String {
@@ -13,7 +13,7 @@ fn refused(schema: Value) -> String {
 #[test]
 fn without_a_schema_any_object_passes_and_nothing_else() {
     let any = ArgumentCheck::new(None).unwrap();
-    assert_eq!(any.check(&json!({"a": [1]})), Ok(()));
+    assert_eq!(any.check(&json!({"a": [1]}), &[]), Ok(()));
     for (args, found) in [
         (json!(null), "null"),
         (json!([{}]), "array of 1"),
@@ -21,7 +21,7 @@ fn without_a_schema_any_object_passes_and_nothing_else() {
         (json!(1), "number 1"),
     ] {
         assert_eq!(
-            any.check(&args),
+            any.check(&args, &[]),
             Err(format!(
                 "expected a JSON object of arguments, found {found}"
             ))
@@ -121,7 +121,7 @@ fn references_inside_a_schema_are_followed_and_a_cycle_ends() {
         Err("/tree/next/v: expected integer, found string \"1\"".to_owned())
     );
     // A schema that refers to itself alone says nothing that could be checked, and must not hang.
-    drop(ArgumentCheck::new(Some(&json!({"$ref": "#"}))).map(|check| check.check(&json!({}))));
+    drop(ArgumentCheck::new(Some(&json!({"$ref": "#"}))).map(|check| check.check(&json!({}), &[])));
 }
 
 #[test]
@@ -152,4 +152,36 @@ fn an_invalid_schema_is_refused_with_its_place() {
     let text = refused(json!({"type": "object", "properties": {"n": {"pattern": "("}}}));
     assert!(text.contains('('), "{text}");
     assert!(!text.contains(LOCATION), "{text}");
+}
+
+#[test]
+fn words_about_a_secret_quote_none_of_it() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "card": {"type": "object", "properties": {"number": {"type": "string", "pattern": "^x"}}},
+            "pin": {"type": "integer", "maximum": 9},
+            "cents": {"type": "integer"},
+        },
+    });
+    let check = ArgumentCheck::new(Some(&schema)).unwrap();
+    let secret = ["/card/number".to_owned(), "/pin".to_owned()];
+    for args in [
+        json!({"card": {"number": "hidden"}}),
+        json!({"card": {"number": {"a": "hidden"}}}),
+        json!({"card": "hidden"}),
+        json!({"card": ["hidden"]}),
+        json!({"pin": "hidden"}),
+    ] {
+        let told = check.check(&args, &secret).unwrap_err();
+        assert!(!told.contains("hidden"), "{told}");
+        assert!(told.contains("the value is secret"), "{told}");
+    }
+    let told = check.check(&json!({"cents": "shown", "pin": 1}), &secret);
+    assert_eq!(
+        told.unwrap_err(),
+        "/cents: expected integer, found string \"shown\""
+    );
+    let told = check.check(&json!("hidden"), &secret).unwrap_err();
+    assert!(!told.contains("hidden"), "{told}");
 }

@@ -63,6 +63,11 @@ impl ToolDispatcher {
             if !is_name(&name) {
                 mistakes.push(ToolMistake::Name { tool: name.clone() });
             }
+            let mut secret = declaration.secret.iter();
+            if let Some(path) = secret.find(|path| !path.starts_with('/')) {
+                let (tool, path) = (name.clone(), path.clone());
+                mistakes.push(ToolMistake::SecretPath { tool, path });
+            }
             if tool.policy().timeout_ms == Some(0) {
                 mistakes.push(ToolMistake::ZeroTimeout { tool: name.clone() });
             }
@@ -155,10 +160,38 @@ impl ToolDispatcher {
     /// # Errors
     /// A text that a model can act on: where, what was expected, what was found.
     pub fn check_arguments(&self, name: &str, args: &Value) -> Result<(), String> {
+        self.check_opened(name, args, &[])
+    }
+
+    /// As [`check_arguments`](Self::check_arguments), of arguments of which some were sealed on record.
+    pub(crate) fn check_opened(
+        &self,
+        name: &str,
+        args: &Value,
+        sealed: &[String],
+    ) -> Result<(), String> {
         match self.entries.get(name) {
-            Some(entry) => entry.arguments.check(args),
+            Some(entry) => {
+                let secret = [entry.declaration.secret.as_slice(), sealed].concat();
+                entry.arguments.check(args, &secret)
+            }
             None => Err(format!("no tool is named {name:?}")),
         }
+    }
+
+    /// The JSON Pointers of the arguments of a tool that are secret.
+    pub(crate) fn secret_arguments(&self, name: &str) -> &[String] {
+        let entry = self.entries.get(name);
+        entry.map_or(&[], |entry| &entry.declaration.secret)
+    }
+
+    /// The tools that have secret arguments.
+    pub(crate) fn names_with_secrets(&self) -> impl Iterator<Item = &str> {
+        let secret = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| !entry.declaration.secret.is_empty());
+        secret.map(|(name, _)| name.as_str())
     }
 }
 
@@ -202,6 +235,16 @@ pub enum ToolMistake {
         tool: String,
         /// What is wrong with the schema.
         reason: String,
+    },
+    /// A secret argument is not named by a JSON Pointer.
+    #[error(
+        "tool {tool:?}: expected a secret argument as a JSON Pointer such as \"/card/number\", found {path:?}"
+    )]
+    SecretPath {
+        /// The tool's name.
+        tool: String,
+        /// What came.
+        path: String,
     },
     /// A time limit of zero would fail every call.
     #[error("tool {tool:?}: expected a timeout of at least 1 ms, found 0")]

@@ -20,6 +20,7 @@ pub struct RegisteredTool {
     function: Arc<dyn ToolFunction>,
     policy: ToolPolicy,
     kind: ToolKind,
+    secret: Vec<String>,
     /// The in-doubt rule if one was declared, because a declared default must not look like none.
     rule: Option<InDoubt>,
 }
@@ -39,6 +40,7 @@ impl RegisteredTool {
                 ..ToolPolicy::default()
             },
             kind,
+            secret: Vec::new(),
             rule: None,
         }
     }
@@ -68,6 +70,16 @@ impl RegisteredTool {
     #[must_use]
     pub fn long_running(mut self) -> Self {
         self.kind = ToolKind::LongRunning;
+        self
+    }
+
+    /// Declares the argument at a JSON Pointer secret; see [`T::secret`](super::T::secret).
+    #[must_use]
+    pub fn with_secret(mut self, pointer: impl Into<String>) -> Self {
+        self.secret.push(pointer.into());
+        // What encloses another stands before it, and each but once.
+        self.secret.sort_unstable();
+        self.secret.dedup();
         self
     }
 
@@ -104,6 +116,7 @@ impl RegisteredTool {
             parameters: self.function.parameters(),
             behavior: None,
             kind: self.kind,
+            secret: self.secret.clone(),
         }
     }
 

@@ -152,6 +152,29 @@ impl T {
         tool.into().map(RegisteredTool::long_running)
     }
 
+    /// The argument at a JSON Pointer is secret: the journal has it sealed, the tool gets it open.
+    ///
+    /// It is sealed under the session's key before the call goes on record, whatever the tool's session is otherwise, so
+    /// the engine needs a key store. Whoever is asked for leave sees that something stands there, and the leave binds
+    /// the sealed bytes; within a session the same secret at the same place has the same ones. Where a part of the way
+    /// is no object, that part is sealed whole.
+    ///
+    /// ```
+    /// use recount::tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::secret(
+    ///     T::simple("pay", "Pays by card", |args| async move { Ok(json!({"last": args["card"]["number"]})) }),
+    ///     "/card/number",
+    /// );
+    /// assert_eq!(pay.tools()[0].declaration().secret, ["/card/number"]);
+    /// ```
+    #[must_use]
+    pub fn secret(tool: impl Into<Toolset>, pointer: impl Into<String>) -> Toolset {
+        let pointer = pointer.into();
+        tool.into().map(|tool| tool.with_secret(pointer.clone()))
+    }
+
     /// A cancellation by the model withdraws an open confirmation instead of only being noted on it.
     #[must_use]
     pub fn withdraw_on_cancel(tool: impl Into<Toolset>) -> Toolset {

@@ -50,6 +50,8 @@ impl Bench {
             .stdin(Stdio::null())
             .env_remove("NO_COLOR")
             .env_remove("RECOUNT_LOG")
+            .env_remove("RECOUNT_MASTER_KEY")
+            .env_remove("RECOUNT_MASTER_KEY_FILE")
             .env_remove("GEMINI_API_KEY")
             .env_remove("GOOGLE_API_KEY");
         command

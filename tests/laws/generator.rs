@@ -156,6 +156,16 @@ impl World {
                 .or(self.last_epoch())
                 .unwrap_or(Seq(0)),
         };
+        let args = (!malformed && flavour % 16 != 2).then(|| match flavour % 5 {
+            // Decisions see sealed bytes like any others.
+            0 => json!({"n": {"$sealed": format!("v1.{}", flavour % 3)}}),
+            _ => json!({"n": flavour % 3}),
+        });
+        let sealed = match &args {
+            Some(args) if args["n"].is_object() => vec!["/n".to_owned()],
+            Some(_) | None => Vec::new(),
+        };
+        let args = args.as_ref().map(Json::of);
         self.observe(FunctionCallReceived {
             epoch,
             id: match flavour % 8 {
@@ -168,12 +178,13 @@ impl World {
                 15 => Some("nothing".into()),
                 n => Some(NAMES[usize::from(n) % NAMES.len()].into()),
             },
-            args: (!malformed && flavour % 16 != 2).then(|| Json::of(&json!({"n": flavour % 3}))),
+            args,
             malformed_args: malformed.then(|| MalformedArgs {
                 text: "{".into(),
                 problem: "not JSON".into(),
             }),
             invalid_args: (flavour % 16 == 3).then(|| "n must be a string".into()),
+            sealed_args: sealed,
         });
     }
 
@@ -410,6 +421,7 @@ impl World {
                 epoch,
                 resumable: true,
                 fingerprint: None,
+                expires_at_us: None,
             }),
             2 => self.observe(ModelOutputReceived {
                 epoch,

@@ -23,4 +23,5 @@ mod power_loss;
 mod random;
 mod running;
 mod same_answers;
+mod sealing;
 mod stream;

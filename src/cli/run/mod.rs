@@ -10,6 +10,7 @@ use clap::Args;
 use recount_journal::DiskJournal;
 
 use super::failure::{Exit, Failure};
+use super::keys::Keys;
 use super::opening::quoted;
 use super::screen::Screen;
 use super::{ids, one_line, os_user, prompt, tools_file};
@@ -28,7 +29,8 @@ const AGENT: &str = "run";
 /// Every step is on record before it has an effect. Each tool of the file is a program: arguments as JSON on its
 /// standard input, the result as JSON on its standard output. Without --endpoint it connects to Google AI with the key
 /// in GEMINI_API_KEY or GOOGLE_API_KEY. On a terminal it reads what you say and asks for approvals; without one it ends
-/// when the model's turn is over and nothing runs, and what asks for approval waits in the journal.
+/// when the model's turn is over and nothing runs, and what asks for approval waits in the journal. With --keys the
+/// session's bodies are sealed.
 #[derive(Args)]
 pub(super) struct Run {
     /// The tools, in TOML: fixtures/tools/support.toml shows how.
@@ -49,6 +51,8 @@ pub(super) struct Run {
     /// The directory of the journal, made if there is none.
     #[arg(long, value_name = "DIR", default_value = "recount-journal")]
     journal: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
     /// Goes on with this session, in place of a new one: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
     resume: Option<String>,
@@ -64,13 +68,17 @@ impl Run {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let tools = self.read_tools()?;
         let endpoint = self.endpoint()?;
+        let keys = self.keys.made()?;
         let by = os_user::actor(None)?;
         // A session to resume is in a journal that is there; only a new one may make a new journal.
         let journal = DiskJournal::options(&self.journal)
             .create(self.resume.is_none())
             .program(crate::engine::PROGRAM)
             .open()?;
-        let ledger = Ledger::new(Arc::new(journal));
+        let mut ledger = Ledger::new(Arc::new(journal));
+        if let Some(keys) = &keys {
+            ledger = ledger.with_keys(keys.clone());
+        }
         let resumed = match &self.resume {
             Some(text) => Some(ids::session(&ledger, text).await?),
             None => None,
@@ -80,6 +88,9 @@ impl Run {
             .model(&self.model)
             .tools(tools)
             .connect_to(endpoint);
+        if keys.is_some() {
+            agent = agent.sealed();
+        }
         if let Some(instruction) = &self.instruction {
             agent = agent.instruction(instruction);
         }
@@ -87,11 +98,13 @@ impl Run {
             Some(session) => ledger.load(session).await?.session.head,
             None => Seq(0),
         };
-        let engine = Engine::builder(&self.journal)
+        let mut engine = Engine::builder(&self.journal)
             .journal(ledger.journal().clone())
-            .agent(&name, agent)
-            .open()
-            .await?;
+            .agent(&name, agent);
+        if let Some(keys) = keys {
+            engine = engine.keys(keys);
+        }
+        let engine = engine.open().await?;
         let outcome = self
             .converse(&engine, &name, resumed, told, by, screen)
             .await;
@@ -181,14 +194,15 @@ impl Run {
 
     /// What is still open, and how to go on.
     async fn farewell(&self, session: SessionId, screen: &mut Screen) -> Result<(), Failure> {
-        let ledger = super::opening::reading(&self.journal)?;
+        let ledger = self.keys.of(super::opening::reading(&self.journal)?)?;
         let pending = ledger.pending().await?;
         let paused = ledger.paused().await?;
         let path = quoted(&self.journal);
         screen.line("")?;
         for request in pending.iter().filter(|it| it.session == session) {
             screen.line(&format!("{} waits for approval:", request.tool))?;
-            screen.line(&format!("  recount approve {path} {}", request.id))?;
+            let keys = self.keys.as_option();
+            screen.line(&format!("  recount approve {path} {}{keys}", request.id))?;
         }
         for call in paused.iter().filter(|it| it.session == session) {
             screen.line(&format!("{} waits for its result from outside.", call.tool))?;
@@ -206,6 +220,7 @@ impl Run {
         screen.line(&format!(
             "  recount run --tools {tools} --journal {path}{endpoint} \\"
         ))?;
-        screen.line(&format!("    --resume {session}"))
+        let keys = self.keys.as_option();
+        screen.line(&format!("    --resume {session}{keys}"))
     }
 }

@@ -1,5 +1,6 @@
 //! What a service sends.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::content::Content;
@@ -197,7 +198,7 @@ impl GoAway {
 }
 
 /// Whether and how the session can be resumed on another connection.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct SessionResumptionUpdate {
     /// Resumes the state of this moment. A secret.
     pub new_handle: Option<String>,
@@ -299,6 +300,15 @@ impl Message for GoAway {
     fn write(&self, object: &mut ObjectWriter) {
         object.string("timeLeft", self.time_left.as_deref());
         object.rest(&self.other);
+    }
+}
+
+impl fmt::Debug for SessionResumptionUpdate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionResumptionUpdate")
+            .field("new_handle", &self.new_handle.as_ref().map(|_| "hidden"))
+            .field("resumable", &self.resumable)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The first message: what the conversation is to be.
 
+use std::fmt;
+
 use super::content::Content;
 use super::decode_error::DecodeError;
 use super::fields::{Fields, Message};
@@ -28,7 +30,7 @@ pub struct Setup {
 }
 
 /// How this connection stands to earlier ones.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct SessionResumption {
     /// The handle that resumes a session. A secret.
     pub handle: Option<String>,
@@ -70,6 +72,15 @@ impl Message for Setup {
         object.messages("tools", &self.tools);
         object.message("sessionResumption", self.session_resumption.as_ref());
         object.rest(&self.other);
+    }
+}
+
+impl fmt::Debug for SessionResumption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionResumption")
+            .field("handle", &self.handle.as_ref().map(|_| "hidden"))
+            .field("transparent", &self.transparent)
+            .finish_non_exhaustive()
     }
 }
 

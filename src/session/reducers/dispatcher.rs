@@ -44,6 +44,7 @@ pub(in crate::session) fn call_received(
         wire_id: it.id.clone(),
         name: it.name.clone().unwrap_or_default(),
         args: it.args.clone().unwrap_or_else(Json::empty_object),
+        sealed_args: it.sealed_args.clone(),
         flaw,
         phase: Phase::Received,
         since: session.at,

@@ -21,6 +21,7 @@ fn received(history: &History) -> FunctionCallReceived {
         args: Some(Json::empty_object()),
         malformed_args: None,
         invalid_args: None,
+        sealed_args: Vec::new(),
     }
 }
 

@@ -1,0 +1,293 @@
+//! Keys in files of a directory of its own.
+//!
+//! ```text
+//! KEYS                  {"format":"recount-keys","version":1,"id":"<uuid>","check":"v1.<Base64>"}
+//! LOCK                  locked while something is written
+//! <session>.key         v1.<Base64>      the session's key, wrapped by the master key
+//! <session>.<name>      v1.<Base64>      a text of the side store, sealed under the session's key
+//! ```
+//!
+//! Each file is written beside its place, synced, and renamed. The check is sealed by the master key.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Error, KeyStore, MasterKey, SessionKey};
+use crate::BoxFuture;
+
+const MARKER: &str = "KEYS";
+const LOCK: &str = "LOCK";
+const DRAFT: &str = "draft";
+const JOURNAL_MARKER: &str = "JOURNAL";
+const FORMAT: &str = "recount-keys";
+const VERSION: u64 = 1;
+const KEY: &str = "key";
+
+/// A key store in a directory of its own, outside every journal, readable by its owner alone.
+///
+/// Several processes may have it open at the same time.
+///
+/// ```
+/// use recount_journal::block_on;
+/// use recount_journal::seal::{FileKeyStore, KeyStore, MasterKey};
+/// use uuid::Uuid;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("keys");
+/// let keys = FileKeyStore::create(&path, MasterKey::from_text(&"0f".repeat(32))?)?;
+/// let sealed = block_on(keys.create_key(Uuid::from_u128(7)))?.seal_text("a", "b")?;
+///
+/// let again = FileKeyStore::open(&path, MasterKey::from_text(&"0f".repeat(32))?)?;
+/// let key = block_on(again.key(Uuid::from_u128(7)))?.ok_or("the key is gone")?;
+/// assert_eq!(*key.open_text("a", &sealed)?, "b");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct FileKeyStore {
+    path: PathBuf,
+    master: MasterKey,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Marker {
+    format: String,
+    version: u64,
+    id: Uuid,
+    check: String,
+}
+
+impl FileKeyStore {
+    /// Opens the key store at `path`, and makes one where there is none.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), but for [`Error::Missing`].
+    pub fn create(path: impl Into<PathBuf>, master: MasterKey) -> Result<Self, Error> {
+        let path = path.into();
+        outside_journals(&path)?;
+        if read_marker(&path)?.is_none() {
+            make(&path, &master)?;
+        }
+        Self::open(path, master)
+    }
+
+    /// Opens the key store at `path`.
+    ///
+    /// # Errors
+    /// [`Error::WrongMasterKey`]; [`Error::InsideJournal`]; [`Error::Missing`]; [`Error::NotAKeyStore`]; [`Error::Io`].
+    pub fn open(path: impl Into<PathBuf>, master: MasterKey) -> Result<Self, Error> {
+        let path = path.into();
+        outside_journals(&path)?;
+        let Some(marker) = read_marker(&path)? else {
+            return Err(Error::Missing { path });
+        };
+        if !master.made(marker.id, &marker.check) {
+            return Err(Error::WrongMasterKey { path });
+        }
+        Ok(Self { path, master })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn file(&self, session: Uuid, name: &str) -> PathBuf {
+        self.path.join(format!("{session}.{name}"))
+    }
+
+    fn read_key(&self, session: Uuid) -> Result<Option<SessionKey>, Error> {
+        let wrapped = read(&self.file(session, KEY))?;
+        wrapped
+            .map(|wrapped| self.master.unwrap(session, &wrapped))
+            .transpose()
+    }
+
+    fn make_key(&self, session: Uuid) -> Result<SessionKey, Error> {
+        let _lock = lock(&self.path)?;
+        // Another process may have made it before we had the lock.
+        if let Some(key) = self.read_key(session)? {
+            return Ok(key);
+        }
+        let key = SessionKey::generate(session)?;
+        let wrapped = self.master.wrap(&key)?;
+        write(&self.path, &self.file(session, KEY), wrapped.as_bytes())?;
+        Ok(key)
+    }
+
+    fn write_kept(&self, session: Uuid, name: &str, sealed: &str) -> Result<(), Error> {
+        let _lock = lock(&self.path)?;
+        write(&self.path, &self.file(session, name), sealed.as_bytes())
+    }
+
+    fn remove_kept(&self, session: Uuid, name: &str) -> Result<(), Error> {
+        let path = self.file(session, name);
+        match fs::remove_file(&path).and_then(|()| sync_directory(&self.path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io(format!("remove {}", path.display()))(error))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+impl KeyStore for FileKeyStore {
+    fn key(&self, session: Uuid) -> BoxFuture<'_, Result<Option<SessionKey>, Error>> {
+        Box::pin(async move { self.read_key(session) })
+    }
+
+    fn create_key(&self, session: Uuid) -> BoxFuture<'_, Result<SessionKey, Error>> {
+        Box::pin(async move {
+            match self.read_key(session)? {
+                Some(key) => Ok(key),
+                None => self.make_key(session),
+            }
+        })
+    }
+
+    fn keep<'a>(
+        &'a self,
+        session: Uuid,
+        name: &'static str,
+        sealed: &'a str,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { self.write_kept(session, name, sealed) })
+    }
+
+    fn kept(
+        &self,
+        session: Uuid,
+        name: &'static str,
+    ) -> BoxFuture<'_, Result<Option<String>, Error>> {
+        Box::pin(async move { read(&self.file(session, name)) })
+    }
+
+    fn discard(&self, session: Uuid, name: &'static str) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move { self.remove_kept(session, name) })
+    }
+}
+
+/// Refuses a place inside a journal, whatever links lead there.
+fn outside_journals(path: &Path) -> Result<(), Error> {
+    let doing = || format!("find out where {} is", path.display());
+    let mut whole = std::path::absolute(path).map_err(Error::io(doing()))?;
+    // What is not there yet stands in what is.
+    while !whole.exists() && whole.pop() {}
+    let whole = fs::canonicalize(&whole).map_err(Error::io(doing()))?;
+    match whole
+        .ancestors()
+        .find(|it| it.join(JOURNAL_MARKER).is_file())
+    {
+        Some(journal) => Err(Error::InsideJournal {
+            path: path.to_owned(),
+            journal: journal.to_owned(),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn make(path: &Path, master: &MasterKey) -> Result<(), Error> {
+    let doing = || format!("make the directory {}", path.display());
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(Error::io(doing()))?;
+    let parent = path.parent().filter(|it| it.is_dir());
+    parent
+        .map_or(Ok(()), sync_directory)
+        .map_err(Error::io(doing()))?;
+    let _lock = lock(path)?;
+    // Another process may have made it before we had the lock.
+    if read_marker(path)?.is_some() {
+        return Ok(());
+    }
+    let others: Vec<String> = fs::read_dir(path)
+        .map_err(Error::io(format!("list {}", path.display())))?
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .filter(|name| name != LOCK && name != DRAFT)
+        .take(5)
+        .collect();
+    if !others.is_empty() {
+        let found = format!("no file {MARKER}, but {}", others.join(", "));
+        return Err(not_a_key_store(path, found));
+    }
+    let id = Uuid::new_v4();
+    let marker = Marker {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        id,
+        check: master.check(id),
+    };
+    let mut bytes = serde_json::to_vec(&marker)
+        .map_err(io::Error::from)
+        .map_err(Error::io("write the marker of a key store"))?;
+    bytes.push(b'\n');
+    write(path, &path.join(MARKER), &bytes)
+}
+
+fn read_marker(path: &Path) -> Result<Option<Marker>, Error> {
+    let Some(text) = read(&path.join(MARKER))? else {
+        return Ok(None);
+    };
+    let found = || format!("a marker {:?}", text.chars().take(80).collect::<String>());
+    match serde_json::from_str::<Marker>(&text) {
+        Ok(marker) if marker.format == FORMAT && marker.version == VERSION => Ok(Some(marker)),
+        Ok(_) | Err(_) => Err(not_a_key_store(path, found())),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>, Error> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(not_a_key_store(path, "it is not text".to_owned()))
+        }
+        Err(error) => Err(Error::io(format!("read {}", path.display()))(error)),
+    }
+}
+
+/// All or nothing: under the lock, so that the draft is ours.
+fn write(directory: &Path, path: &Path, content: &[u8]) -> Result<(), Error> {
+    let draft = directory.join(DRAFT);
+    let written = (|| {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&draft)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&draft, path)?;
+        sync_directory(directory)
+    })();
+    written.map_err(Error::io(format!("write {}", path.display())))
+}
+
+/// A name is on the disk only when its directory is.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+fn lock(path: &Path) -> Result<File, Error> {
+    let doing = || format!("lock the key store at {}", path.display());
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path.join(LOCK))
+        .map_err(Error::io(doing()))?;
+    file.lock().map_err(Error::io(doing()))?;
+    Ok(file)
+}
+
+fn not_a_key_store(path: &Path, found: String) -> Error {
+    Error::NotAKeyStore {
+        path: path.to_owned(),
+        found,
+    }
+}

@@ -1,0 +1,298 @@
+//! A sealed session is a session like any other to whoever has no key, and shows nothing of itself.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use recount_journal::seal::{
+    self, FileKeyStore, KeyStore, MasterKey, SealedBody, SessionKey, is_sealed_object,
+};
+use recount_journal::{
+    Actor, After, Append, DiskJournal, Draft, Hash, Journal, Line, block_on, export, verify,
+};
+use uuid::Uuid;
+
+const SESSION: Uuid = Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_0007);
+const SECRET: &str = "four-one-one-one";
+const NAME: &str = "ada-lovelace";
+
+fn master(digit: &str) -> MasterKey {
+    MasterKey::from_text(&digit.repeat(64)).unwrap()
+}
+
+fn sealed_line(key: &SessionKey, seq: u64, prev: Hash, objects: &[Hash]) -> Line {
+    let body = format!(r#"{{"card":"{SECRET}","seq":{seq}}}"#);
+    let draft = Draft {
+        session: SESSION,
+        seq,
+        at_us: 1,
+        kind: "paid",
+        cause: None,
+        actor: Actor::new("person").with_reference(key.reference(NAME).to_string()),
+        body: &body,
+        prev,
+    };
+    seal::line(key, &draft, objects).unwrap()
+}
+
+/// A session of three records, the first of which names an object.
+fn write_and_die(journal: &Path, keys: &dyn KeyStore) {
+    let key = block_on(keys.create_key(SESSION)).unwrap();
+    let journal = DiskJournal::open(journal).unwrap();
+    let object = key.seal_object(SECRET.as_bytes()).unwrap();
+    let first = sealed_line(&key, 1, Hash::ZERO, &[object.hash]);
+    let second = sealed_line(&key, 2, first.leaf(), &[]);
+    let mut append = Append::new(SESSION, 0, vec![first, second.clone()]);
+    append.objects = vec![object];
+    block_on(journal.append(append)).unwrap();
+    let third = sealed_line(&key, 3, second.leaf(), &[]);
+    block_on(journal.append(Append::new(SESSION, 2, vec![third]))).unwrap();
+    // No destructor runs: what is read next was on the disk.
+    std::process::abort();
+}
+
+const CHILD: &str = "RECOUNT_JOURNAL_SEALING";
+
+/// Not a test by itself: the process that is killed.
+#[test]
+fn child_seals() {
+    let Ok(directory) = env::var(CHILD) else {
+        return;
+    };
+    let directory = Path::new(&directory);
+    let keys = FileKeyStore::create(directory.join("keys"), master("1")).unwrap();
+    write_and_die(&directory.join("journal"), &keys);
+}
+
+fn files(directory: &Path) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(fs::read(path).unwrap());
+        }
+    }
+    found
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|it| it == text.as_bytes())
+}
+
+#[test]
+fn a_sealed_session_survives_its_process_verifies_without_keys_and_opens_with_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, at) = (
+        directory.path().join("journal"),
+        directory.path().join("keys"),
+    );
+    let child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "sealing::child_seals", "--nocapture"])
+        .env(CHILD, directory.path())
+        .output()
+        .unwrap();
+    assert!(!child.status.success(), "{child:?}");
+
+    let of_journal = files(&path);
+    assert!(of_journal.iter().any(|it| holds(it, "$sealed")));
+    for bytes in of_journal.iter().chain(&files(&at)) {
+        assert!(!holds(bytes, SECRET) && !holds(bytes, NAME));
+    }
+
+    let keys = FileKeyStore::open(&at, master("1")).unwrap();
+    let key = block_on(keys.key(SESSION)).unwrap().unwrap();
+    let journal = DiskJournal::open(&path).unwrap();
+    assert_eq!(journal.opened().after, After::Crash);
+    let lines = block_on(journal.read(SESSION, 1, 10)).unwrap();
+    assert_eq!(lines.len(), 3);
+    for (line, seq) in lines.iter().zip(1..) {
+        let sealed = SealedBody::of(&line.record().unwrap()).unwrap().unwrap();
+        let body = sealed.open(&key).unwrap();
+        assert_eq!(body, format!(r#"{{"card":"{SECRET}","seq":{seq}}}"#));
+        for address in sealed.objects {
+            let stored = block_on(journal.object(address)).unwrap().unwrap();
+            assert!(is_sealed_object(&stored));
+            assert_eq!(*key.open_object(&stored).unwrap(), SECRET.as_bytes());
+        }
+    }
+
+    let exported = directory.path().join("export.jsonl");
+    let mut out = Vec::new();
+    let trailer = block_on(export(&journal, Some(SESSION), &mut out)).unwrap();
+    assert_eq!((trailer.records, trailer.objects), (3, 1));
+    assert!(!holds(&out, SECRET));
+    assert!(verify::export(&out[..]).unwrap().is_sound());
+    fs::write(&exported, &out).unwrap();
+    verified_by_the_script(&exported);
+    block_on(journal.close()).unwrap();
+    assert!(verify::directory(&path).unwrap().is_sound());
+}
+
+fn verified_by_the_script(export: &Path) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/verify_export.py");
+    let Ok(said) = Command::new("python3").arg(script).arg(export).output() else {
+        // Not every place that builds this has a Python; the one that takes changes has.
+        return;
+    };
+    let text = String::from_utf8_lossy(&said.stdout);
+    assert!(
+        said.status.success() && text.contains("sound: 3 records, 1 objects"),
+        "{text}"
+    );
+}
+
+#[test]
+fn swapped_bodies_are_taken_by_the_journal_and_refused_by_the_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = SessionKey::generate(SESSION).unwrap();
+    let first = sealed_line(&key, 1, Hash::ZERO, &[]);
+    let second = sealed_line(&key, 2, first.leaf(), &[]);
+    // Somebody who can write the journal builds a chain that holds, with the bodies exchanged.
+    let forged = |of: &Line, seq, prev| {
+        let record = of.record().unwrap();
+        Draft {
+            session: SESSION,
+            seq,
+            at_us: record.at_us,
+            kind: record.kind,
+            cause: record.cause,
+            actor: record.actor,
+            body: record.body.get(),
+            prev,
+        }
+        .line()
+    };
+    let one = forged(&second, 1, Hash::ZERO);
+    let two = forged(&first, 2, one.leaf());
+    let path = directory.path().join("journal");
+    let journal = DiskJournal::open(&path).unwrap();
+    block_on(journal.append(Append::new(SESSION, 0, vec![one, two]))).unwrap();
+    let lines = block_on(journal.read(SESSION, 1, 10)).unwrap();
+    block_on(journal.close()).unwrap();
+    assert!(verify::directory(&path).unwrap().is_sound());
+    for line in lines {
+        let refused = SealedBody::of(&line.record().unwrap())
+            .unwrap()
+            .unwrap()
+            .open(&key);
+        assert!(matches!(refused, Err(seal::Error::DoesNotOpen { .. })));
+    }
+}
+
+#[test]
+fn another_master_key_is_told_by_name_and_opens_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().join("keys");
+    let keys = FileKeyStore::create(&at, master("1")).unwrap();
+    block_on(keys.create_key(SESSION)).unwrap();
+    for refused in [
+        FileKeyStore::open(&at, master("2")),
+        FileKeyStore::create(&at, master("2")),
+    ] {
+        let Err(seal::Error::WrongMasterKey { path }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(path, at);
+    }
+    let missing = FileKeyStore::open(directory.path().join("nothing"), master("1"));
+    assert!(matches!(missing, Err(seal::Error::Missing { .. })));
+    assert!(!directory.path().join("nothing").exists());
+    // The key of another session under this one's name.
+    let other = Uuid::from_u128(8);
+    block_on(keys.create_key(other)).unwrap();
+    fs::copy(
+        at.join(format!("{other}.key")),
+        at.join(format!("{SESSION}.key")),
+    )
+    .unwrap();
+    let refused = block_on(keys.key(SESSION));
+    assert!(matches!(refused, Err(seal::Error::DoesNotOpen { .. })));
+}
+
+#[test]
+fn a_key_store_inside_a_journal_is_refused_whatever_leads_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    block_on(DiskJournal::open(&path).unwrap().close()).unwrap();
+    let mut places = vec![path.clone(), path.join("keys"), path.join("a/b/keys")];
+    #[cfg(unix)]
+    {
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        places.push(link.join("keys"));
+    }
+    for place in places {
+        for refused in [
+            FileKeyStore::create(&place, master("1")),
+            FileKeyStore::open(&place, master("1")),
+        ] {
+            assert!(
+                matches!(refused, Err(seal::Error::InsideJournal { .. })),
+                "{place:?}"
+            );
+        }
+    }
+    assert!(!path.join("keys").exists() && !path.join("a").exists());
+    // The other way round the journal does not begin in a directory that holds something else.
+    let early = directory.path().join("early");
+    FileKeyStore::create(early.join("keys"), master("1")).unwrap();
+    assert!(DiskJournal::open(&early).is_err());
+}
+
+#[test]
+fn one_key_is_made_however_many_ask_for_it_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().join("keys");
+    let keys = Arc::new(FileKeyStore::create(&at, master("1")).unwrap());
+    let sealed: Vec<String> = std::thread::scope(|scope| {
+        let asked = || {
+            block_on(keys.create_key(SESSION))
+                .unwrap()
+                .seal_text("a", "b")
+                .unwrap()
+        };
+        let asking: Vec<_> = (0..8).map(|_| scope.spawn(asked)).collect();
+        asking.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    assert!(
+        sealed.windows(2).all(|pair| pair[0] == pair[1]),
+        "{sealed:?}"
+    );
+}
+
+#[test]
+fn the_side_store_keeps_the_last_and_shows_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().join("keys");
+    let keys = FileKeyStore::create(&at, master("1")).unwrap();
+    let key = block_on(keys.create_key(SESSION)).unwrap();
+    assert_eq!(block_on(keys.kept(SESSION, "handle")).unwrap(), None);
+    for text in ["before", SECRET] {
+        let sealed = key.seal_text("handle", text).unwrap();
+        block_on(keys.keep(SESSION, "handle", &sealed)).unwrap();
+    }
+    let again = FileKeyStore::open(&at, master("1")).unwrap();
+    let kept = block_on(again.kept(SESSION, "handle")).unwrap().unwrap();
+    assert_eq!(*key.open_text("handle", &kept).unwrap(), SECRET);
+    assert!(files(&at).iter().all(|it| !holds(it, SECRET)));
+    block_on(again.discard(SESSION, "handle")).unwrap();
+    block_on(again.discard(SESSION, "handle")).unwrap();
+    assert_eq!(block_on(again.kept(SESSION, "handle")).unwrap(), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_its_owner_reads_a_key_store() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().join("keys");
+    let keys = FileKeyStore::create(&at, master("1")).unwrap();
+    block_on(keys.create_key(SESSION)).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&at), 0o700);
+    assert_eq!(mode(&at.join(format!("{SESSION}.key"))), 0o600);
+}

@@ -1,0 +1,97 @@
+//! What is sealed on its way to the record, and opened on its way to a tool.
+
+use serde_json::Value;
+
+use super::error::Error;
+use super::task::SessionTask;
+use crate::ledger::{self, Seal, open_arguments, seal_arguments};
+use crate::session::{
+    Call, HANDLE_LIFE_MS, Observation, ResumptionHandle, ResumptionHandleReceived, SessionId,
+};
+use crate::tool::ToolError;
+
+impl SessionTask {
+    /// How the records of a new session are written.
+    pub(super) async fn new_seal(&self) -> Result<Seal, Error> {
+        let bodies = self.agent.sealed;
+        let key = if bodies {
+            Some(self.ledger.create_key(self.id).await?)
+        } else {
+            None
+        };
+        Ok(Seal { key, bodies })
+    }
+
+    /// Seals the secret arguments of the calls among `observations`, so that nothing that follows ever sees them.
+    pub(super) async fn seal_secrets(
+        &mut self,
+        observations: &mut [Observation],
+    ) -> Result<(), Error> {
+        let now = self.clock.now();
+        for observation in observations {
+            if let Observation::FunctionCallReceived(call) = observation {
+                let name = call.name.as_deref().unwrap_or_default();
+                let secret = self.agent.dispatcher.secret_arguments(name).to_vec();
+                if !secret.is_empty() {
+                    if self.seal.key.is_none() {
+                        self.seal.key = Some(self.ledger.create_key(self.id).await?);
+                    }
+                    let no_key_store = ledger::Error::NoKeyStore { session: self.id };
+                    let key = self.seal.key.as_ref().ok_or(no_key_store)?;
+                    seal_arguments(key, call, &secret)?;
+                }
+            } else if let Observation::ResumptionHandleReceived(it) = observation {
+                expires(it, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a handle in the side store, if there is one. Its record is durable by now.
+    pub(super) async fn keep_handle(&self, handle: &ResumptionHandle) {
+        if self.ledger.keys().is_none() {
+            return;
+        }
+        // Without it the conversation cannot be resumed by its handle, and everything else goes on.
+        if let Err(error) = self.ledger.keep_resumption_handle(self.id, handle).await {
+            tracing::warn!(session = %self.id, %error, "the resumption handle was not kept");
+        }
+    }
+
+    /// Forgets the handle of a conversation that has ended.
+    pub(super) async fn discard_handle(&self) {
+        if let Err(error) = self.ledger.discard_resumption_handle(self.id).await {
+            tracing::warn!(session = %self.id, %error, "the resumption handle was not discarded");
+        }
+    }
+
+    /// The arguments as the model sent them, for the tool alone.
+    pub(super) fn opened_arguments(&self, call: &Call) -> Result<Value, ToolError> {
+        opened(self.id, &self.seal, call)
+    }
+}
+
+fn opened(session: SessionId, seal: &Seal, call: &Call) -> Result<Value, ToolError> {
+    if call.sealed_args.is_empty() {
+        return Ok(call.args.to_value());
+    }
+    let key = seal.key.as_ref();
+    let opened = key
+        .ok_or(ledger::Error::Sealed { session })
+        .and_then(|key| open_arguments(key, &call.name, &call.args, &call.sealed_args));
+    match opened {
+        Ok(args) => Ok(args.to_value()),
+        Err(error) => {
+            tracing::error!(%session, %error, "sealed arguments cannot be opened");
+            let told = "the secret arguments of the call cannot be opened; it did not run";
+            Err(ToolError::ExecutionFailed(told.to_owned()))
+        }
+    }
+}
+
+fn expires(it: &mut ResumptionHandleReceived, now: crate::session::Timestamp) {
+    it.expires_at_us = it
+        .fingerprint
+        .as_ref()
+        .map(|_| now.after_ms(HANDLE_LIFE_MS));
+}

@@ -1,0 +1,43 @@
+//! The handle by which a conversation can be resumed: a secret, of which the session keeps a fingerprint.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+/// What resumes a conversation on another connection. Whoever has it has the conversation, so it shows in no `Debug`.
+///
+/// ```
+/// use recount::session::ResumptionHandle;
+/// let handle = ResumptionHandle::new("very-secret");
+/// assert_eq!(handle.fingerprint(), "b644133604bf9963");
+/// assert!(!format!("{handle:?}").contains("secret"));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct ResumptionHandle(String);
+
+/// For how long at least a handle is good: the service counts two hours from the end of the connection that brought it.
+pub const HANDLE_LIFE_MS: u64 = 2 * 60 * 60 * 1000;
+
+impl ResumptionHandle {
+    /// The handle that the service gave.
+    pub fn new(handle: impl Into<String>) -> ResumptionHandle {
+        ResumptionHandle(handle.into())
+    }
+
+    /// The handle itself, for the service and for nobody else.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Enough of a hash to tell handles apart, and nothing of the handle: the first 16 hex digits of its SHA-256.
+    pub fn fingerprint(&self) -> String {
+        let hash = Sha256::digest(&self.0);
+        hash.iter().take(8).map(|it| format!("{it:02x}")).collect()
+    }
+}
+
+impl fmt::Debug for ResumptionHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ResumptionHandle({})", self.fingerprint())
+    }
+}

@@ -1,0 +1,128 @@
+//! A sealed session on the command line: with its keys like any other, without them said to be sealed.
+
+use crate::program::{Bench, Run};
+
+const SCRIPT: &str = r#"
+{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay", "args": {"order": "A-17", "pin": "four-digits"}}]}]}
+{"on": "otherwise", "send": [{"say": "It is noted."}]}
+"#;
+
+const TOOLS: &str = r#"
+[[tool]]
+name = "pay"
+description = "Pays"
+command = ["sh", "-c", "cat >got.json; echo '{}'"]
+confirm = "Pay?"
+secret = ["/pin"]
+"#;
+
+/// Runs with a master key of this digit.
+fn run(bench: &Bench, digit: &str, arguments: &str) -> Run {
+    let mut command = bench.command(arguments);
+    command.env("RECOUNT_MASTER_KEY", digit.repeat(64));
+    let output = command.output().unwrap();
+    Run {
+        code: output.status.code().expect("nobody kills it"),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A sealed session in which a call waits, with the simulator that it talks to.
+fn paused(bench: &Bench) -> (crate::program::Started, String) {
+    bench.write("tools.toml", TOOLS);
+    let (simulator, url) = bench.simulate(SCRIPT);
+    let begin =
+        format!("run --tools tools.toml --endpoint {url} --journal j --keys k --text settle");
+    run(bench, "a", &begin)
+        .ends_with(0)
+        .says(&["recount approve j", "--keys k"]);
+    (simulator, url)
+}
+
+#[test]
+fn with_its_keys_a_sealed_session_is_shown_approved_resumed_and_replayed() {
+    let bench = Bench::new();
+    let (_simulator, url) = paused(&bench);
+    let listed = run(&bench, "a", "pending j --keys k --json")
+        .ends_with(0)
+        .json_lines();
+    assert_eq!(listed[0]["sealed_args"], serde_json::json!(["/pin"]));
+    assert_eq!(listed[0]["args"]["order"], "A-17");
+    let request = listed[0]["request"].as_str().unwrap();
+    let shown = run(&bench, "a", "pending j --keys k").ends_with(0);
+    assert!(!shown.out.contains("four-digits"), "{shown:?}");
+    shown.says(&[
+        "pay: Pay?",
+        r#""order":"A-17""#,
+        r#""pin":{"$sealed":"v1."#,
+        "…\"}",
+    ]);
+    run(&bench, "a", &format!("approve j {request} --keys k"))
+        .ends_with(0)
+        .says(&["pay approved"]);
+    let session = bench.session("j");
+    let resumed =
+        format!("run --tools tools.toml --endpoint {url} --journal j --keys k --resume {session}");
+    run(&bench, "a", &resumed).ends_with(0);
+    let got = std::fs::read_to_string(bench.path("got.json")).unwrap();
+    assert!(got.contains("four-digits"), "the tool gets it open: {got}");
+    run(&bench, "a", "replay j --keys k")
+        .ends_with(0)
+        .says(&["Replayed to the same decisions: 1 session"]);
+    run(&bench, "a", &format!("log j {session} --keys k"))
+        .ends_with(0)
+        .says(&["settle", "pay"]);
+}
+
+#[test]
+fn without_its_keys_it_verifies_and_everything_else_says_that_it_is_sealed() {
+    let bench = Bench::new();
+    let (_simulator, _) = paused(&bench);
+    let session = bench.session("j");
+    bench.run("verify j").ends_with(0).says(&["Sound journal"]);
+    bench.run("export j --out out.jsonl").ends_with(0);
+    bench.run("verify out.jsonl").ends_with(0);
+    let exported = std::fs::read_to_string(bench.path("out.jsonl")).unwrap();
+    for text in ["settle", "four-digits", "Pay?"] {
+        assert!(!exported.contains(text), "{text}");
+    }
+    bench.run("sessions j").ends_with(0).says(&["sealed"]);
+    bench
+        .run("pending j")
+        .ends_with(0)
+        .says(&["sealed", "--keys"]);
+    bench.run(&format!("log j {session}")).ends_with(0).says(&[
+        "function_call_received (sealed)",
+        "confirmation_requested (sealed)",
+    ]);
+    bench.run("replay j").fails(6, "sealed").complains(&[
+        "1 session not replayed",
+        &session,
+        "--keys",
+    ]);
+    let listed = bench.run("pending j --json").ends_with(0).json_lines();
+    assert_eq!(listed[0]["sealed"], true);
+    let request = listed[0]["request"].as_str().unwrap();
+    bench
+        .run(&format!("approve j {request}"))
+        .fails(6, "sealed");
+}
+
+#[test]
+fn a_wrong_master_key_and_none_are_told_apart() {
+    let bench = Bench::new();
+    let (_simulator, _) = paused(&bench);
+    run(&bench, "b", "replay j --keys k").fails(6, "wrong-master-key");
+    run(&bench, "x", "replay j --keys k").fails(2, "not-a-master-key");
+    bench.run("replay j --keys k").fails(2, "no-master-key");
+    run(&bench, "a", "replay j --keys nothing").fails(1, "key-store");
+    run(&bench, "a", "replay j --keys j/keys")
+        .fails(1, "key-store")
+        .complains(&["inside the journal"]);
+    bench.write("tools.toml", TOOLS);
+    bench
+        .run("run --tools tools.toml --endpoint ws://127.0.0.1:1 --journal other")
+        .fails(1, "configuration")
+        .complains(&["secret arguments", ".keys("]);
+}
