@@ -77,7 +77,7 @@ pub enum Error {
         /// What is taken.
         limit: usize,
     },
-    /// The disk is as good as full; nothing was written, and appends are taken again once there is space.
+    /// The disk is nearly full; nothing was written, and appends are taken again as soon as there is room.
     #[error("the disk has {free} bytes free, fewer than the floor of {floor}; nothing was written")]
     NoSpace {
         /// What is free.

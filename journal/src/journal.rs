@@ -12,6 +12,15 @@ use crate::{Append, Error, Hash, Head, Line, OpenItem};
 /// A future on the heap, so that the trait can be used behind `dyn` and without a runtime.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// What was committed together.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Commit {
+    /// Where it stands among all commits; positions grow, and may leave gaps.
+    pub position: u64,
+    /// The records of each append, with their stream, in order.
+    pub appends: Vec<(Uuid, Vec<Line>)>,
+}
+
 /// Keeps streams of records. What was appended and acknowledged is seen by every later read.
 pub trait Journal: Send + Sync + 'static {
     /// Adds records, objects and changes of open work to one stream, all or nothing.
@@ -60,6 +69,15 @@ pub trait Journal: Send + Sync + 'static {
 
     /// The content of an object.
     fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>>;
+
+    /// The first commit behind a position, 0 for the very first; waits for one when there is none yet.
+    ///
+    /// A commit is seen here after its sync and never before. Whoever goes on from [`Commit::position`] misses nothing,
+    /// however far behind it is.
+    fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, Error>>;
+
+    /// The position of the last commit, from which [`Journal::follow`] gives only what is new.
+    fn position(&self) -> BoxFuture<'_, Result<u64, Error>>;
 
     /// Whether what is acknowledged outlives the process.
     fn is_durable(&self) -> bool;

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_channel::oneshot;
 use uuid::Uuid;
 
 use crate::admission::Admission;
 use crate::open_work::OpenWork;
-use crate::{Append, BoxFuture, Error, Hash, Head, Journal, Line, OpenItem};
+use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, WorkChange};
 
 /// Keeps everything in memory. It runs on the caller's thread, so a simulation stays on one; it writes no system records.
 ///
@@ -28,6 +29,10 @@ struct Kept {
     streams: BTreeMap<Uuid, Stream>,
     objects: HashMap<Hash, Arc<[u8]>>,
     work: OpenWork,
+    requests: HashMap<Uuid, (Uuid, u64)>,
+    /// Each append: its stream, the place of its first line there, how many lines.
+    commits: Vec<(Uuid, usize, usize)>,
+    followers: Vec<oneshot::Sender<()>>,
     closed: bool,
 }
 
@@ -53,6 +58,18 @@ impl MemoryJournal {
     }
 }
 
+impl Kept {
+    fn commit_behind(&self, after: u64) -> Option<Commit> {
+        let at = usize::try_from(after).ok()?;
+        let (session, start, count) = *self.commits.get(at)?;
+        let lines = self.streams.get(&session)?.lines.get(start..)?;
+        Some(Commit {
+            position: after + 1,
+            appends: vec![(session, lines.get(..count)?.to_vec())],
+        })
+    }
+}
+
 impl Journal for MemoryJournal {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>> {
         Box::pin(async move {
@@ -65,7 +82,10 @@ impl Journal for MemoryJournal {
                 lines: Vec::new(),
             });
             stream.head = head;
+            let commit = (append.session, stream.lines.len(), append.lines.len());
             stream.lines.extend(append.lines);
+            kept.commits.push(commit);
+            kept.followers.clear();
             kept.objects.extend(
                 append
                     .objects
@@ -74,6 +94,15 @@ impl Journal for MemoryJournal {
             );
             for change in &append.open_work {
                 kept.work.apply(change);
+                if let WorkChange::Put(OpenItem {
+                    session,
+                    item,
+                    request: Some(request),
+                    ..
+                }) = change
+                {
+                    kept.requests.insert(*request, (*session, *item));
+                }
             }
             Ok(head)
         })
@@ -138,11 +167,33 @@ impl Journal for MemoryJournal {
     }
 
     fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, Error>> {
-        Box::pin(async move { Ok(self.open()?.work.request(request)) })
+        Box::pin(async move { Ok(self.open()?.requests.get(&request).copied()) })
     }
 
     fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>> {
         Box::pin(async move { Ok(self.open()?.objects.get(&hash).cloned()) })
+    }
+
+    fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, Error>> {
+        Box::pin(async move {
+            loop {
+                let committed = {
+                    let mut kept = self.open()?;
+                    if let Some(commit) = kept.commit_behind(after) {
+                        return Ok(commit);
+                    }
+                    let (tell, committed) = oneshot::channel();
+                    kept.followers.push(tell);
+                    committed
+                };
+                // A commit or the close, which the next round tells.
+                let _either = committed.await;
+            }
+        })
+    }
+
+    fn position(&self) -> BoxFuture<'_, Result<u64, Error>> {
+        Box::pin(async move { Ok(self.open()?.commits.len() as u64) })
     }
 
     fn is_durable(&self) -> bool {
@@ -151,10 +202,9 @@ impl Journal for MemoryJournal {
 
     fn close(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move {
-            self.kept
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .closed = true;
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.closed = true;
+            kept.followers.clear();
             Ok(())
         })
     }

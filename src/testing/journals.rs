@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use recount_journal::{
-    Append, BoxFuture, Error, Hash, Head, Journal, Line, MemoryJournal, OpenItem,
+    Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, MemoryJournal, OpenItem,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -61,6 +61,14 @@ macro_rules! reads_as_inner {
 
         fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>> {
             self.inner.object(hash)
+        }
+
+        fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, Error>> {
+            self.inner.follow(after)
+        }
+
+        fn position(&self) -> BoxFuture<'_, Result<u64, Error>> {
+            self.inner.position()
         }
     };
 }

@@ -3,8 +3,9 @@
 //! Whatever is wrong with it, the log has everything. The index does not know whether it is up to date:
 //! it says up to which frame it has come, and who opens it compares.
 
+mod blocks;
 mod check;
-mod read;
+pub(crate) mod read;
 mod rows;
 
 use std::any::Any;
@@ -16,22 +17,15 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-pub(crate) use check::Expected;
+pub(crate) use blocks::Walk;
+pub(crate) use rows::Row;
 
-use crate::Head;
+use crate::log::Written;
 use crate::log::disk::sync_directory;
-use crate::log::{Entry, Written};
-use crate::open_work::WorkRow;
 
 /// sled, opened.
 pub(crate) struct Index {
     store: sled::Db,
-}
-
-/// Rows that go in together.
-#[derive(Default)]
-pub(crate) struct Batch {
-    rows: sled::Batch,
 }
 
 impl Index {
@@ -53,37 +47,53 @@ impl Index {
         })
     }
 
-    /// Up to which frame the index has come, `None` for a new one.
-    pub(crate) fn mark(&self, journal: Uuid) -> Result<Option<Written>, String> {
+    /// Up to where the index has come and how many records that is, `None` for a new one.
+    pub(crate) fn mark(&self, journal: Uuid) -> Result<Option<(Written, u64)>, String> {
         contained(|| {
-            let Some(value) = self
+            let mark = self
                 .store
                 .get(rows::MARK)
-                .map_err(|error| error.to_string())?
-            else {
-                return if self.store.is_empty() {
+                .map_err(|error| error.to_string())?;
+            let Some(value) = mark else {
+                // Frames may have come in before the first mark, with which the first head comes.
+                let head = self.store.scan_prefix([rows::HEADS]).next();
+                return if head.is_none() {
                     Ok(None)
                 } else {
                     Err("its mark is missing".to_owned())
                 };
             };
-            let (owner, mark) =
+            let (owner, mark, records) =
                 rows::read_mark(&value).ok_or("its mark does not hold its checksum")?;
             if owner == journal {
-                Ok(Some(mark))
+                Ok(Some((mark, records)))
             } else {
                 Err(format!("it belongs to journal {owner}"))
             }
         })
     }
 
-    /// Puts rows in, all or nothing.
-    pub(crate) fn commit(&self, batch: Batch, journal: Uuid, mark: Written) -> Result<(), String> {
-        let mut rows = batch.rows;
-        rows.insert(&rows::MARK, rows::mark(journal, mark));
+    /// Puts rows in together with the mark that says up to where they speak. All frames up to there must be in.
+    pub(crate) fn commit(
+        &self,
+        changed: Vec<Row>,
+        journal: Uuid,
+        mark: Written,
+        records: u64,
+    ) -> Result<(), String> {
+        let mut batch = sled::Batch::default();
+        for row in changed
+            .into_iter()
+            .chain([Row::mark(journal, mark, records)])
+        {
+            match row.value {
+                Some(value) => batch.insert(row.key, value),
+                None => batch.remove(row.key),
+            }
+        }
         contained(|| {
             self.store
-                .apply_batch(rows)
+                .apply_batch(batch)
                 .map_err(|error| error.to_string())
         })
     }
@@ -100,24 +110,6 @@ impl Index {
             sync_directory(place)
         };
         sync().map_err(|error| format!("failed to sync its files: {error}"))
-    }
-}
-
-impl Batch {
-    /// Adds what an append says: its events, its objects, the new head, the changed rows of open work.
-    pub(crate) fn add(&mut self, entry: &Entry<'_>, head: &Head, work: &[WorkRow]) {
-        rows::events(entry, |key, value| self.rows.insert(key, value));
-        for (hash, bytes) in &entry.objects {
-            rows::object(hash, bytes, |key, value| self.rows.insert(key, value));
-        }
-        let (key, value) = rows::head(entry.session, head);
-        self.rows.insert(key, value);
-        for row in work {
-            match rows::work(row) {
-                (key, Some(value)) => self.rows.insert(key, value),
-                (key, None) => self.rows.remove(key),
-            }
-        }
     }
 }
 

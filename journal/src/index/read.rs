@@ -1,173 +1,125 @@
-//! Reads events and objects from the index; a value that is missing or does not hold its checksum is an error, never wrong data.
+//! Looks things up in the index; a value that is missing or does not hold its checksum is an error, never wrong data.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use uuid::Uuid;
 
 use super::{Index, contained, rows};
-use crate::cursor::Cursor;
-use crate::{Error, Hash, Head, Line};
+use crate::open_work::OpenWork;
+use crate::view::{ObjectPlace, Position, Stream};
+use crate::{Error, Hash, Head, WorkChange};
 
 impl Index {
-    /// The records of a stream from a seq up to and including another, at most so many.
-    pub(crate) fn read(
-        &self,
-        session: Uuid,
-        from: u64,
-        last: u64,
-        limit: usize,
-    ) -> Result<Vec<Line>, Error> {
-        let mut lines = Vec::new();
-        if from > last || limit == 0 {
-            return Ok(lines);
-        }
-        let mut seq = from;
-        let damaged = |seq: u64, what: String| Error::Index {
-            session: Some(session),
-            seq: Some(seq),
-            what,
-        };
-        contained(|| {
-            self.read_appends(session, from, |first, append| {
-                // Appends stand side by side; the first of them may begin before the seq asked for.
-                if first > seq {
-                    return Ok(false);
-                }
-                let mut cursor = Cursor(append);
-                let mut at = first;
-                while let Some(line) = cursor.sized() {
-                    if at == seq && lines.len() < limit && seq <= last {
-                        lines.push(Line::new(line));
-                        seq += 1;
-                    }
-                    at += 1;
-                }
-                Ok(at == seq && lines.len() < limit && seq <= last)
-            })
+    /// Where a stream ends, and where its last appends stand.
+    pub(crate) fn stream(&self, session: Uuid) -> Result<Option<Stream>, Error> {
+        self.find(rows::head_key(session), "the head", |key, value| {
+            rows::read_head(key, value).map(|(_, stream)| stream)
         })
-        .map_err(|what| damaged(seq, what))?;
-        if seq <= last && lines.len() < limit {
-            return Err(damaged(seq, "the record is missing".to_owned()));
-        }
-        Ok(lines)
+        .map_err(|what| at(session, what))
     }
 
-    /// Gives each append from the one that holds a seq on, until told to stop.
-    fn read_appends(
-        &self,
-        session: Uuid,
-        from: u64,
-        mut each: impl FnMut(u64, &[u8]) -> Result<bool, String>,
-    ) -> Result<(), String> {
-        let lowest = rows::event_key(session, 0, 0);
-        let start = self
-            .store
-            .range(lowest..=rows::event_key(session, from, u32::MAX))
-            .next_back();
-        let Some((key, _)) = start.transpose().map_err(|error| error.to_string())? else {
-            return Ok(());
-        };
-        let (_, first, _) = rows::read_event_key(&key).ok_or("an event key is too short")?;
-        let highest = rows::event_key(session, u64::MAX, u32::MAX);
-        let mut pieces = self
-            .store
-            .range(rows::event_key(session, first, 0)..=highest);
-        while let Some(row) = pieces.next() {
-            let (key, value) = row.map_err(|error| error.to_string())?;
-            let (_, first, part) = rows::read_event_key(&key).ok_or("an event key is too short")?;
-            if part != 0 {
-                return Err(format!("the append at seq {first} begins with part {part}"));
-            }
-            let (append, _) = joined(&key, &value, || pieces.next())?;
-            if !each(first, &append)? {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the events of an append stand in the index exactly as they should.
-    pub(crate) fn holds(&self, entry: &crate::log::Entry<'_>) -> bool {
+    /// The positions of the group that holds a seq, or of the first one behind it.
+    pub(crate) fn group(&self, session: Uuid, seq: u64) -> Result<Option<Vec<Position>>, Error> {
+        let lowest = rows::group_key(session, 0);
+        let key = rows::group_key(session, seq);
         contained(|| {
-            let mut holds = true;
-            rows::events(entry, |key, value| {
-                holds &= self
-                    .store
-                    .get(key)
-                    .is_ok_and(|stored| stored.is_some_and(|stored| *stored == *value));
-            });
-            Ok(holds)
-        })
-        .unwrap_or(false)
-    }
-
-    /// The bytes of an object.
-    pub(crate) fn object(&self, hash: &Hash) -> Result<Option<Vec<u8>>, Error> {
-        let damaged = |what: String| Error::Index {
-            session: None,
-            seq: None,
-            what: format!("object {hash}: {what}"),
-        };
-        let bytes = contained(|| {
-            let mut pieces = self
-                .store
-                .range(rows::object_key(hash, 0)..=rows::object_key(hash, u32::MAX));
-            let Some(row) = pieces.next() else {
+            let row = self.store.range(lowest..=key).next_back().transpose();
+            let Some((key, value)) = row.map_err(|error| error.to_string())? else {
                 return Ok(None);
             };
-            let (key, value) = row.map_err(|error| error.to_string())?;
-            joined(&key, &value, || pieces.next()).map(|(bytes, _)| Some(bytes))
+            let positions = rows::read_group(&key, &value);
+            positions
+                .map(Some)
+                .ok_or_else(|| "a group of positions does not hold its checksum".to_owned())
         })
-        .map_err(damaged)?;
-        match bytes {
-            Some(bytes) if Hash::of_object(&bytes) != *hash => {
-                Err(damaged("its bytes do not hash to it".to_owned()))
-            }
-            bytes => Ok(bytes),
-        }
+        .map_err(|what| at(session, what))
     }
 
-    /// Whether an object is there; a doubt counts as no.
-    pub(crate) fn has_object(&self, hash: &Hash) -> bool {
-        self.object(hash).is_ok_and(|bytes| bytes.is_some())
+    /// The item that a request names.
+    pub(crate) fn request(&self, request: Uuid) -> Result<Option<(Uuid, u64)>, Error> {
+        self.find(rows::request_key(request), "a request", rows::read_request)
+            .map_err(nowhere)
     }
 
-    /// All heads, the system stream's too.
-    pub(crate) fn heads(&self) -> Result<Vec<(Uuid, Head)>, String> {
+    /// Where an object stands.
+    pub(crate) fn object(&self, hash: &Hash) -> Result<Option<ObjectPlace>, Error> {
+        self.find(
+            rows::object_key(hash),
+            "the place of an object",
+            rows::read_object,
+        )
+        .map_err(nowhere)
+    }
+
+    fn find<T>(
+        &self,
+        key: Vec<u8>,
+        what: &str,
+        read: impl FnOnce(&[u8], &[u8]) -> Option<T>,
+    ) -> Result<Option<T>, String> {
         contained(|| {
-            let heads = self.store.scan_prefix([rows::HEADS]).map(|row| {
+            let value = self.store.get(&key).map_err(|error| error.to_string())?;
+            value
+                .map(|value| {
+                    read(&key, &value).ok_or_else(|| format!("{what} does not hold its checksum"))
+                })
+                .transpose()
+        })
+    }
+
+    /// The ends of the streams behind a session, at most so many.
+    pub(crate) fn heads(
+        &self,
+        after: Bound<Uuid>,
+        limit: usize,
+    ) -> Result<BTreeMap<Uuid, Head>, Error> {
+        let start = after.map(rows::head_key);
+        let end = Bound::Excluded(vec![rows::HEADS + 1]);
+        let start = match start {
+            Bound::Unbounded => Bound::Included(vec![rows::HEADS]),
+            Bound::Included(key) => Bound::Included(key),
+            Bound::Excluded(key) => Bound::Excluded(key),
+        };
+        contained(|| {
+            let rows = self.store.range((start, end)).take(limit).map(|row| {
                 let (key, value) = row.map_err(|error| error.to_string())?;
-                rows::read_head(&key, &value)
-                    .ok_or_else(|| "a head does not hold its checksum".to_owned())
+                let (session, stream) = rows::read_head(&key, &value)
+                    .ok_or_else(|| "a head does not hold its checksum".to_owned())?;
+                Ok((session, stream.head))
             });
-            heads.collect()
+            rows.collect()
+        })
+        .map_err(nowhere)
+    }
+
+    /// Everything that is open.
+    pub(crate) fn open_work(&self) -> Result<OpenWork, String> {
+        contained(|| {
+            let mut work = OpenWork::default();
+            for row in self.store.scan_prefix([rows::ITEMS]) {
+                let (key, value) = row.map_err(|error| error.to_string())?;
+                let item = rows::read_item(&key, &value)
+                    .ok_or_else(|| "an open item does not hold its checksum".to_owned())?;
+                work.apply(&WorkChange::Put(item));
+            }
+            Ok(work)
         })
     }
 }
 
-type Row = sled::Result<(sled::IVec, sled::IVec)>;
-
-/// Joins the parts of a value, beginning with its first row; also gives the count that stands there.
-fn joined(
-    key: &[u8],
-    value: &[u8],
-    mut next: impl FnMut() -> Option<Row>,
-) -> Result<(Vec<u8>, u32), String> {
-    let broken = || "a value does not hold its checksum".to_owned();
-    let (payload, _) = rows::unsealed(key, value).ok_or_else(broken)?;
-    let mut cursor = Cursor(payload);
-    let (parts, count) = cursor.u32().zip(cursor.u32()).ok_or_else(broken)?;
-    let mut bytes = cursor.0.to_vec();
-    let prefix = key
-        .split_last_chunk::<4>()
-        .map(|(prefix, _)| prefix)
-        .unwrap_or_default();
-    for part in 1..parts {
-        let (key, value) = next()
-            .ok_or("a part is missing")?
-            .map_err(|error| error.to_string())?;
-        if key.strip_prefix(prefix) != Some(&part.to_be_bytes()) {
-            return Err(format!("part {part} is missing"));
-        }
-        bytes.extend_from_slice(rows::unsealed(&key, &value).ok_or_else(broken)?.0);
+fn at(session: Uuid, what: String) -> Error {
+    Error::Index {
+        session: Some(session),
+        seq: None,
+        what,
     }
-    Ok((bytes, count))
+}
+
+pub(crate) fn nowhere(what: String) -> Error {
+    Error::Index {
+        session: None,
+        seq: None,
+        what,
+    }
 }

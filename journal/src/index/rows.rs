@@ -3,25 +3,93 @@
 use uuid::Uuid;
 
 use crate::cursor::Cursor;
-use crate::log::{Entry, Written};
-use crate::open_work::WorkRow;
-use crate::{Hash, Head};
+use crate::log::{Place, Written, put_item, take_item};
+use crate::view::{ObjectPlace, Position, Stream};
+use crate::{Hash, Head, OpenItem};
 
-pub(super) const EVENTS: u8 = b'e';
-pub(super) const OBJECTS: u8 = b'o';
+pub(super) const BLOCKS: u8 = b'b';
+pub(super) const GROUPS: u8 = b'p';
 pub(super) const HEADS: u8 = b'h';
+pub(super) const ITEMS: u8 = b'w';
+pub(super) const REQUESTS: u8 = b'r';
+pub(super) const OBJECTS: u8 = b'o';
 pub(super) const MARK: [u8; 1] = *b"m";
-const ITEMS: u8 = b'w';
-const DEADLINES: u8 = b'd';
-const REQUESTS: u8 = b'r';
 
-/// The most bytes of events in one value: a page of sled over 128 KiB would go to a file that is never synced.
-const EVENTS_PIECE: usize = 8 << 10;
-/// The most bytes of an object in one value.
-const OBJECT_PIECE: usize = 4 << 10;
+/// A row that comes, or goes when it has no value.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(super) key: Vec<u8>,
+    pub(super) value: Option<Vec<u8>>,
+}
+
+impl Row {
+    fn put(key: Vec<u8>, payload: &[u8]) -> Self {
+        let value = Some(sealed(&key, payload));
+        Self { key, value }
+    }
+
+    /// `h ‖ session` → seq, hash, time, the positions that no group holds yet.
+    pub(crate) fn head(session: Uuid, head: &Head, recent: &[Position]) -> Self {
+        let mut payload = Vec::with_capacity(48 + recent.len() * POSITION);
+        payload.extend_from_slice(&head.seq.to_be_bytes());
+        payload.extend_from_slice(head.hash.as_bytes());
+        payload.extend_from_slice(&head.at_us.to_be_bytes());
+        put_positions(&mut payload, recent);
+        Self::put(head_key(session), &payload)
+    }
+
+    /// `p ‖ session ‖ first seq` → positions.
+    pub(crate) fn group(session: Uuid, positions: &[Position]) -> Self {
+        let first = positions.first().map_or(0, |position| position.first);
+        let mut payload = Vec::with_capacity(positions.len() * POSITION);
+        put_positions(&mut payload, positions);
+        Self::put(group_key(session, first), &payload)
+    }
+
+    /// `w ‖ session ‖ item` → the item; without one the row goes.
+    pub(crate) fn item((session, seq): (Uuid, u64), item: Option<&OpenItem>) -> Self {
+        let mut key = vec![ITEMS];
+        key.extend_from_slice(session.as_bytes());
+        key.extend_from_slice(&seq.to_be_bytes());
+        let Some(item) = item else {
+            return Self { key, value: None };
+        };
+        let mut payload = Vec::new();
+        put_item(&mut payload, item);
+        Self::put(key, &payload)
+    }
+
+    /// `r ‖ request` → session, item.
+    pub(crate) fn request(request: Uuid, (session, item): (Uuid, u64)) -> Self {
+        let mut payload = Vec::with_capacity(24);
+        payload.extend_from_slice(session.as_bytes());
+        payload.extend_from_slice(&item.to_be_bytes());
+        Self::put(request_key(request), &payload)
+    }
+
+    /// `o ‖ hash` → frame, offset, length.
+    pub(crate) fn object(hash: &Hash, object: ObjectPlace) -> Self {
+        let mut payload = Vec::with_capacity(16);
+        payload.extend_from_slice(&object.frame.to_be_bytes());
+        put_place(&mut payload, object.place);
+        Self::put(object_key(hash), &payload)
+    }
+
+    /// `m` → journal, the last frame's number, checksum, segment and end, records.
+    pub(super) fn mark(journal: Uuid, mark: Written, records: u64) -> Self {
+        let mut payload = Vec::with_capacity(52);
+        payload.extend_from_slice(journal.as_bytes());
+        payload.extend_from_slice(&mark.number.to_be_bytes());
+        payload.extend_from_slice(&mark.checksum.to_be_bytes());
+        payload.extend_from_slice(&mark.segment.to_be_bytes());
+        payload.extend_from_slice(&mark.end.to_be_bytes());
+        payload.extend_from_slice(&records.to_be_bytes());
+        Self::put(MARK.to_vec(), &payload)
+    }
+}
 
 /// `crc32(key ‖ payload) ‖ payload`.
-fn sealed(key: &[u8], payload: &[u8]) -> Vec<u8> {
+pub(super) fn sealed(key: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut value = Vec::with_capacity(payload.len() + 4);
     value.extend_from_slice(&checksum(key, payload).to_be_bytes());
     value.extend_from_slice(payload);
@@ -35,156 +103,140 @@ fn checksum(key: &[u8], payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The payload of a value and its checksum, if that holds.
-pub(super) fn unsealed<'v>(key: &[u8], value: &'v [u8]) -> Option<(&'v [u8], u32)> {
+/// The payload of a value, if its checksum holds.
+pub(super) fn unsealed<'v>(key: &[u8], value: &'v [u8]) -> Option<&'v [u8]> {
     let mut cursor = Cursor(value);
     let stored = cursor.u32()?;
-    (stored == checksum(key, cursor.0)).then_some((cursor.0, stored))
+    (stored == checksum(key, cursor.0)).then_some(cursor.0)
 }
 
-/// `e ‖ session ‖ first seq ‖ part`.
-pub(super) fn event_key(session: Uuid, first: u64, part: u32) -> Vec<u8> {
-    let mut key = Vec::with_capacity(29);
-    key.push(EVENTS);
-    key.extend_from_slice(session.as_bytes());
-    key.extend_from_slice(&first.to_be_bytes());
-    key.extend_from_slice(&part.to_be_bytes());
+/// `b ‖ frame ‖ part`.
+pub(super) fn block_key(frame: u64, part: u32) -> [u8; 13] {
+    let mut key = [BLOCKS; 13];
+    let (_, rest) = key.split_at_mut(1);
+    let (number, last) = rest.split_at_mut(8);
+    number.copy_from_slice(&frame.to_be_bytes());
+    last.copy_from_slice(&part.to_be_bytes());
     key
 }
 
-/// The session, first seq and part of an event key.
-pub(super) fn read_event_key(key: &[u8]) -> Option<(Uuid, u64, u32)> {
+/// The frame and part of a block key.
+pub(super) fn read_block_key(key: &[u8]) -> Option<(u64, u32)> {
     let mut cursor = Cursor(key);
-    (cursor.u8()? == EVENTS).then_some(())?;
-    Some((cursor.uuid()?, cursor.u64()?, cursor.u32()?))
+    (cursor.u8()? == BLOCKS).then_some(())?;
+    let name = (cursor.u64()?, cursor.u32()?);
+    cursor.is_empty().then_some(name)
 }
 
-/// The rows of an append's lines; the first begins with the count of parts and of lines.
-pub(crate) fn events(entry: &Entry<'_>, mut put: impl FnMut(Vec<u8>, Vec<u8>)) {
-    let count = u32::try_from(entry.lines.len()).unwrap_or(u32::MAX);
-    pieces(entry.lines_section, EVENTS_PIECE, count, |part, payload| {
-        let key = event_key(entry.session, entry.first, part);
-        let value = sealed(&key, payload);
-        put(key, value);
-    });
+pub(super) fn head_key(session: Uuid) -> Vec<u8> {
+    named(HEADS, session.as_bytes())
 }
 
-/// `o ‖ hash ‖ part`.
-pub(super) fn object_key(hash: &Hash, part: u32) -> Vec<u8> {
-    let mut key = Vec::with_capacity(37);
-    key.push(OBJECTS);
-    key.extend_from_slice(hash.as_bytes());
-    key.extend_from_slice(&part.to_be_bytes());
+pub(super) fn request_key(request: Uuid) -> Vec<u8> {
+    named(REQUESTS, request.as_bytes())
+}
+
+pub(super) fn object_key(hash: &Hash) -> Vec<u8> {
+    named(OBJECTS, hash.as_bytes())
+}
+
+pub(super) fn group_key(session: Uuid, first: u64) -> Vec<u8> {
+    let mut key = named(GROUPS, session.as_bytes());
+    key.extend_from_slice(&first.to_be_bytes());
     key
 }
 
-/// The rows of an object; the first begins with the count of parts and a zero.
-pub(crate) fn object(hash: &Hash, bytes: &[u8], mut put: impl FnMut(Vec<u8>, Vec<u8>)) {
-    pieces(bytes, OBJECT_PIECE, 0, |part, payload| {
-        let key = object_key(hash, part);
-        let value = sealed(&key, payload);
-        put(key, value);
-    });
+fn named(letter: u8, name: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(41);
+    key.push(letter);
+    key.extend_from_slice(name);
+    key
 }
 
-fn pieces(bytes: &[u8], size: usize, count: u32, mut put: impl FnMut(u32, &[u8])) {
-    let parts = u32::try_from(bytes.len().div_ceil(size).max(1)).unwrap_or(u32::MAX);
-    let (front, rest) = bytes.split_at_checked(size).unwrap_or((bytes, &[]));
-    let mut first = Vec::with_capacity(front.len() + 8);
-    first.extend_from_slice(&parts.to_be_bytes());
-    first.extend_from_slice(&count.to_be_bytes());
-    first.extend_from_slice(front);
-    put(0, &first);
-    for (part, piece) in (1..).zip(rest.chunks(size)) {
-        put(part, piece);
+/// What [`Row::head`] writes.
+pub(super) fn read_head(key: &[u8], value: &[u8]) -> Option<(Uuid, Stream)> {
+    let mut name = Cursor(key);
+    name.u8()?;
+    let mut cursor = Cursor(unsealed(key, value)?);
+    let head = Head {
+        seq: cursor.u64()?,
+        hash: cursor.hash()?,
+        at_us: cursor.i64()?,
+    };
+    Some((name.uuid()?, Stream::kept(head, take_positions(cursor)?)))
+}
+
+/// What [`Row::group`] writes.
+pub(super) fn read_group(key: &[u8], value: &[u8]) -> Option<Vec<Position>> {
+    take_positions(Cursor(unsealed(key, value)?))
+}
+
+/// What [`Row::item`] writes.
+pub(super) fn read_item(key: &[u8], value: &[u8]) -> Option<OpenItem> {
+    take_item(&mut Cursor(unsealed(key, value)?))
+}
+
+/// What [`Row::request`] writes.
+pub(super) fn read_request(key: &[u8], value: &[u8]) -> Option<(Uuid, u64)> {
+    let mut cursor = Cursor(unsealed(key, value)?);
+    Some((cursor.uuid()?, cursor.u64()?))
+}
+
+/// What [`Row::object`] writes.
+pub(super) fn read_object(key: &[u8], value: &[u8]) -> Option<ObjectPlace> {
+    let mut cursor = Cursor(unsealed(key, value)?);
+    Some(ObjectPlace {
+        frame: cursor.u64()?,
+        place: take_place(&mut cursor)?,
+    })
+}
+
+/// What [`Row::mark`] writes: the journal, up to where, how many records.
+pub(super) fn read_mark(value: &[u8]) -> Option<(Uuid, Written, u64)> {
+    let mut cursor = Cursor(unsealed(&MARK, value)?);
+    let journal = cursor.uuid()?;
+    let (number, checksum) = (cursor.u64()?, cursor.u32()?);
+    let (segment, end) = (cursor.u64()?, cursor.u64()?);
+    let mark = Written {
+        number,
+        checksum,
+        segment,
+        end,
+    };
+    Some((journal, mark, cursor.u64()?))
+}
+
+/// The bytes of one position.
+const POSITION: usize = 24;
+
+fn put_positions(out: &mut Vec<u8>, positions: &[Position]) {
+    for position in positions {
+        out.extend_from_slice(&position.first.to_be_bytes());
+        out.extend_from_slice(&position.frame.to_be_bytes());
+        put_place(out, position.place);
     }
 }
 
-/// `h ‖ session` → seq, hash, time.
-pub(crate) fn head(session: Uuid, head: &Head) -> (Vec<u8>, Vec<u8>) {
-    let mut key = vec![HEADS];
-    key.extend_from_slice(session.as_bytes());
-    let mut payload = Vec::with_capacity(48);
-    payload.extend_from_slice(&head.seq.to_be_bytes());
-    payload.extend_from_slice(head.hash.as_bytes());
-    payload.extend_from_slice(&head.at_us.to_be_bytes());
-    let value = sealed(&key, &payload);
-    (key, value)
+fn take_positions(mut cursor: Cursor<'_>) -> Option<Vec<Position>> {
+    let mut positions = Vec::with_capacity(cursor.0.len() / POSITION);
+    while !cursor.is_empty() {
+        positions.push(Position {
+            first: cursor.u64()?,
+            frame: cursor.u64()?,
+            place: take_place(&mut cursor)?,
+        });
+    }
+    Some(positions)
 }
 
-/// What [`head`] writes.
-pub(super) fn read_head(key: &[u8], value: &[u8]) -> Option<(Uuid, Head)> {
-    let (payload, _) = unsealed(key, value)?;
-    let mut name = Cursor(key);
-    name.u8()?;
-    let mut cursor = Cursor(payload);
-    Some((
-        name.uuid()?,
-        Head {
-            seq: cursor.u64()?,
-            hash: cursor.hash()?,
-            at_us: cursor.i64()?,
-        },
-    ))
+fn put_place(out: &mut Vec<u8>, place: Place) {
+    out.extend_from_slice(&place.offset.to_be_bytes());
+    out.extend_from_slice(&place.length.to_be_bytes());
 }
 
-/// A row of open work: its key, and its value unless it is to go.
-pub(crate) fn work(row: &WorkRow) -> (Vec<u8>, Option<Vec<u8>>) {
-    let mut key = Vec::with_capacity(33);
-    let mut payload = Vec::new();
-    let mut name = |letter: u8, front: &[u8], session: &Uuid, item: u64| {
-        key.push(letter);
-        key.extend_from_slice(front);
-        key.extend_from_slice(session.as_bytes());
-        key.extend_from_slice(&item.to_be_bytes());
-    };
-    let stays = match row {
-        WorkRow::Item(item) => {
-            name(ITEMS, &[], &item.session, item.item);
-            crate::log::put_item(&mut payload, item);
-            true
-        }
-        WorkRow::NoItem(session, item) => {
-            name(ITEMS, &[], session, *item);
-            false
-        }
-        WorkRow::Deadline(at, session, item) | WorkRow::NoDeadline(at, session, item) => {
-            // With the sign turned over, times before 1970 come first.
-            name(DEADLINES, &(at ^ i64::MIN).to_be_bytes(), session, *item);
-            matches!(row, WorkRow::Deadline(..))
-        }
-        WorkRow::Request(request, session, item) => {
-            key.push(REQUESTS);
-            key.extend_from_slice(request.as_bytes());
-            payload.extend_from_slice(session.as_bytes());
-            payload.extend_from_slice(&item.to_be_bytes());
-            true
-        }
-    };
-    let value = stays.then(|| sealed(&key, &payload));
-    (key, value)
-}
-
-/// `m` → journal, frame number, frame checksum, where the frame ends.
-pub(super) fn mark(journal: Uuid, mark: Written) -> Vec<u8> {
-    let mut payload = Vec::with_capacity(36);
-    payload.extend_from_slice(journal.as_bytes());
-    payload.extend_from_slice(&mark.number.to_be_bytes());
-    payload.extend_from_slice(&mark.checksum.to_be_bytes());
-    payload.extend_from_slice(&mark.end.to_be_bytes());
-    sealed(&MARK, &payload)
-}
-
-/// What [`mark`] writes.
-pub(super) fn read_mark(value: &[u8]) -> Option<(Uuid, Written)> {
-    let (payload, _) = unsealed(&MARK, value)?;
-    let mut cursor = Cursor(payload);
-    Some((
-        cursor.uuid()?,
-        Written {
-            number: cursor.u64()?,
-            checksum: cursor.u32()?,
-            end: cursor.u64()?,
-        },
-    ))
+fn take_place(cursor: &mut Cursor<'_>) -> Option<Place> {
+    Some(Place {
+        offset: cursor.u32()?,
+        length: cursor.u32()?,
+    })
 }

@@ -5,32 +5,44 @@ use uuid::Uuid;
 use crate::cursor::{Cursor, put_sized};
 use crate::{Append, Hash, Object, OpenItem, WorkChange};
 
+/// What stands before the body of an append: its length and its checksum.
+pub(crate) const ENTRY_HEADER: usize = 8;
+
 /// One append, borrowed from the bytes of its frame.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) session: Uuid,
     pub(crate) first: u64,
     pub(crate) lines: Vec<&'a [u8]>,
-    /// The bytes of all lines with their lengths, as the index keeps them.
-    pub(crate) lines_section: &'a [u8],
-    pub(crate) objects: Vec<(Hash, &'a [u8])>,
+    /// Each object with where its bytes begin in the body.
+    pub(crate) objects: Vec<(Hash, usize, &'a [u8])>,
     pub(crate) work: Vec<WorkChange>,
 }
 
-/// The bytes of an append: `length(4) crc(4) body`. Objects already kept may be left out.
-pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Vec<u8> {
+/// An append as bytes, and where its objects stand in its body.
+pub(crate) struct Encoded {
+    /// `length(4) crc(4) body`.
+    pub(crate) bytes: Vec<u8>,
+    /// Each with its first byte and its length.
+    pub(crate) objects: Vec<(Hash, usize, usize)>,
+}
+
+/// The bytes of an append. Objects already kept may be left out.
+pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Encoded {
     let objects: Vec<&Object> = append
         .objects
         .iter()
         .filter(|object| !kept(&object.hash))
         .collect();
+    // The whole entry; the header is filled in when what it speaks of is there.
     let mut body = Vec::with_capacity(
-        64 + append
+        128 + append
             .lines
             .iter()
             .map(|line| line.bytes().len() + 4)
             .sum::<usize>(),
     );
+    body.resize(ENTRY_HEADER, 0);
     body.extend_from_slice(append.session.as_bytes());
     body.extend_from_slice(&append.expected.saturating_add(1).to_be_bytes());
     for count in [append.lines.len(), objects.len(), append.open_work.len()] {
@@ -39,9 +51,12 @@ pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Vec<u8> {
     for line in &append.lines {
         put_sized(&mut body, line.bytes());
     }
+    let mut places = Vec::with_capacity(objects.len());
     for object in objects {
         body.extend_from_slice(object.hash.as_bytes());
         put_sized(&mut body, &object.bytes);
+        let first = body.len() - object.bytes.len() - ENTRY_HEADER;
+        places.push((object.hash, first, object.bytes.len()));
     }
     for change in &append.open_work {
         match change {
@@ -56,11 +71,22 @@ pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Vec<u8> {
             }
         }
     }
-    let mut out = Vec::with_capacity(body.len() + 8);
-    out.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes());
-    out.extend_from_slice(&crc32fast::hash(&body).to_be_bytes());
-    out.extend_from_slice(&body);
-    out
+    let (length, checksum) = (body.len() - ENTRY_HEADER, checksum_of(&body));
+    let header = [
+        u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes(),
+        checksum.to_be_bytes(),
+    ];
+    if let Some(place) = body.get_mut(..ENTRY_HEADER) {
+        place.copy_from_slice(header.as_flattened());
+    }
+    Encoded {
+        bytes: body,
+        objects: places,
+    }
+}
+
+fn checksum_of(entry: &[u8]) -> u32 {
+    crc32fast::hash(entry.get(ENTRY_HEADER..).unwrap_or_default())
 }
 
 /// The bodies of the appends of a frame, each with whether its checksum holds. Ends early where the lengths do not.
@@ -79,13 +105,14 @@ impl<'a> Entry<'a> {
         let mut cursor = Cursor(body);
         let (session, first) = (cursor.uuid()?, cursor.u64()?);
         let (lines, objects, work) = (cursor.u32()?, cursor.u32()?, cursor.u32()?);
-        let from_lines = cursor.0;
         let lines = (0..lines)
             .map(|_| cursor.sized())
             .collect::<Option<Vec<_>>>()?;
-        let (lines_section, _) = from_lines.split_at_checked(from_lines.len() - cursor.0.len())?;
         let objects = (0..objects)
-            .map(|_| Some((cursor.hash()?, cursor.sized()?)))
+            .map(|_| {
+                let (hash, bytes) = (cursor.hash()?, cursor.sized()?);
+                Some((hash, body.len() - cursor.0.len() - bytes.len(), bytes))
+            })
             .collect::<Option<Vec<_>>>()?;
         let work = (0..work)
             .map(|_| change(&mut cursor))
@@ -94,7 +121,6 @@ impl<'a> Entry<'a> {
             session,
             first,
             lines,
-            lines_section,
             objects,
             work,
         })
@@ -134,7 +160,8 @@ pub(crate) fn put_item(out: &mut Vec<u8>, item: &OpenItem) {
     put_sized(out, item.kind.as_bytes());
 }
 
-fn take_item(cursor: &mut Cursor<'_>) -> Option<OpenItem> {
+/// What [`put_item`] writes.
+pub(crate) fn take_item(cursor: &mut Cursor<'_>) -> Option<OpenItem> {
     let (session, item, since_us, flags) =
         (cursor.uuid()?, cursor.u64()?, cursor.i64()?, cursor.u32()?);
     let present = cursor.u8()?;
@@ -197,13 +224,17 @@ mod tests {
             durability: Durability::Durable,
         };
         let kept = Hash::of_object(b"kept");
-        let bytes = encode(&append, |hash| *hash == kept);
-        let (body, intact) = split(&bytes).next().unwrap();
+        let encoded = encode(&append, |hash| *hash == kept);
+        let (body, intact) = split(&encoded.bytes).next().unwrap();
         let entry = Entry::decode(body).unwrap();
         assert!(intact);
         assert_eq!((entry.session, entry.first, entry.last()), (session, 4, 5));
         assert_eq!(entry.lines, [b"{one}", b"{two}"]);
-        assert_eq!(entry.objects, [(Hash::of_object(b"\0new"), &b"\0new"[..])]);
+        assert_eq!(entry.objects.len(), 1);
+        let (hash, offset, object) = *entry.objects.first().unwrap();
+        assert_eq!((hash, object), (Hash::of_object(b"\0new"), &b"\0new"[..]));
+        assert_eq!(body.get(offset..offset + 4), Some(object));
+        assert_eq!(encoded.objects, [(hash, offset, 4)]);
         assert_eq!(entry.work, open_work);
         for cut in 0..body.len() {
             assert!(Entry::decode(body.get(..cut).unwrap()).is_none());

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use super::entry::{ENTRY_HEADER, split};
 use crate::cursor::Cursor;
 
 /// The length of a segment's header.
@@ -18,6 +19,29 @@ pub(crate) fn segment_name(segment: u64) -> String {
     format!("{segment:016}.log")
 }
 
+/// Up to where the log is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Written {
+    /// The number of the last frame.
+    pub(crate) number: u64,
+    /// Its checksum, which stands for all before it as well.
+    pub(crate) checksum: u32,
+    /// The segment it is in.
+    pub(crate) segment: u64,
+    /// Where in that it ends.
+    pub(crate) end: u64,
+}
+
+impl Written {
+    /// Before the first frame of a log.
+    pub(crate) const NOTHING: Self = Self {
+        number: 0,
+        checksum: 0,
+        segment: 0,
+        end: 0,
+    };
+}
+
 /// What a segment says of itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct SegmentHeader {
@@ -29,9 +53,22 @@ pub(crate) struct SegmentHeader {
     pub(crate) first: u64,
     /// The checksum of the frame before that.
     pub(crate) chain: u32,
+    /// Where the segment before ends.
+    pub(crate) before: u64,
 }
 
 impl SegmentHeader {
+    /// The header of the segment that follows a frame, of the first one after none.
+    pub(crate) fn after(journal: Uuid, last: Written) -> Self {
+        Self {
+            journal,
+            segment: last.segment + 1,
+            first: last.number + 1,
+            chain: last.checksum,
+            before: last.end,
+        }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64);
         out.extend_from_slice(&SEGMENT_MAGIC);
@@ -39,6 +76,7 @@ impl SegmentHeader {
         out.extend_from_slice(&self.segment.to_be_bytes());
         out.extend_from_slice(&self.first.to_be_bytes());
         out.extend_from_slice(&self.chain.to_be_bytes());
+        out.extend_from_slice(&self.before.to_be_bytes());
         out.resize(60, 0);
         out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
         out
@@ -56,7 +94,47 @@ impl SegmentHeader {
             segment,
             first,
             chain: cursor.u32()?,
+            before: cursor.u64()?,
         })
+    }
+}
+
+/// The bytes of a frame, its header in front.
+#[derive(Debug)]
+pub(crate) struct Block(pub(crate) Vec<u8>);
+
+impl Block {
+    /// What follows the header.
+    pub(crate) fn payload(&self) -> &[u8] {
+        self.0.get(FRAME_HEADER..).unwrap_or_default()
+    }
+
+    /// The bodies of the appends, each with its place in the block and with whether its checksum holds. Ends early where the lengths do not.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (Place, &[u8], bool)> {
+        let mut offset = FRAME_HEADER;
+        split(self.payload()).map(move |(body, intact)| {
+            let place = Place::of(offset + ENTRY_HEADER, body.len());
+            offset += ENTRY_HEADER + body.len();
+            (place, body, intact)
+        })
+    }
+}
+
+/// Where something stands in a block.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) offset: u32,
+    pub(crate) length: u32,
+}
+
+impl Place {
+    /// A frame is never longer than four bytes can say: the writer refuses it.
+    pub(crate) fn of(offset: usize, length: usize) -> Self {
+        let bounded = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Self {
+            offset: bounded(offset),
+            length: bounded(length),
+        }
     }
 }
 

@@ -7,9 +7,13 @@ pub mod disk;
 mod entry;
 mod frame;
 mod reader;
+pub(crate) mod segments;
 mod writer;
 
-pub(crate) use entry::{Entry, encode as encode_entry, put_item, split as split_entries};
-pub(crate) use frame::{Header, SEGMENT_HEADER, SegmentHeader, segment_name};
+pub(crate) use entry::{Encoded, Entry, encode as encode_entry, put_item, take_item};
+pub(crate) use frame::{
+    Block, Header, Place, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
+};
 pub(crate) use reader::{Bad, LogReader, Step};
-pub(crate) use writer::{LogWriter, Written};
+pub(crate) use segments::read as read_log;
+pub(crate) use writer::LogWriter;

@@ -3,13 +3,13 @@
 use std::io;
 
 use super::disk::DiskFile;
-use super::frame::{FRAME_HEADER, FRAME_MAGIC, Header, SEGMENT_HEADER};
+use super::frame::{Block, FRAME_HEADER, FRAME_MAGIC, Header, SEGMENT_HEADER, SegmentHeader};
 
 const WINDOW: usize = 1 << 20;
 
 /// Reads frames in order.
-pub(crate) struct LogReader<'f> {
-    file: &'f mut dyn DiskFile,
+pub(crate) struct LogReader {
+    file: Box<dyn DiskFile>,
     length: u64,
     offset: u64,
     window: Vec<u8>,
@@ -18,12 +18,12 @@ pub(crate) struct LogReader<'f> {
 
 /// What stands at the reader's place.
 pub(crate) enum Step {
-    /// A sound frame, its checksum, where it ends, and what it holds.
+    /// A sound frame, its checksum, and where it ends.
     Frame {
         header: Header,
         checksum: u32,
         end: u64,
-        payload: Vec<u8>,
+        block: Block,
     },
     /// Zeros to the end of the file.
     End,
@@ -37,15 +37,15 @@ pub(crate) struct Bad {
     pub(crate) at: u64,
     /// The header, when that is sound.
     pub(crate) header: Option<(Header, u32)>,
-    /// What follows the header, up to its length or to the next sound header or the end.
-    pub(crate) payload: Vec<u8>,
+    /// The header, and what follows it up to its length or to the next sound header or the end.
+    pub(crate) block: Block,
     /// Where the next sound header is. There is none after a write that was torn, since the next commit waits for the sync.
     pub(crate) next: Option<u64>,
 }
 
-impl<'f> LogReader<'f> {
+impl LogReader {
     /// Starts behind the segment's header.
-    pub(crate) fn new(file: &'f mut dyn DiskFile) -> io::Result<Self> {
+    pub(crate) fn new(mut file: Box<dyn DiskFile>) -> io::Result<Self> {
         let length = file.length()?;
         Ok(Self {
             file,
@@ -56,8 +56,21 @@ impl<'f> LogReader<'f> {
         })
     }
 
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
+    /// What the segment says of itself, if its header holds its checksum.
+    pub(crate) fn header(&mut self) -> io::Result<Option<SegmentHeader>> {
+        Ok(SegmentHeader::decode(
+            self.bytes(0, SEGMENT_HEADER as usize)?,
+        ))
+    }
+
+    /// The file, to go on with.
+    pub(crate) fn into_file(self) -> Box<dyn DiskFile> {
+        self.file
+    }
+
+    /// Whether a sound header of a frame stands anywhere.
+    pub(crate) fn has_frames(&mut self) -> io::Result<bool> {
+        Ok(self.find_header(0)?.is_some())
     }
 
     pub(crate) fn length(&self) -> u64 {
@@ -75,24 +88,23 @@ impl<'f> LogReader<'f> {
         let header = Header::decode(self.bytes(at, FRAME_HEADER)?);
         let body = at + FRAME_HEADER as u64;
         if let Some((header, checksum)) = header {
-            let payload = self.bytes(body, header.length as usize)?.to_vec();
-            if payload.len() == header.length as usize
-                && crc32fast::hash(&payload) == header.payload
-            {
+            let length = FRAME_HEADER + header.length as usize;
+            let block = Block(self.bytes(at, length)?.to_vec());
+            if block.0.len() == length && crc32fast::hash(block.payload()) == header.payload {
                 let end = body + u64::from(header.length);
                 self.offset = end;
                 return Ok(Step::Frame {
                     header,
                     checksum,
                     end,
-                    payload,
+                    block,
                 });
             }
             let next = self.find_header((body + u64::from(header.length)).min(self.length))?;
             return Ok(Step::Bad(Bad {
                 at,
                 header: Some((header, checksum)),
-                payload,
+                block,
                 next,
             }));
         }
@@ -100,14 +112,15 @@ impl<'f> LogReader<'f> {
             return Ok(Step::End);
         }
         let next = self.find_header(at + 1)?;
-        let payload = match usize::try_from(next.unwrap_or(self.length).saturating_sub(body)) {
-            Ok(length) => self.bytes(body, length)?.to_vec(),
-            Err(_) => Vec::new(),
+        let length = next.unwrap_or(self.length).saturating_sub(at);
+        let block = match usize::try_from(length) {
+            Ok(length) => Block(self.bytes(at, length)?.to_vec()),
+            Err(_) => Block(Vec::new()),
         };
         Ok(Step::Bad(Bad {
             at,
             header: None,
-            payload,
+            block,
             next,
         }))
     }

@@ -1,144 +1,229 @@
-//! Writes frames, each one commit, into preallocated space, and syncs them.
+//! Writes frames, each one commit, into preallocated space, and syncs them; rolls from segment to segment.
 
 use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use uuid::Uuid;
 
 use super::disk::{Disk, DiskFile};
-use super::frame::{FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, segment_name};
+use super::frame::{
+    Block, FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
+};
 
-/// The least and the most that is preallocated at a time; in between the file doubles.
+/// The least and the most that is preallocated at a time in a segment that was not prepared; in between the file doubles.
 const GROWTH: (u64, u64) = (256 << 10, 8 << 20);
 
 /// The open end of the log.
 pub(crate) struct LogWriter {
+    disk: Arc<dyn Disk>,
+    journal: Uuid,
     file: Box<dyn DiskFile>,
     length: u64,
-    end: u64,
-    number: u64,
-    chain: u32,
-    block: Vec<u8>,
+    last: Written,
+    /// The header of a segment that has no frame yet: it goes with the first, so that a roll costs no sync of its own.
+    header: Option<SegmentHeader>,
+    limit: u64,
+    next: Option<Prepared>,
 }
 
-/// Where a commit went.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Written {
-    /// The frame's number.
-    pub(crate) number: u64,
-    /// Its checksum.
-    pub(crate) checksum: u32,
-    /// Where it ends.
-    pub(crate) end: u64,
-}
+/// The next segment, zeroed and synced ahead while this one fills.
+type Prepared = JoinHandle<io::Result<Box<dyn DiskFile>>>;
 
 impl LogWriter {
-    /// Makes the first segment, or makes it again when its header never became whole.
-    pub(crate) fn create(disk: &dyn Disk, header: &SegmentHeader) -> io::Result<Self> {
+    /// Makes the first segment.
+    pub(crate) fn create(disk: Arc<dyn Disk>, journal: Uuid, limit: u64) -> io::Result<Self> {
+        let header = SegmentHeader::after(journal, Written::NOTHING);
         let mut file = disk.open(&segment_name(header.segment), true)?;
         file.truncate(0)?;
-        file.write_at(0, &header.encode())?;
         file.sync()?;
         disk.sync_names()?;
-        Self::resume(
-            file,
-            Written {
-                number: header.first.saturating_sub(1),
-                checksum: header.chain,
-                end: SEGMENT_HEADER,
-            },
-        )
+        let last = Written {
+            segment: header.segment,
+            end: SEGMENT_HEADER,
+            ..Written::NOTHING
+        };
+        let mut writer = Self::resume(disk, journal, limit, file, last)?;
+        writer.header = Some(header);
+        Ok(writer)
     }
 
-    /// Goes on behind the last frame.
-    pub(crate) fn resume(mut file: Box<dyn DiskFile>, last: Written) -> io::Result<Self> {
+    /// Goes on behind the last frame of the open segment.
+    pub(crate) fn resume(
+        disk: Arc<dyn Disk>,
+        journal: Uuid,
+        limit: u64,
+        mut file: Box<dyn DiskFile>,
+        last: Written,
+    ) -> io::Result<Self> {
         let length = file.length()?;
         Ok(Self {
+            disk,
+            journal,
             file,
             length,
-            end: last.end,
-            number: last.number,
-            chain: last.checksum,
-            block: Vec::new(),
+            last,
+            header: None,
+            limit,
+            next: None,
         })
     }
 
-    /// Cuts off what follows the last frame.
-    pub(crate) fn cut(&mut self) -> io::Result<()> {
-        self.file.truncate(self.end)?;
-        self.length = self.end;
+    /// Cuts off what follows the last frame, and removes segments that were prepared.
+    pub(crate) fn cut(&mut self, unused: &[u64]) -> io::Result<()> {
+        if self.length != self.last.end {
+            self.file.truncate(self.last.end)?;
+            self.length = self.last.end;
+            self.file.sync()?;
+        }
+        for number in unused {
+            self.disk.remove(&segment_name(*number))?;
+        }
+        if unused.is_empty() {
+            Ok(())
+        } else {
+            self.disk.sync_names()
+        }
+    }
+
+    /// Writes and syncs the last frame, and the header before it if it is the first, once more.
+    pub(crate) fn write_again(&mut self, last: &Block) -> io::Result<()> {
+        let start = self.last.end.saturating_sub(last.0.len() as u64);
+        self.file.write_at(start, &last.0)?;
+        if start == SEGMENT_HEADER {
+            let mut header = vec![0; SEGMENT_HEADER as usize];
+            self.file.read_at(0, &mut header)?;
+            self.file.write_at(0, &header)?;
+        }
         self.file.sync()
     }
 
-    /// Makes what was found durable once more. It may be read and yet never have been synced, when the process ended or a
-    /// sync failed in between; what is appended behind it must not outlive it. The segment's header, the last frame and
-    /// the names can be in such doubt, and nothing else, since each commit waits for the sync of the one before.
-    pub(crate) fn settle(&mut self, disk: &dyn Disk, last_frame: u64) -> io::Result<()> {
-        for (from, to) in [(0, SEGMENT_HEADER), (last_frame, self.end)] {
-            let length = usize::try_from(to - from).map_err(io::Error::other)?;
-            let mut bytes = vec![0; length];
-            self.file.read_at(from, &mut bytes)?;
-            self.file.write_at(from, &bytes)?;
-        }
-        self.file.sync()?;
-        disk.sync_names()
+    /// Leaves nothing but frames.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        let prepared = self.next.take().map(joined).transpose()?;
+        let unused = prepared.map(|_| self.last.segment + 1);
+        self.cut(unused.as_slice())
     }
 
     /// Writes and syncs one commit. After an error the writer must not be used again.
     pub(crate) fn commit<'e>(
         &mut self,
         entries: impl Iterator<Item = &'e [u8]>,
-    ) -> io::Result<Written> {
-        self.block.clear();
-        self.block.resize(FRAME_HEADER, 0);
+    ) -> io::Result<(Written, Block)> {
+        let mut block = vec![0; FRAME_HEADER];
         let mut count = 0;
         for entry in entries {
-            self.block.extend_from_slice(entry);
+            block.extend_from_slice(entry);
             count += 1;
         }
-        let (_, payload) = self
-            .block
-            .split_at_checked(FRAME_HEADER)
-            .unwrap_or_default();
-        let length =
-            u32::try_from(payload.len()).map_err(|_| io::Error::other("a commit of over 4 GiB"))?;
-        let number = self.number + 1;
+        let mut block = Block(block);
+        let length = u32::try_from(block.0.len())
+            .map_err(|_| io::Error::other("a commit of over 4 GiB"))?
+            - FRAME_HEADER as u32;
         let header = Header {
             length,
-            number,
+            number: self.last.number + 1,
             entries: count,
-            chain: self.chain,
-            payload: crc32fast::hash(payload),
+            chain: self.last.checksum,
+            payload: crc32fast::hash(block.payload()),
         };
         let (bytes, checksum) = header.encode();
-        if let Some(place) = self.block.get_mut(..FRAME_HEADER) {
+        if let Some(place) = block.0.get_mut(..FRAME_HEADER) {
             place.copy_from_slice(&bytes);
         }
-        self.reserve(self.block.len() as u64)?;
-        self.file.write_at(self.end, &self.block)?;
+        let size = block.0.len() as u64;
+        if self.last.end + size > self.limit && self.last.end > SEGMENT_HEADER {
+            self.roll()?;
+        }
+        self.reserve(size)?;
+        match self.header.take() {
+            Some(header) => {
+                let mut bytes = header.encode();
+                bytes.extend_from_slice(&block.0);
+                self.file.write_at(0, &bytes)?;
+            }
+            None => self.file.write_at(self.last.end, &block.0)?,
+        }
         self.file.sync()?;
-        self.end += self.block.len() as u64;
-        (self.number, self.chain) = (number, checksum);
-        Ok(Written {
-            number,
+        self.last = Written {
+            number: header.number,
             checksum,
-            end: self.end,
-        })
+            end: self.last.end + size,
+            ..self.last
+        };
+        if self.next.is_none() && self.last.end > self.limit / 2 {
+            self.prepare_next()?;
+        }
+        Ok((self.last, block))
+    }
+
+    /// Goes on in the next segment.
+    fn roll(&mut self) -> io::Result<()> {
+        if self.next.is_none() {
+            self.prepare_next()?;
+        }
+        let header = SegmentHeader::after(self.journal, self.last);
+        if let Some(prepared) = self.next.take() {
+            self.file = joined(prepared)?;
+        }
+        self.length = self.file.length()?;
+        self.last = Written {
+            segment: header.segment,
+            end: SEGMENT_HEADER,
+            ..self.last
+        };
+        self.header = Some(header);
+        Ok(())
+    }
+
+    fn prepare_next(&mut self) -> io::Result<()> {
+        let (disk, name, limit) = (
+            Arc::clone(&self.disk),
+            segment_name(self.last.segment + 1),
+            self.limit,
+        );
+        let prepare = move || {
+            let mut file = disk.open(&name, true)?;
+            file.truncate(0)?;
+            zero(&mut *file, 0, limit)?;
+            file.sync()?;
+            disk.sync_names()?;
+            Ok(file)
+        };
+        self.next = Some(
+            thread::Builder::new()
+                .name("journal segment".to_owned())
+                .spawn(prepare)?,
+        );
+        Ok(())
     }
 
     /// Zeros are written ahead, so that a commit only overwrites and its sync has no new extents to make durable.
     fn reserve(&mut self, needed: u64) -> io::Result<()> {
-        let required = self.end + needed;
+        let required = self.last.end + needed;
         if required <= self.length {
             return Ok(());
         }
         let target = required + self.length.clamp(GROWTH.0, GROWTH.1);
-        let zeros = vec![0; 64 << 10];
-        while self.length < target {
-            let step = (target - self.length).min(zeros.len() as u64);
-            let piece = zeros
-                .get(..usize::try_from(step).unwrap_or(0))
-                .unwrap_or_default();
-            self.file.write_at(self.length, piece)?;
-            self.length += step;
-        }
+        zero(&mut *self.file, self.length, target)?;
+        self.length = target;
         self.file.sync()
     }
+}
+
+fn joined(prepared: Prepared) -> io::Result<Box<dyn DiskFile>> {
+    prepared
+        .join()
+        .unwrap_or_else(|_| Err(io::Error::other("preparing a segment panicked")))
+}
+
+fn zero(file: &mut dyn DiskFile, mut from: u64, to: u64) -> io::Result<()> {
+    let zeros = vec![0; 256 << 10];
+    while from < to {
+        let step = usize::try_from(to - from).unwrap_or(usize::MAX);
+        let piece = zeros.get(..step).unwrap_or(&zeros);
+        file.write_at(from, piece)?;
+        from += piece.len() as u64;
+    }
+    Ok(())
 }

@@ -1,39 +1,58 @@
-//! The one thread that writes: log, sync, acknowledge, then the index.
+//! The thread that writes: log, sync, acknowledge. The index follows on a thread of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
 
 use futures_channel::oneshot;
 use uuid::Uuid;
 
 use super::queue::{Queued, Shared};
-use super::system;
-use crate::Head;
-use crate::index::{Batch, Index};
-use crate::log::{Entry, LogWriter, split_entries};
+use super::{closed, recovery, system};
+use crate::index::Index;
+use crate::log::LogWriter;
+use crate::view::Added;
+
+/// How many bytes the index may be behind before commits wait for it.
+const BEHIND_LIMIT: usize = 64 << 20;
 
 /// Owns the end of the log.
 pub(crate) struct Committer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) writer: LogWriter,
     pub(crate) index: Arc<Index>,
-    pub(crate) index_place: PathBuf,
-    pub(crate) journal: Uuid,
+    pub(crate) directory: PathBuf,
+    /// Whether the log is in the directory, so that a clean close can vouch for it.
+    pub(crate) vouches: bool,
     pub(crate) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
 }
 
 impl Committer {
     /// Works until the journal closes or fails, then lets go of everything; `_ended` falls when that is done.
-    pub(crate) fn run(mut self, _ended: oneshot::Sender<()>) {
-        let worked = catch_unwind(AssertUnwindSafe(|| self.work()));
+    pub(crate) fn run(
+        mut self,
+        indexer: JoinHandle<Result<(), String>>,
+        _ended: oneshot::Sender<()>,
+    ) {
+        let worked = catch_unwind(AssertUnwindSafe(|| self.work()))
+            .unwrap_or_else(|_| Err("the committer panicked".to_owned()));
+        if let Err(cause) = &worked {
+            self.shared.state().fail(cause.clone());
+        }
+        self.shared.state().complete = true;
+        self.shared.indexing.notify_all();
+        let indexed = indexer
+            .join()
+            .unwrap_or_else(|_| Err("the indexer panicked".to_owned()));
+        let ended = worked.and(indexed).and_then(|()| self.finish());
         let Self { shared, index, .. } = self;
         drop(index);
         let mut state = shared.state();
-        match worked {
-            Ok(Ok(())) => state.release(),
-            Ok(Err(cause)) => state.fail(cause),
-            Err(_) => state.fail("the committer panicked".to_owned()),
+        match ended {
+            Ok(()) => state.release(),
+            Err(cause) => state.fail(cause),
         }
     }
 
@@ -41,18 +60,16 @@ impl Committer {
         loop {
             let appends = self.shared.next();
             if appends.is_empty() {
-                self.close()?;
-                return Ok(());
+                return self.close();
             }
             self.commit(appends)?;
         }
     }
 
-    fn commit(&mut self, mut appends: Vec<Queued>) -> Result<(), String> {
-        let written = match self
-            .writer
-            .commit(appends.iter().map(|queued| queued.entry.as_slice()))
-        {
+    fn commit(&mut self, appends: Vec<Queued>) -> Result<(), String> {
+        let begun = Instant::now();
+        let entries = appends.iter().map(|queued| queued.entry.as_slice());
+        let (written, block) = match self.writer.commit(entries) {
             Ok(written) => written,
             Err(error) => {
                 let cause = format!("failed to write and sync the log: {error}");
@@ -62,54 +79,72 @@ impl Committer {
                 return Err(cause);
             }
         };
-        appends.iter_mut().for_each(Queued::acknowledge);
-        let batch = self.batch(&appends)?;
-        self.index
-            .commit(batch, self.journal, written)
-            .map_err(|what| format!("failed to fill the index: {what}"))?;
-        self.shared.state().settle(appends.len());
-        Ok(())
+        let took = begun.elapsed();
+        let block = Arc::new(block);
+        {
+            let mut state = self.shared.state();
+            if let Err(cause) = state.outcome() {
+                // The index failed meanwhile; what is on the disk is found there, but nobody is told so.
+                drop(state);
+                let cause = cause.to_string();
+                appends.into_iter().for_each(|queued| queued.refuse(&cause));
+                return Err(cause);
+            }
+            state.view.last = written;
+            state
+                .commit(&appends, &block, &self.index)
+                .map_err(|error| error.to_string())?;
+            state.meter.committed(appends.len(), block.0.len(), took);
+        }
+        self.shared.indexing.notify_all();
+        appends.into_iter().for_each(Queued::acknowledge);
+        self.wait_for_index()
     }
 
-    fn batch(&self, appends: &[Queued]) -> Result<Batch, String> {
-        let mut batch = Batch::default();
-        for queued in appends {
-            let entry = split_entries(&queued.entry)
-                .next()
-                .and_then(|(body, _)| Entry::decode(body));
-            let entry = entry.ok_or("an append that was encoded does not decode")?;
-            let mut rows = Vec::new();
-            if !entry.work.is_empty() {
-                let mut state = self.shared.state();
-                entry
-                    .work
-                    .iter()
-                    .for_each(|change| rows.extend(state.work.apply(change)));
-            }
-            batch.add(&entry, &queued.head, &rows);
+    /// What is not in the index is held in memory, and that must not grow without bounds.
+    fn wait_for_index(&self) -> Result<(), String> {
+        let mut state = self.shared.state();
+        while state.unindexed_bytes > BEHIND_LIMIT && !state.has_failed() {
+            state = self
+                .shared
+                .indexing
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
-        Ok(batch)
+        state.outcome().map_err(|error| error.to_string())
     }
 
     /// A closing record as the last frame shows that nothing is missing behind it.
     fn close(&mut self) -> Result<(), String> {
-        let head: Option<Head> = self.shared.state().heads.get(&Uuid::nil()).copied();
+        let head = {
+            let mut state = self.shared.state();
+            let stream = state.view.stream(Uuid::nil(), Some(&self.index));
+            let stream = stream.map_err(|error| error.to_string())?;
+            stream.map(|stream| stream.head)
+        };
         let append = system::closed(head.as_ref(), (self.clock)());
-        let entry = crate::log::encode_entry(&append, |_| false);
-        self.writer
-            .commit(std::iter::once(entry.as_slice()))
-            .map_err(|error| format!("failed to write the closing record: {error}"))
-            .and_then(|written| {
-                let mut batch = Batch::default();
-                let decoded = split_entries(&entry)
-                    .next()
-                    .and_then(|(body, _)| Entry::decode(body));
-                let (decoded, head) = decoded
-                    .zip(system::head_of(&append))
-                    .ok_or("the closing record does not decode")?;
-                batch.add(&decoded, &head, &[]);
-                self.index.commit(batch, self.journal, written)
-            })?;
-        self.index.flush(&self.index_place)
+        let head = system::head_of(&append).ok_or("the closing record does not read")?;
+        let added = Added {
+            session: append.session,
+            first: head.seq,
+            head,
+            work: Vec::new(),
+            objects: Vec::new(),
+        };
+        let entry = crate::log::encode_entry(&append, |_| false).bytes;
+        self.commit(vec![Queued::own(entry, added)])
+    }
+
+    /// Makes the index durable, so that one that is behind a closed log is known to be damaged.
+    fn finish(&mut self) -> Result<(), String> {
+        let closing = |error| format!("failed to close the log: {error}");
+        self.writer.close().map_err(closing)?;
+        self.index.flush(&recovery::index_place(&self.directory))?;
+        let trusted = !self.shared.state().doubted;
+        if self.vouches && trusted {
+            closed::write(&self.directory)
+                .map_err(|error| format!("failed to note the close: {error}"))?;
+        }
+        Ok(())
     }
 }

@@ -1,29 +1,37 @@
 //! The journal on disk: the log in front, the index behind it, one committer thread between.
 //!
-//! The directory holds `JOURNAL` (what this is), `LOCK`, `log/` and `sled/`.
+//! The directory holds `JOURNAL` (what this is), `LOCK`, `CLOSED` (how the last close left everything), `log/` and `sled/`.
 //! The store does not know what an event means, and does not trust the index over the log.
 
+pub(crate) mod closed;
 mod committer;
 pub(crate) mod directory;
+mod floor;
+mod indexer;
+mod metrics;
 mod options;
 mod queue;
+mod reading;
 pub(crate) mod recovery;
 pub(crate) mod system;
 
 use std::fmt;
-use std::ops::Bound;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use futures_channel::oneshot;
 use uuid::Uuid;
 
+pub use metrics::Metrics;
 pub use options::{Options, Progress};
 
-use crate::{Append, BoxFuture, Error, Hash, Head, Journal, Line, OpenItem, block_on};
+use crate::index::Index;
+use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, block_on};
 use committer::Committer;
 use directory::Directory;
+use floor::Floor;
+use indexer::Indexer;
 use queue::Shared;
 
 /// Keeps a journal in a directory.
@@ -49,6 +57,7 @@ use queue::Shared;
 pub struct DiskJournal {
     shared: Arc<Shared>,
     opened: Opened,
+    path: PathBuf,
     read_only: bool,
     ending: Mutex<Option<Ending>>,
 }
@@ -70,6 +79,8 @@ pub struct Opened {
     pub records: u64,
     /// Bytes of a torn write that was never acknowledged, cut off the end of the log.
     pub cut_bytes: u64,
+    /// Whether the whole log was read. It is not after a clean close that every file still agrees with.
+    pub read_whole: bool,
 }
 
 /// What went before an opening.
@@ -131,60 +142,66 @@ impl DiskJournal {
         &self.opened
     }
 
+    /// What the journal counts about itself.
+    pub fn metrics(&self) -> Metrics {
+        self.shared.state().metrics()
+    }
+
     fn from_options(options: Options) -> Result<Self, Error> {
         let directory = Directory::claim(&options.path, options.create)?;
         let recovered = recovery::recover(&directory, &options)?;
-        let index = Arc::new(recovered.index);
-        let journal = directory.journal;
+        let (index, opened) = (Arc::new(recovered.index), recovered.opened);
+        let floor = Floor::new(Arc::clone(&options.disk), options.floor_bytes);
         let shared = Arc::new(Shared::new(
-            recovered.heads,
-            recovered.work,
+            recovered.view,
             Arc::clone(&index),
             directory.lock,
+            floor,
         ));
-        let opened = recovered.opened;
-        let mut ending = None;
-        if !options.read_only {
-            let head = shared.state().heads.get(&Uuid::nil()).copied();
-            let record =
-                system::opened(head.as_ref(), (options.clock)(), &options.program, &opened);
-            let clock = Arc::clone(&options.clock);
-            let index_place = recovery::index_place(&directory.path);
-            let (shared_too, writer) = (Arc::clone(&shared), recovered.writer);
-            let committer = Committer {
-                shared: shared_too,
-                writer,
-                index,
-                index_place,
-                journal,
-                clock,
-            };
-            let (tell, ended) = oneshot::channel();
-            let thread = thread::Builder::new()
-                .name("journal committer".to_owned())
-                .spawn(move || committer.run(tell))
-                .map_err(Error::io("start the committer thread"))?;
-            ending = Some(Ending { ended, thread });
-            let journal = Self {
-                shared,
-                opened,
-                read_only: false,
-                ending: Mutex::new(ending),
-            };
-            block_on(journal.shared.submit(record))?;
-            return Ok(journal);
-        }
-        Ok(Self {
-            shared,
+        let mut journal = Self {
+            shared: Arc::clone(&shared),
             opened,
+            path: directory.path.clone(),
             read_only: true,
-            ending: Mutex::new(ending),
-        })
+            ending: Mutex::new(None),
+        };
+        let Some(writer) = recovered.writer else {
+            return Ok(journal);
+        };
+        journal.read_only = false;
+        let head = shared.system_head()?;
+        let now = (options.clock)();
+        let record = system::opened(head.as_ref(), now, &options.program, &journal.opened);
+        let indexer = Indexer {
+            shared: Arc::clone(&shared),
+            index: Arc::clone(&index),
+            journal: directory.journal,
+        };
+        let committer = Committer {
+            shared,
+            writer,
+            index,
+            directory: directory.path,
+            vouches: options.vouches,
+            clock: options.clock,
+        };
+        let indexer = spawned("journal indexer", move || indexer.run())?;
+        let (tell, ended) = oneshot::channel();
+        let thread = spawned("journal committer", move || committer.run(indexer, tell))?;
+        journal.ending = Mutex::new(Some(Ending { ended, thread }));
+        block_on(journal.shared.submit(record))?;
+        Ok(journal)
     }
 
     fn begin_close(&self) -> Option<Ending> {
         if self.read_only {
-            self.shared.state().release();
+            let mut state = self.shared.state();
+            let was_open = state.let_index_go();
+            if was_open && !self.opened.read_whole && !state.doubted {
+                // sled touches its files even when they are only read. Without the note the next opening reads the whole log.
+                let _unnoted = closed::write(&self.path);
+            }
+            state.release();
         } else {
             self.shared.close();
         }
@@ -212,25 +229,11 @@ impl Journal for DiskJournal {
         from: u64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
-        Box::pin(async move {
-            let last = self
-                .shared
-                .state()
-                .heads
-                .get(&session)
-                .map_or(0, |head| head.seq);
-            self.shared
-                .settled()
-                .await?
-                .read(session, from.max(1), last, limit)
-        })
+        self.looking(move |index| self.shared.read(index, session, from, limit))
     }
 
     fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>> {
-        Box::pin(async move {
-            let head = self.shared.state().heads.get(&session).copied();
-            self.shared.settled().await.map(|_| head)
-        })
+        self.looking(move |index| self.shared.head(index, session))
     }
 
     fn sessions(
@@ -238,19 +241,8 @@ impl Journal for DiskJournal {
         after: Option<Uuid>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>> {
-        Box::pin(async move {
-            let start = Bound::Excluded(after.unwrap_or(Uuid::nil()));
-            let page = |(session, head): (&Uuid, &Head)| (*session, *head);
-            let page = self
-                .shared
-                .state()
-                .heads
-                .range((start, Bound::Unbounded))
-                .take(limit)
-                .map(page)
-                .collect();
-            self.shared.settled().await.map(|_| page)
-        })
+        let after = after.unwrap_or(Uuid::nil());
+        self.looking(move |index| self.shared.heads(index, after, limit))
     }
 
     fn open_work(
@@ -258,21 +250,11 @@ impl Journal for DiskJournal {
         after: Option<(Uuid, u64)>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
-        Box::pin(async move {
-            self.shared
-                .settled()
-                .await
-                .map(|_| self.shared.state().work.page(after, limit))
-        })
+        self.looking(move |_| Ok(self.shared.state().view.work.page(after, limit)))
     }
 
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
-        Box::pin(async move {
-            self.shared
-                .settled()
-                .await
-                .map(|_| self.shared.state().work.of(session))
-        })
+        self.looking(move |_| Ok(self.shared.state().view.work.of(session)))
     }
 
     fn deadlines(
@@ -280,25 +262,29 @@ impl Journal for DiskJournal {
         until_us: i64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
-        Box::pin(async move {
-            self.shared
-                .settled()
-                .await
-                .map(|_| self.shared.state().work.due(until_us, limit))
-        })
+        self.looking(move |_| Ok(self.shared.state().view.work.due(until_us, limit)))
     }
 
     fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, Error>> {
-        Box::pin(async move {
-            self.shared
-                .settled()
-                .await
-                .map(|_| self.shared.state().work.request(request))
+        self.looking(move |index| {
+            let fresh = self.shared.state().view.request(&request);
+            fresh.map_or_else(|| index.request(request), |name| Ok(Some(name)))
         })
     }
 
     fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>> {
-        Box::pin(async move { Ok(self.shared.settled().await?.object(&hash)?.map(Arc::from)) })
+        self.looking(move |index| self.shared.read_object(index, hash))
+    }
+
+    fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, Error>> {
+        Box::pin(async move {
+            let index = self.shared.committed_behind(after).await?;
+            self.doubting(self.shared.read_commit(&index, after))
+        })
+    }
+
+    fn position(&self) -> BoxFuture<'_, Result<u64, Error>> {
+        self.looking(move |_| Ok(self.shared.state().view.last.number))
     }
 
     fn is_durable(&self) -> bool {
@@ -315,6 +301,37 @@ impl Journal for DiskJournal {
             self.shared.state().outcome()
         })
     }
+}
+
+impl DiskJournal {
+    /// Looks something up once everything admitted so far is committed.
+    fn looking<'j, T: Send>(
+        &'j self,
+        look: impl FnOnce(&Index) -> Result<T, Error> + Send + 'j,
+    ) -> BoxFuture<'j, Result<T, Error>> {
+        Box::pin(async move {
+            let index = self.shared.settled().await?;
+            self.doubting(look(&index))
+        })
+    }
+
+    /// Remembers that something in the index was wrong, so that the next opening looks at all of it.
+    fn doubting<T>(&self, found: Result<T, Error>) -> Result<T, Error> {
+        if matches!(found, Err(Error::Index { .. })) {
+            self.shared.state().doubted = true;
+        }
+        found
+    }
+}
+
+fn spawned<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Error> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map_err(Error::io(format!("start the {name} thread")))
 }
 
 impl Drop for DiskJournal {

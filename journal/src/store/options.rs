@@ -27,6 +27,10 @@ pub struct Options {
     pub(super) progress: Box<dyn Fn(Progress) + Send>,
     pub(super) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
     pub(super) disk: Arc<dyn Disk>,
+    pub(super) segment_bytes: u64,
+    pub(super) floor_bytes: u64,
+    /// Whether the log is in the directory, so that a clean close can vouch for it.
+    pub(super) vouches: bool,
 }
 
 /// How far opening has come.
@@ -45,10 +49,13 @@ impl Options {
             create: true,
             read_only: false,
             program: concat!("recount-journal ", env!("CARGO_PKG_VERSION")).to_owned(),
-            cache_bytes: 64 << 20,
+            cache_bytes: 16 << 20,
             progress: Box::new(|_| {}),
             clock: Arc::new(wall_clock),
             disk: Arc::new(RealDisk::new(path.join("log"))),
+            segment_bytes: 64 << 20,
+            floor_bytes: 64 << 20,
+            vouches: true,
         }
     }
 
@@ -108,7 +115,31 @@ impl Options {
     /// Keeps the log elsewhere than in the directory's `log/`, for tests of crashes.
     #[must_use]
     pub fn disk(self, disk: Arc<dyn Disk>) -> Self {
-        Self { disk, ..self }
+        Self {
+            disk,
+            vouches: false,
+            ..self
+        }
+    }
+
+    /// How long a segment of the log grows before the next one is begun, 64 MiB unless set. The next one is prepared
+    /// when this one is half full. A commit is never split, so a segment may be as long as the longest commit.
+    #[must_use]
+    pub fn segment_bytes(self, segment_bytes: u64) -> Self {
+        Self {
+            segment_bytes,
+            ..self
+        }
+    }
+
+    /// How much of the disk stays free, 64 MiB unless set: with less, appends are refused with [`Error::NoSpace`] before
+    /// anything is written, and taken again as soon as there is room. 0 turns this off.
+    #[must_use]
+    pub fn floor_bytes(self, floor_bytes: u64) -> Self {
+        Self {
+            floor_bytes,
+            ..self
+        }
     }
 
     /// Opens the journal. This blocks: it reads the log, and catches up or rebuilds the index.

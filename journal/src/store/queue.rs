@@ -1,53 +1,69 @@
-//! What the callers and the committer share: the queue between them, the heads, the open work.
+//! What the callers, the committer and the indexer share: the queue, the view of what is committed, the frames the index has not yet.
 //!
 //! An append is admitted against the head that all queued appends lead to, so a conflict is told at once and what is
-//! in the queue cannot be refused any more. Reads wait until the index holds all that was admitted before them.
+//! in the queue cannot be refused any more. Reads wait until everything admitted before them is committed, never for the index.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 use uuid::Uuid;
 
 use super::directory::Lock;
+use super::floor::Floor;
+use super::metrics::{Meter, Metrics};
 use crate::admission::Admission;
 use crate::index::Index;
-use crate::open_work::OpenWork;
+use crate::log::{Block, Encoded};
+use crate::view::{Added, View};
 use crate::{Append, Durability, Error, Head};
 
 /// What the queue holds before appends have to wait for room.
 const QUEUE_LIMIT: (usize, usize) = (4_096, 32 << 20);
 /// What one commit takes from the queue.
-const COMMIT_LIMIT: (usize, usize) = (256, 1 << 20);
+const COMMIT_LIMIT: (usize, usize) = (1_024, 2 << 20);
 
 /// The meeting place.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    arrived: Condvar,
+    /// Something came into the queue, or the journal is closing.
+    pub(super) arrived: Condvar,
+    /// Frames came for the index, went into it, or no more will come.
+    pub(super) indexing: Condvar,
+    floor: Floor,
 }
 
 /// All that changes.
 pub(crate) struct State {
-    /// Where each stream will be when the queue is empty.
-    pub(crate) heads: BTreeMap<Uuid, Head>,
-    /// What is open according to all that is committed.
-    pub(crate) work: OpenWork,
+    /// What is committed.
+    pub(crate) view: View,
+    /// The frames that the index does not have yet, oldest first.
+    pub(crate) unindexed: VecDeque<(u64, Arc<Block>)>,
+    pub(crate) unindexed_bytes: usize,
+    pub(crate) meter: Meter,
     pub(crate) closing: bool,
+    /// The committer has written its last frame.
+    pub(crate) complete: bool,
+    /// Where streams with appends in the queue will be when it is empty.
+    heads: HashMap<Uuid, Head>,
     queue: VecDeque<Queued>,
     queued_bytes: usize,
     admitted: u64,
-    settled: u64,
+    committed: u64,
     readers: Vec<(u64, oneshot::Sender<()>)>,
+    followers: Vec<oneshot::Sender<()>>,
     waiting_for_room: Vec<oneshot::Sender<()>>,
     index: Option<Arc<Index>>,
     lock: Option<Lock>,
     failure: Option<String>,
+    /// A read met something in the index that is not as it should be: the next opening must look at all of it.
+    pub(crate) doubted: bool,
 }
 
 /// One append on its way.
 pub(crate) struct Queued {
     pub(crate) entry: Vec<u8>,
-    pub(crate) head: Head,
+    pub(crate) added: Added,
     ack: Option<oneshot::Sender<Result<Head, Error>>>,
 }
 
@@ -59,44 +75,54 @@ enum Offer {
 }
 
 impl Shared {
-    pub(crate) fn new(
-        heads: BTreeMap<Uuid, Head>,
-        work: OpenWork,
-        index: Arc<Index>,
-        lock: Lock,
-    ) -> Self {
+    pub(crate) fn new(view: View, index: Arc<Index>, lock: Lock, floor: Floor) -> Self {
         let state = State {
-            heads,
-            work,
+            view,
+            unindexed: VecDeque::new(),
+            unindexed_bytes: 0,
+            meter: Meter::default(),
             closing: false,
+            complete: false,
+            heads: HashMap::new(),
             queue: VecDeque::new(),
             queued_bytes: 0,
             admitted: 0,
-            settled: 0,
+            committed: 0,
             readers: Vec::new(),
+            followers: Vec::new(),
             waiting_for_room: Vec::new(),
             index: Some(index),
             lock: Some(lock),
             failure: None,
+            doubted: false,
         };
         Self {
             state: Mutex::new(state),
             arrived: Condvar::new(),
+            indexing: Condvar::new(),
+            floor,
         }
     }
 
     /// Admits an append, queues it, and waits for its commit unless it is buffered.
     pub(crate) async fn submit(&self, append: Append) -> Result<Head, Error> {
         let admission = Admission::of(&append)?;
-        let index = self.state().usable()?;
-        let entry = crate::log::encode_entry(&append, |hash| index.has_object(hash));
-        // Held across the wait, it would outlive a close.
-        drop(index);
-        let (session, durability) = (append.session, append.durability);
-        drop(append);
-        let mut entry = Some(entry);
+        self.floor.check()?;
+        let encoded = self.encode(&append)?;
+        let durability = append.durability;
+        let mut queued = Some(Queued {
+            entry: encoded.bytes,
+            added: Added {
+                session: append.session,
+                first: append.expected.saturating_add(1),
+                head: admission.head,
+                work: append.open_work,
+                objects: encoded.objects,
+            },
+            ack: None,
+        });
         loop {
-            match self.offer(session, &admission, &mut entry, durability)? {
+            match self.offer(&admission, &mut queued, durability)? {
                 Offer::Queued => return Ok(admission.head),
                 Offer::Promised(acknowledged) => {
                     return acknowledged
@@ -111,19 +137,41 @@ impl Shared {
         }
     }
 
+    /// The bytes of an append, without the objects that are there already.
+    fn encode(&self, append: &Append) -> Result<Encoded, Error> {
+        let mut kept = Vec::new();
+        for object in &append.objects {
+            let (index, here) = {
+                let state = self.state();
+                (state.usable()?, state.view.object(&object.hash).is_some())
+            };
+            // A doubt counts as no: an object that is there twice does no harm.
+            if here
+                || index
+                    .object(&object.hash)
+                    .is_ok_and(|place| place.is_some())
+            {
+                kept.push(object.hash);
+            }
+        }
+        Ok(crate::log::encode_entry(append, |hash| kept.contains(hash)))
+    }
+
     fn offer(
         &self,
-        session: Uuid,
         admission: &Admission,
-        entry: &mut Option<Vec<u8>>,
+        queued: &mut Option<Queued>,
         durability: Durability,
     ) -> Result<Offer, Error> {
         let mut state = self.state();
-        state.usable()?;
+        let index = state.usable()?;
         if state.closing {
             return Err(Error::Closed);
         }
-        admission.follows(state.heads.get(&session))?;
+        let session = queued.as_ref().map(|queued| queued.added.session);
+        let session = session.unwrap_or_default();
+        let head = state.admitted_head(session, &index)?;
+        admission.follows(head.as_ref())?;
         if state.queue.len() >= QUEUE_LIMIT.0 || state.queued_bytes >= QUEUE_LIMIT.1 {
             let (free, room) = oneshot::channel();
             state.waiting_for_room.push(free);
@@ -136,25 +184,23 @@ impl Shared {
                 (Some(ack), Offer::Promised(acknowledged))
             }
         };
-        state.enqueue(
-            session,
-            Queued {
-                entry: entry.take().unwrap_or_default(),
-                head: admission.head,
-                ack,
-            },
-        );
+        let was_empty = state.queue.is_empty();
+        if let Some(queued) = queued.take() {
+            state.enqueue(Queued { ack, ..queued });
+        }
         drop(state);
-        self.arrived.notify_one();
+        if was_empty {
+            self.arrived.notify_one();
+        }
         Ok(offer)
     }
 
-    /// Waits until the index and the open work hold everything admitted so far.
+    /// Waits until everything admitted so far is committed.
     pub(crate) async fn settled(&self) -> Result<Arc<Index>, Error> {
         let settled = {
             let mut state = self.state();
             let index = state.usable()?;
-            if state.settled >= state.admitted {
+            if state.committed >= state.admitted {
                 return Ok(index);
             }
             let (tell, settled) = oneshot::channel();
@@ -167,6 +213,25 @@ impl Shared {
         self.state().usable()
     }
 
+    /// Waits until a frame behind this one is committed.
+    pub(crate) async fn committed_behind(&self, frame: u64) -> Result<Arc<Index>, Error> {
+        loop {
+            let committed = {
+                let mut state = self.state();
+                let index = state.usable()?;
+                if state.view.last.number > frame {
+                    return Ok(index);
+                }
+                let (tell, committed) = oneshot::channel();
+                state.followers.retain(|follower| !follower.is_canceled());
+                state.followers.push(tell);
+                committed
+            };
+            // A commit, or a failure that the next round tells.
+            let _either = committed.await;
+        }
+    }
+
     /// Waits for work: some appends, or none once the journal is closing and the queue is empty.
     pub(crate) fn next(&self) -> Vec<Queued> {
         let mut state = self.state();
@@ -177,7 +242,7 @@ impl Shared {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         let mut bytes = 0;
-        let mut taken = Vec::new();
+        let mut taken = Vec::with_capacity(state.queue.len().min(COMMIT_LIMIT.0));
         while taken.len() < COMMIT_LIMIT.0 && bytes < COMMIT_LIMIT.1 {
             let Some(queued) = state.queue.pop_front() else {
                 break;
@@ -202,19 +267,53 @@ impl Shared {
 }
 
 impl State {
-    fn enqueue(&mut self, session: Uuid, queued: Queued) {
-        self.heads.insert(session, queued.head);
+    /// Where a stream will be when the queue is empty.
+    fn admitted_head(&mut self, session: Uuid, index: &Index) -> Result<Option<Head>, Error> {
+        if let Some(head) = self.heads.get(&session) {
+            return Ok(Some(*head));
+        }
+        let stream = self.view.stream(session, Some(index))?;
+        Ok(stream.map(|stream| stream.head))
+    }
+
+    fn enqueue(&mut self, queued: Queued) {
+        self.heads.insert(queued.added.session, queued.added.head);
         self.queued_bytes += queued.entry.len();
         self.admitted += 1;
         self.queue.push_back(queued);
+        self.meter.queued(self.queue.len());
     }
 
-    /// Tells those who wait for reading that so many more appends are in the index.
-    pub(crate) fn settle(&mut self, appends: usize) {
-        self.settled += appends as u64;
-        let settled = self.settled;
+    /// Takes committed appends into the view, and tells those who wait for that.
+    pub(crate) fn commit(
+        &mut self,
+        appends: &[Queued],
+        block: &Arc<Block>,
+        index: &Index,
+    ) -> Result<(), Error> {
+        let frame = self.view.last.number;
+        for (queued, (place, _, _)) in appends.iter().zip(block.entries()) {
+            let added = &queued.added;
+            self.view.add(frame, place, added, Some(index))?;
+            if self.heads.get(&added.session) == Some(&added.head) {
+                self.heads.remove(&added.session);
+            }
+        }
+        self.unindexed.push_back((frame, Arc::clone(block)));
+        self.unindexed_bytes += block.0.len();
+        self.committed += appends.len() as u64;
+        let committed = self.committed;
         self.readers
-            .retain(|(ticket, tell)| *ticket > settled && !tell.is_canceled());
+            .retain(|(ticket, tell)| *ticket > committed && !tell.is_canceled());
+        self.followers.clear();
+        Ok(())
+    }
+
+    /// A committed frame that the index may not have yet.
+    pub(crate) fn unindexed(&self, frame: u64) -> Option<Arc<Block>> {
+        let first = self.unindexed.front()?.0;
+        let at = usize::try_from(frame.checked_sub(first)?).ok()?;
+        self.unindexed.get(at).map(|(_, block)| Arc::clone(block))
     }
 
     /// Stops everything after a failure: nothing is acknowledged or answered from here on.
@@ -226,13 +325,28 @@ impl State {
         self.release();
     }
 
+    /// Lets go of the index and says whether it was there; who still reads keeps it a little longer.
+    pub(super) fn let_index_go(&mut self) -> bool {
+        self.index.take().is_some()
+    }
+
     /// Lets go of the index and the directory.
     pub(crate) fn release(&mut self) {
         self.closing = true;
+        self.complete = true;
         self.readers.clear();
+        self.followers.clear();
         self.waiting_for_room.clear();
         self.index = None;
         self.lock = None;
+    }
+
+    pub(super) fn metrics(&self) -> Metrics {
+        self.meter.read(self.queue.len(), self.unindexed_bytes)
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_some()
     }
 
     /// The index, or why there is none.
@@ -256,10 +370,19 @@ impl State {
 }
 
 impl Queued {
-    pub(crate) fn acknowledge(&mut self) {
-        if let Some(ack) = self.ack.take() {
+    /// An append of the journal's own, which nobody waits for.
+    pub(crate) fn own(entry: Vec<u8>, added: Added) -> Self {
+        Self {
+            entry,
+            added,
+            ack: None,
+        }
+    }
+
+    pub(crate) fn acknowledge(self) {
+        if let Some(ack) = self.ack {
             // A caller who no longer waits has lost nothing.
-            let _gone = ack.send(Ok(self.head));
+            let _gone = ack.send(Ok(self.added.head));
         }
     }
 

@@ -1,31 +1,34 @@
-//! What happens between the lock and the first append: the log is read, its end is found, the index is brought level.
+//! What happens between the lock and the first append: the end of the log is found, the index is brought level.
+//!
+//! After a clean close that every file still agrees with, nothing is read but the index's mark and what is open. Else the whole log is
+//! read and the whole index is compared with it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
 use super::directory::Directory;
 use super::options::{Options, Progress};
-use super::{After, IndexState, Opened, system};
-use crate::index::{Batch, Expected, Index};
-use crate::log::disk::DiskFile;
-use crate::log::{
-    Entry, Header, LogReader, LogWriter, SEGMENT_HEADER, SegmentHeader, Step, Written,
-    segment_name, split_entries,
-};
-use crate::open_work::OpenWork;
+use super::{After, IndexState, Opened, closed, system};
+use crate::index::{Index, Row, Walk};
+use crate::log::segments::{self, LogEnd, Stopped};
+use crate::log::{Block, Entry, LogWriter, Written, read_log, segment_name};
 use crate::verify::survey;
-use crate::{Error, Hash, Head, Record};
+use crate::view::{Added, View};
+use crate::{Error, Head, Record};
+
+/// How many bytes of frames go into the index before what they come down to follows.
+const FLUSH_BYTES: usize = 64 << 20;
 
 /// Everything the store starts with.
 pub(super) struct Recovered {
-    pub(super) heads: BTreeMap<Uuid, Head>,
-    pub(super) work: OpenWork,
+    pub(super) view: View,
     pub(super) index: Index,
-    pub(super) writer: LogWriter,
+    /// `None` when the journal is opened for looking only.
+    pub(super) writer: Option<LogWriter>,
     pub(super) opened: Opened,
 }
 
@@ -34,108 +37,190 @@ pub(crate) fn index_place(directory: &Path) -> PathBuf {
     directory.join("sled")
 }
 
-/// Reads the log and brings the index level with it.
+/// Finds the end of the log and brings the index level with it.
 pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recovered, Error> {
-    let journal = directory.journal;
     let place = index_place(&directory.path);
+    let clean = options.vouches && closed::holds(&directory.path);
+    if !options.read_only {
+        closed::remove(&directory.path).map_err(Error::io("remove the note of the last close"))?;
+    }
     let mut rebuilt = (!directory.created && !place.exists()).then(|| "it was missing".to_owned());
-    let (mut index, mark) = match open_index(&place, options, journal) {
+    let (index, mark) = match open_index(&place, options, directory.journal) {
         Ok(opened) => opened,
         Err(why) => {
             rebuilt = Some(why);
             (fresh_index(&place, options)?, None)
         }
     };
-    let header = SegmentHeader {
-        journal,
-        segment: 1,
-        first: 1,
-        chain: 0,
-    };
-    let mut file = open_segment(options, header, mark)?;
-    let reading = || Error::io(format!("read the log of {}", directory.path.display()));
-    let mut pass = match read_log(&mut *file, Some((&index, journal)), mark, options) {
-        Ok(pass) => pass,
-        Err(Stopped::Io(error)) => return Err(reading()(error)),
-        Err(Stopped::Damaged(what)) => return Err(damaged(&mut *file, index, mark, &place, what)),
-    };
-    if let Some(mark) = mark.filter(|mark| mark.number > pass.last.number) {
-        let what = format!(
-            "the log ends at frame {}, the index knows frame {}",
-            pass.last.number, mark.number
-        );
-        return Err(damaged(&mut *file, index, Some(mark), &place, what));
+    if let Some(kept) = mark.filter(|_| clean)
+        && let Ok(work) = index.open_work()
+    {
+        let (mark, records) = kept;
+        return keep(directory, options, index, View::new(mark, records, work));
     }
-    let checked = pass.index.and_then(|filled| {
-        index
-            .check(&pass.expected, &pass.heads, &pass.work)
-            .map(|()| filled)
-    });
-    let state = match (checked, rebuilt) {
-        (Ok(_), Some(why)) => IndexState::Rebuilt(why),
-        (Ok(0), None) => IndexState::Kept,
-        (Ok(_), None) if mark.is_none() && pass.last.number == 0 => IndexState::Kept,
-        (Ok(commits), None) => IndexState::CaughtUp(commits),
-        (Err(why), _) => {
-            drop(index);
-            index = fresh_index(&place, options)?;
-            pass = match read_log(&mut *file, Some((&index, journal)), None, options) {
-                Ok(pass) => pass,
-                Err(Stopped::Io(error)) => return Err(reading()(error)),
-                Err(Stopped::Damaged(what)) => {
-                    return Err(damaged(&mut *file, index, None, &place, what));
-                }
-            };
-            pass.index.map_err(|what| Error::Index {
-                session: None,
-                seq: None,
-                what,
-            })?;
-            IndexState::Rebuilt(why)
-        }
-    };
-    let writing = || {
-        Error::io(format!(
-            "go on with the log of {}",
-            directory.path.display()
-        ))
-    };
-    let mut writer = LogWriter::resume(file, pass.last).map_err(writing())?;
-    if pass.torn > 0 && !options.read_only {
-        writer.cut().map_err(writing())?;
-    }
-    // Even a closing record may be read that its sync never reached.
-    if !options.read_only {
-        let last_frame = pass.last.end - pass.last_length;
-        writer
-            .settle(&*options.disk, last_frame)
-            .map_err(writing())?;
-    }
-    let after = match pass.clean {
-        _ if pass.last.number == 0 => After::New,
-        true if pass.torn == 0 => After::Clean,
-        true | false => After::Crash,
+    level(
+        directory,
+        options,
+        index,
+        mark.map(|(mark, _)| mark),
+        rebuilt,
+    )
+}
+
+/// Starts with what a clean close left.
+fn keep(
+    directory: &Directory,
+    options: &Options,
+    index: Index,
+    view: View,
+) -> Result<Recovered, Error> {
+    let writer = if options.read_only {
+        None
+    } else {
+        let resume = || {
+            let name = segment_name(view.last.segment);
+            let file = options.disk.open(&name, false)?;
+            let disk = Arc::clone(&options.disk);
+            LogWriter::resume(
+                disk,
+                directory.journal,
+                options.segment_bytes,
+                file,
+                view.last,
+            )
+        };
+        Some(resume().map_err(going_on(directory))?)
     };
     let opened = Opened {
-        after,
-        index: state,
-        records: pass.records,
-        cut_bytes: pass.torn,
+        after: After::Clean,
+        index: IndexState::Kept,
+        records: view.records,
+        cut_bytes: 0,
+        read_whole: false,
     };
     Ok(Recovered {
-        heads: pass.heads,
-        work: pass.work,
+        view,
         index,
         writer,
         opened,
     })
 }
 
+/// Reads the whole log, and makes the index hold exactly that.
+fn level(
+    directory: &Directory,
+    options: &Options,
+    mut index: Index,
+    mark: Option<Written>,
+    rebuilt: Option<String>,
+) -> Result<Recovered, Error> {
+    let place = index_place(&directory.path);
+    let reading = || Error::io(format!("read the log of {}", directory.path.display()));
+    let stop = |stopped, index, mark| match stopped {
+        Stopped::Io(error) => reading()(error),
+        Stopped::Damaged(what) => damaged(directory, options, index, mark, what),
+    };
+    let mut pass = Pass::new(&index, directory.journal, mark);
+    let log = match pass.run(options) {
+        Ok(log) => log,
+        Err(stopped) => {
+            drop(pass);
+            return Err(stop(stopped, index, mark));
+        }
+    };
+    if let Some(mark) = mark.filter(|mark| mark.number > log.last.number) {
+        let what = format!(
+            "the log ends at frame {}, the index knows frame {}",
+            log.last.number, mark.number
+        );
+        drop(pass);
+        return Err(stop(Stopped::Damaged(what), index, Some(mark)));
+    }
+    let never_begun = log.file.is_none();
+    if never_begun && !options.create {
+        let what = "the log is gone".to_owned();
+        drop(pass);
+        return Err(stop(Stopped::Damaged(what), index, mark));
+    }
+    let (filled, wrong) = (pass.filled, pass.wrong.take());
+    let mut seen = pass.seen();
+    let state = match (wrong, rebuilt) {
+        (None, Some(why)) => IndexState::Rebuilt(why),
+        (None, None) if filled == 0 || (mark.is_none() && directory.created) => IndexState::Kept,
+        (None, None) => IndexState::CaughtUp(filled),
+        (Some(why), _) => {
+            drop(index);
+            index = fresh_index(&place, options)?;
+            let mut pass = Pass::new(&index, directory.journal, None);
+            if let Err(stopped) = pass.run(options) {
+                drop(pass);
+                return Err(stop(stopped, index, None));
+            }
+            if let Some(what) = pass.wrong.take() {
+                return Err(crate::index::read::nowhere(what));
+            }
+            seen = pass.seen();
+            IndexState::Rebuilt(why)
+        }
+    };
+    let opened = Opened {
+        after: match seen.closed {
+            _ if log.last.number == 0 => After::New,
+            true if log.torn == 0 => After::Clean,
+            true | false => After::Crash,
+        },
+        index: state,
+        records: seen.view.records,
+        cut_bytes: log.torn,
+        read_whole: true,
+    };
+    let writer = if options.read_only {
+        None
+    } else {
+        Some(go_on(directory, options, log, seen.last_block).map_err(going_on(directory))?)
+    };
+    Ok(Recovered {
+        view: seen.view,
+        index,
+        writer,
+        opened,
+    })
+}
+
+fn going_on(directory: &Directory) -> impl FnOnce(io::Error) -> Error + use<> {
+    Error::io(format!(
+        "go on with the log of {}",
+        directory.path.display()
+    ))
+}
+
+/// The writer behind the last frame. That frame is written again: if its sync failed once, only the cache of the system may have it.
+fn go_on(
+    directory: &Directory,
+    options: &Options,
+    log: LogEnd,
+    last_block: Option<Block>,
+) -> io::Result<LogWriter> {
+    let (disk, journal) = (Arc::clone(&options.disk), directory.journal);
+    let limit = options.segment_bytes;
+    let Some(file) = log.file else {
+        return LogWriter::create(disk, journal, limit);
+    };
+    let mut writer = LogWriter::resume(disk, journal, limit, file, log.last)?;
+    // Whoever made the segment may have been stopped before its name was durable.
+    options.disk.sync_names()?;
+    writer.cut(&log.unused)?;
+    if let Some(block) = last_block {
+        writer.write_again(&block)?;
+    }
+    Ok(writer)
+}
+
 fn open_index(
     place: &Path,
     options: &Options,
     journal: Uuid,
-) -> Result<(Index, Option<Written>), String> {
+) -> Result<(Index, Option<(Written, u64)>), String> {
     let index = Index::open(place, options.cache_bytes)?;
     let mark = index.mark(journal)?;
     Ok((index, mark))
@@ -152,278 +237,219 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
         }
         fs::rename(place, &aside).map_err(moving())?;
     }
-    Index::open(place, options.cache_bytes).map_err(|what| Error::Index {
-        session: None,
-        seq: None,
-        what,
-    })
+    Index::open(place, options.cache_bytes).map_err(crate::index::read::nowhere)
 }
 
-/// Opens the one segment, and makes it when nothing can have been in it and a journal may be made.
-///
-/// Whoever only looks must leave a missing log missing: an empty one in its place would verify as sound.
-fn open_segment(
-    options: &Options,
-    header: SegmentHeader,
+/// One reading of the whole log against an index: frames up to its mark are compared, later ones are put in.
+struct Pass<'i> {
+    index: &'i Index,
+    journal: Uuid,
     mark: Option<Written>,
-) -> Result<Box<dyn DiskFile>, Error> {
-    let disk = &*options.disk;
-    let lost = mark.is_some() || !options.create;
-    let opening = || Error::io("open the log");
-    let damaged = |what: String| Error::Damaged {
-        session: None,
-        seq: None,
-        what,
-    };
-    let name = segment_name(header.segment);
-    let names = disk.list().map_err(opening())?;
-    if let Some(other) = names.iter().find(|other| **other != name) {
-        return Err(damaged(format!(
-            "the log has a file {other} that does not belong there"
-        )));
-    }
-    if names.contains(&name) {
-        let mut file = disk.open(&name, false).map_err(opening())?;
-        match check_segment(&mut *file, header).map_err(opening())? {
-            Ok(()) => return Ok(file),
-            Err(what) if lost || has_frames(&mut *file).map_err(opening())? => {
-                return Err(damaged(what));
-            }
-            Err(_) => {}
-        }
-    } else if lost {
-        return Err(damaged(format!("the log has no file {name}")));
-    }
-    LogWriter::create(disk, &header).map_err(Error::io("make the log"))?;
-    disk.open(&name, false).map_err(opening())
+    walk: Walk,
+    seen: Seen,
+    /// How many frames were put in.
+    filled: u64,
+    unflushed: usize,
+    /// Why the index cannot be used.
+    wrong: Option<String>,
 }
 
-/// Whether a segment is the one that belongs here.
-pub(crate) fn check_segment(
-    file: &mut dyn DiskFile,
-    expected: SegmentHeader,
-) -> io::Result<Result<(), String>> {
-    let mut bytes = vec![0; usize::try_from(SEGMENT_HEADER.min(file.length()?)).unwrap_or(0)];
-    file.read_at(0, &mut bytes)?;
-    Ok(match SegmentHeader::decode(&bytes) {
-        Some(found) if found == expected => Ok(()),
-        Some(found) => Err(format!(
-            "the log is of journal {}, not of {}",
-            found.journal, expected.journal
-        )),
-        None => Err("the header of the log does not hold its checksum".to_owned()),
-    })
+/// What the log says.
+struct Seen {
+    view: View,
+    /// Whether the last record is that of a close.
+    closed: bool,
+    last_block: Option<Block>,
 }
 
-fn has_frames(file: &mut dyn DiskFile) -> io::Result<bool> {
-    Ok(match LogReader::new(file)?.step()? {
-        Step::Frame { .. } => true,
-        Step::End => false,
-        Step::Bad(bad) => bad.header.is_some() || bad.next.is_some(),
-    })
-}
-
-/// What one reading of the log gives.
-struct Pass {
-    heads: BTreeMap<Uuid, Head>,
-    work: OpenWork,
-    expected: Expected,
-    last: Written,
-    last_length: u64,
-    clean: bool,
-    torn: u64,
-    records: u64,
-    /// How many commits were added to the index, or why it cannot be used.
-    index: Result<u64, String>,
-}
-
-enum Stopped {
-    Io(io::Error),
-    Damaged(String),
-}
-
-impl From<io::Error> for Stopped {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-/// Reads the log strictly and fills the index with the commits behind its mark.
-fn read_log(
-    file: &mut dyn DiskFile,
-    fill: Option<(&Index, Uuid)>,
-    mark: Option<Written>,
-    options: &Options,
-) -> Result<Pass, Stopped> {
-    let mut reader = LogReader::new(file)?;
-    let mut pass = Pass {
-        heads: BTreeMap::new(),
-        work: OpenWork::default(),
-        expected: Expected::default(),
-        last: Written {
-            number: 0,
-            checksum: 0,
-            end: SEGMENT_HEADER,
-        },
-        last_length: 0,
-        clean: false,
-        torn: 0,
-        records: 0,
-        index: Ok(0),
-    };
-    let mut told = 0;
-    loop {
-        match reader.step()? {
-            Step::End => break,
-            Step::Bad(bad) => {
-                // The next commit is written only after the sync of this one, so what stands before a later frame was synced.
-                if bad.next.is_some() {
-                    return Err(Stopped::Damaged(format!(
-                        "the frame at byte {} does not hold its checksum",
-                        bad.at
-                    )));
-                }
-                pass.torn = reader.length() - bad.at;
-                break;
-            }
-            Step::Frame {
-                header,
-                checksum,
-                end,
-                payload,
-            } => {
-                follows(&header, pass.last)?;
-                pass.last_length = end - pass.last.end;
-                pass.last = Written {
-                    number: header.number,
-                    checksum,
-                    end,
-                };
-                let mut batch = Batch::default();
-                let fresh = mark.is_none_or(|mark| header.number > mark.number);
-                read_frame(&mut pass, &header, &payload, fresh.then_some(&mut batch))?;
-                if let (Some((index, journal)), true, Ok(commits)) = (fill, fresh, &pass.index) {
-                    let commits = commits + 1;
-                    pass.index = index.commit(batch, journal, pass.last).map(|()| commits);
-                }
-                if mark.is_some_and(|mark| mark.number == header.number && mark != pass.last) {
-                    pass.index = Err("it was filled from another log".to_owned());
-                }
-            }
-        }
-        if reader.offset() - told > 1 << 20 {
-            told = reader.offset();
-            (options.progress)(Progress {
-                done: told,
-                total: reader.length(),
-            });
+impl<'i> Pass<'i> {
+    fn new(index: &'i Index, journal: Uuid, mark: Option<Written>) -> Self {
+        Self {
+            index,
+            journal,
+            mark,
+            walk: index.walk(),
+            seen: Seen {
+                view: View::empty(),
+                closed: false,
+                last_block: None,
+            },
+            filled: 0,
+            unflushed: 0,
+            wrong: None,
         }
     }
-    (options.progress)(Progress {
-        done: reader.length(),
-        total: reader.length(),
-    });
-    Ok(pass)
-}
 
-fn follows(header: &Header, last: Written) -> Result<(), Stopped> {
-    if header.number == last.number + 1 && header.chain == last.checksum {
-        return Ok(());
+    fn seen(self) -> Seen {
+        self.seen
     }
-    Err(Stopped::Damaged(format!(
-        "frame {} stands behind frame {} and does not follow it",
-        header.number, last.number
-    )))
+
+    fn run(&mut self, options: &Options) -> Result<LogEnd, Stopped> {
+        let numbers = segments::numbers(&*options.disk)?;
+        let total = segments::total(&*options.disk, &numbers)?;
+        let (mut done, mut told) = (0, 0);
+        let log = read_log(&*options.disk, self.journal, |header, last, block| {
+            done += block.0.len() as u64;
+            self.frame(header.entries, last, block)?;
+            if done - told > 1 << 20 {
+                told = done;
+                (options.progress)(Progress { done, total });
+            }
+            Ok(())
+        })?;
+        self.flush();
+        (options.progress)(Progress { done: total, total });
+        Ok(log)
+    }
+
+    fn frame(&mut self, appends: u32, last: Written, block: Block) -> Result<(), Stopped> {
+        let checked = self.mark.is_some_and(|mark| last.number <= mark.number);
+        self.seen.add(appends, last, &block)?;
+        if self.wrong.is_none() {
+            let done = if checked {
+                self.check(last, &block)
+            } else {
+                self.put(last, &block)
+            };
+            self.wrong = done.err();
+        }
+        if let Some(mark) = self.mark.filter(|mark| mark.number == last.number)
+            && mark != last
+        {
+            // The index is filled from synced frames only, so one of the two is not what it was.
+            return Err(Stopped::Damaged(format!(
+                "frame {} of the log is not the one the index was filled from",
+                last.number
+            )));
+        }
+        self.seen.last_block = Some(block);
+        Ok(())
+    }
+
+    fn check(&mut self, last: Written, block: &Block) -> Result<(), String> {
+        if !self.walk.holds(last.number, block) {
+            return Err(format!(
+                "it does not hold frame {} as the log does",
+                last.number
+            ));
+        }
+        if self.mark.is_some_and(|mark| mark.number == last.number) {
+            if !self.walk.is_behind(last.number) {
+                return Err("it has frames that the log does not have".to_owned());
+            }
+            let rows: Vec<Row> = self.seen.view.begin_flush();
+            self.index.check(&rows)?;
+            self.seen.view.end_flush();
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, last: Written, block: &Block) -> Result<(), String> {
+        self.index
+            .put_blocks(std::iter::once((last.number, block)))?;
+        self.filled += 1;
+        self.unflushed += block.0.len();
+        if self.unflushed > FLUSH_BYTES {
+            self.put_rows()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) {
+        if self.wrong.is_none() && self.unflushed > 0 {
+            self.wrong = self.put_rows().err();
+        }
+    }
+
+    fn put_rows(&mut self) -> Result<(), String> {
+        let view = &mut self.seen.view;
+        let rows = view.begin_flush();
+        self.index
+            .commit(rows, self.journal, view.last, view.records)?;
+        view.end_flush();
+        self.unflushed = 0;
+        Ok(())
+    }
 }
 
-fn read_frame(
-    pass: &mut Pass,
-    header: &Header,
-    payload: &[u8],
-    mut batch: Option<&mut Batch>,
-) -> Result<(), Stopped> {
-    let mut entries = 0;
-    let mut bytes = 0;
-    for (body, intact) in split_entries(payload) {
-        let unsound = || {
-            Stopped::Damaged(format!(
-                "an append of frame {} does not decode",
-                header.number
-            ))
+impl Seen {
+    fn add(&mut self, appends: u32, last: Written, block: &Block) -> Result<(), Stopped> {
+        let mut count = 0;
+        for (place, body, intact) in block.entries() {
+            let entry = Entry::decode(body).filter(|_| intact).ok_or_else(|| {
+                Stopped::Damaged(format!(
+                    "an append of frame {} does not decode",
+                    last.number
+                ))
+            })?;
+            self.entry(last.number, place, &entry)?;
+            count += 1;
+        }
+        if count != appends {
+            return Err(Stopped::Damaged(format!(
+                "frame {} holds {count} appends instead of {appends}",
+                last.number
+            )));
+        }
+        self.view.last = last;
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        frame: u64,
+        place: crate::log::Place,
+        entry: &Entry<'_>,
+    ) -> Result<(), Stopped> {
+        let (session, first) = (entry.session, entry.first);
+        let unfit = |what: &str| {
+            let seq = entry.last();
+            Stopped::Damaged(format!("record {seq} of session {session} {what}"))
         };
-        let entry = Entry::decode(body).filter(|_| intact).ok_or_else(unsound)?;
-        entries += 1;
-        bytes += body.len() + 8;
-        let head = follow_lines(pass, &entry)?;
-        pass.expected.add(&entry);
-        let mut rows = Vec::new();
-        entry
-            .work
-            .iter()
-            .for_each(|change| rows.extend(pass.work.apply(change)));
-        if let Some(batch) = &mut batch {
-            batch.add(&entry, &head, &rows);
-        }
-    }
-    if entries == header.entries && bytes == payload.len() {
-        return Ok(());
-    }
-    Err(Stopped::Damaged(format!(
-        "frame {} holds {entries} appends instead of {}",
-        header.number, header.entries
-    )))
-}
-
-fn follow_lines(pass: &mut Pass, entry: &Entry<'_>) -> Result<Head, Stopped> {
-    let session = entry.session;
-    let start = Head {
-        seq: 0,
-        hash: Hash::ZERO,
-        at_us: i64::MIN,
-    };
-    let mut head = pass.heads.get(&session).copied().unwrap_or(start);
-    for (line, seq) in entry.lines.iter().zip(entry.first..) {
-        let unfit =
-            |what: &str| Stopped::Damaged(format!("record {seq} of session {session} {what}"));
+        let before = self.view.stream(session, None).ok().flatten();
+        let seq = before.map_or(0, |stream| stream.head.seq);
+        let line = entry.lines.last().ok_or_else(|| unfit("is not there"))?;
         let record = Record::parse(line).map_err(|malformed| unfit(&malformed.to_string()))?;
-        let follows = record.session == session && record.seq == seq && seq == head.seq + 1;
-        if !follows || record.prev != head.hash || record.at_us < head.at_us {
+        if first != seq + 1 || record.session != session || record.seq != entry.last() {
             return Err(unfit("does not follow the record before"));
         }
-        head = Head {
-            seq,
-            hash: Hash::of_line(line),
+        let head = Head {
+            seq: record.seq,
+            hash: crate::Hash::of_line(line),
             at_us: record.at_us,
         };
-        pass.clean = session.is_nil() && record.kind == system::CLOSED;
-        pass.records += 1;
+        self.closed = session.is_nil() && record.kind == system::CLOSED;
+        let added = Added::of(entry, head);
+        // Nothing is fetched from the index here, so nothing can fail.
+        self.view
+            .add(frame, place, &added, None)
+            .map_err(|error| Stopped::Damaged(error.to_string()))
     }
-    pass.heads.insert(session, head);
-    Ok(head)
 }
 
 /// Says which session and seq the damage is at, by reading everything that can be read.
 fn damaged(
-    file: &mut dyn DiskFile,
+    directory: &Directory,
+    options: &Options,
     index: Index,
     mark: Option<Written>,
-    place: &Path,
     what: String,
 ) -> Error {
-    let found =
-        survey::of_log(file, mark.map(|mark| (&index, mark))).map(|survey| survey.findings());
-    drop(index);
-    if mark.is_none() {
-        // An index that was begun from a damaged log witnesses nothing; the verdict stands whether it goes or not.
-        let _left = fs::remove_dir_all(place);
-    }
-    let placed = found.ok().and_then(|findings| {
+    let witness = mark.map(|mark| (&index, mark));
+    let found = survey::of_log(&*options.disk, directory.journal, witness);
+    let placed = found.ok().and_then(|survey| {
+        let findings = survey.findings();
         let first = findings
             .iter()
             .position(|finding| finding.session.is_some())
             .unwrap_or(0);
         findings.into_iter().nth(first)
     });
+    drop(index);
+    if mark.is_none() {
+        // An index that was begun from a damaged log witnesses nothing; the verdict stands whether it goes or not.
+        let _left = fs::remove_dir_all(index_place(&directory.path));
+    }
     match placed {
         Some(finding) => Error::Damaged {
             session: finding.session,

@@ -5,11 +5,11 @@ use std::path::Path;
 use super::streams::Streams;
 use super::{Report, survey};
 use crate::index::Index;
-use crate::log::disk::{Disk, RealDisk};
-use crate::log::{SegmentHeader, Written, segment_name};
+use crate::log::Written;
+use crate::log::disk::RealDisk;
 use crate::merkle::Tree;
+use crate::store::closed;
 use crate::store::directory::Directory;
-use crate::store::recovery::check_segment;
 use crate::{Error, Hash};
 
 /// Verifies the journal in a directory. It takes the lock, adds nothing, cuts nothing, and repairs nothing.
@@ -19,53 +19,28 @@ use crate::{Error, Hash};
 /// cannot be read at all; everything else is a finding of the report.
 pub fn directory(path: impl AsRef<Path>) -> Result<Report, Error> {
     let directory = Directory::claim(path.as_ref(), false)?;
-    let reading = || Error::io(format!("read the log of {}", directory.path.display()));
+    let was_noted = closed::holds(&directory.path);
+    let report = report_on(&directory)?;
+    if was_noted && report.is_sound() {
+        // sled touches its files even when they are only read.
+        closed::write(&directory.path).map_err(Error::io("note how the journal was found"))?;
+    }
+    Ok(report)
+}
+
+fn report_on(directory: &Directory) -> Result<Report, Error> {
     let mut notes = Vec::new();
     let mut trouble = None;
-    let index = open_index(&directory, &mut notes).unwrap_or_else(|what| {
+    let index = open_index(directory, &mut notes).unwrap_or_else(|what| {
         trouble = Some(format!(
             "the index cannot be read: {what}; the next opening rebuilds it from the log"
         ));
         None
     });
-    let header = SegmentHeader {
-        journal: directory.journal,
-        segment: 1,
-        first: 1,
-        chain: 0,
-    };
     let disk = RealDisk::new(directory.path.join("log"));
     let index = index.as_ref().map(|(index, mark)| (index, *mark));
-    let mut survey = match disk.open(&segment_name(1), false) {
-        Ok(mut file) => {
-            let segment = check_segment(&mut *file, header).map_err(reading())?;
-            let mut survey = survey::of_log(&mut *file, index).map_err(reading())?;
-            if let Err(what) = segment {
-                survey.streams.find(None, None, what);
-            }
-            for other in disk.list().map_err(reading())? {
-                if other != segment_name(1) {
-                    let what = format!("the log has a file {other} that does not belong there");
-                    survey.streams.find(None, None, what);
-                }
-            }
-            survey
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let mut streams = Streams::default();
-            if let Some((index, _)) = index {
-                let heads = index.heads().unwrap_or_default();
-                let heads = heads
-                    .into_iter()
-                    .map(|(session, head)| (session, (head.seq, head.hash)))
-                    .collect();
-                streams.compare(&heads, "the index");
-            }
-            streams.find(None, None, "the log is missing".to_owned());
-            return Ok(report(&streams, 0, notes));
-        }
-        Err(error) => return Err(reading()(error)),
-    };
+    let reading = Error::io(format!("read the log of {}", directory.path.display()));
+    let mut survey = survey::of_log(&disk, directory.journal, index).map_err(reading)?;
     if let Some(what) = trouble {
         survey.streams.find(None, None, what);
     }
@@ -82,11 +57,8 @@ pub fn directory(path: impl AsRef<Path>) -> Result<Report, Error> {
             "the index is behind the log although the journal was closed".to_owned(),
         );
     }
-    Ok(report(
-        &survey.streams,
-        survey.expected.objects() as u64,
-        notes,
-    ))
+    let objects = survey.objects.len() as u64;
+    Ok(report(survey.streams, objects, notes))
 }
 
 /// The index and its mark, if it has any.
@@ -104,10 +76,10 @@ fn open_index(
     if mark.is_none() {
         notes.push("the index is empty".to_owned());
     }
-    Ok(mark.map(|mark| (index, mark)))
+    Ok(mark.map(|(mark, _)| (index, mark)))
 }
 
-fn report(streams: &Streams, objects: u64, notes: Vec<String>) -> Report {
+fn report(streams: Streams, objects: u64, notes: Vec<String>) -> Report {
     let heads = streams.heads();
     let mut tree = Tree::default();
     tree.extend(streams.leaves());
@@ -119,7 +91,7 @@ fn report(streams: &Streams, objects: u64, notes: Vec<String>) -> Report {
         objects,
         root,
         heads,
-        findings: streams.findings.clone(),
+        findings: streams.findings,
         notes,
     }
 }

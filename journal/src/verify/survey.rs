@@ -1,79 +1,73 @@
 //! Reads a log that may be damaged: takes everything that can be read and notes everything that is wrong.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
+use std::ops::Bound;
+
+use uuid::Uuid;
 
 use super::Finding;
 use super::streams::Streams;
-use crate::index::{Expected, Index};
-use crate::log::disk::DiskFile;
-use crate::log::{Bad, Entry, Header, LogReader, SEGMENT_HEADER, Step, Written, split_entries};
-use crate::open_work::OpenWork;
+use crate::index::{Index, Walk};
+use crate::log::disk::Disk;
+use crate::log::segments::misplaced;
+use crate::log::{
+    Bad, Block, Entry, Header, LogReader, Place, SegmentHeader, Step, Written, segment_name,
+};
 use crate::store::system;
-use crate::{Hash, Record};
+use crate::view::{Added, View};
+use crate::{Hash, Head, Record};
 
 /// What reading gave.
 pub(crate) struct Survey<'i> {
     pub(crate) streams: Streams,
-    pub(crate) expected: Expected,
-    pub(crate) work: OpenWork,
+    pub(crate) objects: HashSet<Hash>,
     pub(crate) notes: Vec<String>,
     pub(crate) clean: bool,
     pub(crate) last: Written,
-    index: Option<(&'i Index, Written)>,
+    view: View,
+    index: Option<Witness<'i>>,
     /// Whether the checksum of the frame before is known.
     chained: bool,
 }
 
-/// Reads a segment from front to back; with an index, compares with it up to its mark.
+/// The index, and how far it has been followed.
+struct Witness<'i> {
+    index: &'i Index,
+    mark: Written,
+    walk: Walk,
+}
+
+/// Reads all segments from front to back; with an index, compares with it up to its mark.
 pub(crate) fn of_log<'i>(
-    file: &mut dyn DiskFile,
+    disk: &dyn Disk,
+    journal: Uuid,
     index: Option<(&'i Index, Written)>,
 ) -> io::Result<Survey<'i>> {
     let mut survey = Survey {
         streams: Streams::default(),
-        expected: Expected::default(),
-        work: OpenWork::default(),
+        objects: HashSet::new(),
         notes: Vec::new(),
         clean: false,
-        last: Written {
-            number: 0,
-            checksum: 0,
-            end: SEGMENT_HEADER,
-        },
-        index,
+        last: Written::NOTHING,
+        view: View::empty(),
+        index: index.map(|(index, mark)| Witness {
+            index,
+            mark,
+            walk: index.walk(),
+        }),
         chained: true,
     };
-    let mut reader = LogReader::new(file)?;
-    loop {
-        match reader.step()? {
-            Step::Frame {
-                header,
-                checksum,
-                end,
-                payload,
-            } => {
-                survey.place(&header, &payload);
-                survey.entries(header.number, &payload);
-                survey.last = Written {
-                    number: header.number,
-                    checksum,
-                    end,
-                };
-                survey.chained = true;
-            }
-            Step::Bad(bad) => match bad.next {
-                Some(next) => {
-                    survey.bad(&bad);
-                    reader.seek(next);
-                }
-                None => {
-                    survey.tail(&bad, reader.length());
-                    break;
-                }
-            },
-            Step::End => break,
-        }
+    let names = survey.names(disk)?;
+    if names.is_empty() {
+        survey
+            .streams
+            .find(None, None, "the log is missing".to_owned());
+    }
+    for (number, name) in &names {
+        let mut reader = LogReader::new(disk.open(name, false)?)?;
+        let is_last = names.last().is_some_and(|(last, _)| last == number);
+        survey.segment(journal, *number, is_last, &mut reader)?;
     }
     survey.compare();
     Ok(survey)
@@ -85,47 +79,159 @@ impl Survey<'_> {
         self.streams.findings
     }
 
-    /// Checks a frame's number and chain against the frame before.
-    fn place(&mut self, header: &Header, payload: &[u8]) {
-        let expected = self.last.number + 1;
-        let chained = !self.chained || header.chain == self.last.checksum;
-        if header.number != expected || !chained {
-            let first = split_entries(payload).find_map(|(body, _)| Entry::decode(body));
-            let (session, seq) = (
-                first.as_ref().map(|entry| entry.session),
-                first.as_ref().map(|entry| entry.first),
-            );
-            let found = if header.number == expected {
-                "another history's frame"
-            } else {
-                "frame"
-            };
-            self.streams.find(
-                session,
-                seq,
-                format!(
-                    "{found} {} of the log stands where frame {expected} should",
-                    header.number
-                ),
-            );
-        }
-        if let Some((_, mark)) = self.index.filter(|(_, mark)| mark.number == header.number) {
-            let (_, checksum) = header.encode();
-            if checksum != mark.checksum {
-                let what = format!(
-                    "frame {} of the log is not the one the index was filled from",
-                    header.number
-                );
+    /// The segments in order; what does not belong among them is noted.
+    fn names(&mut self, disk: &dyn Disk) -> io::Result<Vec<(u64, String)>> {
+        let mut names: Vec<(u64, String)> = Vec::new();
+        for name in disk.list()? {
+            let number = name
+                .strip_suffix(".log")
+                .and_then(|digits| digits.parse().ok())
+                .filter(|number| segment_name(*number) == name);
+            let expected = names.last().map_or(1, |(last, _)| last + 1);
+            let Some(number) = number else {
+                let what = format!("the log has a file {name} that does not belong there");
                 self.streams.find(None, None, what);
+                continue;
+            };
+            if number != expected {
+                let what = format!("segment {expected} of the log is missing");
+                self.streams.find(None, None, what);
+            }
+            names.push((number, name));
+        }
+        Ok(names)
+    }
+
+    fn segment(
+        &mut self,
+        journal: Uuid,
+        number: u64,
+        is_last: bool,
+        reader: &mut LogReader,
+    ) -> io::Result<()> {
+        let expected = SegmentHeader::after(journal, self.last);
+        let found = reader.header()?;
+        let has_frames = reader.has_frames()?;
+        if found.is_none() && !has_frames && is_last {
+            // Prepared and never used, or the only one and emptied, which shows when the index is compared.
+            if number == 1 {
+                self.streams
+                    .find(None, None, misplaced(number, None, &expected));
+            }
+            return Ok(());
+        }
+        if found != Some(expected) && (self.chained || found.is_none()) {
+            self.streams
+                .find(None, None, misplaced(number, found, &expected));
+        }
+        self.last.segment = number;
+        loop {
+            match reader.step()? {
+                Step::Frame {
+                    header,
+                    checksum,
+                    end,
+                    block,
+                } => {
+                    self.place(&header, &block);
+                    self.last = Written {
+                        number: header.number,
+                        checksum,
+                        end,
+                        ..self.last
+                    };
+                    self.view.last = self.last;
+                    self.entries(&block);
+                    self.witness(&block);
+                    self.chained = true;
+                }
+                Step::Bad(bad) => match bad.next {
+                    Some(next) => {
+                        self.bad(&bad);
+                        reader.seek(next);
+                    }
+                    None if is_last => {
+                        self.tail(&bad, reader.length());
+                        return Ok(());
+                    }
+                    None => {
+                        self.bad(&bad);
+                        return Ok(());
+                    }
+                },
+                Step::End => return Ok(()),
             }
         }
     }
 
+    /// Checks a frame's number and chain against the frame before.
+    fn place(&mut self, header: &Header, block: &Block) {
+        let expected = self.last.number + 1;
+        let chained = !self.chained || header.chain == self.last.checksum;
+        if header.number == expected && chained {
+            return;
+        }
+        let first = block
+            .entries()
+            .find_map(|(_, body, _)| Entry::decode(body).map(|entry| (entry.session, entry.first)));
+        let (session, seq) = first.unzip();
+        let found = if header.number == expected {
+            "another history's frame"
+        } else {
+            "frame"
+        };
+        let what = format!(
+            "{found} {} of the log stands where frame {expected} should",
+            header.number
+        );
+        self.streams.find(session, seq, what);
+    }
+
+    /// Compares a frame that was just read with the index.
+    fn witness(&mut self, block: &Block) {
+        let last = self.last;
+        let Some(witness) = self.index.as_mut() else {
+            return;
+        };
+        if last.number > witness.mark.number {
+            return;
+        }
+        if last.number == witness.mark.number && last != witness.mark {
+            let what = format!(
+                "frame {} of the log is not the one the index was filled from",
+                last.number
+            );
+            self.streams.find(None, None, what);
+            return;
+        }
+        if !witness.walk.holds(last.number, block) {
+            // A whole frame of the index that differs speaks for itself; else the index is what is wrong.
+            let kept = witness.index.block(last.number).ok().flatten();
+            let (block, what) = match kept.as_ref().filter(|kept| kept.0 != block.0) {
+                Some(kept) => (kept, "the log does not hold this as the index does"),
+                None => (block, "the index does not hold this as the log does"),
+            };
+            let first = block.entries().find_map(|(_, body, _)| Entry::decode(body));
+            let (session, seq) = first.map(|entry| (entry.session, entry.first)).unzip();
+            self.streams
+                .find(session, seq, format!("{what}, in frame {}", last.number));
+        }
+        if last.number == witness.mark.number && self.streams.findings.is_empty() {
+            let rows = self.view.begin_flush();
+            if let Err(what) = witness.index.check(&rows) {
+                let what = format!("the index is not what the log says: {what}");
+                self.streams.find(None, None, what);
+            }
+            self.view.end_flush();
+        }
+    }
+
     /// Takes the appends of a frame, sound or not.
-    fn entries(&mut self, number: u64, payload: &[u8]) {
-        for (body, intact) in split_entries(payload) {
+    fn entries(&mut self, block: &Block) {
+        let number = self.view.last.number;
+        for (place, body, intact) in block.entries() {
             match Entry::decode(body) {
-                Some(entry) => self.entry(number, &entry, intact),
+                Some(entry) => self.entry(number, place, &entry, intact),
                 None => self.streams.find(
                     None,
                     None,
@@ -135,14 +241,21 @@ impl Survey<'_> {
         }
     }
 
-    fn entry(&mut self, number: u64, entry: &Entry<'_>, intact: bool) {
+    fn entry(&mut self, number: u64, place: Place, entry: &Entry<'_>, intact: bool) {
         let Entry { session, first, .. } = *entry;
         let before = self.streams.findings.len();
+        let mut head = None;
         for (line, seq) in entry.lines.iter().zip(first..) {
             match Record::parse(line) {
                 Ok(record) if record.session == session && record.seq == seq => {
-                    self.streams.record(&record, Hash::of_line(line));
+                    let hash = Hash::of_line(line);
+                    self.streams.record(&record, hash);
                     self.clean = session.is_nil() && record.kind == system::CLOSED;
+                    head = Some(Head {
+                        seq,
+                        hash,
+                        at_us: record.at_us,
+                    });
                 }
                 Ok(record) => {
                     let what = format!(
@@ -154,7 +267,8 @@ impl Survey<'_> {
                 Err(malformed) => self.streams.unreadable(session, seq, malformed.to_string()),
             }
         }
-        for (hash, bytes) in &entry.objects {
+        for (hash, _, bytes) in &entry.objects {
+            self.objects.insert(*hash);
             if Hash::of_object(bytes) != *hash {
                 self.streams.find(
                     Some(session),
@@ -170,30 +284,20 @@ impl Survey<'_> {
             );
             self.streams.find(Some(session), Some(first), what);
         }
-        let sound = before == self.streams.findings.len();
-        if let Some((index, _)) = self
-            .index
-            .filter(|(index, mark)| sound && number <= mark.number && !index.holds(entry))
-        {
-            let _compared: &Index = index;
-            let what = format!(
-                "the index does not hold {} as the log does",
-                records(first, entry.last())
-            );
-            self.streams.find(Some(session), Some(first), what);
+        if let Some(head) = head {
+            // Nothing is fetched from the index here, so nothing can fail.
+            let _infallible = self.view.add(number, place, &Added::of(entry, head), None);
         }
-        self.expected.add(entry);
-        entry.work.iter().for_each(|change| {
-            self.work.apply(change);
-        });
     }
 
     /// Takes what can be taken of a frame that is not sound.
     fn bad(&mut self, bad: &Bad) {
+        let segment = self.last.segment;
         if let Some((header, checksum)) = bad.header {
             let before = self.streams.findings.len();
-            self.place(&header, &bad.payload);
-            self.entries(header.number, &bad.payload);
+            self.place(&header, &bad.block);
+            self.view.last.number = header.number;
+            self.entries(&bad.block);
             if before == self.streams.findings.len() {
                 self.streams.find(
                     None,
@@ -207,6 +311,7 @@ impl Survey<'_> {
             self.last = Written {
                 number: header.number,
                 checksum,
+                segment,
                 end: bad.at,
             };
             self.chained = true;
@@ -214,24 +319,29 @@ impl Survey<'_> {
         }
         // Only the header may be bad; then the appends behind it hold their own checksums.
         let number = self.last.number + 1;
-        let whole = |(body, intact): (_, bool)| if intact { Entry::decode(body) } else { None };
-        let entries: Vec<Entry<'_>> = split_entries(&bad.payload).map_while(whole).collect();
-        let named = entries.first().map(|entry| (entry.session, entry.first));
+        let whole: Vec<(Place, Entry<'_>)> = bad
+            .block
+            .entries()
+            .map_while(|(place, body, intact)| {
+                Entry::decode(body)
+                    .filter(|_| intact)
+                    .map(|entry| (place, entry))
+            })
+            .collect();
+        let named = whole.first().map(|(_, entry)| (entry.session, entry.first));
         let what = format!(
             "the header of frame {number} of the log, at byte {}, does not hold its checksum",
             bad.at
         );
-        self.streams.find(
-            named.map(|(session, _)| session),
-            named.map(|(_, seq)| seq),
-            what,
-        );
-        entries
-            .iter()
-            .for_each(|entry| self.entry(number, entry, true));
+        let (session, seq) = named.unzip();
+        self.streams.find(session, seq, what);
+        for (place, entry) in &whole {
+            self.entry(number, *place, entry, true);
+        }
         self.last = Written {
             number,
             checksum: 0,
+            segment,
             end: bad.at,
         };
         self.chained = false;
@@ -239,10 +349,8 @@ impl Survey<'_> {
 
     /// What stands at the end is damage if the index knows of it, else a write that was never acknowledged.
     fn tail(&mut self, bad: &Bad, length: u64) {
-        if self
-            .index
-            .is_some_and(|(_, mark)| mark.number > self.last.number)
-        {
+        let known = self.index.as_ref().map(|witness| witness.mark.number);
+        if known.is_some_and(|known| known > self.last.number) {
             self.bad(bad);
         } else {
             let bytes = length - bad.at;
@@ -251,10 +359,15 @@ impl Survey<'_> {
     }
 
     fn compare(&mut self) {
-        let Some((index, mark)) = self.index else {
+        let Some(witness) = self.index.as_mut() else {
             return;
         };
-        let heads: BTreeMap<_, _> = match index.heads() {
+        let mark = witness.mark;
+        if self.streams.findings.is_empty() && !witness.walk.is_behind(mark.number) {
+            let what = "the index has frames that the log does not have".to_owned();
+            self.streams.find(None, None, what);
+        }
+        let heads: BTreeMap<_, _> = match witness.index.heads(Bound::Unbounded, usize::MAX) {
             Ok(heads) => heads
                 .into_iter()
                 .map(|(session, head)| (session, (head.seq, head.hash)))
@@ -272,15 +385,6 @@ impl Survey<'_> {
                 self.last.number, mark.number
             );
             self.streams.find(None, None, what);
-        } else if self.streams.findings.is_empty() && mark.number == self.last.number {
-            let heads = self.streams.heads();
-            if let Err(what) = index.check(&self.expected, &heads, &self.work) {
-                self.streams.find(
-                    None,
-                    None,
-                    format!("the index is not what the log says: {what}"),
-                );
-            }
         }
     }
 }

@@ -74,9 +74,12 @@ impl Stream {
     }
 }
 
-/// How the tests of crashes and injuries open a journal.
+/// How the tests of crashes and injuries open a journal: with segments so small that the log rolls often, and down to
+/// the last free byte.
 pub(crate) fn options(path: &Path) -> Options {
     DiskJournal::options(path)
+        .segment_bytes(16 << 10)
+        .floor_bytes(0)
 }
 
 /// A closed journal of three streams, and those streams.

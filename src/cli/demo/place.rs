@@ -15,7 +15,7 @@ const MARKER: &str = "RECOUNT-DEMO";
 const WITNESS: &str = "refunds.txt";
 
 /// Everything that a demo leaves there; a directory with anything else is not replaced.
-const OURS: [&str; 6] = ["JOURNAL", "LOCK", MARKER, WITNESS, "log", "sled"];
+const OURS: [&str; 7] = ["CLOSED", "JOURNAL", "LOCK", MARKER, WITNESS, "log", "sled"];
 
 /// What the name of an index begins with that the journal has put aside.
 const ASIDE: &str = "sled.damaged-";

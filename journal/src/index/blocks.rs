@@ -1,0 +1,149 @@
+//! The frames of the log in the index, byte for byte, in pieces.
+//!
+//! They stand in the order of the log, which is what sled likes best; where a stream's appends are is told by other rows.
+
+use super::{Index, contained, rows};
+use crate::log::{Block, Place};
+
+/// The most bytes in one value. A leaf of sled holds up to 17 values, and a page of over 131,052 bytes would go to a file that is
+/// never synced; moreover sled notices only after thousands of accesses that its cache is full, so large pages cost memory.
+const PIECE: usize = 3_500;
+
+impl Index {
+    /// Puts frames in.
+    pub(crate) fn put_blocks<'b>(
+        &self,
+        blocks: impl Iterator<Item = (u64, &'b Block)>,
+    ) -> Result<(), String> {
+        contained(|| {
+            for (frame, block) in blocks {
+                pieces(frame, block, |key, value| {
+                    self.store
+                        .insert(key, value)
+                        .map(drop)
+                        .map_err(|error| error.to_string())
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Goes through all frames in order, to compare them with those of the log.
+    pub(crate) fn walk(&self) -> Walk {
+        Walk {
+            store: self.store.clone(),
+            last: None,
+            next: None,
+        }
+    }
+
+    /// Some bytes of a frame.
+    pub(crate) fn bytes(&self, frame: u64, place: Place) -> Result<Vec<u8>, String> {
+        let (mut skip, length) = (place.offset as usize, place.length as usize);
+        let mut out = Vec::with_capacity(length);
+        let mut part = skip / PIECE;
+        skip %= PIECE;
+        contained(|| {
+            while out.len() < length {
+                let key = rows::block_key(frame, u32::try_from(part).unwrap_or(u32::MAX));
+                let value = self.store.get(key).map_err(|error| error.to_string())?;
+                let value =
+                    value.ok_or_else(|| format!("part {part} of frame {frame} is missing"))?;
+                let piece = rows::unsealed(&key, &value).ok_or_else(|| {
+                    format!("part {part} of frame {frame} does not hold its checksum")
+                })?;
+                let piece = piece.get(skip..).unwrap_or_default();
+                let wanted = piece.get(..length - out.len()).unwrap_or(piece);
+                if wanted.is_empty() {
+                    return Err(format!("frame {frame} ends in part {part}"));
+                }
+                out.extend_from_slice(wanted);
+                (part, skip) = (part + 1, 0);
+            }
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// The whole frame with a number, if any of it is here.
+    pub(crate) fn block(&self, frame: u64) -> Result<Option<Block>, String> {
+        let all = rows::block_key(frame, 0)..=rows::block_key(frame, u32::MAX);
+        let mut out = Vec::new();
+        contained(|| {
+            for (part, row) in (0..).zip(self.store.range(all)) {
+                let (key, value) = row.map_err(|error| error.to_string())?;
+                let piece = rows::unsealed(&key, &value)
+                    .filter(|_| rows::read_block_key(&key) == Some((frame, part)));
+                out.extend_from_slice(piece.ok_or_else(|| {
+                    format!("part {part} of frame {frame} is missing or does not hold its checksum")
+                })?);
+            }
+            Ok(())
+        })?;
+        Ok((!out.is_empty()).then_some(Block(out)))
+    }
+}
+
+/// A walk through the frames of the index.
+pub(crate) struct Walk {
+    store: sled::Db,
+    last: Option<sled::IVec>,
+    next: Option<(sled::IVec, sled::IVec)>,
+}
+
+impl Walk {
+    /// Whether a frame comes next, exactly as it is in the log. Frames must be asked for in order; what is passed over makes it a no.
+    pub(crate) fn holds(&mut self, frame: u64, block: &Block) -> bool {
+        let mut same = true;
+        let compared = contained(|| {
+            pieces(frame, block, |key, value| {
+                while self.peek()?.is_some_and(|next| *next < key[..]) {
+                    self.next = None;
+                    same = false;
+                }
+                if self.peek()? == Some(&key[..]) {
+                    same &= self
+                        .next
+                        .take()
+                        .is_some_and(|(_, stored)| *stored == *value);
+                } else {
+                    same = false;
+                }
+                Ok(())
+            })
+        });
+        compared.is_ok() && same
+    }
+
+    /// Whether nothing more stands up to a frame.
+    pub(crate) fn is_behind(&mut self, frame: u64) -> bool {
+        let last = rows::block_key(frame, u32::MAX);
+        contained(|| Ok(self.peek()?.is_none_or(|next| *next > last[..]))).unwrap_or(false)
+    }
+
+    fn peek(&mut self) -> Result<Option<&[u8]>, String> {
+        if self.next.is_none() {
+            // Iterating would reach a page once, and sled forgets pages only by accesses: looking up each value keeps its cache small.
+            let next = match &self.last {
+                Some(last) => self.store.get_gt(last),
+                None => self.store.get_gt([rows::BLOCKS]),
+            };
+            let next = next.map_err(|error| error.to_string())?;
+            self.next = next.filter(|(key, _)| key.first() == Some(&rows::BLOCKS));
+            self.last = self.next.as_ref().map(|(key, _)| key.clone());
+        }
+        Ok(self.next.as_ref().map(|(key, _)| &**key))
+    }
+}
+
+fn pieces(
+    frame: u64,
+    block: &Block,
+    mut each: impl FnMut([u8; 13], Vec<u8>) -> Result<(), String>,
+) -> Result<(), String> {
+    for (part, piece) in (0..).zip(block.0.chunks(PIECE)) {
+        let key = rows::block_key(frame, part);
+        each(key, rows::sealed(&key, piece))?;
+    }
+    Ok(())
+}

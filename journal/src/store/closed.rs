@@ -1,0 +1,95 @@
+//! What a clean close leaves behind: the size and time of every file, so that an opening that finds them so need not read them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::log::disk::sync_directory;
+
+const NAME: &str = "CLOSED";
+const DRAFT: &str = "CLOSED.new";
+
+/// Length and time of last change of a file, by its path in the journal.
+#[derive(Debug, Deserialize, Eq, PartialEq, Serialize)]
+struct Closed {
+    files: BTreeMap<String, Stamp>,
+}
+
+#[derive(Debug, Deserialize, Eq, PartialEq, Serialize)]
+struct Stamp {
+    bytes: u64,
+    changed_ns: i128,
+}
+
+/// Whether every file is as the last close left it.
+pub(crate) fn holds(directory: &Path) -> bool {
+    let Ok(bytes) = fs::read(directory.join(NAME)) else {
+        return false;
+    };
+    let noted: Option<Closed> = serde_json::from_slice(&bytes).ok();
+    noted.is_some() && noted == stamps(directory).ok()
+}
+
+/// Notes how all files are now.
+pub(crate) fn write(directory: &Path) -> io::Result<()> {
+    let closed = stamps(directory)?;
+    let mut file = fs::File::create(directory.join(DRAFT))?;
+    file.write_all(&serde_json::to_vec(&closed)?)?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    fs::rename(directory.join(DRAFT), directory.join(NAME))?;
+    sync_directory(directory)
+}
+
+/// Forgets the note, since files are about to change.
+pub(crate) fn remove(directory: &Path) -> io::Result<()> {
+    match fs::remove_file(directory.join(NAME)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn stamps(directory: &Path) -> io::Result<Closed> {
+    let mut files = BTreeMap::new();
+    for part in ["log", "sled"] {
+        gather(directory, Path::new(part), &mut files)?;
+    }
+    Ok(Closed { files })
+}
+
+fn gather(directory: &Path, part: &Path, files: &mut BTreeMap<String, Stamp>) -> io::Result<()> {
+    for entry in fs::read_dir(directory.join(part))? {
+        let entry = entry?;
+        let (name, facts) = (part.join(entry.file_name()), entry.metadata()?);
+        if facts.is_dir() {
+            gather(directory, &name, files)?;
+            continue;
+        }
+        let stamp = Stamp {
+            bytes: facts.len(),
+            changed_ns: changed_ns(&facts)?,
+        };
+        files.insert(name.to_string_lossy().into_owned(), stamp);
+    }
+    Ok(())
+}
+
+/// The time of the last change of content or name, which nobody can set back.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+fn changed_ns(facts: &fs::Metadata) -> io::Result<i128> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(i128::from(facts.ctime()) * 1_000_000_000 + i128::from(facts.ctime_nsec()))
+}
+
+/// The time of the last change of content.
+#[cfg(not(unix))]
+fn changed_ns(facts: &fs::Metadata) -> io::Result<i128> {
+    let modified = facts.modified()?.duration_since(std::time::UNIX_EPOCH);
+    Ok(modified.map_or(0, |since| {
+        i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
+    }))
+}

@@ -1,0 +1,48 @@
+//! The free-space floor: appends are refused while the disk is nearly full, before anything is written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::Error;
+use crate::log::disk::Disk;
+
+/// How many appends go by between two looks at the disk while there is room.
+const LOOK_EVERY: u32 = 64;
+
+/// Looks at the free space now and then, and at every append while there is too little.
+pub(crate) struct Floor {
+    disk: Arc<dyn Disk>,
+    floor: u64,
+    appends: AtomicU32,
+}
+
+impl Floor {
+    pub(crate) fn new(disk: Arc<dyn Disk>, floor: u64) -> Self {
+        Self {
+            disk,
+            floor,
+            appends: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether there is room for an append.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let count = self.appends.fetch_add(1, Ordering::Relaxed);
+        if self.floor == 0 || !count.is_multiple_of(LOOK_EVERY) {
+            return Ok(());
+        }
+        let free = self
+            .disk
+            .free_space()
+            .map_err(Error::io("ask for the free space of the disk"))?;
+        if free >= self.floor {
+            return Ok(());
+        }
+        // The next append looks again.
+        self.appends.store(0, Ordering::Relaxed);
+        Err(Error::NoSpace {
+            free,
+            floor: self.floor,
+        })
+    }
+}

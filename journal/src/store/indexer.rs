@@ -1,0 +1,103 @@
+//! The thread that brings the index level with the log: frames as they come, everything else a few times a second.
+
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use super::queue::Shared;
+use crate::index::Index;
+use crate::log::Block;
+
+/// How long heads, positions and open work are gathered before they go in together.
+const GATHER: Duration = Duration::from_millis(250);
+
+/// Fills the index.
+pub(crate) struct Indexer {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: Arc<Index>,
+    pub(crate) journal: Uuid,
+}
+
+impl Indexer {
+    /// Works until the committer is done and everything is in, or something fails.
+    pub(crate) fn run(&self) -> Result<(), String> {
+        let worked = self.work();
+        if let Err(what) = &worked {
+            let cause = format!("failed to fill the index: {what}");
+            self.shared.state().fail(cause);
+            self.shared.arrived.notify_all();
+            self.shared.indexing.notify_all();
+        }
+        worked
+    }
+
+    fn work(&self) -> Result<(), String> {
+        let mut flushed = Instant::now();
+        while self.wait(flushed) {
+            self.put_blocks()?;
+            if flushed.elapsed() >= GATHER || self.shared.state().complete {
+                self.flush()?;
+                flushed = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for frames or for the time to flush; says whether there is anything to do ever after.
+    fn wait(&self, flushed: Instant) -> bool {
+        let mut state = self.shared.state();
+        loop {
+            let idle = state.unindexed.is_empty();
+            if state.has_failed() || (state.complete && idle && !state.view.has_changed()) {
+                return false;
+            }
+            if !idle || state.complete {
+                return true;
+            }
+            let left = GATHER.saturating_sub(flushed.elapsed());
+            if !state.view.has_changed() {
+                let waited = self.shared.indexing.wait(state);
+                state = waited.unwrap_or_else(PoisonError::into_inner);
+            } else if left.is_zero() {
+                return true;
+            } else {
+                let waited = self.shared.indexing.wait_timeout(state, left);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    /// Puts all frames in that wait; until they are in, they are read from memory.
+    fn put_blocks(&self) -> Result<(), String> {
+        let waiting: Vec<(u64, Arc<Block>)> =
+            self.shared.state().unindexed.iter().cloned().collect();
+        self.index
+            .put_blocks(waiting.iter().map(|(frame, block)| (*frame, &**block)))?;
+        let mut state = self.shared.state();
+        for (_, block) in &waiting {
+            state.unindexed.pop_front();
+            state.unindexed_bytes = state.unindexed_bytes.saturating_sub(block.0.len());
+        }
+        drop(state);
+        self.shared.indexing.notify_all();
+        Ok(())
+    }
+
+    /// Puts in what changed, with the mark of the frame it speaks of.
+    fn flush(&self) -> Result<(), String> {
+        let (rows, mark, records) = {
+            let mut state = self.shared.state();
+            (
+                state.view.begin_flush(),
+                state.view.last,
+                state.view.records,
+            )
+        };
+        // Frames that were committed in between: the mark speaks of them too.
+        self.put_blocks()?;
+        self.index.commit(rows, self.journal, mark, records)?;
+        self.shared.state().view.end_flush();
+        Ok(())
+    }
+}

@@ -1,0 +1,239 @@
+//! What the log comes down to: where each stream ends and where its appends stand, what is open, which requests and objects are known.
+//!
+//! It follows from the frames alone, so the committer, an opening and a verification all make it with the same code. What
+//! changed since the last flush is kept here until the index has it; what the index has is forgotten and fetched when needed.
+
+mod stream;
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use uuid::Uuid;
+
+pub(crate) use stream::{Position, Stream};
+
+use crate::index::{Index, Row};
+use crate::log::{self, Place, Written};
+use crate::open_work::OpenWork;
+use crate::{Error, Hash, Head, OpenItem, WorkChange};
+
+/// How many streams that the index knows are kept at hand.
+const STREAMS_AT_HAND: usize = 16_384;
+
+/// What one append adds.
+#[derive(Debug)]
+pub(crate) struct Added {
+    pub(crate) session: Uuid,
+    pub(crate) first: u64,
+    /// The end of the stream with it.
+    pub(crate) head: Head,
+    pub(crate) work: Vec<WorkChange>,
+    /// Each with its first byte in the append and its length.
+    pub(crate) objects: Vec<(Hash, usize, usize)>,
+}
+
+impl Added {
+    /// What an append of the log adds, of which the last record is known.
+    pub(crate) fn of(entry: &log::Entry<'_>, head: Head) -> Self {
+        let objects = entry.objects.iter();
+        Self {
+            session: entry.session,
+            first: entry.first,
+            head,
+            work: entry.work.clone(),
+            objects: objects
+                .map(|(hash, first, bytes)| (*hash, *first, bytes.len()))
+                .collect(),
+        }
+    }
+}
+
+/// Where an object stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct ObjectPlace {
+    pub(crate) frame: u64,
+    pub(crate) place: Place,
+}
+
+/// The sum of the log up to a frame.
+#[derive(Debug)]
+pub(crate) struct View {
+    /// The last frame that is in it.
+    pub(crate) last: Written,
+    /// How many records there are up to that.
+    pub(crate) records: u64,
+    pub(crate) work: OpenWork,
+    streams: BTreeMap<Uuid, Stream>,
+    changed_work: BTreeSet<(Uuid, u64)>,
+    requests: Fresh<Uuid, (Uuid, u64)>,
+    objects: Fresh<Hash, ObjectPlace>,
+    changed_streams: Vec<Uuid>,
+    flushing_streams: Vec<Uuid>,
+}
+
+/// What the index may not have yet.
+#[derive(Debug)]
+struct Fresh<K, V> {
+    fresh: HashMap<K, V>,
+    flushing: HashMap<K, V>,
+}
+
+impl<K: Eq + std::hash::Hash, V: Copy> Fresh<K, V> {
+    fn new() -> Self {
+        Self {
+            fresh: HashMap::new(),
+            flushing: HashMap::new(),
+        }
+    }
+
+    fn get(&self, key: &K) -> Option<V> {
+        self.fresh
+            .get(key)
+            .or_else(|| self.flushing.get(key))
+            .copied()
+    }
+}
+
+impl View {
+    /// The view of a log up to a frame, all of which the index has.
+    pub(crate) fn new(last: Written, records: u64, work: OpenWork) -> Self {
+        Self {
+            last,
+            records,
+            work,
+            streams: BTreeMap::new(),
+            changed_work: BTreeSet::new(),
+            requests: Fresh::new(),
+            objects: Fresh::new(),
+            changed_streams: Vec::new(),
+            flushing_streams: Vec::new(),
+        }
+    }
+
+    /// The view of no log at all.
+    pub(crate) fn empty() -> Self {
+        Self::new(Written::NOTHING, 0, OpenWork::default())
+    }
+
+    /// A stream, fetched from the index if need be.
+    pub(crate) fn stream(
+        &mut self,
+        session: Uuid,
+        index: Option<&Index>,
+    ) -> Result<Option<&mut Stream>, Error> {
+        match self.streams.entry(session) {
+            Entry::Occupied(at_hand) => Ok(Some(at_hand.into_mut())),
+            Entry::Vacant(place) => {
+                let fetched = index.map(|index| index.stream(session)).transpose()?;
+                Ok(fetched.flatten().map(|stream| place.insert(stream)))
+            }
+        }
+    }
+
+    /// The ends of the streams that are at hand, from the one behind a session on.
+    pub(crate) fn heads_after(&self, after: Uuid) -> impl Iterator<Item = (Uuid, Head)> + '_ {
+        use std::ops::Bound::{Excluded, Unbounded};
+        self.streams
+            .range((Excluded(after), Unbounded))
+            .map(|(session, stream)| (*session, stream.head))
+    }
+
+    /// The item that a request names, unless only the index knows it.
+    pub(crate) fn request(&self, request: &Uuid) -> Option<(Uuid, u64)> {
+        self.requests.get(request)
+    }
+
+    /// Where an object stands, unless only the index knows it.
+    pub(crate) fn object(&self, hash: &Hash) -> Option<ObjectPlace> {
+        self.objects.get(hash)
+    }
+
+    /// Takes in an append that stands at a place of a frame.
+    pub(crate) fn add(
+        &mut self,
+        frame: u64,
+        place: Place,
+        added: &Added,
+        index: Option<&Index>,
+    ) -> Result<(), Error> {
+        let position = Position {
+            first: added.first,
+            frame,
+            place,
+        };
+        let changed = match self.stream(added.session, index)? {
+            Some(stream) => stream.extend(added.head, position),
+            None => {
+                let stream = Stream::new(added.head, position);
+                self.streams.insert(added.session, stream);
+                true
+            }
+        };
+        if changed {
+            self.changed_streams.push(added.session);
+        }
+        for (hash, first, length) in &added.objects {
+            let place = Place::of(place.offset as usize + first, *length);
+            self.objects
+                .fresh
+                .insert(*hash, ObjectPlace { frame, place });
+        }
+        for change in &added.work {
+            self.work.apply(change);
+            let name = match change {
+                WorkChange::Put(item) => {
+                    if let Some(request) = item.request {
+                        let name = (item.session, item.item);
+                        self.requests.fresh.insert(request, name);
+                    }
+                    (item.session, item.item)
+                }
+                WorkChange::Remove { session, item } => (*session, *item),
+            };
+            self.changed_work.insert(name);
+        }
+        self.records += (added.head.seq + 1).saturating_sub(added.first);
+        Ok(())
+    }
+
+    /// Whether the index would have something to learn.
+    pub(crate) fn has_changed(&self) -> bool {
+        !self.changed_streams.is_empty()
+    }
+
+    /// The rows that changed since the last flush; what they hold stays at hand until [`View::end_flush`].
+    pub(crate) fn begin_flush(&mut self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        self.flushing_streams = std::mem::take(&mut self.changed_streams);
+        for session in &self.flushing_streams {
+            if let Some(stream) = self.streams.get_mut(session) {
+                rows.extend(stream.begin_flush(*session));
+            }
+        }
+        for name in std::mem::take(&mut self.changed_work) {
+            let item: Option<&OpenItem> = self.work.item(name);
+            rows.push(Row::item(name, item));
+        }
+        self.requests.flushing = std::mem::take(&mut self.requests.fresh);
+        self.objects.flushing = std::mem::take(&mut self.objects.fresh);
+        let requests = self.requests.flushing.iter();
+        rows.extend(requests.map(|(id, name)| Row::request(*id, *name)));
+        let objects = self.objects.flushing.iter();
+        rows.extend(objects.map(|(hash, place)| Row::object(hash, *place)));
+        rows
+    }
+
+    /// The index has what [`View::begin_flush`] gave.
+    pub(crate) fn end_flush(&mut self) {
+        for session in std::mem::take(&mut self.flushing_streams) {
+            if let Some(stream) = self.streams.get_mut(&session) {
+                stream.end_flush();
+            }
+        }
+        self.requests.flushing.clear();
+        self.objects.flushing.clear();
+        if self.streams.len() > STREAMS_AT_HAND {
+            self.streams.retain(|_, stream| stream.is_changed());
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Where a stream ends and where its appends stand.
+
+use uuid::Uuid;
+
+use crate::Head;
+use crate::index::Row;
+use crate::log::Place;
+
+/// How many positions one row of the index holds.
+pub(crate) const GROUP: usize = 32;
+
+/// Where an append stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Position {
+    /// The seq of its first record.
+    pub(crate) first: u64,
+    /// The frame it is in.
+    pub(crate) frame: u64,
+    /// Its body in that frame.
+    pub(crate) place: Place,
+}
+
+/// A stream as far as it must be at hand.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Stream {
+    pub(crate) head: Head,
+    /// The last appends, oldest first: those that no full group of the index holds.
+    pub(crate) recent: Vec<Position>,
+    /// How many of these are in groups that are on their way to the index.
+    grouped: usize,
+    changed: bool,
+}
+
+impl Stream {
+    /// A stream that begins.
+    pub(crate) fn new(head: Head, position: Position) -> Self {
+        Self {
+            head,
+            recent: vec![position],
+            grouped: 0,
+            changed: true,
+        }
+    }
+
+    /// A stream as the index has it.
+    pub(crate) fn kept(head: Head, recent: Vec<Position>) -> Self {
+        Self {
+            head,
+            recent,
+            grouped: 0,
+            changed: false,
+        }
+    }
+
+    /// Takes in an append; says whether this is the first since the last flush.
+    pub(crate) fn extend(&mut self, head: Head, position: Position) -> bool {
+        self.head = head;
+        self.recent.push(position);
+        !std::mem::replace(&mut self.changed, true)
+    }
+
+    pub(crate) fn is_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// The rows of full groups, which never change again, and of the head with the rest.
+    pub(super) fn begin_flush(&mut self, session: Uuid) -> Vec<Row> {
+        self.changed = false;
+        let full = self.recent.len().saturating_sub(1) / GROUP;
+        self.grouped = full * GROUP;
+        let (grouped, rest) = self
+            .recent
+            .split_at_checked(self.grouped)
+            .unwrap_or_default();
+        let groups = grouped.chunks(GROUP);
+        let mut rows: Vec<Row> = groups.map(|group| Row::group(session, group)).collect();
+        rows.push(Row::head(session, &self.head, rest));
+        rows
+    }
+
+    /// Forgets the groups that the index has.
+    pub(super) fn end_flush(&mut self) {
+        self.recent.drain(..self.grouped);
+        self.grouped = 0;
+    }
+}
