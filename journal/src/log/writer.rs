@@ -86,10 +86,18 @@ impl LogWriter {
         }
     }
 
-    /// Writes and syncs the last frame, and the header before it if it is the first, once more.
+    /// Writes and syncs the last frame, and the header before it if it is the first, once more. A segment that has no
+    /// frame yet has its header only: the last frame stands in the segment before, and was synced before this one was begun.
     pub(crate) fn write_again(&mut self, last: &Block) -> io::Result<()> {
-        let start = self.last.end.saturating_sub(last.0.len() as u64);
-        self.file.write_at(start, &last.0)?;
+        let empty = self.last.end == SEGMENT_HEADER;
+        let start = if empty {
+            SEGMENT_HEADER
+        } else {
+            self.last.end.saturating_sub(last.0.len() as u64)
+        };
+        if !empty {
+            self.file.write_at(start, &last.0)?;
+        }
         if start == SEGMENT_HEADER {
             let mut header = vec![0; SEGMENT_HEADER as usize];
             self.file.read_at(0, &mut header)?;
