@@ -86,16 +86,19 @@ impl LogWriter {
         }
     }
 
-    /// Writes and syncs the last frame, and the header before it if it is the first, once more.
+    /// Writes and syncs the last frame, and the header before it if it is the first, once more. A segment that has no
+    /// frame yet has its header only: the last frame stands in the segment before, and was synced before this one was begun.
     pub(crate) fn write_again(&mut self, last: &Block) -> io::Result<()> {
         let start = self.last.end.saturating_sub(last.0.len() as u64);
-        if start > SEGMENT_HEADER {
+        if self.last.end > SEGMENT_HEADER && start > SEGMENT_HEADER {
             self.file.write_at(start, &last.0)?;
         } else {
             // In one write, as it was at first: the two headers share a sector, so that neither can be torn off the other.
             let mut bytes = vec![0; SEGMENT_HEADER as usize];
             self.file.read_at(0, &mut bytes)?;
-            bytes.extend_from_slice(&last.0);
+            if self.last.end > SEGMENT_HEADER {
+                bytes.extend_from_slice(&last.0);
+            }
             self.file.write_at(0, &bytes)?;
         }
         self.file.sync()

@@ -74,7 +74,8 @@ impl Stream {
     }
 }
 
-/// How the tests of crashes and injuries open a journal.
+/// How the tests of crashes and injuries open a journal: with segments so small that the log rolls often, and down to
+/// the last free byte.
 pub(crate) fn options(path: &Path) -> Options {
     DiskJournal::options(path)
         .segment_bytes(16 << 10)
