@@ -2,6 +2,7 @@
 
 mod admission;
 mod append;
+pub mod backup;
 mod cursor;
 mod draft;
 mod error;
@@ -21,6 +22,7 @@ mod strict_json;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timestamp;
+mod unfinished;
 pub mod verify;
 mod view;
 

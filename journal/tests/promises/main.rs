@@ -7,6 +7,7 @@
 )]
 
 mod appends;
+mod backups;
 mod exports;
 mod index_injuries;
 mod kills;
