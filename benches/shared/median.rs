@@ -1,0 +1,9 @@
+//! The middle one of some figures.
+
+/// The median; the lower of the two in the middle when there are two. NaN of nothing.
+pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.into_iter().collect();
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len().saturating_sub(1) / 2;
+    figures.get(middle).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,53 @@
+//! How busy other programs kept the processors meanwhile: they slow two opponents down by different amounts.
+
+use std::fs;
+
+/// The share of the processors above which figures are not worth recording.
+const QUIET: f64 = 0.10;
+
+/// Ticks of the kernel since some start.
+#[derive(Debug)]
+pub(crate) struct Neighbours {
+    all: f64,
+    busy: f64,
+    ours: f64,
+}
+
+impl Neighbours {
+    /// Begins to watch.
+    pub(crate) fn watch() -> Self {
+        let read = |path: &str| fs::read_to_string(path).expect("Linux tells of processors");
+        let ticks = |words: &str| -> Vec<f64> {
+            let words = words.split_whitespace();
+            words.filter_map(|word| word.parse().ok()).collect()
+        };
+        let stat = read("/proc/stat");
+        let processors = ticks(stat.lines().next().unwrap_or_default());
+        let all = processors.iter().take(8).sum();
+        // user, nice, system and steal. Interrupts are left out, they are mostly those of our own disk writes.
+        let places = [0, 1, 2, 7];
+        let busy = places.iter().filter_map(|place| processors.get(*place));
+        let busy = busy.sum();
+        let own = read("/proc/self/stat");
+        let (_, own) = own.rsplit_once(") ").expect("a name in brackets");
+        // utime stime cutime cstime: this process and the children that ended. The state before is no number.
+        let ours = ticks(own).iter().skip(10).take(4).sum();
+        Self { all, busy, ours }
+    }
+
+    /// Says how much of the processors went to others since.
+    pub(crate) fn report(&self) {
+        let now = Self::watch();
+        let foreign = (now.busy - self.busy) - (now.ours - self.ours);
+        let share = (foreign / (now.all - self.all)).clamp(0.0, 1.0);
+        let verdict = if share > QUIET {
+            "too much for figures that mean anything"
+        } else {
+            "quiet enough"
+        };
+        println!(
+            "\nOther work took {:.0} % of the processors meanwhile: {verdict}.",
+            share * 100.0
+        );
+    }
+}
