@@ -43,6 +43,22 @@ pub(super) fn line_of(session: SessionId, fact: &Fact, prev: Hash) -> Result<Lin
     Ok(draft.line())
 }
 
+/// The objects that a record names and that must stand before it; none where no event is of its kind and shape.
+pub fn objects_named(record: &recount_journal::Record<'_>) -> Vec<Hash> {
+    // Most records hold no hash at all, which is told without reading them as events.
+    let mut runs = record.body.get().split(|c: char| !c.is_ascii_hexdigit());
+    if !runs.any(|run| run.len() == 64) {
+        return Vec::new();
+    }
+    let Ok(Event::Observed(observation)) = Event::decode(record.kind, record.body.get()) else {
+        return Vec::new();
+    };
+    let named = observation.objects().into_iter();
+    named
+        .map(|hash| Hash::from_bytes(*hash.as_bytes()))
+        .collect()
+}
+
 /// The fact on `line`.
 ///
 /// # Errors

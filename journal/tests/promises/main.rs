@@ -9,6 +9,7 @@
 mod appends;
 mod backups;
 mod exports;
+mod imports;
 mod index_injuries;
 mod kills;
 mod limits;
