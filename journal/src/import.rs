@@ -46,7 +46,8 @@ pub struct Imported {
 ///
 /// What is open is not in an export, since it follows from the records, and so are the requests that the outside
 /// knows. `open_work` is told of each append before it is written, in order, session after session, and says what it changes;
-/// how a stream was divided into appends is not known any more, so they have up to 64 records here.
+/// how a stream was divided into appends is not known any more, so they have up to 64 records here. An append's objects
+/// are those that stand before its first record.
 ///
 /// ```
 /// use recount_journal::{Actor, Append, DiskJournal, Draft, Error, Hash, Journal, MemoryJournal, block_on, export, import};
@@ -153,8 +154,11 @@ impl<E: From<Error>, F: FnMut(&Append) -> Result<Vec<WorkChange>, E>> Import<F> 
             match seen {
                 Seen::Record(place, leaf) => {
                     read_back(&line, place.session, place.seq)?;
-                    let full = self.append.lines.len() >= APPEND.0 || self.bytes >= APPEND.1;
-                    if full || place.session != self.append.session {
+                    // Objects stand before the first record of an append, as they do in the file.
+                    let is_full = self.append.lines.len() >= APPEND.0
+                        || self.bytes >= APPEND.1
+                        || !self.objects.is_empty();
+                    if is_full || place.session != self.append.session {
                         self.end_append()?;
                         self.append = Append::new(place.session, place.seq - 1, Vec::new());
                     }
