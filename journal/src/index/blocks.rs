@@ -5,8 +5,9 @@
 use super::{Index, contained, rows};
 use crate::log::{Block, Place};
 
-/// The most bytes in one value. A leaf of sled holds up to 17 values, and a page of over 131,052 bytes would go to a file that is never synced.
-const PIECE: usize = 7 << 10;
+/// The most bytes in one value. A leaf of sled holds up to 17 values, and a page of over 131,052 bytes would go to a file that is
+/// never synced; moreover sled notices only after thousands of accesses that its cache is full, so large pages cost memory.
+const PIECE: usize = 3_500;
 
 impl Index {
     /// Puts frames in.
@@ -30,7 +31,8 @@ impl Index {
     /// Goes through all frames in order, to compare them with those of the log.
     pub(crate) fn walk(&self) -> Walk {
         Walk {
-            rows: self.store.scan_prefix([rows::BLOCKS]),
+            store: self.store.clone(),
+            last: None,
             next: None,
         }
     }
@@ -84,7 +86,8 @@ impl Index {
 
 /// A walk through the frames of the index.
 pub(crate) struct Walk {
-    rows: sled::Iter,
+    store: sled::Db,
+    last: Option<sled::IVec>,
     next: Option<(sled::IVec, sled::IVec)>,
 }
 
@@ -120,8 +123,14 @@ impl Walk {
 
     fn peek(&mut self) -> Result<Option<&[u8]>, String> {
         if self.next.is_none() {
-            let next = self.rows.next().transpose();
-            self.next = next.map_err(|error| error.to_string())?;
+            // Iterating would reach a page once, and sled forgets pages only by accesses: looking up each value keeps its cache small.
+            let next = match &self.last {
+                Some(last) => self.store.get_gt(last),
+                None => self.store.get_gt([rows::BLOCKS]),
+            };
+            let next = next.map_err(|error| error.to_string())?;
+            self.next = next.filter(|(key, _)| key.first() == Some(&rows::BLOCKS));
+            self.last = self.next.as_ref().map(|(key, _)| key.clone());
         }
         Ok(self.next.as_ref().map(|(key, _)| &**key))
     }

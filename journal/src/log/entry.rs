@@ -230,9 +230,8 @@ mod tests {
         assert!(intact);
         assert_eq!((entry.session, entry.first, entry.last()), (session, 4, 5));
         assert_eq!(entry.lines, [b"{one}", b"{two}"]);
-        let [(hash, offset, object)] = entry.objects[..] else {
-            panic!("one object was new");
-        };
+        assert_eq!(entry.objects.len(), 1);
+        let (hash, offset, object) = *entry.objects.first().unwrap();
         assert_eq!((hash, object), (Hash::of_object(b"\0new"), &b"\0new"[..]));
         assert_eq!(body.get(offset..offset + 4), Some(object));
         assert_eq!(encoded.objects, [(hash, offset, 4)]);

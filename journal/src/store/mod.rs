@@ -16,7 +16,7 @@ pub(crate) mod recovery;
 pub(crate) mod system;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -59,6 +59,7 @@ use queue::Shared;
 pub struct DiskJournal {
     shared: Arc<Shared>,
     opened: Opened,
+    path: PathBuf,
     read_only: bool,
     /// The log as a backup reads it.
     log: (Arc<dyn Disk>, Uuid),
@@ -187,6 +188,7 @@ impl DiskJournal {
         let mut journal = Self {
             shared: Arc::clone(&shared),
             opened,
+            path: directory.path.clone(),
             read_only: true,
             log: (Arc::clone(&options.disk), directory.journal),
             ending: Mutex::new(None),
@@ -221,7 +223,13 @@ impl DiskJournal {
 
     fn begin_close(&self) -> Option<Ending> {
         if self.read_only {
-            self.shared.state().release();
+            let mut state = self.shared.state();
+            let was_open = state.let_index_go();
+            if was_open && !self.opened.read_whole && !state.doubted {
+                // sled touches its files even when they are only read. Without the note the next opening reads the whole log.
+                let _unnoted = closed::write(&self.path);
+            }
+            state.release();
         } else {
             self.shared.close();
         }

@@ -325,6 +325,11 @@ impl State {
         self.release();
     }
 
+    /// Lets go of the index and says whether it was there; who still reads keeps it a little longer.
+    pub(super) fn let_index_go(&mut self) -> bool {
+        self.index.take().is_some()
+    }
+
     /// Lets go of the index and the directory.
     pub(crate) fn release(&mut self) {
         self.closing = true;

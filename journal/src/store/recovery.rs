@@ -215,6 +215,8 @@ fn go_on(
         return LogWriter::create(disk, journal, limit);
     };
     let mut writer = LogWriter::resume(disk, journal, limit, file, log.last)?;
+    // Whoever made the segment may have been stopped before its name was durable.
+    options.disk.sync_names()?;
     writer.cut(&log.unused)?;
     if let Some(block) = last_block {
         writer.write_again(&block)?;

@@ -9,12 +9,15 @@
 mod appends;
 mod backups;
 mod exports;
+mod following;
 mod imports;
 mod index_injuries;
 mod kills;
+mod layout;
 mod limits;
 mod log_injuries;
 mod opening;
 mod power_loss;
+mod running;
 mod same_answers;
 mod stream;

@@ -1,0 +1,81 @@
+//! What a running journal tells about itself, and how it behaves when the disk is nearly full.
+
+use std::fs;
+use std::sync::Arc;
+
+use recount_journal::testing::MemoryDisk;
+use recount_journal::{DiskJournal, Error, IndexState, Journal, block_on};
+
+use crate::stream::{Stream, closed_journal, log_file};
+
+#[test]
+fn below_the_floor_nothing_is_taken_and_service_resumes_with_the_space() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = MemoryDisk::new();
+    let journal = DiskJournal::options(directory.path())
+        .disk(Arc::new(disk.clone()))
+        .floor_bytes(1_000_000)
+        .open()
+        .unwrap();
+    let mut stream = Stream::new(1);
+    stream.append(&journal, &["{}"]);
+    disk.set_free_space(999_999);
+    let mut refused = 0;
+    let mut attempt = stream.clone();
+    // The space is looked at every now and then; once it is low, at every append.
+    for _ in 0..200 {
+        let before = attempt.clone();
+        match block_on(journal.append(attempt.next(&["{}"]))) {
+            Ok(_) => assert_eq!(refused, 0),
+            Err(Error::NoSpace { free, floor }) => {
+                assert_eq!((free, floor), (999_999, 1_000_000));
+                refused += 1;
+                attempt = before;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(refused > 100, "{refused}");
+    attempt.assert_in(&journal);
+    disk.set_free_space(1_000_000);
+    attempt.append(&journal, &["{}"]);
+    // Closing is not refused.
+    disk.set_free_space(0);
+    block_on(journal.close()).unwrap();
+}
+
+#[test]
+fn metrics_count_commits_and_batches() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = DiskJournal::open(directory.path()).unwrap();
+    let mut stream = Stream::new(1);
+    for _ in 0..5 {
+        stream.append(&journal, &["{}"]);
+    }
+    let metrics = journal.metrics();
+    assert_eq!((metrics.appends, metrics.commits), (6, 6));
+    assert_eq!((metrics.batch_max, metrics.queue_depth), (1, 0));
+    assert!(metrics.bytes > 5 * 200 && metrics.sync_total >= metrics.sync_max);
+    assert!(metrics.sync_max >= metrics.sync_last && !metrics.sync_last.is_zero());
+}
+
+#[test]
+fn a_log_is_read_whole_only_when_a_file_changed_since_the_close() {
+    let directory = tempfile::tempdir().unwrap();
+    let streams = closed_journal(directory.path());
+    let look = || {
+        let options = DiskJournal::options(directory.path()).read_only();
+        let journal = options.open().unwrap();
+        streams.iter().for_each(|stream| stream.assert_in(&journal));
+        assert_eq!(journal.opened().index, IndexState::Kept);
+        assert_eq!(journal.opened().records, 32);
+        let read_whole = journal.opened().read_whole;
+        block_on(journal.close()).unwrap();
+        read_whole
+    };
+    assert!(!look());
+    assert!(!look(), "looking leaves the note of the close true");
+    let log = fs::read(log_file(directory.path())).unwrap();
+    fs::write(log_file(directory.path()), log).unwrap();
+    assert!(look(), "the log was written, though with the same bytes");
+}
