@@ -223,6 +223,15 @@ fn a_damaged_journal_is_refused_with_the_place_and_nothing_is_left() {
     let mut flipped = whole.clone();
     flipped[at + 150] ^= 1;
     assert_eq!(refused(&flipped), (Some(streams[1].session), Some(5)));
+    // A frame taken out, and one put in twice.
+    let start = (0..at)
+        .rev()
+        .find(|at| whole[*at..].starts_with(b"\0RC\xff"))
+        .unwrap();
+    let length = u32::from_be_bytes(whole[start + 4..start + 8].try_into().unwrap());
+    let end = start + 32 + usize::try_from(length).unwrap();
+    refused(&[&whole[..start], &whole[end..]].concat());
+    refused(&[&whole[..end], &whole[start..]].concat());
     // At the very end only the note of the close tells that it was acknowledged.
     let mut last = whole.clone();
     *last.last_mut().unwrap() ^= 1;
