@@ -5,7 +5,6 @@ use std::io::{self, BufReader, Read};
 use std::path::PathBuf;
 
 use clap::Args;
-use recount_journal::DiskJournal;
 use serde_json::json;
 
 use super::count::count;
@@ -17,7 +16,8 @@ use crate::ledger;
 /// Makes a new journal of an exported file: the same records and objects, byte for byte.
 ///
 /// Everything is verified on the way; a file that is damaged or not complete is refused, and nothing is left behind. What is open in
-/// the sessions follows from their records, so approvals that wait can be answered here.
+/// the sessions follows from their records, so approvals that wait can be answered here. The first command that opens
+/// the journal builds its index.
 #[derive(Args)]
 pub(super) struct Import {
     /// The exported file, of a journal or of one session.
@@ -42,14 +42,6 @@ impl Import {
             total,
         };
         let imported = ledger::import(BufReader::with_capacity(1 << 20, reader), &self.dest)?;
-        // The index is built by the first opening, which is this one.
-        let meter = Meter::new("Indexing");
-        let opening = DiskJournal::options(&self.dest).read_only();
-        drop(
-            opening
-                .progress(move |it| meter.show(it.done, it.total))
-                .open()?,
-        );
         if self.json {
             screen.json(&json!({
                 "journal": imported.journal,
