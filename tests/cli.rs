@@ -9,6 +9,8 @@
 
 #[path = "cli/answering.rs"]
 mod answering;
+#[path = "cli/copying.rs"]
+mod copying;
 #[path = "cli/damage.rs"]
 mod damage;
 #[path = "cli/demo.rs"]

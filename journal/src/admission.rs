@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::line::Place;
 use crate::strict_json::{self, What};
-use crate::{Append, Error, Hash, Head, Line, Object, OpenItem, Record, WorkChange};
+use crate::{Append, Error, Hash, Head, Line, Object, OpenItem, WorkChange};
 
 /// How deep what a record says may nest: objects and arrays within each other, those of the line and of its body itself
 /// not counted. So a tool's arguments may use all of it: `{…,"body":{"args":[[…]]},…}`.
@@ -150,14 +150,15 @@ impl Admission {
 /// Reads a line that somebody made elsewhere, and checks that it can be read back.
 fn place_of(line: &Line, session: Uuid, seq: u64) -> Result<Place, Error> {
     let refused = |what: String| Error::Refused { session, seq, what };
-    let Record {
-        session: of,
-        seq: at,
-        at_us,
-        prev,
-        ..
-    } = Record::parse(line.bytes()).map_err(|malformed| refused(malformed.what))?;
-    let text = str::from_utf8(line.bytes()).map_err(|error| refused(error.to_string()))?;
+    let record = line.record().map_err(|malformed| refused(malformed.what))?;
+    read_back(line.bytes(), session, seq)?;
+    Ok(Place::of(&record))
+}
+
+/// Checks that a line, which is a record, can be read back by every reader alike.
+pub(crate) fn read_back(line: &[u8], session: Uuid, seq: u64) -> Result<(), Error> {
+    let refused = |what: String| Error::Refused { session, seq, what };
+    let text = str::from_utf8(line).map_err(|error| refused(error.to_string()))?;
     strict_json::check(text, LINE_DEPTH).map_err(|flaw| match flaw.what {
         What::Syntax => refused(format!("it is not JSON on one line at byte {}", flaw.at)),
         What::TooDeep => Error::TooDeep {
@@ -171,12 +172,6 @@ fn place_of(line: &Line, session: Uuid, seq: u64) -> Result<Place, Error> {
             at: flaw.at,
             what,
         },
-    })?;
-    Ok(Place {
-        session: of,
-        seq: at,
-        at_us,
-        prev,
     })
 }
 

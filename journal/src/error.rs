@@ -117,6 +117,18 @@ pub enum Error {
         /// What is there.
         found: String,
     },
+    /// The directory does not say where a backup ends, so nobody could tell whether it is whole.
+    #[error("{} is not a backup: it has no file BACKUP", path.display())]
+    NotABackup {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Something is where a new directory should be; nothing was written.
+    #[error("there is something at {} already", path.display())]
+    Occupied {
+        /// The place.
+        path: PathBuf,
+    },
     /// A later version of this program wrote the journal.
     #[error("the journal at {} has format {found}, this program reads up to {known}", path.display())]
     NewerFormat {
@@ -130,6 +142,16 @@ pub enum Error {
     /// The log lost or altered something that was acknowledged.
     #[error("the journal is damaged{}: {what}", place(*session, *seq))]
     Damaged {
+        /// The stream, where it can be told.
+        session: Option<Uuid>,
+        /// The record, where it can be told.
+        seq: Option<u64>,
+        /// What was found.
+        what: String,
+    },
+    /// An exported file is not what was written, or not all of it; nothing of it was kept.
+    #[error("the export is damaged{}: {what}", place(*session, *seq))]
+    DamagedExport {
         /// The stream, where it can be told.
         session: Option<Uuid>,
         /// The record, where it can be told.

@@ -2,11 +2,13 @@
 
 mod admission;
 mod append;
+pub mod backup;
 mod cursor;
 mod draft;
 mod error;
 mod export;
 mod hash;
+mod import;
 mod index;
 mod journal;
 mod line;
@@ -22,6 +24,7 @@ mod strict_json;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timestamp;
+mod unfinished;
 pub mod verify;
 mod view;
 
@@ -31,6 +34,7 @@ pub use draft::Draft;
 pub use error::{Error, Malformed, Unreadable};
 pub use export::{Trailer, TrailerHead, export};
 pub use hash::{Hash, NotAHash};
+pub use import::{Imported, import};
 pub use journal::{BoxFuture, Commit, Journal, block_on};
 pub use line::Line;
 pub use log::disk;

@@ -24,6 +24,17 @@ pub(crate) struct Place {
     pub(crate) prev: Hash,
 }
 
+impl Place {
+    pub(crate) fn of(record: &Record<'_>) -> Self {
+        Self {
+            session: record.session,
+            seq: record.seq,
+            at_us: record.at_us,
+            prev: record.prev,
+        }
+    }
+}
+
 impl Line {
     /// Takes bytes as a line. Whether they are a record is told when they are appended.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
@@ -39,6 +50,15 @@ impl Line {
         Self {
             place,
             ..Self::new(bytes)
+        }
+    }
+
+    /// A line that is known to be a record that can be read back, where that stands, and what it hashes to.
+    pub(crate) fn hashed(bytes: &[u8], place: Place, leaf: Hash) -> Self {
+        Self {
+            bytes: bytes.into(),
+            leaf: leaf.into(),
+            place: Some(place),
         }
     }
 

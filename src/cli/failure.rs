@@ -137,6 +137,13 @@ impl From<journal::Error> for Failure {
             journal::Error::Missing { path } => Failure::no_journal(&path),
             journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what)
                 .advice("give the directory that holds the file JOURNAL; nothing was changed"),
+            journal::Error::NotABackup { .. } => Failure::new("not-a-backup", what)
+                .advice("give a directory that `recount backup` made; a journal is used where it lies"),
+            journal::Error::Occupied { .. } => Failure::new("occupied", what)
+                .advice("give a directory that is not there yet, or an empty one; nothing was changed"),
+            journal::Error::DamagedExport { .. } => Failure::new("damaged", what)
+                .exit(Exit::Damaged)
+                .advice("`recount verify FILE` lists all that is wrong; nothing was imported"),
             journal::Error::NewerFormat { .. } => Failure::new("newer-format", what)
                 .advice("use the version of recount that wrote it, or a later one"),
             journal::Error::Damaged { .. } => Failure::new("damaged", what)

@@ -27,9 +27,17 @@ pub(super) struct Keys {
 impl Keys {
     /// The ledger, with the keys if they are given.
     pub(super) fn of(&self, ledger: Ledger) -> Result<Ledger, Failure> {
+        Ok(match self.opened()? {
+            Some(keys) => ledger.with_keys(keys),
+            None => ledger,
+        })
+    }
+
+    /// The key store, if it is given.
+    pub(super) fn opened(&self) -> Result<Option<Arc<dyn KeyStore>>, Failure> {
         match &self.keys {
-            Some(path) => Ok(ledger.with_keys(Arc::new(FileKeyStore::open(path, master()?)?))),
-            None => Ok(ledger),
+            Some(path) => Ok(Some(Arc::new(FileKeyStore::open(path, master()?)?))),
+            None => Ok(None),
         }
     }
 

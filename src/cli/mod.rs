@@ -4,12 +4,14 @@
 
 mod age;
 mod answer;
+mod backup;
 mod count;
 mod demo;
 mod export;
 mod failure;
 mod follow;
 mod ids;
+mod import;
 mod keys;
 mod log;
 mod one_line;
@@ -17,8 +19,10 @@ mod opening;
 mod os_user;
 mod pending;
 mod program;
+mod progress;
 mod prompt;
 mod replay;
+mod restore;
 mod run;
 mod screen;
 mod sentence;

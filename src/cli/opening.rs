@@ -6,19 +6,26 @@ use std::sync::Arc;
 use recount_journal::DiskJournal;
 
 use super::failure::Failure;
+use super::progress::Meter;
 use crate::ledger::Ledger;
 
 /// The journal at `path`, to look at. Nothing is created and no record is added.
 pub(super) fn reading(path: &Path) -> Result<Ledger, Failure> {
-    let journal = DiskJournal::options(path).read_only().open()?;
+    let meter = Meter::new("Reading the log");
+    let journal = DiskJournal::options(path)
+        .read_only()
+        .progress(move |it| meter.show(it.done, it.total))
+        .open()?;
     Ok(Ledger::new(Arc::new(journal)))
 }
 
 /// The journal at `path`, to add to.
 pub(super) fn writing(path: &Path) -> Result<Ledger, Failure> {
+    let meter = Meter::new("Reading the log");
     let journal = DiskJournal::options(path)
         .create(false)
         .program(crate::engine::PROGRAM)
+        .progress(move |it| meter.show(it.done, it.total))
         .open()?;
     Ok(Ledger::new(Arc::new(journal)))
 }

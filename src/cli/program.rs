@@ -6,12 +6,15 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::answer::Answer;
+use super::backup::Backup;
 use super::demo::{Demo, Service};
 use super::export::Export;
 use super::failure::{Exit, Failure};
+use super::import::Import;
 use super::log::Log;
 use super::pending::Pending;
 use super::replay::Replay;
+use super::restore::Restore;
 use super::run::Run;
 use super::screen::Screen;
 use super::sessions::Sessions;
@@ -67,6 +70,9 @@ enum Command {
     #[command(long_about = None)]
     Deny(Answer),
     Export(Export),
+    Import(Import),
+    Backup(Backup),
+    Restore(Restore),
     Verify(Verify),
     Replay(Replay),
 }
@@ -112,6 +118,9 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Approve(it) => it.run(true, screen).await,
         Command::Deny(it) => it.run(false, screen).await,
         Command::Export(it) => it.run(screen).await,
+        Command::Import(it) => it.run(screen).await,
+        Command::Backup(it) => it.run(screen).await,
+        Command::Restore(it) => it.run(screen).await,
         Command::Verify(it) => it.run(screen).await,
         Command::Replay(it) => it.run(screen).await,
     }

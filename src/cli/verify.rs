@@ -13,6 +13,7 @@ use super::failure::{Exit, Failure};
 use super::one_line::one_line;
 use super::screen::Screen;
 use super::style::Tone;
+use crate::ledger;
 
 /// Verifies a journal where it lies, or an exported file.
 ///
@@ -39,7 +40,11 @@ impl Verify {
             ("journal", verify::directory(&self.path)?)
         } else {
             let file = File::open(&self.path).map_err(reading)?;
-            ("export", verify::export(BufReader::new(file))?)
+            let file = BufReader::with_capacity(1 << 20, file);
+            (
+                "export",
+                verify::export_naming(file, ledger::objects_named)?,
+            )
         };
         if self.json {
             screen.json(&as_json(kind, &report))?;

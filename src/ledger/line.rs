@@ -58,6 +58,22 @@ pub(super) fn line_of(
     }
 }
 
+/// The objects that a record names and that must stand before it; none where no event is of its kind and shape.
+pub fn objects_named(record: &Record<'_>) -> Vec<Hash> {
+    // Most records hold no hash at all, which is told without reading them as events.
+    let mut runs = record.body.get().split(|c: char| !c.is_ascii_hexdigit());
+    if !runs.any(|run| run.len() == 64) {
+        return Vec::new();
+    }
+    if let Ok(Some(sealed)) = SealedBody::of(record) {
+        return sealed.objects;
+    }
+    let Ok(Event::Observed(observation)) = Event::decode(record.kind, record.body.get()) else {
+        return Vec::new();
+    };
+    addresses(&observation.objects())
+}
+
 /// The fact on `line`, whose body is in clear.
 ///
 /// # Errors

@@ -4,6 +4,7 @@
 //! a body is sealed. It decides nothing.
 
 mod error;
+mod import;
 mod line;
 mod listing;
 mod requests;
@@ -12,7 +13,8 @@ mod secrets;
 mod store;
 
 pub use error::Error;
-pub use line::{Entry, actor_reference, fact_of};
+pub use import::import;
+pub use line::{Entry, actor_reference, fact_of, objects_named};
 pub use listing::{PausedCall, PendingConfirmation, SessionSummary};
 pub use requests::KnownRequest;
 pub use seal::Seal;

@@ -275,7 +275,7 @@ impl Ledger {
 }
 
 /// What has to change in the journal's index of open work.
-fn work_changes(
+pub(super) fn work_changes(
     session: &Session,
     before: &std::collections::BTreeMap<Seq, OpenWork>,
 ) -> Vec<WorkChange> {

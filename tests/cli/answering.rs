@@ -17,7 +17,7 @@ confirm = "Refund this order?"
 "#;
 
 /// A journal `j` with one open approval, left in good order; gives the simulator, its URL and the request.
-fn parked(bench: &Bench) -> (crate::program::Started, String, String) {
+pub(crate) fn parked(bench: &Bench) -> (crate::program::Started, String, String) {
     bench.write("tools.toml", TOOLS);
     let (simulator, url) = bench.simulate(SCRIPT);
     let run = bench.run(&format!(
@@ -41,7 +41,7 @@ fn parked(bench: &Bench) -> (crate::program::Started, String, String) {
     (simulator, url, request)
 }
 
-fn refunds(bench: &Bench) -> usize {
+pub(crate) fn refunds(bench: &Bench) -> usize {
     std::fs::read_to_string(bench.path("refunds.txt")).map_or(0, |text| text.lines().count())
 }
 

@@ -33,6 +33,17 @@ pub(crate) fn holds(directory: &Path) -> bool {
     noted.is_some() && noted == stamps(directory).ok()
 }
 
+/// How long the log was at the last close, if nothing was written since.
+pub(crate) fn log_bytes(directory: &Path) -> Option<u64> {
+    let bytes = fs::read(directory.join(NAME)).ok()?;
+    let noted: Closed = serde_json::from_slice(&bytes).ok()?;
+    let of_log = noted
+        .files
+        .iter()
+        .filter(|(name, _)| Path::new(name).starts_with("log"));
+    Some(of_log.map(|(_, stamp)| stamp.bytes).sum())
+}
+
 /// Notes how all files are now.
 pub(crate) fn write(directory: &Path) -> io::Result<()> {
     let closed = stamps(directory)?;

@@ -37,8 +37,9 @@ impl Drop for Lock {
     }
 }
 
+/// What the file `JOURNAL` says.
 #[derive(Debug, Deserialize, Serialize)]
-struct Marker {
+pub(crate) struct Marker {
     format: String,
     version: u64,
     #[serde(default)]
@@ -74,7 +75,7 @@ impl Directory {
             match found.map_or_else(|| read_marker(path), |marker| Ok(Some(marker)))? {
                 Some(marker) => (marker, false),
                 None => (
-                    write_marker(path)
+                    write_marker(path, Uuid::new_v4())
                         .map_err(Error::io(format!("write the marker of {}", path.display())))?,
                     true,
                 ),
@@ -128,11 +129,25 @@ fn read_marker(path: &Path) -> Result<Option<Marker>, Error> {
         .map_err(|_| not_a_journal(path, text()))
 }
 
-fn write_marker(path: &Path) -> io::Result<Marker> {
+/// Which journal is in a directory; takes no lock.
+pub(crate) fn journal_at(path: &Path) -> Result<Uuid, Error> {
+    match read_marker(path)? {
+        Some(marker) => Ok(marker.id),
+        None => match names(path)?.map(|names| foreign(&names)) {
+            Some(others) if !others.is_empty() => Err(not_a_journal(path, others)),
+            Some(_) | None => Err(Error::Missing {
+                path: path.to_owned(),
+            }),
+        },
+    }
+}
+
+/// Makes a directory the journal with this id.
+pub(crate) fn write_marker(path: &Path, id: Uuid) -> io::Result<Marker> {
     let marker = Marker {
         format: FORMAT.to_owned(),
         version: VERSION,
-        id: Uuid::new_v4(),
+        id,
     };
     let mut file = File::create(path.join(MARKER_DRAFT))?;
     file.write_all(&serde_json::to_vec(&marker)?)?;

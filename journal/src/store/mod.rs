@@ -26,7 +26,9 @@ use uuid::Uuid;
 pub use metrics::Metrics;
 pub use options::{Options, Progress};
 
+use crate::backup::{BackedUp, back_up};
 use crate::index::Index;
+use crate::log::disk::Disk;
 use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, block_on};
 use committer::Committer;
 use directory::Directory;
@@ -59,6 +61,8 @@ pub struct DiskJournal {
     opened: Opened,
     path: PathBuf,
     read_only: bool,
+    /// The log as a backup reads it.
+    log: (Arc<dyn Disk>, Uuid),
     ending: Mutex<Option<Ending>>,
 }
 
@@ -147,6 +151,29 @@ impl DiskJournal {
         self.shared.state().metrics()
     }
 
+    /// Copies everything that was acknowledged before the call into a directory that is a journal of its own, while appends
+    /// go on. `progress` is told about once a mebibyte.
+    ///
+    /// # Errors
+    /// See [`backup::directory`](crate::backup::directory()), and [`Error::Poisoned`] once the store failed.
+    pub fn backup(
+        &self,
+        to: impl AsRef<Path>,
+        mut progress: impl FnMut(Progress),
+    ) -> Result<BackedUp, Error> {
+        block_on(self.shared.settled())?;
+        let until = self.shared.state().view.last.number;
+        let (disk, journal) = &self.log;
+        back_up(
+            &**disk,
+            *journal,
+            Some(until),
+            |_| Ok(()),
+            to.as_ref(),
+            &mut progress,
+        )
+    }
+
     fn from_options(options: Options) -> Result<Self, Error> {
         let directory = Directory::claim(&options.path, options.create)?;
         let recovered = recovery::recover(&directory, &options)?;
@@ -163,6 +190,7 @@ impl DiskJournal {
             opened,
             path: directory.path.clone(),
             read_only: true,
+            log: (Arc::clone(&options.disk), directory.journal),
             ending: Mutex::new(None),
         };
         let Some(writer) = recovered.writer else {

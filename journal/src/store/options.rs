@@ -33,10 +33,10 @@ pub struct Options {
     pub(super) vouches: bool,
 }
 
-/// How far opening has come.
+/// How far an opening or a copy has come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Progress {
-    /// Bytes of the log read.
+    /// Bytes of the log read or copied.
     pub done: u64,
     /// Bytes of the log.
     pub total: u64,

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::directory::Directory;
 use super::options::{Options, Progress};
 use super::{After, IndexState, Opened, closed, system};
+use crate::backup::manifest::{self, Manifest};
 use crate::index::{Index, Row, Walk};
 use crate::log::segments::{self, LogEnd, Stopped};
 use crate::log::{Block, Entry, LogWriter, Written, read_log, segment_name};
@@ -136,6 +137,12 @@ fn level(
         drop(pass);
         return Err(stop(Stopped::Damaged(what), index, Some(mark)));
     }
+    let backup = Manifest::read(&directory.path)?;
+    let found = Manifest::of(directory.journal, log.last, pass.seen.view.records);
+    if let Some(what) = backup.and_then(|backup| backup.differs(&found)) {
+        drop(pass);
+        return Err(stop(Stopped::Damaged(what), index, mark));
+    }
     let never_begun = log.file.is_none();
     if never_begun && !options.create {
         let what = "the log is gone".to_owned();
@@ -177,6 +184,7 @@ fn level(
     let writer = if options.read_only {
         None
     } else {
+        manifest::remove(&directory.path).map_err(going_on(directory))?;
         Some(go_on(directory, options, log, seen.last_block).map_err(going_on(directory))?)
     };
     Ok(Recovered {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::streams::Streams;
 use super::{Report, survey};
+use crate::backup::manifest::Manifest;
 use crate::index::Index;
 use crate::log::Written;
 use crate::log::disk::RealDisk;
@@ -45,7 +46,16 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
         survey.streams.find(None, None, what);
     }
     notes.append(&mut survey.notes);
-    if !survey.clean {
+    let backup = Manifest::read(&directory.path).unwrap_or_else(|error| {
+        survey.streams.find(None, None, error.to_string());
+        None
+    });
+    if let Some(backup) = backup {
+        let found = Manifest::of(directory.journal, survey.last, survey.streams.records);
+        if let Some(what) = backup.differs(&found) {
+            survey.streams.find(None, None, what);
+        }
+    } else if !survey.clean {
         notes.push(
             "the journal was not closed; nothing vouches that the log ends where it ended"
                 .to_owned(),

@@ -4,7 +4,7 @@
 //! by a head or root kept elsewhere. Verification does not know what a record means.
 
 mod directory;
-mod export;
+pub(crate) mod export;
 mod streams;
 pub(crate) mod survey;
 
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 pub use directory::directory;
-pub use export::export;
+pub use export::{export, export_naming};
 
 use crate::{Hash, Head};
 

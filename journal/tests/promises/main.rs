@@ -7,10 +7,12 @@
 )]
 
 mod appends;
+mod backups;
 mod crash_points;
 mod exports;
 mod following;
 mod history;
+mod imports;
 mod index_injuries;
 mod index_states;
 mod injuries;

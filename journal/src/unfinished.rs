@@ -1,0 +1,118 @@
+//! A directory that gets its name when it is complete; until then it stands beside that under another.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::log::disk::sync_directory;
+
+/// A directory in the making. Unless it is finished, nothing remains of it.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    path: PathBuf,
+    to: PathBuf,
+    finished: bool,
+}
+
+impl Unfinished {
+    /// Begins a directory for a place where nothing stands, or an empty directory.
+    pub(crate) fn begin(to: &Path) -> Result<Self, Error> {
+        let occupied = || Error::Occupied {
+            path: to.to_owned(),
+        };
+        match fs::read_dir(to).map(|mut entries| entries.next().is_some()) {
+            Ok(false) => {}
+            Ok(true) => return Err(occupied()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(occupied()),
+            Err(error) => return Err(Error::io(format!("look at {}", to.display()))(error)),
+        }
+        let mut name = to.file_name().ok_or_else(occupied)?.to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let path = to.with_file_name(name);
+        fs::create_dir(&path).map_err(Error::io(format!("make {}", path.display())))?;
+        Ok(Self {
+            path,
+            to: to.to_owned(),
+            finished: false,
+        })
+    }
+
+    /// Where it stands until it is finished.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it its name, for good.
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        let rename = || {
+            sync_directory(&self.path)?;
+            // An empty directory gives way; not every system lets a rename take its place.
+            match fs::remove_dir(&self.to) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            fs::rename(&self.path, &self.to)?;
+            sync_directory(parent(&self.to))
+        };
+        let renamed: io::Result<()> = rename();
+        renamed.map_err(Error::io(format!("give {} its name", self.to.display())))?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.finished {
+            // What cannot be removed has a name that says what it is.
+            let _left = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_finished_remains_and_nothing_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("copy");
+        let names = || fs::read_dir(directory.path()).unwrap().count();
+        drop(Unfinished::begin(&to).unwrap());
+        assert_eq!(names(), 0);
+        fs::create_dir(&to).unwrap();
+        let begun = Unfinished::begin(&to).unwrap();
+        fs::write(begun.path().join("file"), "x").unwrap();
+        begun.finish().unwrap();
+        assert_eq!(
+            (fs::read(to.join("file")).unwrap(), names()),
+            (b"x".to_vec(), 1)
+        );
+        for taken in [to.clone(), to.join("file"), PathBuf::from("/")] {
+            let refused = Unfinished::begin(&taken).unwrap_err();
+            assert!(matches!(refused, Error::Occupied { .. }), "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_comes_into_the_place_meanwhile_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("copy");
+        let begun = Unfinished::begin(&to).unwrap();
+        fs::create_dir(&to).unwrap();
+        fs::write(to.join("other"), "x").unwrap();
+        begun.finish().unwrap_err();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert!(to.join("other").exists());
+    }
+}

@@ -1,0 +1,385 @@
+//! A backup holds what was acknowledged before it was asked for, whoever writes meanwhile; what was done to it since is found.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+use recount_journal::{
+    Append, DiskJournal, Error, Journal, Object, Options, backup, block_on, verify,
+};
+use uuid::Uuid;
+
+use crate::stream::{Stream, closed_journal, log_file};
+
+const WRITERS: u128 = 64;
+
+/// Small segments, so that everything here rolls.
+fn rolling(path: &Path) -> Options {
+    DiskJournal::options(path).segment_bytes(32 << 10)
+}
+
+/// How many records of each stream are acknowledged, as far as a writer has come.
+type Acknowledged = Vec<Mutex<u64>>;
+
+/// Runs something while 64 threads append pairs of records without a pause.
+fn while_64_write(journal: &DiskJournal, run: impl FnOnce(&Acknowledged)) {
+    let acknowledged: Acknowledged = (0..WRITERS).map(|_| Mutex::new(0)).collect();
+    let (stop, begun) = (AtomicBool::new(false), Barrier::new(65));
+    thread::scope(|scope| {
+        for (number, mine) in (1..=WRITERS).zip(&acknowledged) {
+            let (stop, begun) = (&stop, &begun);
+            scope.spawn(move || {
+                let mut stream = Stream::new(number);
+                stream.append(journal, &["{}", r#"{"second":true}"#]);
+                *mine.lock().unwrap() = stream.seq();
+                begun.wait();
+                while !stop.load(Ordering::Relaxed) {
+                    stream.append(journal, &["{}", r#"{"second":true}"#]);
+                    *mine.lock().unwrap() = stream.seq();
+                }
+            });
+        }
+        begun.wait();
+        run(&acknowledged);
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+fn counts(acknowledged: &Acknowledged) -> Vec<u64> {
+    acknowledged
+        .iter()
+        .map(|count| *count.lock().unwrap())
+        .collect()
+}
+
+/// The backup is sound, holds at least these records of each stream, and no append by half.
+fn assert_holds(backup: &Path, least: &[u64]) {
+    let report = verify::directory(backup).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    for (number, least) in (1..).zip(least) {
+        let found = report.heads[&Uuid::from_u128(number)].seq;
+        assert!(found >= *least, "stream {number}: {found} of {least}");
+        assert_eq!(found % 2, 0, "an append of stream {number} was torn");
+    }
+}
+
+#[test]
+fn what_was_acknowledged_before_is_in_while_64_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    let journal = rolling(&path).open().unwrap();
+    let places: Vec<PathBuf> = (0..6)
+        .map(|n| directory.path().join(format!("b{n}")))
+        .collect();
+    let mut all = 0;
+    while_64_write(&journal, |acknowledged| {
+        for (number, place) in places.iter().enumerate() {
+            let before = counts(acknowledged);
+            let copied = if number % 2 == 0 {
+                journal.backup(place, |_| {}).unwrap()
+            } else {
+                // As another process does, which has no lock.
+                backup::directory(&path, place, |_| {}).unwrap()
+            };
+            assert_holds(place, &before);
+            assert!(copied.records >= before.iter().sum(), "{copied:?}");
+            all = copied.records;
+        }
+    });
+    assert!(
+        fs::read_dir(path.join("log")).unwrap().count() > 2,
+        "it rolled"
+    );
+    assert!(all > 6 * 64, "they went on writing: {all} records");
+    block_on(journal.close()).unwrap();
+    // Each is a beginning of the one after.
+    let log = |place: &PathBuf| fs::read(log_file(place)).unwrap();
+    for pair in places.windows(2) {
+        assert!(log(&pair[1]).starts_with(&log(&pair[0])));
+    }
+}
+
+#[test]
+fn a_backup_ends_with_an_acknowledged_commit() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = DiskJournal::open(directory.path().join("journal")).unwrap();
+    let mut stream = Stream::new(1);
+    stream.append(&journal, &["{}", "{}"]);
+    let to = directory.path().join("backup");
+    let mut told = Vec::new();
+    let copied = journal.backup(&to, |progress| told.push(progress)).unwrap();
+    assert_eq!((copied.frames, copied.records), (2, 3));
+    assert_eq!(
+        told.last().map(|it| (it.done, it.total)),
+        Some((copied.bytes, copied.bytes))
+    );
+    stream.append(&journal, &["{}"]);
+    let report = verify::directory(&to).unwrap();
+    assert!(report.is_sound() && report.notes.iter().all(|note| !note.contains("not closed")));
+    assert_eq!(report.heads[&stream.session].seq, 2);
+    // It is a journal as well: it can be looked at, and even go on.
+    let looked = DiskJournal::options(&to).read_only().open().unwrap();
+    assert_eq!(looked.opened().records, 3);
+    drop(looked);
+    let copy = DiskJournal::open(&to).unwrap();
+    stream.lines.truncate(2);
+    stream.append(&copy, &[r#"{"elsewhere":true}"#]);
+    block_on(copy.close()).unwrap();
+    assert!(verify::directory(&to).unwrap().is_sound());
+}
+
+#[test]
+fn restored_twice_it_is_the_same_journal_and_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (
+        directory.path().join("journal"),
+        directory.path().join("backup"),
+    );
+    let journal = rolling(&path).open().unwrap();
+    let mut stream = Stream::new(1);
+    let object = Object::new(vec![7; 50_000]);
+    for _ in 0..40 {
+        let append = Append {
+            objects: vec![object.clone()],
+            ..stream.next(&[&format!(r#"{{"text":"{}"}}"#, "x".repeat(3_000))])
+        };
+        block_on(journal.append(append)).unwrap();
+    }
+    journal.backup(&to, |_| {}).unwrap();
+    let reports = [false, true].map(|verified| {
+        let again = directory.path().join(format!("restored-{verified}"));
+        let restored = backup::restore(&to, &again, verified, |_| {}).unwrap();
+        assert_eq!(restored.report.is_some(), verified);
+        let report = verify::directory(&again).unwrap();
+        assert!(report.is_sound(), "{report:?}");
+        (again, report)
+    });
+    let original = verify::directory(&to).unwrap();
+    for (_, report) in &reports {
+        assert_eq!(
+            (report.root, &report.heads),
+            (original.root, &original.heads)
+        );
+    }
+    let restored = DiskJournal::open(&reports[0].0).unwrap();
+    stream.assert_in(&restored);
+    let kept = block_on(restored.object(object.hash)).unwrap();
+    assert_eq!(kept.as_deref(), Some(&object.bytes[..]));
+    stream.append(&restored, &["{}"]);
+    block_on(restored.close()).unwrap();
+    let system = verify::directory(&reports[0].0).unwrap().heads[&Uuid::nil()].seq;
+    assert_eq!(system, 3, "opened, opened again, closed");
+}
+
+#[test]
+fn a_killed_journal_is_backed_up_without_what_was_never_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (
+        directory.path().join("journal"),
+        directory.path().join("backup"),
+    );
+    closed_journal(&path);
+    // As a process leaves it that is killed while it writes.
+    fs::remove_file(path.join("CLOSED")).unwrap();
+    let whole = fs::read(log_file(&path)).unwrap();
+    let torn = [
+        &whole[..],
+        &b"\0RC\xff\0\0\x01\0half a frame"[..],
+        &[0; 5_000],
+    ]
+    .concat();
+    fs::write(log_file(&path), torn).unwrap();
+    let copied = backup::directory(&path, &to, |_| {}).unwrap();
+    assert_eq!(copied.bytes, whole.len() as u64);
+    assert_eq!(fs::read(log_file(&to)).unwrap(), whole);
+    assert!(verify::directory(&to).unwrap().is_sound());
+}
+
+#[test]
+fn a_damaged_journal_is_refused_with_the_place_and_nothing_is_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (
+        directory.path().join("journal"),
+        directory.path().join("backup"),
+    );
+    let streams = closed_journal(&path);
+    let whole = fs::read(log_file(&path)).unwrap();
+    let line = streams[1].lines[4].bytes();
+    let at = whole
+        .windows(line.len())
+        .position(|window| window == line)
+        .unwrap();
+    let refused = |bytes: &[u8]| {
+        fs::write(log_file(&path), bytes).unwrap();
+        let error = backup::directory(&path, &to, |_| {}).unwrap_err();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        match error {
+            Error::Damaged { session, seq, .. } => (session, seq),
+            other => panic!("expected damage, found {other}"),
+        }
+    };
+    let mut flipped = whole.clone();
+    flipped[at + 150] ^= 1;
+    assert_eq!(refused(&flipped), (Some(streams[1].session), Some(5)));
+    // A frame taken out, and one put in twice.
+    let start = (0..at)
+        .rev()
+        .find(|at| whole[*at..].starts_with(b"\0RC\xff"))
+        .unwrap();
+    let length = u32::from_be_bytes(whole[start + 4..start + 8].try_into().unwrap());
+    let end = start + 32 + usize::try_from(length).unwrap();
+    refused(&[&whole[..start], &whole[end..]].concat());
+    refused(&[&whole[..end], &whole[start..]].concat());
+    // At the very end only the note of the close tells that it was acknowledged.
+    let mut last = whole.clone();
+    *last.last_mut().unwrap() ^= 1;
+    refused(&last);
+    refused(&whole[..whole.len() - 600]);
+    fs::write(log_file(&path), &whole).unwrap();
+    backup::directory(&path, &to, |_| {}).unwrap();
+}
+
+#[test]
+fn every_cut_and_every_flip_of_a_backup_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (
+        directory.path().join("journal"),
+        directory.path().join("backup"),
+    );
+    let journal = DiskJournal::open(&path).unwrap();
+    let mut stream = Stream::new(1);
+    for _ in 0..4 {
+        stream.append(&journal, &["{}"]);
+    }
+    journal.backup(&to, |_| {}).unwrap();
+    drop(journal);
+    let restored = directory.path().join("restored");
+    let found = |what: &str| {
+        let report = verify::directory(&to).unwrap();
+        assert!(!report.is_sound(), "{what}");
+        let error = backup::restore(&to, &restored, false, |_| {}).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{what}: {error}");
+        let error = DiskJournal::open(&to).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{what}: {error}");
+        assert!(!restored.exists());
+        fs::remove_dir_all(to.join("sled")).ok();
+    };
+    let whole = fs::read(log_file(&to)).unwrap();
+    let mut ends = vec![64];
+    while let Some(length) = whole
+        .get(ends[ends.len() - 1] + 4..)
+        .and_then(|it| it.first_chunk())
+    {
+        ends.push(ends[ends.len() - 1] + 32 + u32::from_be_bytes(*length) as usize);
+    }
+    assert_eq!(ends.pop(), Some(whole.len()));
+    // Between two frames nothing but the file BACKUP tells.
+    for cut in ends.iter().copied().chain((0..whole.len()).step_by(37)) {
+        fs::write(log_file(&to), &whole[..cut]).unwrap();
+        found(&format!("cut at {cut}"));
+    }
+    for at in (0..whole.len()).step_by(41) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 4;
+        fs::write(log_file(&to), flipped).unwrap();
+        found(&format!("flipped at {at}"));
+    }
+    fs::write(log_file(&to), &whole).unwrap();
+    let note = fs::read_to_string(to.join("BACKUP")).unwrap();
+    for (from, to_) in [
+        ("\"records\":5", "\"records\":6"),
+        ("{", "["),
+        ("\"frame\":5", "\"frame\":4"),
+    ] {
+        assert!(note.contains(from), "{note}");
+        fs::write(to.join("BACKUP"), note.replacen(from, to_, 1)).unwrap();
+        found(from);
+    }
+    fs::remove_file(to.join("BACKUP")).unwrap();
+    let error = backup::restore(&to, &restored, false, |_| {}).unwrap_err();
+    assert!(matches!(error, Error::NotABackup { .. }), "{error}");
+    fs::write(to.join("BACKUP"), note).unwrap();
+    backup::restore(&to, &restored, true, |_| {}).unwrap();
+}
+
+#[test]
+fn an_altered_record_under_fitting_checksums_is_found_by_a_verified_restore() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (
+        directory.path().join("journal"),
+        directory.path().join("backup"),
+    );
+    let journal = DiskJournal::open(&path).unwrap();
+    let mut stream = Stream::new(1);
+    stream.append(&journal, &[r#"{"n":1}"#]);
+    stream.append(&journal, &["{}"]);
+    drop(journal);
+    let mut log = fs::read(log_file(&path)).unwrap();
+    let wanted = br#"{"n":1}"#;
+    let at = log
+        .windows(wanted.len())
+        .position(|window| window == wanted)
+        .unwrap();
+    log[at + 5] = b'2';
+    refit(&mut log);
+    fs::write(log_file(&path), log).unwrap();
+    fs::remove_file(path.join("CLOSED")).unwrap();
+    backup::directory(&path, &to, |_| {}).unwrap();
+    let restored = directory.path().join("restored");
+    match backup::restore(&to, &restored, true, |_| {}).unwrap_err() {
+        Error::Damaged { session, seq, .. } => {
+            assert_eq!((session, seq), (Some(stream.session), Some(1)));
+        }
+        other => panic!("expected damage, found {other}"),
+    }
+    assert!(!restored.exists());
+}
+
+/// Makes all checksums of a log fit its bytes.
+fn refit(log: &mut [u8]) {
+    let (mut at, mut chain) = (64, [0; 4]);
+    while log.get(at..at + 4) == Some(b"\0RC\xff") {
+        let end = at + 32 + u32::from_be_bytes(log[at + 4..at + 8].try_into().unwrap()) as usize;
+        let mut entry = at + 32;
+        while entry < end {
+            let length = u32::from_be_bytes(log[entry..entry + 4].try_into().unwrap()) as usize;
+            let sum = crc32fast::hash(&log[entry + 8..entry + 8 + length]).to_be_bytes();
+            log[entry + 4..entry + 8].copy_from_slice(&sum);
+            entry += 8 + length;
+        }
+        let payload = crc32fast::hash(&log[at + 32..end]).to_be_bytes();
+        log[at + 20..at + 24].copy_from_slice(&chain);
+        log[at + 24..at + 28].copy_from_slice(&payload);
+        chain = crc32fast::hash(&log[at..at + 28]).to_be_bytes();
+        log[at + 28..at + 32].copy_from_slice(&chain);
+        at = end;
+    }
+}
+
+#[test]
+fn nothing_is_replaced_and_nothing_is_made_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (
+        directory.path().join("journal"),
+        directory.path().join("backup"),
+    );
+    let missing = backup::directory(&path, &to, |_| {}).unwrap_err();
+    assert!(matches!(missing, Error::Missing { .. }), "{missing}");
+    closed_journal(&path);
+    for taken in [&path, &path.join("JOURNAL")] {
+        let taken = backup::directory(&path, taken, |_| {}).unwrap_err();
+        assert!(matches!(taken, Error::Occupied { .. }), "{taken}");
+    }
+    let no_backup = backup::restore(&path, &to, false, |_| {}).unwrap_err();
+    assert!(matches!(no_backup, Error::NotABackup { .. }), "{no_backup}");
+    fs::create_dir(&to).unwrap();
+    backup::directory(&path, &to, |_| {}).unwrap();
+    let second = directory.path().join("second");
+    backup::directory(&to, &second, |_| {}).unwrap();
+    assert_eq!(
+        fs::read(to.join("BACKUP")).unwrap(),
+        fs::read(second.join("BACKUP")).unwrap()
+    );
+}

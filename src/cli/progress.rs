@@ -1,0 +1,67 @@
+//! How far long work has come, on standard error, when that is a terminal.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A line that counts to 100 % and is gone when this is.
+pub(super) struct Meter {
+    doing: &'static str,
+    is_seen: bool,
+    /// The percentage that stands there, and one more; 0 before the first.
+    shown: AtomicU64,
+}
+
+impl Meter {
+    /// Nothing is shown before the work takes its time.
+    pub(super) fn new(doing: &'static str) -> Meter {
+        Meter {
+            doing,
+            is_seen: io::stderr().is_terminal(),
+            shown: AtomicU64::new(0),
+        }
+    }
+
+    /// Shows how much is done.
+    pub(super) fn show(&self, done: u64, total: u64) {
+        if !self.is_seen {
+            return;
+        }
+        let percent = percent(done, total);
+        if self.shown.swap(percent + 1, Ordering::Relaxed) != percent + 1 {
+            print(&format!("\r{} {percent} %\u{1b}[K", self.doing));
+        }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if self.shown.load(Ordering::Relaxed) > 0 {
+            print("\r\u{1b}[K");
+        }
+    }
+}
+
+fn percent(done: u64, total: u64) -> u64 {
+    let percent = u128::from(done) * 100 / u128::from(total.max(1));
+    u64::try_from(percent).unwrap_or(100).min(100)
+}
+
+fn print(text: &str) {
+    // Whoever cannot be shown it misses nothing.
+    let mut out = io::stderr();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentage_is_one_whatever_is_counted() {
+        assert_eq!(
+            [(0, 0), (0, 9), (1, 3), (9, 9), (9, 3), (u64::MAX, u64::MAX)]
+                .map(|(done, total)| percent(done, total)),
+            [0, 0, 33, 100, 100, 100]
+        );
+    }
+}
