@@ -34,7 +34,12 @@ impl LogWriter {
     /// Makes the first segment.
     pub(crate) fn create(disk: Arc<dyn Disk>, journal: Uuid, limit: u64) -> io::Result<Self> {
         let header = SegmentHeader::after(journal, Written::NOTHING);
-        let mut file = disk.open(&segment_name(header.segment), true)?;
+        let name = segment_name(header.segment);
+        if disk.list()?.contains(&name) {
+            // A name whose sync failed once is not known to last, whatever a later sync says; a new one is.
+            disk.remove(&name)?;
+        }
+        let mut file = disk.open(&name, true)?;
         file.truncate(0)?;
         file.sync()?;
         disk.sync_names()?;
@@ -86,11 +91,14 @@ impl LogWriter {
         }
     }
 
-    /// Writes and syncs the last frame, and the header before it if it is the first, once more.
+    /// Writes and syncs the last frame, and the header before it if it is the first, once more. In a segment
+    /// whose first frame was torn there is only the header, and the last frame, one segment back, was synced before that.
     pub(crate) fn write_again(&mut self, last: &Block) -> io::Result<()> {
         let start = self.last.end.saturating_sub(last.0.len() as u64);
-        self.file.write_at(start, &last.0)?;
-        if start == SEGMENT_HEADER {
+        if self.last.end > SEGMENT_HEADER {
+            self.file.write_at(start, &last.0)?;
+        }
+        if start <= SEGMENT_HEADER {
             let mut header = vec![0; SEGMENT_HEADER as usize];
             self.file.read_at(0, &mut header)?;
             self.file.write_at(0, &header)?;
@@ -208,6 +216,14 @@ impl LogWriter {
         zero(&mut *self.file, self.length, target)?;
         self.length = target;
         self.file.sync()
+    }
+}
+
+impl Drop for LogWriter {
+    /// Whoever still makes a segment must be done before another writer may take over.
+    fn drop(&mut self) {
+        // One that was not needed in the end may have failed.
+        let _unused = self.next.take().map(joined);
     }
 }
 

@@ -285,6 +285,11 @@ impl<'i> Pass<'i> {
     fn run(&mut self, options: &Options) -> Result<LogEnd, Stopped> {
         let numbers = segments::numbers(&*options.disk)?;
         let total = segments::total(&*options.disk, &numbers)?;
+        // A killed process may have left a frame that only the cache of the system has. It must not be in the index and
+        // then, after a power loss, not in the log. The last segment may be one that was prepared, hence two.
+        for number in numbers.iter().rev().take(2) {
+            options.disk.open(&segment_name(*number), false)?.sync()?;
+        }
         let (mut done, mut told) = (0, 0);
         let log = read_log(&*options.disk, self.journal, |header, last, block| {
             done += block.0.len() as u64;

@@ -14,5 +14,6 @@ mod limits;
 mod log_injuries;
 mod opening;
 mod power_loss;
+mod rolls;
 mod same_answers;
 mod stream;
