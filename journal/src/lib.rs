@@ -2,6 +2,7 @@
 
 mod admission;
 mod append;
+mod compact;
 mod cursor;
 mod draft;
 mod error;
@@ -18,6 +19,7 @@ mod plain_line;
 mod record;
 mod store;
 mod strict_json;
+mod swap;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timestamp;
@@ -26,6 +28,7 @@ mod view;
 
 pub use admission::{APPEND_LIMIT, DEPTH_LIMIT, OBJECT_LIMIT, RECORD_LIMIT};
 pub use append::{Append, Durability, Head, Object, OpenItem, WorkChange};
+pub use compact::{CompactOptions, Compacted, compact};
 pub use draft::Draft;
 pub use error::{Error, Malformed, Unreadable};
 pub use export::{Trailer, TrailerHead, export};

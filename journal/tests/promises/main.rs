@@ -7,8 +7,10 @@
 )]
 
 mod appends;
+mod compactions;
 mod exports;
 mod index_injuries;
+mod killed;
 mod kills;
 mod limits;
 mod log_injuries;
