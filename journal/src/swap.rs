@@ -108,8 +108,25 @@ impl Names {
         self.remove(SLED_OLD)
     }
 
+    /// The index as it would be found by an opening.
+    pub(crate) fn index(&self) -> Option<PathBuf> {
+        let candidates = [SLED, SLED_NEW, SLED_OLD];
+        let usable = |name: &&str| **name != *SLED_NEW || self.has(SLED_OLD);
+        candidates
+            .into_iter()
+            .filter(usable)
+            .find(|name| self.has(name))
+            .map(|name| self.path(name))
+    }
+
+    /// The new log is whole and durable: from here on the repair is finished, whatever happens.
+    pub(crate) fn decide_repair(&self) -> io::Result<SetAside> {
+        self.rename(LOG_PART, LOG_NEW)?;
+        self.finish_repair()
+    }
+
     /// Puts the new log in the place of the old one. The index, which speaks of the old one, goes before that.
-    pub(crate) fn finish_repair(&self) -> io::Result<SetAside> {
+    fn finish_repair(&self) -> io::Result<SetAside> {
         let mut aside = SetAside::default();
         if self.has(SALVAGE_PART) {
             let name = self.free("salvage-", ".jsonl");

@@ -74,7 +74,7 @@ impl Directory {
             match found.map_or_else(|| read_marker(path), |marker| Ok(Some(marker)))? {
                 Some(marker) => (marker, false),
                 None => (
-                    write_marker(path)
+                    write_marker(path, Uuid::new_v4())
                         .map_err(Error::io(format!("write the marker of {}", path.display())))?,
                     true,
                 ),
@@ -85,6 +85,21 @@ impl Directory {
             created,
             lock,
         })
+    }
+
+    /// Takes hold of a journal whose marker is gone or altered, if something else knows its id.
+    pub(crate) fn claim_unmarked(path: &Path, journal: Uuid) -> Result<Self, Error> {
+        Ok(Self {
+            path: path.to_owned(),
+            journal,
+            created: false,
+            lock: lock(path)?,
+        })
+    }
+
+    /// Writes the marker anew.
+    pub(crate) fn restore_marker(&self) -> io::Result<()> {
+        write_marker(&self.path, self.journal).map(drop)
     }
 }
 
@@ -128,11 +143,11 @@ fn read_marker(path: &Path) -> Result<Option<Marker>, Error> {
         .map_err(|_| not_a_journal(path, text()))
 }
 
-fn write_marker(path: &Path) -> io::Result<Marker> {
+fn write_marker(path: &Path, id: Uuid) -> io::Result<Marker> {
     let marker = Marker {
         format: FORMAT.to_owned(),
         version: VERSION,
-        id: Uuid::new_v4(),
+        id,
     };
     let mut file = File::create(path.join(MARKER_DRAFT))?;
     file.write_all(&serde_json::to_vec(&marker)?)?;

@@ -26,6 +26,7 @@ use futures_channel::oneshot;
 use uuid::Uuid;
 
 pub use metrics::Metrics;
+pub(crate) use options::wall_clock;
 pub use options::{Options, Progress};
 
 use crate::index::Index;

@@ -16,6 +16,7 @@ mod limits;
 mod log_injuries;
 mod opening;
 mod power_loss;
+mod repairs;
 mod rolls;
 mod same_answers;
 mod stream;
