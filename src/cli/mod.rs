@@ -4,6 +4,7 @@
 
 mod age;
 mod answer;
+mod compact;
 mod count;
 mod demo;
 mod export;
@@ -16,7 +17,9 @@ mod opening;
 mod os_user;
 mod pending;
 mod program;
+mod progress;
 mod prompt;
+mod repair;
 mod replay;
 mod run;
 mod screen;

@@ -6,11 +6,13 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::answer::Answer;
+use super::compact::Compact;
 use super::demo::{Demo, Service};
 use super::export::Export;
 use super::failure::{Exit, Failure};
 use super::log::Log;
 use super::pending::Pending;
+use super::repair::Repair;
 use super::replay::Replay;
 use super::run::Run;
 use super::screen::Screen;
@@ -67,6 +69,8 @@ enum Command {
     Deny(Answer),
     Export(Export),
     Verify(Verify),
+    Repair(Repair),
+    Compact(Compact),
     Replay(Replay),
 }
 
@@ -112,6 +116,8 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Deny(it) => it.run(false, screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Verify(it) => it.run(screen).await,
+        Command::Repair(it) => it.run(screen).await,
+        Command::Compact(it) => it.run(screen).await,
         Command::Replay(it) => it.run(screen).await,
     }
 }

@@ -107,7 +107,9 @@ impl<'r> Rewriting<'r> {
                 self.piece(&mut blocks, number, *piece, restored)?;
             }
         }
-        self.others(&mut blocks, &others)
+        self.others(&mut blocks, &others)?;
+        let proven = self.streams.proven();
+        self.salvage(&proven)
     }
 
     /// Adds the index to the sources, and what it knows to what was there.
@@ -120,7 +122,7 @@ impl<'r> Rewriting<'r> {
         }
         if is_ours && let Ok(heads) = index.heads(Bound::Unbounded, usize::MAX) {
             for (session, head) in heads {
-                self.streams.known(session, head.seq);
+                self.streams.known_head(session, &head);
             }
             self.named_up_to = self.witness.mark.map_or(0, |mark| mark.number);
         }

@@ -21,6 +21,10 @@ pub(super) struct Streams {
     /// Of appends that do not live on; others may name them, too.
     orphans: HashMap<Hash, Arc<[u8]>>,
     named: BTreeSet<Hash>,
+    /// Records of appends that do not hold their checksum, by seq.
+    doubtful: Vec<(u64, Uuid, Line)>,
+    /// The leaves that whole records that do not live, and the index, vouch for.
+    vouched: HashSet<Hash>,
 }
 
 #[derive(Default)]
@@ -77,6 +81,7 @@ impl Streams {
             }
             stream.known = stream.known.max(seq);
             if stream.salvaged.entry(seq).or_default().insert(line.leaf()) {
+                self.vouched.extend(line.record().map(|record| record.prev));
                 unknown.push(line);
             }
         }
@@ -91,17 +96,40 @@ impl Streams {
 
     /// Learns from an append that does not hold its checksum what was there. Says whether anything could be learnt.
     pub(super) fn broken(&mut self, entry: &Entry<'_>) -> bool {
-        let says_so = |(line, seq): (&&[u8], u64)| {
+        let says_so = |(line, seq): &(&&[u8], u64)| {
             Record::parse(line)
-                .is_ok_and(|record| record.session == entry.session && record.seq == seq)
+                .is_ok_and(|record| record.session == entry.session && record.seq == *seq)
         };
+        let readable = entry.lines.iter().zip(entry.first..).filter(says_so);
+        let doubtful = readable.map(|(line, seq)| (seq, entry.session, Line::new(*line)));
+        let before = self.doubtful.len();
+        self.doubtful.extend(doubtful);
         // The name may be what was hit; any of its records vouches for it.
-        let named = entry.lines.iter().zip(entry.first..).any(says_so);
+        let named = self.doubtful.len() > before;
         if named {
             self.known(entry.session, entry.last());
             self.keep_objects(entry);
         }
         named
+    }
+
+    /// Records of appends that do not hold their checksum, but that the record behind each vouches for.
+    pub(super) fn proven(&mut self) -> Vec<Line> {
+        let mut proven = Vec::new();
+        self.doubtful
+            .sort_by_key(|(seq, session, _)| (*session, *seq));
+        for (seq, session, line) in self.doubtful.drain(..).rev() {
+            let stream = self.streams.entry(session).or_default();
+            if self.vouched.contains(&line.leaf())
+                && !stream.lives(seq, line.leaf())
+                && stream.salvaged.entry(seq).or_default().insert(line.leaf())
+            {
+                self.vouched.extend(line.record().map(|record| record.prev));
+                proven.push(line);
+            }
+        }
+        proven.reverse();
+        proven
     }
 
     fn keep_objects(&mut self, entry: &Entry<'_>) {
@@ -113,8 +141,14 @@ impl Streams {
         }
     }
 
+    /// The index knows that a stream ended like this.
+    pub(super) fn known_head(&mut self, session: Uuid, head: &Head) {
+        self.known(session, head.seq);
+        self.vouched.insert(head.hash);
+    }
+
     /// Something knows that a stream had this record.
-    pub(super) fn known(&mut self, session: Uuid, seq: u64) {
+    fn known(&mut self, session: Uuid, seq: u64) {
         let stream = self.streams.entry(session).or_default();
         stream.known = stream.known.max(seq);
     }

@@ -222,14 +222,15 @@ fn a_flip_without_an_index_costs_that_append_alone() {
     flip(path, streams[1].lines[4].bytes());
     without_index(path);
     let report = repaired(path);
-    assert_eq!(report.hurt, [hurt(&streams[1], 4, &[(7, 16)], &[(5, 6)])]);
-    assert_eq!((report.records_lost(), report.records_salvaged()), (2, 10));
+    // Of the two records of the append one is whole, as the record behind it shows; but an append lives whole or not at all.
+    assert_eq!(report.hurt, [hurt(&streams[1], 4, &[(6, 16)], &[(5, 5)])]);
+    assert_eq!((report.records_lost(), report.records_salvaged()), (1, 11));
     assert_eq!(report.frames_unnamed, 0, "{report:?}");
     let left: Vec<usize> = streams.iter().map(|stream| lines(path, stream)).collect();
     assert_eq!(left, [16, 4, 16]);
     let salvage = fs::read_to_string(path.join(report.salvage.as_deref().unwrap())).unwrap();
-    let salvaged: Vec<&[u8]> = salvage.lines().map(str::as_bytes).collect();
-    let expected: Vec<&[u8]> = streams[1].lines[6..]
+    let salvaged: BTreeSet<&[u8]> = salvage.lines().map(str::as_bytes).collect();
+    let expected: BTreeSet<&[u8]> = streams[1].lines[5..]
         .iter()
         .map(|line| line.bytes())
         .collect();
