@@ -136,7 +136,7 @@ impl From<journal::Error> for Failure {
             }
             journal::Error::Missing { path } => Failure::no_journal(&path),
             journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what)
-                .advice("give the directory that holds the file JOURNAL; nothing was changed"),
+                .advice("give the directory that holds the file JOURNAL; where only that is damaged, `recount repair PATH` restores it"),
             journal::Error::NotABackup { .. } => Failure::new("not-a-backup", what)
                 .advice("give a directory that `recount backup` made; a journal is used where it lies"),
             journal::Error::Occupied { .. } => Failure::new("occupied", what)
@@ -148,7 +148,7 @@ impl From<journal::Error> for Failure {
                 .advice("use the version of recount that wrote it, or a later one"),
             journal::Error::Damaged { .. } => Failure::new("damaged", what)
                 .exit(Exit::Damaged)
-                .advice("`recount verify PATH` lists all that is wrong; keep a copy before you change anything"),
+                .advice("`recount verify PATH` lists all that is wrong, `recount repair PATH` recovers what it can"),
             journal::Error::Index { .. } => {
                 Failure::new("index-damaged", what).exit(Exit::Damaged)
             }

@@ -5,6 +5,7 @@
 mod age;
 mod answer;
 mod backup;
+mod compact;
 mod count;
 mod demo;
 mod export;
@@ -21,6 +22,7 @@ mod pending;
 mod program;
 mod progress;
 mod prompt;
+mod repair;
 mod replay;
 mod restore;
 mod run;

@@ -7,12 +7,14 @@ use clap::{Parser, Subcommand};
 
 use super::answer::Answer;
 use super::backup::Backup;
+use super::compact::Compact;
 use super::demo::{Demo, Service};
 use super::export::Export;
 use super::failure::{Exit, Failure};
 use super::import::Import;
 use super::log::Log;
 use super::pending::Pending;
+use super::repair::Repair;
 use super::replay::Replay;
 use super::restore::Restore;
 use super::run::Run;
@@ -74,6 +76,8 @@ enum Command {
     Backup(Backup),
     Restore(Restore),
     Verify(Verify),
+    Repair(Repair),
+    Compact(Compact),
     Replay(Replay),
 }
 
@@ -122,6 +126,8 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Backup(it) => it.run(screen).await,
         Command::Restore(it) => it.run(screen).await,
         Command::Verify(it) => it.run(screen).await,
+        Command::Repair(it) => it.run(screen).await,
+        Command::Compact(it) => it.run(screen).await,
         Command::Replay(it) => it.run(screen).await,
     }
 }

@@ -74,6 +74,82 @@ fn a_flipped_byte_of_the_log_is_found_where_it_lies() {
 }
 
 #[test]
+fn a_flipped_byte_of_the_log_is_repaired_from_the_index() {
+    let bench = Bench::with_demo();
+    let sessions = bench.run("sessions demo --json").ends_with(0).out;
+    bench
+        .run("repair demo")
+        .ends_with(0)
+        .says(&["Nothing to repair"]);
+    flip(&bench, b"amount_cents");
+    bench
+        .run("repair demo --dry-run")
+        .ends_with(0)
+        .says(&["restored from the index", "A repair would leave"]);
+    bench.run("verify demo").ends_with(4);
+    let report = bench.run("repair demo --json").ends_with(0).json();
+    assert_eq!(
+        (&report["needed"], &report["lost"]),
+        (&true.into(), &false.into())
+    );
+    assert_eq!(report["frames_from_index"], 1);
+    assert_eq!(report["damaged_log"], "log.damaged-1");
+    bench.run("verify demo").ends_with(0);
+    bench.run("replay demo").ends_with(0);
+    assert_eq!(bench.run("sessions demo --json").ends_with(0).out, sessions);
+}
+
+#[test]
+fn what_a_repair_cannot_recover_is_told_with_exit_code_4() {
+    let bench = Bench::with_demo();
+    let id = bench.session("demo");
+    fs::remove_dir_all(bench.path("demo/sled")).unwrap();
+    flip(&bench, b"amount_cents");
+    bench.run("repair demo").ends_with(4).says(&[
+        &format!("session {id}: nothing recovered, salvaged 1-"),
+        " is lost",
+        "salvaged records are in salvage-1.jsonl",
+        "the old log is kept as log.damaged-1",
+    ]);
+    bench.run("verify demo").ends_with(0);
+    bench.run("sessions demo").ends_with(0);
+}
+
+#[test]
+fn a_compacted_journal_says_what_it_gave_back() {
+    let bench = Bench::with_demo();
+    let root = bench.run("verify demo --json").ends_with(0).json()["root"].clone();
+    let report = bench.run("compact demo --json").ends_with(0).json();
+    assert!(report["bytes_after"].as_u64() > Some(0), "{report}");
+    bench
+        .run("compact demo")
+        .ends_with(0)
+        .says(&["Compacted the index from ", "KiB"]);
+    assert_eq!(
+        bench.run("verify demo --json").ends_with(0).json()["root"],
+        root
+    );
+    flip(&bench, b"amount_cents");
+    bench
+        .run("compact demo")
+        .fails(4, "damaged")
+        .complains(&["recount repair"]);
+}
+
+/// Flips a byte of the log, in the first place where this stands.
+fn flip(bench: &Bench, wanted: &[u8]) {
+    let mut segments = fs::read_dir(bench.path("demo/log")).unwrap();
+    let segment = segments.next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&segment).unwrap();
+    let at = bytes
+        .windows(wanted.len())
+        .position(|window| window == wanted)
+        .unwrap();
+    bytes[at] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+}
+
+#[test]
 fn an_altered_decision_diverges_with_both_sides() {
     let bench = Bench::with_demo();
     let seq = forge(&bench, "forged", |body, _| {

@@ -110,6 +110,34 @@ fn without_its_keys_it_verifies_and_everything_else_says_that_it_is_sealed() {
 }
 
 #[test]
+fn with_its_keys_a_sealed_session_is_imported_sealed_and_its_approval_waits() {
+    let bench = Bench::new();
+    let (_simulator, _) = paused(&bench);
+    bench.run("export j --out out.jsonl").ends_with(0);
+    bench
+        .run("import out.jsonl new")
+        .fails(6, "sealed")
+        .complains(&["--keys"]);
+    assert!(!bench.path("new").exists());
+    run(&bench, "a", "import out.jsonl new --keys k").ends_with(0);
+    let request = |journal: &str| {
+        let listed = run(&bench, "a", &format!("pending {journal} --keys k --json"));
+        listed.ends_with(0).json_lines()[0]["request"].clone()
+    };
+    assert_eq!(request("j"), request("new"));
+    let session = bench.session("new");
+    let sealed = bench.run(&format!("log new {session} --json")).ends_with(0);
+    let original = bench.run(&format!("log j {session} --json")).ends_with(0);
+    assert_eq!(sealed.out, original.out);
+    assert!(sealed.out.contains("$sealed"));
+    let id = request("new");
+    let approve = format!("approve new {} --keys k", id.as_str().unwrap());
+    run(&bench, "a", &approve)
+        .ends_with(0)
+        .says(&["pay approved"]);
+}
+
+#[test]
 fn a_wrong_master_key_and_none_are_told_apart() {
     let bench = Bench::new();
     let (_simulator, _) = paused(&bench);

@@ -65,6 +65,25 @@ impl Index {
         Ok(out)
     }
 
+    /// The numbers of the frames that begin here, as far as they can be read.
+    pub(crate) fn frames(&self) -> Vec<u64> {
+        let mut frames = Vec::new();
+        let rows = contained(|| {
+            for key in self.store.scan_prefix([rows::BLOCKS]).keys() {
+                let key = key.map_err(|error| error.to_string())?;
+                frames.extend(
+                    rows::read_block_key(&key)
+                        .filter(|(_, part)| *part == 0)
+                        .map(|(frame, _)| frame),
+                );
+            }
+            Ok(())
+        });
+        // What comes behind the failure cannot be had, whatever it is.
+        let _as_far_as = rows;
+        frames
+    }
+
     /// The whole frame with a number, if any of it is here.
     pub(crate) fn block(&self, frame: u64) -> Result<Option<Block>, String> {
         let all = rows::block_key(frame, 0)..=rows::block_key(frame, u32::MAX);

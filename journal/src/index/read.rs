@@ -93,6 +93,23 @@ impl Index {
         .map_err(nowhere)
     }
 
+    /// The addresses of all objects, as far as they can be read.
+    pub(crate) fn objects(&self) -> Vec<Hash> {
+        let mut objects = Vec::new();
+        let rows = contained(|| {
+            for row in self.store.scan_prefix([rows::OBJECTS]) {
+                let (key, value) = row.map_err(|error| error.to_string())?;
+                let name =
+                    rows::read_object(&key, &value).and_then(|_| rows::read_object_key(&key));
+                objects.extend(name);
+            }
+            Ok(())
+        });
+        // What comes behind the failure cannot be named.
+        let _as_far_as = rows;
+        objects
+    }
+
     /// Everything that is open.
     pub(crate) fn open_work(&self) -> Result<OpenWork, String> {
         contained(|| {

@@ -140,6 +140,12 @@ pub(super) fn object_key(hash: &Hash) -> Vec<u8> {
     named(OBJECTS, hash.as_bytes())
 }
 
+pub(super) fn read_object_key(key: &[u8]) -> Option<Hash> {
+    let mut cursor = Cursor(key);
+    cursor.u8()?;
+    cursor.hash()
+}
+
 pub(super) fn group_key(session: Uuid, first: u64) -> Vec<u8> {
     let mut key = named(GROUPS, session.as_bytes());
     key.extend_from_slice(&first.to_be_bytes());

@@ -12,7 +12,7 @@ pub(crate) const FRAME_HEADER: usize = 32;
 
 const SEGMENT_MAGIC: [u8; 8] = *b"RCLOG\0\xff\x01";
 /// Not UTF-8, so that no record can hold it.
-pub(super) const FRAME_MAGIC: [u8; 4] = *b"\0RC\xff";
+pub(crate) const FRAME_MAGIC: [u8; 4] = *b"\0RC\xff";
 
 /// The file name of a segment.
 pub(crate) fn segment_name(segment: u64) -> String {

@@ -73,6 +73,11 @@ impl LogReader {
         Ok(self.find_header(0)?.is_some())
     }
 
+    /// Where the next step reads.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
     pub(crate) fn length(&self) -> u64 {
         self.length
     }

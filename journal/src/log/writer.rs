@@ -34,7 +34,12 @@ impl LogWriter {
     /// Makes the first segment.
     pub(crate) fn create(disk: Arc<dyn Disk>, journal: Uuid, limit: u64) -> io::Result<Self> {
         let header = SegmentHeader::after(journal, Written::NOTHING);
-        let mut file = disk.open(&segment_name(header.segment), true)?;
+        let name = segment_name(header.segment);
+        if disk.list()?.contains(&name) {
+            // A name whose sync failed once is not known to last, whatever a later sync says; a new one is.
+            disk.remove(&name)?;
+        }
+        let mut file = disk.open(&name, true)?;
         file.truncate(0)?;
         file.sync()?;
         disk.sync_names()?;
@@ -214,6 +219,14 @@ impl LogWriter {
         zero(&mut *self.file, self.length, target)?;
         self.length = target;
         self.file.sync()
+    }
+}
+
+impl Drop for LogWriter {
+    /// Whoever still makes a segment must be done before another writer may take over.
+    fn drop(&mut self) {
+        // One that was not needed in the end may have failed.
+        let _unused = self.next.take().map(joined);
     }
 }
 

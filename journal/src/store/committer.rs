@@ -47,13 +47,18 @@ impl Committer {
             .join()
             .unwrap_or_else(|_| Err("the indexer panicked".to_owned()));
         let ended = worked.and(indexed).and_then(|()| self.finish());
-        let Self { shared, index, .. } = self;
-        drop(index);
+        let Self {
+            shared,
+            index,
+            writer,
+            ..
+        } = self;
+        drop((index, writer));
         let mut state = shared.state();
-        match ended {
-            Ok(()) => state.release(),
-            Err(cause) => state.fail(cause),
+        if let Err(cause) = ended {
+            state.fail(cause);
         }
+        state.release();
     }
 
     fn work(&mut self) -> Result<(), String> {

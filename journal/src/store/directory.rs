@@ -87,6 +87,21 @@ impl Directory {
             lock,
         })
     }
+
+    /// Takes hold of a journal whose marker is gone or altered, if something else knows its id.
+    pub(crate) fn claim_unmarked(path: &Path, journal: Uuid) -> Result<Self, Error> {
+        Ok(Self {
+            path: path.to_owned(),
+            journal,
+            created: false,
+            lock: lock(path)?,
+        })
+    }
+
+    /// Writes the marker anew.
+    pub(crate) fn restore_marker(&self) -> io::Result<()> {
+        write_marker(&self.path, self.journal).map(drop)
+    }
 }
 
 fn read_marker(path: &Path) -> Result<Option<Marker>, Error> {

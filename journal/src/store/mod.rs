@@ -1,6 +1,7 @@
 //! The journal on disk: the log in front, the index behind it, one committer thread between.
 //!
-//! The directory holds `JOURNAL` (what this is), `LOCK`, `CLOSED` (how the last close left everything), `log/` and `sled/`.
+//! The directory holds `JOURNAL` (what this is), `LOCK`, `CLOSED` (how the last close left everything), `log/` and `sled/`,
+//! and what a repair or a compaction sets aside.
 //! The store does not know what an event means, and does not trust the index over the log.
 
 pub(crate) mod closed;
@@ -13,6 +14,7 @@ mod options;
 mod queue;
 mod reading;
 pub(crate) mod recovery;
+pub(crate) mod settling;
 pub(crate) mod system;
 
 use std::fmt;
@@ -24,6 +26,7 @@ use futures_channel::oneshot;
 use uuid::Uuid;
 
 pub use metrics::Metrics;
+pub(crate) use options::wall_clock;
 pub use options::{Options, Progress};
 
 use crate::backup::{BackedUp, back_up};

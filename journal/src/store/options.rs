@@ -161,7 +161,7 @@ impl fmt::Debug for Options {
     }
 }
 
-fn wall_clock() -> i64 {
+pub(crate) fn wall_clock() -> i64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -322,7 +322,7 @@ impl State {
         for queued in self.queue.drain(..) {
             queued.refuse(&failure);
         }
-        self.release();
+        self.stop();
     }
 
     /// Lets go of the index and says whether it was there; who still reads keeps it a little longer.
@@ -330,15 +330,20 @@ impl State {
         self.index.take().is_some()
     }
 
-    /// Lets go of the index and the directory.
+    /// Lets go of the index and the directory. A commit that is on its way must have come to its end: who takes the
+    /// directory next cuts off the log what is not finished.
     pub(crate) fn release(&mut self) {
+        self.stop();
+        self.lock = None;
+    }
+
+    fn stop(&mut self) {
         self.closing = true;
         self.complete = true;
         self.readers.clear();
         self.followers.clear();
         self.waiting_for_room.clear();
         self.index = None;
-        self.lock = None;
     }
 
     pub(super) fn metrics(&self) -> Metrics {

@@ -17,6 +17,7 @@ use crate::backup::manifest::{self, Manifest};
 use crate::index::{Index, Row, Walk};
 use crate::log::segments::{self, LogEnd, Stopped};
 use crate::log::{Block, Entry, LogWriter, Written, read_log, segment_name};
+use crate::swap::Names;
 use crate::verify::survey;
 use crate::view::{Added, View};
 use crate::{Error, Head, Record};
@@ -40,6 +41,9 @@ pub(crate) fn index_place(directory: &Path) -> PathBuf {
 
 /// Finds the end of the log and brings the index level with it.
 pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recovered, Error> {
+    Names::of(&directory.path).finish().map_err(Error::io(
+        "finish a repair or a compaction that was cut short",
+    ))?;
     let place = index_place(&directory.path);
     let clean = options.vouches && closed::holds(&directory.path);
     if !options.read_only {
@@ -249,7 +253,7 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
 }
 
 /// One reading of the whole log against an index: frames up to its mark are compared, later ones are put in.
-struct Pass<'i> {
+pub(super) struct Pass<'i> {
     index: &'i Index,
     journal: Uuid,
     mark: Option<Written>,
@@ -259,19 +263,19 @@ struct Pass<'i> {
     filled: u64,
     unflushed: usize,
     /// Why the index cannot be used.
-    wrong: Option<String>,
+    pub(super) wrong: Option<String>,
 }
 
 /// What the log says.
-struct Seen {
-    view: View,
+pub(super) struct Seen {
+    pub(super) view: View,
     /// Whether the last record is that of a close.
-    closed: bool,
+    pub(super) closed: bool,
     last_block: Option<Block>,
 }
 
 impl<'i> Pass<'i> {
-    fn new(index: &'i Index, journal: Uuid, mark: Option<Written>) -> Self {
+    pub(super) fn new(index: &'i Index, journal: Uuid, mark: Option<Written>) -> Self {
         Self {
             index,
             journal,
@@ -288,16 +292,31 @@ impl<'i> Pass<'i> {
         }
     }
 
-    fn seen(self) -> Seen {
+    pub(super) fn seen(self) -> Seen {
         self.seen
     }
 
     fn run(&mut self, options: &Options) -> Result<LogEnd, Stopped> {
+        self.run_with(options, |_| ())
+    }
+
+    /// Reads the log, and tells the end of every frame.
+    pub(super) fn run_with(
+        &mut self,
+        options: &Options,
+        mut each: impl FnMut(Written),
+    ) -> Result<LogEnd, Stopped> {
         let numbers = segments::numbers(&*options.disk)?;
         let total = segments::total(&*options.disk, &numbers)?;
+        // A killed process may have left a frame that only the cache of the system has. It must not be in the index and
+        // then, after a power loss, not in the log. The last segment may be one that was prepared, hence two.
+        for number in numbers.iter().rev().take(2) {
+            options.disk.open(&segment_name(*number), false)?.sync()?;
+        }
         let (mut done, mut told) = (0, 0);
         let log = read_log(&*options.disk, self.journal, |header, last, block| {
             done += block.0.len() as u64;
+            each(last);
             self.frame(header.entries, last, block)?;
             if done - told > 1 << 20 {
                 told = done;

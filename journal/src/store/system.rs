@@ -24,6 +24,10 @@ pub(crate) fn closed(head: Option<&Head>, now_us: i64) -> Append {
     append(head, now_us, CLOSED, "{}")
 }
 
+pub(crate) fn repaired(head: Option<&Head>, now_us: i64, body: &str) -> Append {
+    append(head, now_us, "journal_repaired", body)
+}
+
 /// The end of the stream after an append of ours.
 pub(crate) fn head_of(append: &Append) -> Option<Head> {
     let line = append.lines.last()?;

@@ -11,6 +11,7 @@ use crate::log::disk::RealDisk;
 use crate::merkle::Tree;
 use crate::store::closed;
 use crate::store::directory::Directory;
+use crate::swap::LOG_NEW;
 use crate::{Error, Hash};
 
 /// Verifies the journal in a directory. It takes the lock, adds nothing, cuts nothing, and repairs nothing.
@@ -38,6 +39,10 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
         ));
         None
     });
+    if directory.path.join(LOG_NEW).exists() {
+        trouble =
+            Some("a repair was cut short; opening or repairing the journal finishes it".to_owned());
+    }
     let disk = RealDisk::new(directory.path.join("log"));
     let index = index.as_ref().map(|(index, mark)| (index, *mark));
     let reading = Error::io(format!("read the log of {}", directory.path.display()));

@@ -8,6 +8,7 @@
 
 mod appends;
 mod backups;
+mod compactions;
 mod crash_points;
 mod exports;
 mod following;
@@ -16,6 +17,7 @@ mod imports;
 mod index_injuries;
 mod index_states;
 mod injuries;
+mod killed;
 mod kills;
 mod layout;
 mod limits;
@@ -23,6 +25,8 @@ mod log_injuries;
 mod opening;
 mod power_loss;
 mod random;
+mod repairs;
+mod rolls;
 mod running;
 mod same_answers;
 mod sealing;

@@ -1,0 +1,49 @@
+//! Finds the appends in bytes of which some are not what they were.
+
+use crate::log::{ENTRY_HEADER, Entry, FRAME_HEADER, FRAME_MAGIC};
+
+/// An append that can be read.
+pub(super) struct Readable<'b> {
+    /// With its length and checksum in front.
+    pub(super) bytes: &'b [u8],
+    pub(super) entry: Entry<'b>,
+    /// Whether its checksum holds.
+    pub(super) is_intact: bool,
+}
+
+/// The appends that can be read, and whether nothing else is in the bytes.
+///
+/// Behind one that cannot be read every byte may be where the next one begins.
+pub(super) fn readable(bytes: &[u8]) -> (Vec<Readable<'_>>, bool) {
+    let end = bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |at| at + 1);
+    let (mut found, mut is_all, mut at) = (Vec::new(), true, 0);
+    while at < end {
+        let rest = bytes.get(at..).unwrap_or_default();
+        if let Some(append) = first(rest) {
+            at += append.bytes.len();
+            found.push(append);
+        } else if rest.starts_with(&FRAME_MAGIC) {
+            at += FRAME_HEADER;
+        } else {
+            is_all = false;
+            at += 1;
+        }
+    }
+    (found, is_all)
+}
+
+fn first(bytes: &[u8]) -> Option<Readable<'_>> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (checksum, rest) = rest.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    let body = rest.get(..length)?;
+    let entry = Entry::decode(body)?;
+    (!entry.lines.is_empty()).then_some(Readable {
+        bytes: bytes.get(..ENTRY_HEADER + length)?,
+        entry,
+        is_intact: crc32fast::hash(body).to_be_bytes() == *checksum,
+    })
+}

@@ -1,0 +1,232 @@
+//! Decides of every append whether it lives on: a stream goes on as long as it has no gap and its chain of hashes holds.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::report::{Hurt, ranges};
+use crate::log::Entry;
+use crate::store::system;
+use crate::{Hash, Head, Line, Object, Record};
+
+/// The streams as far as they live on, and what is known of the rest.
+#[derive(Default)]
+pub(super) struct Streams {
+    streams: BTreeMap<Uuid, Stream>,
+    pub(super) records: u64,
+    /// Whether the last append taken is the record of a close.
+    pub(super) closed: bool,
+    objects: HashSet<Hash>,
+    /// Of appends that do not live on; others may name them, too.
+    orphans: HashMap<Hash, Arc<[u8]>>,
+    named: BTreeSet<Hash>,
+    /// Records of appends that do not hold their checksum, by seq.
+    doubtful: Vec<(u64, Uuid, Line)>,
+    /// The leaves that whole records that do not live, and the index, vouch for.
+    vouched: HashSet<Hash>,
+}
+
+#[derive(Default)]
+struct Stream {
+    /// The leaf of every record that lives on.
+    leaves: Vec<Hash>,
+    at_us: i64,
+    salvaged: BTreeMap<u64, BTreeSet<Hash>>,
+    /// The last record that anything knows of.
+    known: u64,
+}
+
+/// What becomes of an append.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Verdict {
+    Lives,
+    /// All of it lives already.
+    Twice,
+    /// These lines are whole and were not known, but do not follow.
+    Salvaged(Vec<Line>),
+}
+
+impl Streams {
+    /// Takes an append that holds its checksum. One of another history never lives on, whatever it follows.
+    pub(super) fn offer(&mut self, entry: &Entry<'_>, is_history: bool) -> Verdict {
+        let lines: Vec<Line> = entry.lines.iter().map(|line| Line::new(*line)).collect();
+        let stream = self.streams.entry(entry.session).or_default();
+        let living = stream.leaves.len() as u64;
+        if is_history
+            && entry.first == living + 1
+            && let Some(at_us) = follows(entry, &lines, stream.leaves.last())
+            && entry
+                .objects
+                .iter()
+                .all(|(hash, _, bytes)| Hash::of_object(bytes) == *hash)
+        {
+            stream.leaves.extend(lines.iter().map(Line::leaf));
+            stream.at_us = at_us.max(stream.at_us);
+            stream.known = stream.known.max(entry.last());
+            self.records += lines.len() as u64;
+            self.closed = entry.session.is_nil()
+                && lines.last().is_some_and(|line| {
+                    line.record()
+                        .is_ok_and(|record| record.kind == system::CLOSED)
+                });
+            let objects = entry.objects.iter().map(|(hash, _, _)| *hash);
+            self.objects.extend(objects);
+            return Verdict::Lives;
+        }
+        let mut unknown = Vec::new();
+        for (line, seq) in lines.into_iter().zip(entry.first..) {
+            if stream.lives(seq, line.leaf()) {
+                continue;
+            }
+            stream.known = stream.known.max(seq);
+            if stream.salvaged.entry(seq).or_default().insert(line.leaf()) {
+                self.vouched.extend(line.record().map(|record| record.prev));
+                unknown.push(line);
+            }
+        }
+        self.keep_objects(entry);
+        self.closed &= unknown.is_empty();
+        if unknown.is_empty() {
+            Verdict::Twice
+        } else {
+            Verdict::Salvaged(unknown)
+        }
+    }
+
+    /// Learns from an append that does not hold its checksum what was there. Says whether anything could be learnt.
+    pub(super) fn broken(&mut self, entry: &Entry<'_>) -> bool {
+        let says_so = |(line, seq): &(&&[u8], u64)| {
+            Record::parse(line)
+                .is_ok_and(|record| record.session == entry.session && record.seq == *seq)
+        };
+        let readable = entry.lines.iter().zip(entry.first..).filter(says_so);
+        let doubtful = readable.map(|(line, seq)| (seq, entry.session, Line::new(*line)));
+        let before = self.doubtful.len();
+        self.doubtful.extend(doubtful);
+        // The name may be what was hit; any of its records vouches for it.
+        let named = self.doubtful.len() > before;
+        if named {
+            self.known(entry.session, entry.last());
+            self.keep_objects(entry);
+        }
+        named
+    }
+
+    /// Records of appends that do not hold their checksum, but that the record behind each vouches for.
+    pub(super) fn proven(&mut self) -> Vec<Line> {
+        let mut proven = Vec::new();
+        self.doubtful
+            .sort_by_key(|(seq, session, _)| (*session, *seq));
+        for (seq, session, line) in self.doubtful.drain(..).rev() {
+            let stream = self.streams.entry(session).or_default();
+            if self.vouched.contains(&line.leaf())
+                && !stream.lives(seq, line.leaf())
+                && stream.salvaged.entry(seq).or_default().insert(line.leaf())
+            {
+                self.vouched.extend(line.record().map(|record| record.prev));
+                proven.push(line);
+            }
+        }
+        proven.reverse();
+        proven
+    }
+
+    fn keep_objects(&mut self, entry: &Entry<'_>) {
+        for (hash, _, bytes) in &entry.objects {
+            self.named.insert(*hash);
+            if Hash::of_object(bytes) == *hash {
+                self.orphans.insert(*hash, Arc::from(*bytes));
+            }
+        }
+    }
+
+    /// The index knows that a stream ended like this.
+    pub(super) fn known_head(&mut self, session: Uuid, head: &Head) {
+        self.known(session, head.seq);
+        self.vouched.insert(head.hash);
+    }
+
+    /// Something knows that a stream had this record.
+    fn known(&mut self, session: Uuid, seq: u64) {
+        let stream = self.streams.entry(session).or_default();
+        stream.known = stream.known.max(seq);
+    }
+
+    /// Something knows that there was this object.
+    pub(super) fn known_object(&mut self, hash: Hash) {
+        self.named.insert(hash);
+    }
+
+    pub(super) fn head(&self, session: Uuid) -> Option<Head> {
+        let stream = self.streams.get(&session)?;
+        Some(Head {
+            seq: stream.leaves.len() as u64,
+            hash: *stream.leaves.last()?,
+            at_us: stream.at_us,
+        })
+    }
+
+    pub(super) fn sessions(&self) -> u64 {
+        let lives =
+            |(session, stream): &(&Uuid, &Stream)| !session.is_nil() && !stream.leaves.is_empty();
+        self.streams.iter().filter(lives).count() as u64
+    }
+
+    /// The objects of appends that do not live on and that no other append has.
+    pub(super) fn orphans(&self) -> Vec<Object> {
+        let mut orphans: Vec<Object> = self
+            .orphans
+            .iter()
+            .filter(|(hash, _)| !self.objects.contains(*hash))
+            .map(|(hash, bytes)| Object {
+                hash: *hash,
+                bytes: Arc::clone(bytes),
+            })
+            .collect();
+        orphans.sort_by_key(|object| object.hash);
+        orphans
+    }
+
+    /// The objects that something knows of and nothing has.
+    pub(super) fn objects_lost(&self) -> Vec<Hash> {
+        let lost = |hash: &&Hash| !self.objects.contains(hash) && !self.orphans.contains_key(hash);
+        self.named.iter().filter(lost).copied().collect()
+    }
+
+    pub(super) fn hurt(&self) -> Vec<Hurt> {
+        let hurt = self.streams.iter().filter_map(|(session, stream)| {
+            let recovered = stream.leaves.len() as u64;
+            let lost =
+                (recovered + 1..=stream.known).filter(|seq| !stream.salvaged.contains_key(seq));
+            let hurt = Hurt {
+                session: *session,
+                recovered,
+                lost: ranges(lost),
+                salvaged: ranges(stream.salvaged.keys().copied()),
+            };
+            (!hurt.lost.is_empty() || !hurt.salvaged.is_empty()).then_some(hurt)
+        });
+        hurt.collect()
+    }
+}
+
+impl Stream {
+    fn lives(&self, seq: u64, leaf: Hash) -> bool {
+        let at = usize::try_from(seq.saturating_sub(1)).unwrap_or(usize::MAX);
+        seq > 0 && self.leaves.get(at) == Some(&leaf)
+    }
+}
+
+/// Whether the lines of an append are what they say and follow a record, each the one before; gives the time of the last.
+fn follows(entry: &Entry<'_>, lines: &[Line], last: Option<&Hash>) -> Option<i64> {
+    let mut prev = last.copied().unwrap_or(Hash::ZERO);
+    let mut at_us = None;
+    for (line, seq) in lines.iter().zip(entry.first..) {
+        let record = line.record().ok()?;
+        let fits = record.session == entry.session && record.seq == seq && record.prev == prev;
+        fits.then_some(())?;
+        (prev, at_us) = (line.leaf(), Some(record.at_us));
+    }
+    at_us
+}

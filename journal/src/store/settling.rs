@@ -1,0 +1,70 @@
+//! Makes an index for a whole log while nobody has the journal open, and leaves everything as a clean close does.
+
+use std::path::Path;
+
+use super::directory::Directory;
+use super::options::Options;
+use super::recovery::{self, Pass};
+use super::{Opened, closed};
+use crate::Error;
+use crate::index::{Index, read::nowhere};
+use crate::log::Written;
+use crate::log::segments::Stopped;
+
+/// A log that was read whole and is sound.
+pub(crate) struct Filled {
+    pub(crate) records: u64,
+    /// Whether nothing stands behind the record of a close.
+    pub(crate) closed: bool,
+}
+
+/// Fills a new index at a place from the whole log, and makes it durable. The log must be sound and must be the one that
+/// the mark of the old index speaks of.
+pub(crate) fn fill(
+    directory: &Directory,
+    options: &Options,
+    place: &Path,
+    old: Option<Written>,
+) -> Result<Filled, Error> {
+    let damaged = |what: String| Error::Damaged {
+        session: None,
+        seq: None,
+        what,
+    };
+    let index = Index::open(place, options.cache_bytes).map_err(nowhere)?;
+    let mut pass = Pass::new(&index, directory.journal, None);
+    let mut known = old.is_none_or(|old| old.number == 0);
+    let read = pass.run_with(options, |last| known |= old == Some(last));
+    let log = read.map_err(|stopped| match stopped {
+        Stopped::Io(error) => {
+            Error::io(format!("read the log of {}", directory.path.display()))(error)
+        }
+        Stopped::Damaged(what) => damaged(what),
+    })?;
+    if let Some(what) = pass.wrong.take() {
+        return Err(nowhere(what));
+    }
+    if log.file.is_none() {
+        return Err(damaged("the log is gone".to_owned()));
+    }
+    if !known {
+        let what = "the log is not the one that the index was filled from";
+        return Err(damaged(what.to_owned()));
+    }
+    let seen = pass.seen();
+    index.flush(place).map_err(nowhere)?;
+    Ok(Filled {
+        records: seen.view.records,
+        closed: seen.closed && log.torn == 0 && log.unused.is_empty(),
+    })
+}
+
+/// Brings the index level with the log and notes how all files are, so that the next opening need not read them.
+pub(crate) fn settle(directory: &Directory, options: &Options) -> Result<Opened, Error> {
+    let recovered = recovery::recover(directory, options)?;
+    let place = recovery::index_place(&directory.path);
+    recovered.index.flush(&place).map_err(nowhere)?;
+    drop(recovered.index);
+    closed::write(&directory.path).map_err(Error::io("note how the journal was left"))?;
+    Ok(recovered.opened)
+}
