@@ -1,4 +1,6 @@
 //! Makes a journal of an export: the same bytes, in a log that is written straight through.
+//!
+//! One thread reads and verifies, the caller's says what is open, one writes.
 
 use std::io::{self, BufRead};
 use std::path::Path;
@@ -22,8 +24,8 @@ const APPEND: (usize, usize) = (64, 256 << 10);
 /// The least bytes of a frame.
 const FRAME: usize = 2 << 20;
 const SEGMENT: u64 = 64 << 20;
-/// How many frames wait for the writer.
-const FRAMES_WAITING: usize = 2;
+/// How many frames wait for the writer, and how many appends for their open work.
+const WAITING: (usize, usize) = (2, 64);
 
 /// What an import made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -74,7 +76,7 @@ pub struct Imported {
 /// at the destination; [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and [`Error::Refused`] for what no journal takes;
 /// [`Error::Io`]; and whatever `open_work` says. Nothing is left behind.
 pub fn import<E: From<Error>>(
-    mut reader: impl BufRead,
+    mut reader: impl BufRead + Send,
     to: impl AsRef<Path>,
     open_work: impl FnMut(&Append) -> Result<Vec<WorkChange>, E>,
 ) -> Result<Imported, E> {
@@ -83,38 +85,64 @@ pub fn import<E: From<Error>>(
     let journal = Uuid::new_v4();
     let disk = Arc::new(RealDisk::new(place.path().join("log")));
     let writer = LogWriter::create(disk, journal, SEGMENT).map_err(writing())?;
-    let (frames, taken) = sync_channel(FRAMES_WAITING);
-    let mut import = Import {
-        frames,
-        open_work,
-        append: Append::new(Uuid::nil(), 0, Vec::new()),
-        bytes: 0,
-        objects: Vec::new(),
-        system: None,
-        frame: Vec::new(),
-        frame_bytes: 0,
-    };
+    let (frames, taken) = sync_channel(WAITING.0);
+    let (appends, gathered) = sync_channel(WAITING.1);
     let imported = thread::scope(|scope| {
         let written = scope.spawn(|| write(writer, taken));
-        let read = import.run(&mut reader, journal);
-        // Nothing more comes.
-        drop(import);
-        let written = written
+        let read = scope.spawn(move || Gathering::new(appends).run(&mut reader, journal));
+        // Whoever stops drops its ends, and so stops the others, which then have nothing to say about it.
+        let opened = frame(gathered, frames, open_work);
+        let panicked = |who| io::Error::other(format!("the {who} panicked"));
+        let read = read
             .join()
-            .unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
-        // Without a writer reading ends early, and has nothing to say about it.
+            .unwrap_or_else(|_| Err(Error::io("import")(panicked("reader"))));
+        let written = written.join().unwrap_or_else(|_| Err(panicked("writer")));
         written.map_err(writing())?;
-        read
+        // The reader is ahead, so what it found stands behind this.
+        opened?;
+        Ok::<_, E>(read?)
     })?;
     write_marker(place.path(), journal).map_err(writing())?;
     place.finish()?;
     Ok(imported)
 }
 
+/// Adds to each append what it changes of the open work, and puts the appends together to frames.
+fn frame<E: From<Error>>(
+    gathered: Receiver<Append>,
+    frames: SyncSender<Vec<Append>>,
+    mut open_work: impl FnMut(&Append) -> Result<Vec<WorkChange>, E>,
+) -> Result<(), E> {
+    let (mut frame, mut bytes) = (Vec::new(), 0);
+    for mut append in gathered {
+        if !append.session.is_nil() {
+            append.open_work = open_work(&append)?;
+        }
+        for (line, seq) in append.lines.iter().zip(append.expected + 1..) {
+            read_back(line.bytes(), append.session, seq)?;
+        }
+        Admission::of(&append)?;
+        let lines = append.lines.iter().map(|line| line.bytes().len());
+        let objects = append.objects.iter().map(|object| object.bytes.len());
+        bytes += lines.chain(objects).sum::<usize>();
+        frame.push(append);
+        if bytes >= FRAME {
+            bytes = 0;
+            if frames.send(std::mem::take(&mut frame)).is_err() {
+                return Ok(());
+            }
+        }
+    }
+    // A writer that stopped tells why.
+    let _either = frames.send(frame);
+    Ok(())
+}
+
 /// Writes frame after frame. The log is closed in any case, since a segment that is being prepared must not come to be where
 /// nothing is to be left.
 fn write(mut writer: LogWriter, frames: Receiver<Vec<Append>>) -> io::Result<()> {
-    let written = frames.iter().try_for_each(|appends| {
+    let whole = frames.iter().filter(|appends| !appends.is_empty());
+    let written = whole.into_iter().try_for_each(|appends| {
         let entries = appends
             .iter()
             .map(|append| encode_entry(append, |_| false).bytes);
@@ -126,9 +154,9 @@ fn write(mut writer: LogWriter, frames: Receiver<Vec<Append>>) -> io::Result<()>
     written.and(writer.close())
 }
 
-struct Import<F> {
-    frames: SyncSender<Vec<Append>>,
-    open_work: F,
+/// Makes appends of the lines of a file.
+struct Gathering {
+    appends: SyncSender<Append>,
     /// The append that is gathered.
     append: Append,
     bytes: usize,
@@ -137,29 +165,36 @@ struct Import<F> {
     /// The last append of the system stream so far. It comes last in the log, since a closing record at the very end shows that
     /// nothing is missing.
     system: Option<Append>,
-    /// The appends of the next frame.
-    frame: Vec<Append>,
-    frame_bytes: usize,
 }
 
-impl<E: From<Error>, F: FnMut(&Append) -> Result<Vec<WorkChange>, E>> Import<F> {
-    fn run(&mut self, reader: &mut impl BufRead, journal: Uuid) -> Result<Imported, E> {
+impl Gathering {
+    fn new(appends: SyncSender<Append>) -> Self {
+        Self {
+            appends,
+            append: Append::new(Uuid::nil(), 0, Vec::new()),
+            bytes: 0,
+            objects: Vec::new(),
+            system: None,
+        }
+    }
+
+    fn run(mut self, reader: &mut impl BufRead, journal: Uuid) -> Result<Imported, Error> {
         let mut check = Check::default();
         let mut line = Vec::new();
-        while let Some(ended) = next_line(reader, &mut line)? {
+        let mut goes_on = true;
+        while goes_on && let Some(ended) = next_line(reader, &mut line)? {
             let seen = check.line(&line, ended, &mut |_| Vec::new());
             if let Some(finding) = check.finding() {
-                return Err(damaged(finding).into());
+                return Err(damaged(finding));
             }
             match seen {
                 Seen::Record(place, leaf) => {
-                    read_back(&line, place.session, place.seq)?;
                     // Objects stand before the first record of an append, as they do in the file.
                     let is_full = self.append.lines.len() >= APPEND.0
                         || self.bytes >= APPEND.1
                         || !self.objects.is_empty();
                     if is_full || place.session != self.append.session {
-                        self.end_append()?;
+                        goes_on = self.end_append();
                         self.append = Append::new(place.session, place.seq - 1, Vec::new());
                     }
                     let objects = self.objects.iter().map(|object| object.bytes.len());
@@ -170,13 +205,10 @@ impl<E: From<Error>, F: FnMut(&Append) -> Result<Vec<WorkChange>, E>> Import<F> 
                 Seen::Object(object) => self.objects.push(object),
                 Seen::Other => {}
             }
-            if self.frame_bytes >= FRAME && !self.send() {
-                break;
-            }
         }
         let report = check.report();
         if let Some(finding) = report.findings.first() {
-            return Err(damaged(finding).into());
+            return Err(damaged(finding));
         }
         let nothing = |what: &str| Error::DamagedExport {
             session: None,
@@ -184,16 +216,15 @@ impl<E: From<Error>, F: FnMut(&Append) -> Result<Vec<WorkChange>, E>> Import<F> 
             what: what.to_owned(),
         };
         if report.records == 0 {
-            return Err(nothing("it has no records").into());
+            return Err(nothing("it has no records"));
         }
         if !self.objects.is_empty() {
-            return Err(nothing("an object stands behind the last record").into());
+            return Err(nothing("an object stands behind the last record"));
         }
-        self.end_append()?;
+        self.end_append();
         if let Some(last) = self.system.take() {
-            self.take(last)?;
+            self.send(last);
         }
-        self.send();
         Ok(Imported {
             journal,
             records: report.records,
@@ -203,38 +234,23 @@ impl<E: From<Error>, F: FnMut(&Append) -> Result<Vec<WorkChange>, E>> Import<F> 
         })
     }
 
-    /// Takes the append that was gathered as complete.
-    fn end_append(&mut self) -> Result<(), E> {
+    /// Takes the append that was gathered as complete; says whether anybody still wants more.
+    fn end_append(&mut self) -> bool {
         self.bytes = 0;
         let empty = Append::new(Uuid::nil(), 0, Vec::new());
-        let mut append = std::mem::replace(&mut self.append, empty);
+        let append = std::mem::replace(&mut self.append, empty);
         if append.lines.is_empty() {
-            return Ok(());
+            return true;
         }
         if append.session.is_nil() {
-            if let Some(before) = self.system.replace(append) {
-                self.take(before)?;
-            }
-            return Ok(());
+            let before = self.system.replace(append);
+            return before.is_none_or(|before| self.send(before));
         }
-        append.open_work = (self.open_work)(&append)?;
-        self.take(append)?;
-        Ok(())
+        self.send(append)
     }
 
-    fn take(&mut self, append: Append) -> Result<(), Error> {
-        Admission::of(&append)?;
-        let lines = append.lines.iter().map(|line| line.bytes().len());
-        let objects = append.objects.iter().map(|object| object.bytes.len());
-        self.frame_bytes += lines.chain(objects).sum::<usize>();
-        self.frame.push(append);
-        Ok(())
-    }
-
-    /// Hands a frame to the writer; says whether that goes on.
-    fn send(&mut self) -> bool {
-        self.frame_bytes = 0;
-        self.frames.send(std::mem::take(&mut self.frame)).is_ok()
+    fn send(&self, append: Append) -> bool {
+        self.appends.send(append).is_ok()
     }
 }
 

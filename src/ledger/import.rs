@@ -30,7 +30,7 @@ use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolv
 /// [`Error::MissingObject`] where an event names an object that does not stand before it;
 /// [`Error::Sealed`] where a session is sealed and its key is not in `keys`. Nothing is left behind.
 pub fn import(
-    reader: impl BufRead,
+    reader: impl BufRead + Send,
     to: impl AsRef<Path>,
     keys: Option<&dyn KeyStore>,
 ) -> Result<Imported, Error> {

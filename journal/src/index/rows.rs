@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::cursor::Cursor;
-use crate::log::{Place, Written, put_item, take_item};
+use crate::log::{FramePlace, Place, Written, put_item, take_item};
 use crate::view::{ObjectPlace, Position, Stream};
 use crate::{Hash, Head, OpenItem};
 
@@ -67,10 +67,10 @@ impl Row {
         Self::put(request_key(request), &payload)
     }
 
-    /// `o ‖ hash` → frame, offset, length.
+    /// `o ‖ hash` → frame, its segment and first byte, offset, length.
     pub(crate) fn object(hash: &Hash, object: ObjectPlace) -> Self {
-        let mut payload = Vec::with_capacity(16);
-        payload.extend_from_slice(&object.frame.to_be_bytes());
+        let mut payload = Vec::with_capacity(24);
+        put_frame(&mut payload, object.frame);
         put_place(&mut payload, object.place);
         Self::put(object_key(hash), &payload)
     }
@@ -192,7 +192,7 @@ pub(super) fn read_request(key: &[u8], value: &[u8]) -> Option<(Uuid, u64)> {
 pub(super) fn read_object(key: &[u8], value: &[u8]) -> Option<ObjectPlace> {
     let mut cursor = Cursor(unsealed(key, value)?);
     Some(ObjectPlace {
-        frame: cursor.u64()?,
+        frame: take_frame(&mut cursor)?,
         place: take_place(&mut cursor)?,
     })
 }
@@ -213,12 +213,12 @@ pub(super) fn read_mark(value: &[u8]) -> Option<(Uuid, Written, u64)> {
 }
 
 /// The bytes of one position.
-const POSITION: usize = 24;
+const POSITION: usize = 32;
 
 fn put_positions(out: &mut Vec<u8>, positions: &[Position]) {
     for position in positions {
         out.extend_from_slice(&position.first.to_be_bytes());
-        out.extend_from_slice(&position.frame.to_be_bytes());
+        put_frame(out, position.frame);
         put_place(out, position.place);
     }
 }
@@ -228,11 +228,25 @@ fn take_positions(mut cursor: Cursor<'_>) -> Option<Vec<Position>> {
     while !cursor.is_empty() {
         positions.push(Position {
             first: cursor.u64()?,
-            frame: cursor.u64()?,
+            frame: take_frame(&mut cursor)?,
             place: take_place(&mut cursor)?,
         });
     }
     Some(positions)
+}
+
+fn put_frame(out: &mut Vec<u8>, frame: FramePlace) {
+    out.extend_from_slice(&frame.number.to_be_bytes());
+    out.extend_from_slice(&frame.segment.to_be_bytes());
+    out.extend_from_slice(&frame.at.to_be_bytes());
+}
+
+fn take_frame(cursor: &mut Cursor<'_>) -> Option<FramePlace> {
+    Some(FramePlace {
+        number: cursor.u64()?,
+        segment: cursor.u32()?,
+        at: cursor.u32()?,
+    })
 }
 
 fn put_place(out: &mut Vec<u8>, place: Place) {

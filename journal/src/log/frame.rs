@@ -32,6 +32,15 @@ pub(crate) struct Written {
     pub(crate) end: u64,
 }
 
+/// Where a frame stands in the log.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct FramePlace {
+    pub(crate) number: u64,
+    pub(crate) segment: u32,
+    /// Its first byte in that.
+    pub(crate) at: u32,
+}
+
 impl Written {
     /// Before the first frame of a log.
     pub(crate) const NOTHING: Self = Self {
@@ -40,6 +49,16 @@ impl Written {
         segment: 0,
         end: 0,
     };
+
+    /// Where the last frame stands. No segment is longer than four bytes can say; were one, its frames would be read from the index.
+    pub(crate) fn frame(&self, block: &Block) -> FramePlace {
+        let at = self.end.saturating_sub(block.0.len() as u64);
+        FramePlace {
+            number: self.number,
+            segment: u32::try_from(self.segment).unwrap_or(u32::MAX),
+            at: u32::try_from(at).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 /// What a segment says of itself.

@@ -5,15 +5,17 @@
 
 pub mod disk;
 mod entry;
+mod files;
 mod frame;
 mod reader;
 pub(crate) mod segments;
 mod writer;
 
 pub(crate) use entry::{ENTRY_HEADER, Encoded, Entry, encode as encode_entry, put_item, take_item};
+pub(crate) use files::LogFiles;
 pub(crate) use frame::{
-    Block, FRAME_HEADER, FRAME_MAGIC, Header, Place, SEGMENT_HEADER, SegmentHeader, Written,
-    segment_name,
+    Block, FRAME_HEADER, FRAME_MAGIC, FramePlace, Header, Place, SEGMENT_HEADER, SegmentHeader,
+    Written, segment_name,
 };
 pub(crate) use reader::{Bad, LogReader, Step};
 pub(crate) use segments::read as read_log;

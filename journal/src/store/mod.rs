@@ -31,6 +31,7 @@ pub use options::{Options, Progress};
 
 use crate::backup::{BackedUp, back_up};
 use crate::index::Index;
+use crate::log::LogFiles;
 use crate::log::disk::Disk;
 use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, block_on};
 use committer::Committer;
@@ -187,6 +188,7 @@ impl DiskJournal {
             Arc::clone(&index),
             directory.lock,
             floor,
+            LogFiles::new(Arc::clone(&options.disk)),
         ));
         let mut journal = Self {
             shared: Arc::clone(&shared),

@@ -14,7 +14,7 @@ use super::floor::Floor;
 use super::metrics::{Meter, Metrics};
 use crate::admission::Admission;
 use crate::index::Index;
-use crate::log::{Block, Encoded};
+use crate::log::{Block, Encoded, LogFiles};
 use crate::view::{Added, View};
 use crate::{Append, Durability, Error, Head};
 
@@ -31,6 +31,7 @@ pub(crate) struct Shared {
     /// Frames came for the index, went into it, or no more will come.
     pub(super) indexing: Condvar,
     floor: Floor,
+    pub(super) log: LogFiles,
 }
 
 /// All that changes.
@@ -56,7 +57,7 @@ pub(crate) struct State {
     index: Option<Arc<Index>>,
     lock: Option<Lock>,
     failure: Option<String>,
-    /// A read met something in the index that is not as it should be: the next opening must look at all of it.
+    /// A read met something in log or index that is not as it should be: the next opening must look at all of it.
     pub(crate) doubted: bool,
 }
 
@@ -75,7 +76,13 @@ enum Offer {
 }
 
 impl Shared {
-    pub(crate) fn new(view: View, index: Arc<Index>, lock: Lock, floor: Floor) -> Self {
+    pub(crate) fn new(
+        view: View,
+        index: Arc<Index>,
+        lock: Lock,
+        floor: Floor,
+        log: LogFiles,
+    ) -> Self {
         let state = State {
             view,
             unindexed: VecDeque::new(),
@@ -101,6 +108,7 @@ impl Shared {
             arrived: Condvar::new(),
             indexing: Condvar::new(),
             floor,
+            log,
         }
     }
 
@@ -291,7 +299,7 @@ impl State {
         block: &Arc<Block>,
         index: &Index,
     ) -> Result<(), Error> {
-        let frame = self.view.last.number;
+        let frame = self.view.last.frame(block);
         for (queued, (place, _, _)) in appends.iter().zip(block.entries()) {
             let added = &queued.added;
             self.view.add(frame, place, added, Some(index))?;
@@ -299,7 +307,7 @@ impl State {
                 self.heads.remove(&added.session);
             }
         }
-        self.unindexed.push_back((frame, Arc::clone(block)));
+        self.unindexed.push_back((frame.number, Arc::clone(block)));
         self.unindexed_bytes += block.0.len();
         self.committed += appends.len() as u64;
         let committed = self.committed;

@@ -1,4 +1,5 @@
-//! Reads records and objects: where they stand is told by the view and the index, the bytes come from memory while the index is behind.
+//! Reads records and objects: where they stand is told by the view and the index. The bytes come from memory while the index is
+//! behind, then from the log, and from the index where the log does not have them as they were.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -9,8 +10,8 @@ use uuid::Uuid;
 use super::queue::Shared;
 use crate::index::Index;
 use crate::index::read::nowhere;
-use crate::log::{Block, Entry, Place};
-use crate::view::Position;
+use crate::log::{Block, Entry, FramePlace, Place};
+use crate::view::{ObjectPlace, Position};
 use crate::{Commit, Error, Hash, Head, Line};
 
 /// A position, and its frame unless the index has it.
@@ -41,14 +42,14 @@ impl Shared {
             let before = page.seq;
             let start = group.partition_point(|position| position.first <= before);
             for position in group.get(start.saturating_sub(1)..).unwrap_or_default() {
-                page.take(index, *position, None)?;
+                page.take(self, index, *position, None)?;
             }
             if page.seq == before {
                 return Err(page.gap());
             }
         }
         for (position, block) in recent {
-            page.take(index, position, block.as_deref())?;
+            page.take(self, index, position, block.as_deref())?;
         }
         if page.lines.len() < limit && page.seq <= last {
             return Err(page.gap());
@@ -85,7 +86,7 @@ impl Shared {
             .collect();
         let placed = wanted
             .into_iter()
-            .map(|position| (position, state.unindexed(position.frame)));
+            .map(|position| (position, state.unindexed(position.frame.number)));
         Ok((last, placed.collect()))
     }
 
@@ -111,7 +112,7 @@ impl Shared {
         let known = {
             let state = self.state();
             let place = state.view.object(&hash);
-            place.map(|object| (object, state.unindexed(object.frame)))
+            place.map(|object| (object, state.unindexed(object.frame.number)))
         };
         let Some((object, block)) = known.map_or_else(
             || {
@@ -124,14 +125,37 @@ impl Shared {
         else {
             return Ok(None);
         };
-        let bytes = bytes(index, object.frame, object.place, block.as_deref());
+        let is_it = |bytes: &Vec<u8>| Hash::of_object(bytes) == hash;
+        let ObjectPlace { frame, place } = object;
+        let bytes = match block {
+            Some(block) => of_block(frame, place, &block),
+            None => {
+                let kept = self.log.bytes(frame, place).filter(is_it);
+                self.or_of_index(kept, index, frame, place)
+            }
+        };
         let damaged = |what: String| nowhere(format!("object {hash}: {what}"));
         let bytes = bytes.map_err(damaged)?;
-        if Hash::of_object(&bytes) == hash {
+        if is_it(&bytes) {
             Ok(Some(bytes.into()))
         } else {
             Err(damaged("its bytes do not hash to it".to_owned()))
         }
+    }
+
+    /// What the log had, or else what the index has there; then the next opening must look at all of both.
+    fn or_of_index(
+        &self,
+        kept: Option<Vec<u8>>,
+        index: &Index,
+        frame: FramePlace,
+        place: Place,
+    ) -> Result<Vec<u8>, String> {
+        if let Some(kept) = kept {
+            return Ok(kept);
+        }
+        self.state().doubted = true;
+        index.bytes(frame.number, place)
     }
 
     /// The first frame behind one, which must be committed.
@@ -184,6 +208,7 @@ impl Page {
     /// Takes what is wanted of an append.
     fn take(
         &mut self,
+        shared: &Shared,
         index: &Index,
         position: Position,
         block: Option<&Block>,
@@ -191,8 +216,12 @@ impl Page {
         if self.lines.len() >= self.limit || position.first > self.seq {
             return Ok(());
         }
-        let body = bytes(index, position.frame, position.place, block)
-            .map_err(|what| self.damaged(what))?;
+        let Position { frame, place, .. } = position;
+        let body = match block {
+            Some(block) => of_block(frame, place, block),
+            None => shared.or_of_index(shared.log.append(frame, place), index, frame, place),
+        };
+        let body = body.map_err(|what| self.damaged(what))?;
         let entry = Entry::decode(&body)
             .filter(|entry| entry.session == self.session && entry.first == position.first)
             .ok_or_else(|| self.damaged("another append stands in its place".to_owned()))?;
@@ -218,18 +247,10 @@ impl Page {
     }
 }
 
-fn bytes(
-    index: &Index,
-    frame: u64,
-    place: Place,
-    block: Option<&Block>,
-) -> Result<Vec<u8>, String> {
-    let Some(block) = block else {
-        return index.bytes(frame, place);
-    };
+fn of_block(frame: FramePlace, place: Place, block: &Block) -> Result<Vec<u8>, String> {
     let (start, length) = (place.offset as usize, place.length as usize);
     let bytes = block.0.get(start..).and_then(|rest| rest.get(..length));
     bytes
         .map(<[u8]>::to_vec)
-        .ok_or_else(|| format!("frame {frame} is too short"))
+        .ok_or_else(|| format!("frame {} is too short", frame.number))
 }

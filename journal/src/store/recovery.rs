@@ -16,7 +16,7 @@ use super::{After, IndexState, Opened, closed, system};
 use crate::backup::manifest::{self, Manifest};
 use crate::index::{Index, Row, Walk};
 use crate::log::segments::{self, LogEnd, Stopped};
-use crate::log::{Block, Entry, LogWriter, Written, read_log, segment_name};
+use crate::log::{Block, Entry, FramePlace, LogWriter, Place, Written, read_log, segment_name};
 use crate::swap::Names;
 use crate::verify::survey;
 use crate::view::{Added, View};
@@ -409,7 +409,7 @@ impl Seen {
                     last.number
                 ))
             })?;
-            self.entry(last.number, place, &entry)?;
+            self.entry(last.frame(block), place, &entry)?;
             count += 1;
         }
         if count != appends {
@@ -422,12 +422,7 @@ impl Seen {
         Ok(())
     }
 
-    fn entry(
-        &mut self,
-        frame: u64,
-        place: crate::log::Place,
-        entry: &Entry<'_>,
-    ) -> Result<(), Stopped> {
+    fn entry(&mut self, frame: FramePlace, place: Place, entry: &Entry<'_>) -> Result<(), Stopped> {
         let (session, first) = (entry.session, entry.first);
         let unfit = |what: &str| {
             let seq = entry.last();

@@ -12,7 +12,8 @@ use crate::index::{Index, Walk};
 use crate::log::disk::Disk;
 use crate::log::segments::misplaced;
 use crate::log::{
-    Bad, Block, Entry, Header, LogReader, Place, SegmentHeader, Step, Written, segment_name,
+    Bad, Block, Entry, FramePlace, Header, LogReader, Place, SegmentHeader, Step, Written,
+    segment_name,
 };
 use crate::store::system;
 use crate::view::{Added, View};
@@ -229,9 +230,10 @@ impl Survey<'_> {
     /// Takes the appends of a frame, sound or not.
     fn entries(&mut self, block: &Block) {
         let number = self.view.last.number;
+        let frame = self.view.last.frame(block);
         for (place, body, intact) in block.entries() {
             match Entry::decode(body) {
-                Some(entry) => self.entry(number, place, &entry, intact),
+                Some(entry) => self.entry(frame, place, &entry, intact),
                 None => self.streams.find(
                     None,
                     None,
@@ -241,7 +243,7 @@ impl Survey<'_> {
         }
     }
 
-    fn entry(&mut self, number: u64, place: Place, entry: &Entry<'_>, intact: bool) {
+    fn entry(&mut self, frame: FramePlace, place: Place, entry: &Entry<'_>, intact: bool) {
         let Entry { session, first, .. } = *entry;
         let before = self.streams.findings.len();
         let mut head = None;
@@ -286,7 +288,7 @@ impl Survey<'_> {
         }
         if let Some(head) = head {
             // Nothing is fetched from the index here, so nothing can fail.
-            let _infallible = self.view.add(number, place, &Added::of(entry, head), None);
+            let _infallible = self.view.add(frame, place, &Added::of(entry, head), None);
         }
     }
 
@@ -335,8 +337,9 @@ impl Survey<'_> {
         );
         let (session, seq) = named.unzip();
         self.streams.find(session, seq, what);
+        let frame = self.view.last.frame(&bad.block);
         for (place, entry) in &whole {
-            self.entry(number, *place, entry, true);
+            self.entry(frame, *place, entry, true);
         }
         self.last = Written {
             number,

@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub(crate) use stream::{Position, Stream};
 
 use crate::index::{Index, Row};
-use crate::log::{self, Place, Written};
+use crate::log::{self, FramePlace, Place, Written};
 use crate::open_work::OpenWork;
 use crate::{Error, Hash, Head, OpenItem, WorkChange};
 
@@ -51,7 +51,7 @@ impl Added {
 /// Where an object stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ObjectPlace {
-    pub(crate) frame: u64,
+    pub(crate) frame: FramePlace,
     pub(crate) place: Place,
 }
 
@@ -151,7 +151,7 @@ impl View {
     /// Takes in an append that stands at a place of a frame.
     pub(crate) fn add(
         &mut self,
-        frame: u64,
+        frame: FramePlace,
         place: Place,
         added: &Added,
         index: Option<&Index>,

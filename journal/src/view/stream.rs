@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::Head;
 use crate::index::Row;
-use crate::log::Place;
+use crate::log::{FramePlace, Place};
 
 /// How many positions one row of the index holds.
 pub(crate) const GROUP: usize = 32;
@@ -15,7 +15,7 @@ pub(crate) struct Position {
     /// The seq of its first record.
     pub(crate) first: u64,
     /// The frame it is in.
-    pub(crate) frame: u64,
+    pub(crate) frame: FramePlace,
     /// Its body in that frame.
     pub(crate) place: Place,
 }

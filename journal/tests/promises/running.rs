@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use recount_journal::testing::MemoryDisk;
-use recount_journal::{DiskJournal, Error, IndexState, Journal, block_on};
+use recount_journal::{DiskJournal, Error, IndexState, Journal, Object, block_on};
 
 use crate::stream::{Stream, closed_journal, log_file};
 
@@ -78,4 +78,34 @@ fn a_log_is_read_whole_only_when_a_file_changed_since_the_close() {
     let log = fs::read(log_file(directory.path())).unwrap();
     fs::write(log_file(directory.path()), log).unwrap();
     assert!(look(), "the log was written, though with the same bytes");
+}
+
+#[test]
+fn what_the_log_loses_under_an_open_journal_is_read_from_the_index_and_found_by_the_next_opening() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let mut stream = Stream::new(1);
+    let object = Object::new(b"an object of the stream".to_vec());
+    let journal = DiskJournal::open(path).unwrap();
+    let mut append = stream.next(&["{}", r#"{"text":"here"}"#]);
+    append.objects = vec![object.clone()];
+    block_on(journal.append(append)).unwrap();
+    block_on(journal.close()).unwrap();
+
+    let journal = DiskJournal::open(path).unwrap();
+    let sound = fs::read(log_file(path)).unwrap();
+    for what in [stream.lines[1].bytes(), &object.bytes] {
+        let mut log = sound.clone();
+        let at = log.windows(what.len()).position(|it| it == what).unwrap();
+        log[at + what.len() / 2] ^= 1;
+        fs::write(log_file(path), log).unwrap();
+        stream.assert_in(&journal);
+        let found = block_on(journal.object(object.hash)).unwrap().unwrap();
+        assert_eq!(*found, *object.bytes);
+    }
+    block_on(journal.close()).unwrap();
+    assert!(matches!(
+        DiskJournal::open(path),
+        Err(Error::Damaged { .. })
+    ));
 }
