@@ -2,30 +2,54 @@
 //!
 //! They stand in the order of the log, which is what sled likes best; where a stream's appends are is told by other rows.
 
+use std::sync::atomic::Ordering;
+
 use super::{Index, contained, rows};
 use crate::log::{Block, Place};
 
 /// The most bytes in one value. A leaf of sled holds up to 17 values, and a page of over 131,052 bytes would go to a file that is
 /// never synced; moreover sled notices only after thousands of accesses that its cache is full, so large pages cost memory.
-const PIECE: usize = 3_500;
+const PIECE: usize = 7_000;
+
+/// For how many frames keys are made ahead.
+const AHEAD: u64 = 64;
 
 impl Index {
     /// Puts frames in.
     pub(crate) fn put_blocks<'b>(
         &self,
-        blocks: impl Iterator<Item = (u64, &'b Block)>,
+        blocks: impl Iterator<Item = (u64, &'b Block)> + Clone,
     ) -> Result<(), String> {
         contained(|| {
+            for (frame, block) in blocks.clone() {
+                self.make_keys(frame, block.0.len().div_ceil(PIECE))?;
+            }
             for (frame, block) in blocks {
-                pieces(frame, block, |key, value| {
-                    self.store
-                        .insert(key, value)
-                        .map(drop)
-                        .map_err(|error| error.to_string())
-                })?;
+                pieces(frame, block, |key, value| self.insert(key, value))?;
             }
             Ok(())
         })
+    }
+
+    /// Makes the keys of a frame's pieces, without their values. sled writes a leaf anew, with all that is in it, when it
+    /// splits and after ten changes; so the keys come first, and leaves split while there is nothing in them. It
+    /// halves what is written, and more.
+    fn make_keys(&self, frame: u64, parts: usize) -> Result<(), String> {
+        if frame >= self.keys_end.load(Ordering::Relaxed) {
+            for frame in frame..frame + AHEAD {
+                self.insert(rows::block_key(frame, 0), Vec::new())?;
+            }
+            self.keys_end.store(frame + AHEAD, Ordering::Relaxed);
+        }
+        for (part, _) in (1..).zip(1..parts) {
+            self.insert(rows::block_key(frame, part), Vec::new())?;
+        }
+        Ok(())
+    }
+
+    fn insert(&self, key: [u8; 13], value: Vec<u8>) -> Result<(), String> {
+        let inserted = self.store.insert(key, value);
+        inserted.map(drop).map_err(|error| error.to_string())
     }
 
     /// Goes through all frames in order, to compare them with those of the log.
@@ -69,11 +93,11 @@ impl Index {
     pub(crate) fn frames(&self) -> Vec<u64> {
         let mut frames = Vec::new();
         let rows = contained(|| {
-            for key in self.store.scan_prefix([rows::BLOCKS]).keys() {
-                let key = key.map_err(|error| error.to_string())?;
+            for row in self.store.scan_prefix([rows::BLOCKS]) {
+                let (key, value) = row.map_err(|error| error.to_string())?;
                 frames.extend(
                     rows::read_block_key(&key)
-                        .filter(|(_, part)| *part == 0)
+                        .filter(|(_, part)| *part == 0 && !value.is_empty())
                         .map(|(frame, _)| frame),
                 );
             }
@@ -89,7 +113,10 @@ impl Index {
         let all = rows::block_key(frame, 0)..=rows::block_key(frame, u32::MAX);
         let mut out = Vec::new();
         contained(|| {
-            for (part, row) in (0..).zip(self.store.range(all)) {
+            let is_filled = |row: &sled::Result<(_, sled::IVec)>| {
+                row.as_ref().map_or(true, |(_, value)| !value.is_empty())
+            };
+            for (part, row) in (0..).zip(self.store.range(all).filter(is_filled)) {
                 let (key, value) = row.map_err(|error| error.to_string())?;
                 let piece = rows::unsealed(&key, &value)
                     .filter(|_| rows::read_block_key(&key) == Some((frame, part)));
@@ -101,6 +128,14 @@ impl Index {
         })?;
         Ok((!out.is_empty()).then_some(Block(out)))
     }
+}
+
+/// The first frame whose key no leaf has.
+pub(super) fn keys_end(store: &sled::Db) -> Result<u64, String> {
+    let last = store.get_lt([rows::BLOCKS + 1]);
+    let last = last.map_err(|error| error.to_string())?;
+    let frame = last.and_then(|(key, _)| rows::read_block_key(&key));
+    Ok(frame.map_or(0, |(frame, _)| frame + 1))
 }
 
 /// A walk through the frames of the index.
@@ -141,15 +176,20 @@ impl Walk {
     }
 
     fn peek(&mut self) -> Result<Option<&[u8]>, String> {
-        if self.next.is_none() {
+        while self.next.is_none() {
             // Iterating would reach a page once, and sled forgets pages only by accesses: looking up each value keeps its cache small.
             let next = match &self.last {
                 Some(last) => self.store.get_gt(last),
                 None => self.store.get_gt([rows::BLOCKS]),
             };
             let next = next.map_err(|error| error.to_string())?;
-            self.next = next.filter(|(key, _)| key.first() == Some(&rows::BLOCKS));
-            self.last = self.next.as_ref().map(|(key, _)| key.clone());
+            let Some((key, value)) = next.filter(|(key, _)| key.first() == Some(&rows::BLOCKS))
+            else {
+                break;
+            };
+            self.last = Some(key.clone());
+            // One without a value was made ahead.
+            self.next = (!value.is_empty()).then_some((key, value));
         }
         Ok(self.next.as_ref().map(|(key, _)| &**key))
     }

@@ -12,6 +12,7 @@ use std::any::Any;
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ use crate::log::disk::sync_directory;
 /// sled, opened.
 pub(crate) struct Index {
     store: sled::Db,
+    /// The first frame whose key is not there yet.
+    keys_end: AtomicU64,
 }
 
 impl Index {
@@ -34,7 +37,7 @@ impl Index {
         let config = sled::Config::default()
             .path(path)
             .cache_capacity(cache_bytes)
-            .flush_every_ms(Some(500));
+            .flush_every_ms(None);
         let opening = thread::Builder::new()
             .name("journal index open".to_owned())
             .spawn(move || patiently(&config));
@@ -42,8 +45,11 @@ impl Index {
             .map_err(|error| error.to_string())?
             .join()
             .map_err(|panic| told(&*panic))?;
+        let store = opened.map_err(|error| error.to_string())?;
+        let keys_end = contained(|| blocks::keys_end(&store))?;
         Ok(Self {
-            store: opened.map_err(|error| error.to_string())?,
+            store,
+            keys_end: AtomicU64::new(keys_end),
         })
     }
 

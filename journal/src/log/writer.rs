@@ -237,7 +237,7 @@ fn joined(prepared: Prepared) -> io::Result<Box<dyn DiskFile>> {
 }
 
 fn zero(file: &mut dyn DiskFile, mut from: u64, to: u64) -> io::Result<()> {
-    let zeros = vec![0; 256 << 10];
+    let zeros = vec![0; 64 << 10];
     while from < to {
         let step = usize::try_from(to - from).unwrap_or(usize::MAX);
         let piece = zeros.get(..step).unwrap_or(&zeros);

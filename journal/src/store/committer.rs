@@ -9,6 +9,7 @@ use std::time::Instant;
 use futures_channel::oneshot;
 use uuid::Uuid;
 
+use super::indexer::GATHER_BYTES;
 use super::queue::{Queued, Shared};
 use super::{closed, recovery, system};
 use crate::index::Index;
@@ -86,7 +87,7 @@ impl Committer {
         };
         let took = begun.elapsed();
         let block = Arc::new(block);
-        {
+        let wakes = {
             let mut state = self.shared.state();
             if let Err(cause) = state.outcome() {
                 // The index failed meanwhile; what is on the disk is found there, but nobody is told so.
@@ -100,8 +101,11 @@ impl Committer {
                 .commit(&appends, &block, &self.index)
                 .map_err(|error| error.to_string())?;
             state.meter.committed(appends.len(), block.0.len(), took);
+            state.unindexed.len() == 1 || state.unindexed_bytes >= GATHER_BYTES
+        };
+        if wakes {
+            self.shared.indexing.notify_all();
         }
-        self.shared.indexing.notify_all();
         appends.into_iter().for_each(Queued::acknowledge);
         self.wait_for_index()
     }

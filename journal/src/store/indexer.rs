@@ -1,4 +1,5 @@
-//! The thread that brings the index level with the log: frames as they come, everything else a few times a second.
+//! The thread that brings the index level with the log, a few times a second or when a mebibyte waits: many frames at a time
+//! cost sled less than one at a time, and nobody waits for the index.
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +12,8 @@ use crate::log::Block;
 
 /// How long heads, positions and open work are gathered before they go in together.
 const GATHER: Duration = Duration::from_millis(250);
+/// How many bytes of frames go in before that.
+pub(super) const GATHER_BYTES: usize = 1 << 20;
 
 /// Fills the index.
 pub(crate) struct Indexer {
@@ -48,18 +51,15 @@ impl Indexer {
     fn wait(&self, flushed: Instant) -> bool {
         let mut state = self.shared.state();
         loop {
-            let idle = state.unindexed.is_empty();
-            if state.has_failed() || (state.complete && idle && !state.view.has_changed()) {
+            let idle = state.unindexed.is_empty() && !state.view.has_changed();
+            if state.has_failed() || (state.complete && idle) {
                 return false;
             }
-            if !idle || state.complete {
-                return true;
-            }
             let left = GATHER.saturating_sub(flushed.elapsed());
-            if !state.view.has_changed() {
+            if idle {
                 let waited = self.shared.indexing.wait(state);
                 state = waited.unwrap_or_else(PoisonError::into_inner);
-            } else if left.is_zero() {
+            } else if state.complete || state.unindexed_bytes >= GATHER_BYTES || left.is_zero() {
                 return true;
             } else {
                 let waited = self.shared.indexing.wait_timeout(state, left);
