@@ -51,8 +51,9 @@ impl Ground {
     pub(crate) fn guess(&mut self, sessions: u64, time: Duration) -> f64 {
         let most = if sessions == 1 { 20_000.0 } else { 300_000.0 };
         let plan = plan::build(sessions, (most * time.as_secs_f64()) as usize);
+        let shared: Shared = plan.into_iter().map(Arc::new).collect();
         let saturated = self
-            .journal(|runtime, journal| driver::saturate(runtime, journal, by_value(plan), time));
+            .journal(|runtime, journal| driver::saturate(runtime, journal, once(&shared), time));
         saturated.appends as f64 / saturated.acknowledging.as_secs_f64()
     }
 
@@ -64,7 +65,7 @@ impl Ground {
             driver::saturate(runtime, raw, over_and_over(&shared), time)
         });
         let journal = self.journal(|runtime, journal| {
-            driver::saturate(runtime, journal, by_value(take_back(shared)), time)
+            driver::saturate(runtime, journal, once(&shared), time)
         });
         Pair { raw, journal }
     }
@@ -79,8 +80,7 @@ impl Ground {
             driver::drive(runtime, raw, over_and_over(&shared), rate, appends)
         });
         let journal = self.journal(|runtime, journal| {
-            let driven =
-                driver::drive(runtime, journal, by_value(take_back(shared)), rate, appends);
+            let driven = driver::drive(runtime, journal, once(&shared), rate, appends);
             runtime.block_on(journal.finish());
             driven
         });
@@ -97,10 +97,10 @@ impl Ground {
             let for_ever = Duration::from_secs(3_600);
             for block in plan.chunks(appends.div_ceil(blocks)) {
                 let shared = Arc::new(block.to_vec());
-                let once = Planned::over_and_over(Arc::clone(&shared)).take(block.len());
-                let took = driver::closed_loop(runtime, &raw_log, vec![once], for_ever);
+                let planned = Planned::over_and_over(Arc::clone(&shared)).take(block.len());
+                let took = driver::closed_loop(runtime, &raw_log, vec![planned], for_ever);
                 raw.extend(took.into_iter().flat_map(|session| session.latencies));
-                let block = by_value(take_back(vec![shared]));
+                let block = once(&vec![shared]);
                 let took = driver::closed_loop(runtime, journal_log, block, for_ever);
                 journal.extend(took.into_iter().flat_map(|session| session.latencies));
             }
@@ -164,12 +164,14 @@ fn over_and_over(plan: &Shared) -> Vec<impl Iterator<Item = Planned> + Send + us
     sessions.map(Planned::over_and_over).collect()
 }
 
-fn by_value(plan: Vec<Vec<Append>>) -> Vec<std::vec::IntoIter<Append>> {
-    plan.into_iter().map(Vec::into_iter).collect()
-}
-
-fn take_back(plan: Shared) -> Vec<Vec<Append>> {
-    let sessions = plan.into_iter().map(Arc::into_inner);
-    let sessions = sessions.map(|session| session.expect("the raw log has let go"));
-    sessions.collect()
+/// The batches of each session, once. The lines stay in the plan: giving back memory that was taken long ago, by
+/// another thread, takes time that is nobody's.
+fn once(plan: &Shared) -> Vec<impl Iterator<Item = Append> + Send + use<>> {
+    let sessions = plan.iter().map(Arc::clone);
+    sessions
+        .map(|plan| {
+            let places = 0..plan.len();
+            places.map(move |place| plan.get(place).expect("a place of the plan").clone())
+        })
+        .collect()
 }
