@@ -49,6 +49,7 @@ impl Index {
 
     fn insert(&self, key: [u8; 13], value: Vec<u8>) -> Result<(), String> {
         let inserted = self.store.insert(key, value);
+        std::thread::yield_now();
         inserted.map(drop).map_err(|error| error.to_string())
     }
 

@@ -11,8 +11,11 @@ use super::frame::{
     Block, FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
 };
 
-/// The least and the most that is preallocated at a time in a segment that was not prepared; in between the file doubles.
-const GROWTH: (u64, u64) = (256 << 10, 8 << 20);
+/// The least that is preallocated at a time in a segment that was not prepared, and the least number of such commits.
+/// A commit waits for it, so it must not take long.
+const GROWTH: (u64, u64) = (256 << 10, 4);
+/// How much of the next segment is synced at a time. A sync of the log waits for what is under way, so that must not be much.
+const STEP: u64 = 256 << 10;
 
 /// The open end of the log.
 pub(crate) struct LogWriter {
@@ -196,8 +199,13 @@ impl LogWriter {
         let prepare = move || {
             let mut file = disk.open(&name, true)?;
             file.truncate(0)?;
-            zero(&mut *file, 0, limit)?;
-            file.sync()?;
+            let mut from = 0;
+            while from < limit {
+                let to = limit.min(from + STEP);
+                zero(&mut *file, from, to)?;
+                file.sync()?;
+                from = to;
+            }
             disk.sync_names()?;
             Ok(file)
         };
@@ -215,7 +223,7 @@ impl LogWriter {
         if required <= self.length {
             return Ok(());
         }
-        let target = required + self.length.clamp(GROWTH.0, GROWTH.1);
+        let target = required + GROWTH.0.max(needed * GROWTH.1);
         zero(&mut *self.file, self.length, target)?;
         self.length = target;
         self.file.sync()
