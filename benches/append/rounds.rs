@@ -64,9 +64,8 @@ impl Ground {
         let raw = self.raw(Form::Queue, |runtime, raw| {
             driver::saturate(runtime, raw, over_and_over(&shared), time)
         });
-        let journal = self.journal(|runtime, journal| {
-            driver::saturate(runtime, journal, once(&shared), time)
-        });
+        let journal = self
+            .journal(|runtime, journal| driver::saturate(runtime, journal, once(&shared), time));
         Pair { raw, journal }
     }
 

@@ -15,17 +15,22 @@ const PIECE: usize = 7_000;
 const AHEAD: u64 = 64;
 
 impl Index {
-    /// Puts frames in.
+    /// Puts frames in. `give_way` is called after every value.
     pub(crate) fn put_blocks<'b>(
         &self,
         blocks: impl Iterator<Item = (u64, &'b Block)> + Clone,
+        give_way: impl Fn(),
     ) -> Result<(), String> {
         contained(|| {
             for (frame, block) in blocks.clone() {
                 self.make_keys(frame, block.0.len().div_ceil(PIECE))?;
+                give_way();
             }
             for (frame, block) in blocks {
-                pieces(frame, block, |key, value| self.insert(key, value))?;
+                pieces(frame, block, |key, value| {
+                    give_way();
+                    self.insert(key, value)
+                })?;
             }
             Ok(())
         })
@@ -49,7 +54,6 @@ impl Index {
 
     fn insert(&self, key: [u8; 13], value: Vec<u8>) -> Result<(), String> {
         let inserted = self.store.insert(key, value);
-        std::thread::yield_now();
         inserted.map(drop).map_err(|error| error.to_string())
     }
 

@@ -2,6 +2,7 @@
 //! cost sled less than one at a time, and nobody waits for the index.
 
 use std::sync::{Arc, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
@@ -14,6 +15,9 @@ use crate::log::Block;
 const GATHER: Duration = Duration::from_millis(250);
 /// How many bytes of frames go in before that.
 pub(super) const GATHER_BYTES: usize = 1 << 20;
+
+/// How many bytes of frames may wait before their thread no longer gives way to the others.
+const HURRY_BYTES: usize = 8 << 20;
 
 /// Fills the index.
 pub(crate) struct Indexer {
@@ -70,10 +74,18 @@ impl Indexer {
 
     /// Puts all frames in that wait; until they are in, they are read from memory.
     fn put_blocks(&self) -> Result<(), String> {
-        let waiting: Vec<(u64, Arc<Block>)> =
-            self.shared.state().unindexed.iter().cloned().collect();
-        self.index
-            .put_blocks(waiting.iter().map(|(frame, block)| (*frame, &**block)))?;
+        let (waiting, in_time): (Vec<(u64, Arc<Block>)>, bool) = {
+            let state = self.shared.state();
+            let in_time = state.unindexed_bytes < HURRY_BYTES;
+            (state.unindexed.iter().cloned().collect(), in_time)
+        };
+        let blocks = waiting.iter().map(|(frame, block)| (*frame, &**block));
+        // An append that comes meanwhile would wait for up to a slice of the scheduler, which is many syncs long.
+        self.index.put_blocks(blocks, || {
+            if in_time {
+                thread::yield_now();
+            }
+        })?;
         let mut state = self.shared.state();
         for (_, block) in &waiting {
             state.unindexed.pop_front();

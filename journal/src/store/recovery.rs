@@ -373,7 +373,7 @@ impl<'i> Pass<'i> {
 
     fn put(&mut self, last: Written, block: &Block) -> Result<(), String> {
         self.index
-            .put_blocks(std::iter::once((last.number, block)))?;
+            .put_blocks(std::iter::once((last.number, block)), || ())?;
         self.filled += 1;
         self.unflushed += block.0.len();
         if self.unflushed > FLUSH_BYTES {
