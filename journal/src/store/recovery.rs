@@ -23,7 +23,7 @@ use crate::view::{Added, View};
 use crate::{Error, Head, Record};
 
 /// How many bytes of frames go into the index before what they come down to follows.
-const FLUSH_BYTES: usize = 64 << 20;
+const FLUSH_BYTES: usize = 8 << 20;
 
 /// Everything the store starts with.
 pub(super) struct Recovered {
