@@ -9,7 +9,7 @@ use crate::log::{Block, Place};
 
 /// The most bytes in one value. A leaf of sled holds up to 17 values, and a page of over 131,052 bytes would go to a file that is
 /// never synced; moreover sled notices only after thousands of accesses that its cache is full, so large pages cost memory.
-const PIECE: usize = 3_500;
+const PIECE: usize = 7_000;
 
 /// For how many frames keys are made ahead.
 const AHEAD: u64 = 64;

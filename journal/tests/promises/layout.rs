@@ -199,7 +199,7 @@ fn the_rows_of_the_index_are_those_drawn() {
     }
     let mut expected: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     for (number, frame) in (1_u64..).zip(&frames) {
-        for (part, piece) in (0_u32..).zip(frame.chunks(3_500)) {
+        for (part, piece) in (0_u32..).zip(frame.chunks(7_000)) {
             let key = fields(&[b"b", &number.to_be_bytes(), &part.to_be_bytes()]);
             expected.push((key, piece.to_vec()));
         }
