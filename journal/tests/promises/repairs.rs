@@ -701,3 +701,36 @@ fn accounted(path: &Path, streams: &[Stream], report: &Repaired, is_named: bool,
         Ok(_) => panic!("{about}: log.part was left"),
     }
 }
+
+#[test]
+fn an_opening_that_is_refused_leaves_an_index_that_it_cannot_use_to_the_repair() {
+    let directory = tempfile::tempdir().unwrap();
+    let injuries: [(&str, fn(&Path)); 2] = [
+        ("the marker names another journal", |path| {
+            let other = path.with_extension("other");
+            closed_journal(&other);
+            fs::copy(other.join("JOURNAL"), path.join("JOURNAL")).unwrap();
+        }),
+        ("the index has lost its mark", |path| {
+            let config = sled::Config::new().path(path.join("sled"));
+            let database = config.open().unwrap();
+            assert!(database.remove(b"m").unwrap().is_some());
+            database.flush().unwrap();
+        }),
+    ];
+    for (what, injure) in injuries {
+        let path = directory.path().join(what.replace(' ', "-"));
+        let streams = closed_journal(&path);
+        injure(&path);
+        flip(&path, streams[0].lines[0].bytes());
+        for _ in 0..2 {
+            let opened = DiskJournal::open(&path);
+            assert!(matches!(opened, Err(Error::Damaged { .. })), "{what}");
+        }
+        assert!(!path.join("sled.damaged-1").exists(), "{what}");
+        assert!(!repaired(&path).lost_something(), "{what}");
+        for stream in &streams {
+            assert_eq!(lines(&path, stream), stream.lines.len(), "{what}");
+        }
+    }
+}
