@@ -154,6 +154,9 @@ impl From<journal::Error> for Failure {
             }
             journal::Error::Conflict { .. } => Failure::new("conflict", what)
                 .advice("somebody else wrote to the session; look at it again before you retry"),
+            journal::Error::NoSpace { .. } => Failure::new("no-space", what)
+                .advice("make room on the disk of the journal, then try again"),
+            journal::Error::Io { doing, source } => Failure::io(one_line(&doing), &source),
             _ => Failure::new("journal", what),
         }
     }
