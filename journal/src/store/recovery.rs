@@ -46,9 +46,6 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     ))?;
     let place = index_place(&directory.path);
     let clean = options.vouches && closed::holds(&directory.path);
-    if !options.read_only {
-        closed::remove(&directory.path).map_err(Error::io("remove the note of the last close"))?;
-    }
     let was_there = place.exists();
     let mut rebuilt = (!directory.created && !was_there).then(|| "it was missing".to_owned());
     let (index, mark) = match open_index(&place, options, directory.journal) {
@@ -91,6 +88,7 @@ fn keep(
     let writer = if options.read_only {
         None
     } else {
+        forget_close(directory)?;
         let resume = || {
             let name = segment_name(view.last.segment);
             let file = options.disk.open(&name, false)?;
@@ -157,6 +155,14 @@ fn level(
         drop(pass);
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
+    if let Some(what) = options
+        .vouches
+        .then(|| closed::shortened(&directory.path))
+        .flatten()
+    {
+        drop(pass);
+        return Err(stop(Stopped::Damaged(what), index, mark));
+    }
     let never_begun = log.file.is_none();
     if never_begun && !options.create {
         let what = "the log is gone".to_owned();
@@ -198,6 +204,7 @@ fn level(
     let writer = if options.read_only {
         None
     } else {
+        forget_close(directory)?;
         manifest::remove(&directory.path).map_err(going_on(directory))?;
         Some(go_on(directory, options, log, seen.last_block).map_err(going_on(directory))?)
     };
@@ -207,6 +214,11 @@ fn level(
         writer,
         opened,
     })
+}
+
+/// Before the log is written; until then the note shows what the log has lost.
+fn forget_close(directory: &Directory) -> Result<(), Error> {
+    closed::remove(&directory.path).map_err(Error::io("remove the note of the last close"))
 }
 
 fn going_on(directory: &Directory) -> impl FnOnce(io::Error) -> Error + use<> {

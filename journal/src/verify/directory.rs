@@ -61,6 +61,10 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
         if let Some(what) = backup.differs(&found) {
             survey.streams.find(None, None, what);
         }
+    } else if let Some(what) =
+        closed::shortened(&directory.path).filter(|_| survey.streams.findings.is_empty())
+    {
+        survey.streams.find(None, None, what);
     } else if !survey.clean {
         notes.push(
             "the journal was not closed; nothing vouches that the log ends where it ended"

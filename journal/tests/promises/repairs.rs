@@ -734,3 +734,31 @@ fn an_opening_that_is_refused_leaves_an_index_that_it_cannot_use_to_the_repair()
         }
     }
 }
+
+#[test]
+fn an_end_that_only_the_note_of_the_close_misses_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let streams = closed_journal(directory.path());
+    without_index(directory.path());
+    let log = log_file(directory.path());
+    let whole = fs::read(&log).unwrap();
+    let last = whole
+        .windows(4)
+        .rposition(|window| window == b"\0RC\xff")
+        .unwrap();
+    fs::write(&log, &whole[..last]).unwrap();
+    for _ in 0..2 {
+        let opened = DiskJournal::open(directory.path());
+        assert!(
+            matches!(&opened, Err(Error::Damaged { what, .. }) if what.contains("closed with")),
+            "{opened:?}"
+        );
+    }
+    let found = verify::directory(directory.path()).unwrap();
+    assert!(found.findings[0].what.contains("closed with"), "{found:?}");
+    let report = repair(directory.path(), RepairOptions::default()).unwrap();
+    assert!(report.was_needed() && report.lost_something(), "{report:?}");
+    assert!(verify::directory(directory.path()).unwrap().is_sound());
+    DiskJournal::open(directory.path()).unwrap();
+    assert_eq!(lines(directory.path(), &streams[0]), streams[0].lines.len());
+}
