@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 
 use recount_journal::{
-    Append, DiskJournal, Error, Hash, Hurt, Journal, Object, Remedy, RepairOptions, Repaired,
-    block_on, export, repair, verify,
+    Append, CompactOptions, DiskJournal, Error, Hash, Hurt, Journal, Object, Remedy, RepairOptions,
+    Repaired, block_on, compact, export, repair, verify,
 };
 use uuid::Uuid;
 
@@ -705,7 +705,8 @@ fn accounted(path: &Path, streams: &[Stream], report: &Repaired, is_named: bool,
 #[test]
 fn an_opening_that_is_refused_leaves_an_index_that_it_cannot_use_to_the_repair() {
     let directory = tempfile::tempdir().unwrap();
-    let injuries: [(&str, fn(&Path)); 2] = [
+    type Injury = (&'static str, fn(&Path));
+    let injuries: [Injury; 2] = [
         ("the marker names another journal", |path| {
             let other = path.with_extension("other");
             closed_journal(&other);
@@ -756,6 +757,8 @@ fn an_end_that_only_the_note_of_the_close_misses_is_told() {
     }
     let found = verify::directory(directory.path()).unwrap();
     assert!(found.findings[0].what.contains("closed with"), "{found:?}");
+    let compacted = compact(directory.path(), CompactOptions::default());
+    assert!(matches!(compacted, Err(Error::Damaged { .. })));
     let report = repair(directory.path(), RepairOptions::default()).unwrap();
     assert!(report.was_needed() && report.lost_something(), "{report:?}");
     assert!(verify::directory(directory.path()).unwrap().is_sound());
