@@ -107,9 +107,9 @@ impl From<journal::seal::Error> for Failure {
     fn from(error: journal::seal::Error) -> Failure {
         let what = one_line(&causes(&error)).into_owned();
         match error {
-            journal::seal::Error::WrongMasterKey { .. } => {
-                Failure::new("wrong-master-key", what).exit(Exit::Sealed)
-            }
+            journal::seal::Error::WrongMasterKey { .. } => Failure::new("wrong-master-key", what)
+                .exit(Exit::Sealed)
+                .advice("give the master key that was there when the key store was made"),
             journal::seal::Error::DoesNotOpen { .. } | journal::seal::Error::Malformed { .. } => {
                 Failure::new("does-not-open", what)
                     .exit(Exit::Damaged)
@@ -118,6 +118,9 @@ impl From<journal::seal::Error> for Failure {
             journal::seal::Error::NotAMasterKey { .. } => {
                 Failure::new("not-a-master-key", what).exit(Exit::Usage)
             }
+            journal::seal::Error::Missing { .. } => Failure::new("key-store", what).advice(
+                "give the directory that `recount run --keys DIR` made; nothing was created",
+            ),
             _ => Failure::new("key-store", what),
         }
     }
