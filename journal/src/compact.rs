@@ -105,6 +105,13 @@ pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compac
     let doing = || Error::io(format!("compact the index of {}", directory.path.display()));
     let names = Names::seen_by(&directory.path, options.steps);
     names.finish().map_err(doing())?;
+    if let Some(what) = closed::shortened(&directory.path) {
+        return Err(Error::Damaged {
+            session: None,
+            seq: None,
+            what,
+        });
+    }
     let removed = names.set_aside().map_err(doing())?;
     let mut bytes_before = bytes_in(&names.path(SLED)).map_err(doing())?;
     for name in &removed {

@@ -61,12 +61,7 @@ async fn write(
     session: Option<SessionId>,
     out: &mut (impl Write + Send),
 ) -> Result<Trailer, Failure> {
-    export(ledger.journal().as_ref(), session.map(|it| it.0), out)
-        .await
-        .map_err(|error| match error {
-            recount_journal::Error::Io { doing, source } => Failure::io(doing, &source),
-            error => error.into(),
-        })
+    Ok(export(ledger.journal().as_ref(), session.map(|it| it.0), out).await?)
 }
 
 /// Writes beside the file and renames, so that half an export never has the final name.

@@ -107,9 +107,9 @@ impl From<journal::seal::Error> for Failure {
     fn from(error: journal::seal::Error) -> Failure {
         let what = one_line(&causes(&error)).into_owned();
         match error {
-            journal::seal::Error::WrongMasterKey { .. } => {
-                Failure::new("wrong-master-key", what).exit(Exit::Sealed)
-            }
+            journal::seal::Error::WrongMasterKey { .. } => Failure::new("wrong-master-key", what)
+                .exit(Exit::Sealed)
+                .advice("give the master key that was there when the key store was made"),
             journal::seal::Error::DoesNotOpen { .. } | journal::seal::Error::Malformed { .. } => {
                 Failure::new("does-not-open", what)
                     .exit(Exit::Damaged)
@@ -118,6 +118,9 @@ impl From<journal::seal::Error> for Failure {
             journal::seal::Error::NotAMasterKey { .. } => {
                 Failure::new("not-a-master-key", what).exit(Exit::Usage)
             }
+            journal::seal::Error::Missing { .. } => Failure::new("key-store", what).advice(
+                "give the directory that `recount run --keys DIR` made; nothing was created",
+            ),
             _ => Failure::new("key-store", what),
         }
     }
@@ -154,6 +157,9 @@ impl From<journal::Error> for Failure {
             }
             journal::Error::Conflict { .. } => Failure::new("conflict", what)
                 .advice("somebody else wrote to the session; look at it again before you retry"),
+            journal::Error::NoSpace { .. } => Failure::new("no-space", what)
+                .advice("make room on the disk of the journal, then try again"),
+            journal::Error::Io { doing, source } => Failure::io(one_line(&doing), &source),
             _ => Failure::new("journal", what),
         }
     }

@@ -43,7 +43,10 @@ impl Pending {
             }
             show(request, now, screen)?;
             let (path, id) = (quoted(&self.path), request.id);
-            let keys = self.keys.as_option();
+            let keys = match self.keys.as_option() {
+                none if none.is_empty() && request.sealed => " --keys DIR".to_owned(),
+                given => given,
+            };
             screen.line(&format!("  recount approve {path} {id}{keys}"))?;
             screen.line(&format!("  recount deny {path} {id}{keys}"))?;
         }
@@ -117,11 +120,14 @@ pub(super) fn show(
         .as_ref()
         .map(|it| format!(", {it}"))
         .unwrap_or_default();
-    let mut about = format!(
-        "  asked {} ago, agent {}{external}",
-        age::span(it.requested_at, now),
-        it.agent
-    );
+    // The agent's name is sealed with the rest.
+    let agent = if it.sealed {
+        String::new()
+    } else {
+        format!(", agent {}", it.agent)
+    };
+    let asked = age::span(it.requested_at, now);
+    let mut about = format!("  asked {asked} ago{agent}{external}");
     for (key, value) in &it.labels {
         about.push_str(&format!(", {key}={value}"));
     }

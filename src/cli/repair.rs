@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use recount_journal::{Damage, Hurt, Progress, RepairOptions, Repaired, repair};
+use recount_journal::{Damage, Hurt, Progress, Remedy, RepairOptions, Repaired, repair};
 use serde_json::json;
 
 use super::count::count;
@@ -97,11 +97,12 @@ impl Repair {
             "Repaired:"
         };
         let (tone, loss) = if repaired.lost_something() {
-            let loss = format!(
-                ", {} salvaged, {} lost",
-                repaired.records_salvaged(),
-                repaired.records_lost()
-            );
+            let is_uncounted = repaired.damages.iter().any(|it| it.remedy == Remedy::Lost);
+            let lost = match repaired.records_lost() {
+                0 if is_uncounted => "some".to_owned(),
+                lost => lost.to_string(),
+            };
+            let loss = format!(", {} salvaged, {lost} lost", repaired.records_salvaged());
             (Tone::Bad, loss)
         } else {
             (Tone::Good, ", nothing lost".to_owned())

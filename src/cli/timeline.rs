@@ -51,7 +51,7 @@ impl Timeline {
         self.names.learn(fact);
         let told = sentence(&fact.event, &self.names);
         let (who, arrow) = match &fact.event {
-            Event::Observed(observation) => (party(observation.provenance().actor), ""),
+            Event::Observed(observation) => (party(observation.actor()), ""),
             Event::Decided(_) => ("", "→ "),
         };
         self.line(fact.seq, fact.at, who, arrow, &told.text, told.tone)

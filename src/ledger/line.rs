@@ -30,8 +30,8 @@ pub(super) fn line_of(
         .map_err(|source| Error::Unwritable { session, source })?;
     let (kind, by, named) = match &fact.event {
         Event::Observed(observation) => {
-            let from = observation.provenance();
-            (from.actor, from.by, addresses(&observation.objects()))
+            let named = addresses(&observation.objects());
+            (observation.actor(), observation.by(), named)
         }
         Event::Decided(_) => (ActorKind::Engine, None, Vec::new()),
     };

@@ -46,6 +46,7 @@ pub use policy::{InDoubt, PolicySet, ToolPolicy};
 pub use resumption::{HANDLE_LIFE_MS, ResumptionHandle};
 pub use rules::RULES;
 pub use state::{Delivery, Library, Request, RequestState, Runner, Session, Settled, Terms};
+#[cfg(feature = "engine")]
 pub(crate) use step::cause_of;
 pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 pub use time::Timestamp;

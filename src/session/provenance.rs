@@ -50,6 +50,24 @@ impl<'a> Provenance<'a> {
 }
 
 impl Observation {
+    /// The kind of party that did it.
+    ///
+    /// ```
+    /// use recount::session::{Actor, ActorKind, Observation, SessionClosed};
+    ///
+    /// let by = Actor::embedder("ada");
+    /// let closed = Observation::SessionClosed(SessionClosed { by: by.clone(), reason: "done".into() });
+    /// assert_eq!((closed.actor(), closed.by()), (ActorKind::Person, Some(&by)));
+    /// ```
+    pub fn actor(&self) -> ActorKind {
+        self.provenance().actor
+    }
+
+    /// The named party who did it, where there is one.
+    pub fn by(&self) -> Option<&Actor> {
+        self.provenance().by
+    }
+
     /// Where it comes from.
     pub(crate) fn provenance(&self) -> Provenance<'_> {
         use ActorKind::{Clock, Engine, Model, Tool, User};

@@ -234,3 +234,26 @@ fn forge(bench: &Bench, to: &str, change: impl Fn(&mut String, &mut Option<u64>)
     block_on(journal.close()).unwrap();
     forged
 }
+
+#[test]
+fn a_cut_log_without_an_index_is_missed_by_the_note_of_its_close() {
+    let bench = Bench::with_demo();
+    fs::remove_dir_all(bench.path("demo/sled")).unwrap();
+    let log = bench.path("demo/log/0000000000000001.log");
+    let whole = fs::read(&log).unwrap();
+    fs::write(&log, &whole[..whole.len() / 2]).unwrap();
+    let missed = format!("of the {} bytes that it was closed with", whole.len());
+    bench.run("verify demo").ends_with(4).says(&[&missed]);
+    for _ in 0..2 {
+        bench
+            .run("sessions demo")
+            .fails(4, "damaged")
+            .complains(&[&missed]);
+    }
+    bench
+        .run("repair demo")
+        .ends_with(4)
+        .says(&[&missed, ": lost", "0 salvaged, some lost"]);
+    bench.run("verify demo").ends_with(0);
+    bench.run("sessions demo").ends_with(0);
+}

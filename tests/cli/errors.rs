@@ -146,3 +146,35 @@ fn the_simulator_listens_on_this_machine_only() {
         .fails(1, "script")
         .complains(&["line 1"]);
 }
+
+#[test]
+fn every_code_stands_in_the_docs() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = fs::read_to_string(root.join("docs/command-line.md")).unwrap();
+    let mut places = vec![root.join("src/cli")];
+    let mut codes = std::collections::BTreeSet::new();
+    while let Some(place) = places.pop() {
+        if place.is_dir() {
+            places.extend(fs::read_dir(place).unwrap().map(|it| it.unwrap().path()));
+            continue;
+        }
+        let text = fs::read_to_string(place).unwrap();
+        // A code is the first argument of a failure, or what a refusal comes to.
+        let (given, refusals) = ("Failure::new(", "fn refusal_code");
+        for (at, _) in text.match_indices(given) {
+            let argument = text[at + given.len()..].trim_start();
+            codes.extend(
+                argument
+                    .strip_prefix('"')
+                    .and_then(|it| it.split('"').next())
+                    .map(str::to_owned),
+            );
+        }
+        let refusals = text.split_once(refusals).map_or("", |(_, rest)| rest);
+        let arms = refusals.split("\n}").next().unwrap();
+        codes.extend(arms.split('"').skip(1).step_by(2).map(str::to_owned));
+    }
+    assert!(codes.len() > 40, "{codes:?}");
+    codes.retain(|code| !docs.contains(&format!("`{code}`")));
+    assert!(codes.is_empty(), "not in docs/command-line.md: {codes:?}");
+}

@@ -72,7 +72,7 @@ pub fn directory(
 ) -> Result<BackedUp, Error> {
     let path = path.as_ref();
     let journal = journal_at(path)?;
-    let disk = RealDisk::new(path.join("log"));
+    let disk = RealDisk::reading(path.join("log"));
     let (closed, backup) = (closed::log_bytes(path), Manifest::read(path)?);
     let check = |copied: &Copied| {
         // Unless somebody went on with it meanwhile, a log that was closed is whole.
@@ -142,7 +142,7 @@ pub fn restore(
         path: from.to_owned(),
     })?;
     let place = Unfinished::begin(to.as_ref())?;
-    let disk = RealDisk::new(from.join("log"));
+    let disk = RealDisk::reading(from.join("log"));
     let copied = copied(&disk, &place, journal, None, &mut |told| progress(told))?;
     as_noted(&manifest, journal, &copied)?;
     let opening = DiskJournal::options(place.path()).read_only();

@@ -91,6 +91,8 @@ pub trait DiskFile: Send {
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     directory: PathBuf,
+    /// Whether files are opened to be written, too.
+    writes: bool,
 }
 
 impl RealDisk {
@@ -98,6 +100,15 @@ impl RealDisk {
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
+            writes: true,
+        }
+    }
+
+    /// Uses a directory to read what is there, which may be where nobody can write.
+    pub(crate) fn reading(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            writes: false,
         }
     }
 }
@@ -109,7 +120,7 @@ impl Disk for RealDisk {
         }
         let file = OpenOptions::new()
             .read(true)
-            .write(true)
+            .write(self.writes)
             .create(create)
             .truncate(false)
             .open(self.directory.join(name))?;

@@ -164,6 +164,14 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         remedy: Remedy::Rewritten,
     }));
     if let Some(streams) = sound {
+        // What was cut off exactly behind a frame leaves no other trace, and nothing to restore it from.
+        let shortened = closed::shortened(&directory.path);
+        let is_short = shortened.is_some();
+        report.damages.extend(shortened.map(|what| Damage {
+            frames: None,
+            what,
+            remedy: Remedy::Lost,
+        }));
         report.records = streams.records;
         report.sessions = streams.sessions();
         report.was_closed = streams.closed;
@@ -172,6 +180,9 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
             report.notes.push(format!("the log is sound; {what}; that needs no repair, since the next opening makes the index again from the log"));
         }
         drop(index);
+        if !options.dry_run && is_short {
+            closed::remove(&directory.path).map_err(doing())?;
+        }
         if !options.dry_run && report.was_needed() {
             names.step("restore the marker");
             directory.restore_marker().map_err(doing())?;
@@ -203,6 +214,8 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         names.step("restore the marker");
         directory.restore_marker().map_err(doing())?;
     }
+    // It tells of the log that is replaced.
+    closed::remove(&directory.path).map_err(doing())?;
     let aside = names.decide_repair().map_err(doing())?;
     (report.damaged_log, report.salvage) = (aside.log, aside.salvage);
     names.step("make the index again");

@@ -47,7 +47,8 @@ impl Repaired {
 
     /// Whether something does not live on: is lost, or only salvaged.
     pub fn lost_something(&self) -> bool {
-        !self.hurt.is_empty() || self.frames_unnamed > 0 || !self.objects_lost.is_empty()
+        let gone = self.damages.iter().any(|it| it.remedy == Remedy::Lost);
+        gone || !self.hurt.is_empty() || self.frames_unnamed > 0 || !self.objects_lost.is_empty()
     }
 
     /// How many records are in the salvage file.

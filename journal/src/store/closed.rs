@@ -44,6 +44,17 @@ pub(crate) fn log_bytes(directory: &Path) -> Option<u64> {
     Some(of_log.map(|(_, stamp)| stamp.bytes).sum())
 }
 
+/// What shows that the log has lost its end since the last close, if anything does: it only grows.
+pub(crate) fn shortened(directory: &Path) -> Option<String> {
+    let noted = log_bytes(directory)?;
+    let mut files = BTreeMap::new();
+    // A log that is not there has lost everything, which is told otherwise.
+    gather(directory, Path::new("log"), &mut files).ok()?;
+    let bytes: u64 = files.values().map(|stamp| stamp.bytes).sum();
+    (bytes < noted)
+        .then(|| format!("the log has {bytes} of the {noted} bytes that it was closed with"))
+}
+
 /// Notes how all files are now.
 pub(crate) fn write(directory: &Path) -> io::Result<()> {
     let closed = stamps(directory)?;

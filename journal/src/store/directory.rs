@@ -27,13 +27,17 @@ pub(crate) struct Directory {
 
 /// The lock on a directory.
 #[derive(Debug)]
-pub(crate) struct Lock(File);
+pub(crate) struct Lock {
+    file: File,
+    /// Whether anything can be written beside it.
+    pub(crate) can_write: bool,
+}
 
 impl Drop for Lock {
     /// Closing alone would leave the lock with a child process that is just being started and still shares the file.
     fn drop(&mut self) {
         // Closing follows, which unlocks as well as it can.
-        let _unlocked = self.0.unlock();
+        let _unlocked = self.file.unlock();
     }
 }
 
@@ -175,14 +179,24 @@ pub(crate) fn write_marker(path: &Path, id: Uuid) -> io::Result<Marker> {
 
 fn lock(path: &Path) -> Result<Lock, Error> {
     let doing = || format!("lock the journal at {}", path.display());
-    let file = OpenOptions::new()
+    let written = OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
-        .open(path.join(LOCK))
+        .open(path.join(LOCK));
+    let can_write = written.is_ok();
+    let file = written
+        .or_else(|error| match error.kind() {
+            // Where nobody may write, such as on a disk for backups, one may still look.
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                let looked = File::open(path.join(LOCK)).or_else(|_| File::open(path));
+                looked.map_err(|_| error)
+            }
+            _ => Err(error),
+        })
         .map_err(Error::io(doing()))?;
     match file.try_lock() {
-        Ok(()) => Ok(Lock(file)),
+        Ok(()) => Ok(Lock { file, can_write }),
         Err(TryLockError::WouldBlock) => Err(Error::InUse {
             path: path.to_owned(),
         }),

@@ -14,6 +14,7 @@ mod options;
 mod queue;
 mod reading;
 pub(crate) mod recovery;
+mod refused;
 pub(crate) mod settling;
 pub(crate) mod system;
 

@@ -12,13 +12,13 @@ use uuid::Uuid;
 
 use super::directory::Directory;
 use super::options::{Options, Progress};
+use super::refused::{damaged, reading, require_log};
 use super::{After, IndexState, Opened, closed, system};
 use crate::backup::manifest::{self, Manifest};
 use crate::index::{Index, Row, Walk};
 use crate::log::segments::{self, LogEnd, Stopped};
 use crate::log::{Block, Entry, FramePlace, LogWriter, Place, Written, read_log, segment_name};
 use crate::swap::Names;
-use crate::verify::survey;
 use crate::view::{Added, View};
 use crate::{Error, Head, Record};
 
@@ -46,13 +46,12 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     ))?;
     let place = index_place(&directory.path);
     let clean = options.vouches && closed::holds(&directory.path);
-    if !options.read_only {
-        closed::remove(&directory.path).map_err(Error::io("remove the note of the last close"))?;
-    }
-    let mut rebuilt = (!directory.created && !place.exists()).then(|| "it was missing".to_owned());
+    let was_there = place.exists();
+    let mut rebuilt = (!directory.created && !was_there).then(|| "it was missing".to_owned());
     let (index, mark) = match open_index(&place, options, directory.journal) {
         Ok(opened) => opened,
         Err(why) => {
+            require_log(directory, options)?;
             rebuilt = Some(why);
             (fresh_index(&place, options)?, None)
         }
@@ -63,13 +62,20 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         let (mark, records) = kept;
         return keep(directory, options, index, View::new(mark, records, work));
     }
-    level(
+    let leveled = level(
         directory,
         options,
         index,
         mark.map(|(mark, _)| mark),
         rebuilt,
-    )
+    );
+    if let Err(Error::Damaged { .. }) = &leveled
+        && !was_there
+    {
+        // An index that was begun from a damaged log witnesses nothing; the verdict stands whether it goes or not.
+        let _left = fs::remove_dir_all(&place);
+    }
+    leveled
 }
 
 /// Starts with what a clean close left.
@@ -82,6 +88,7 @@ fn keep(
     let writer = if options.read_only {
         None
     } else {
+        forget_close(directory)?;
         let resume = || {
             let name = segment_name(view.last.segment);
             let file = options.disk.open(&name, false)?;
@@ -120,10 +127,11 @@ fn level(
     rebuilt: Option<String>,
 ) -> Result<Recovered, Error> {
     let place = index_place(&directory.path);
-    let reading = || Error::io(format!("read the log of {}", directory.path.display()));
-    let stop = |stopped, index, mark| match stopped {
-        Stopped::Io(error) => reading()(error),
-        Stopped::Damaged(what) => damaged(directory, options, index, mark, what),
+    let stop = |stopped, index: Index, mark: Option<Written>| match stopped {
+        Stopped::Io(error) => reading(directory)(error),
+        Stopped::Damaged(what) => {
+            damaged(directory, options, mark.map(|mark| (&index, mark)), what)
+        }
     };
     let mut pass = Pass::new(&index, directory.journal, mark);
     let log = match pass.run(options) {
@@ -144,6 +152,14 @@ fn level(
     let backup = Manifest::read(&directory.path)?;
     let found = Manifest::of(directory.journal, log.last, pass.seen.view.records);
     if let Some(what) = backup.and_then(|backup| backup.differs(&found)) {
+        drop(pass);
+        return Err(stop(Stopped::Damaged(what), index, mark));
+    }
+    if let Some(what) = options
+        .vouches
+        .then(|| closed::shortened(&directory.path))
+        .flatten()
+    {
         drop(pass);
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
@@ -188,6 +204,7 @@ fn level(
     let writer = if options.read_only {
         None
     } else {
+        forget_close(directory)?;
         manifest::remove(&directory.path).map_err(going_on(directory))?;
         Some(go_on(directory, options, log, seen.last_block).map_err(going_on(directory))?)
     };
@@ -197,6 +214,11 @@ fn level(
         writer,
         opened,
     })
+}
+
+/// Before the log is written; until then the note shows what the log has lost.
+fn forget_close(directory: &Directory) -> Result<(), Error> {
+    closed::remove(&directory.path).map_err(Error::io("remove the note of the last close"))
 }
 
 fn going_on(directory: &Directory) -> impl FnOnce(io::Error) -> Error + use<> {
@@ -446,42 +468,5 @@ impl Seen {
         self.view
             .add(frame, place, &added, None)
             .map_err(|error| Stopped::Damaged(error.to_string()))
-    }
-}
-
-/// Says which session and seq the damage is at, by reading everything that can be read.
-fn damaged(
-    directory: &Directory,
-    options: &Options,
-    index: Index,
-    mark: Option<Written>,
-    what: String,
-) -> Error {
-    let witness = mark.map(|mark| (&index, mark));
-    let found = survey::of_log(&*options.disk, directory.journal, witness);
-    let placed = found.ok().and_then(|survey| {
-        let findings = survey.findings();
-        let first = findings
-            .iter()
-            .position(|finding| finding.session.is_some())
-            .unwrap_or(0);
-        findings.into_iter().nth(first)
-    });
-    drop(index);
-    if mark.is_none() {
-        // An index that was begun from a damaged log witnesses nothing; the verdict stands whether it goes or not.
-        let _left = fs::remove_dir_all(index_place(&directory.path));
-    }
-    match placed {
-        Some(finding) => Error::Damaged {
-            session: finding.session,
-            seq: finding.seq,
-            what: format!("{}; {what}", finding.what),
-        },
-        None => Error::Damaged {
-            session: None,
-            seq: None,
-            what,
-        },
     }
 }

@@ -14,7 +14,8 @@ use crate::store::directory::Directory;
 use crate::swap::LOG_NEW;
 use crate::{Error, Hash};
 
-/// Verifies the journal in a directory. It takes the lock, adds nothing, cuts nothing, and repairs nothing.
+/// Verifies the journal in a directory. It takes the lock, adds nothing, cuts nothing, and repairs nothing. Where nobody
+/// can write, it verifies the log alone.
 ///
 /// # Errors
 /// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`] and [`Error::Io`] when the journal
@@ -23,7 +24,7 @@ pub fn directory(path: impl AsRef<Path>) -> Result<Report, Error> {
     let directory = Directory::claim(path.as_ref(), false)?;
     let was_noted = closed::holds(&directory.path);
     let report = report_on(&directory)?;
-    if was_noted && report.is_sound() {
+    if was_noted && report.is_sound() && directory.lock.can_write {
         // sled touches its files even when they are only read.
         closed::write(&directory.path).map_err(Error::io("note how the journal was found"))?;
     }
@@ -43,7 +44,7 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
         trouble =
             Some("a repair was cut short; opening or repairing the journal finishes it".to_owned());
     }
-    let disk = RealDisk::new(directory.path.join("log"));
+    let disk = RealDisk::reading(directory.path.join("log"));
     let index = index.as_ref().map(|(index, mark)| (index, *mark));
     let reading = Error::io(format!("read the log of {}", directory.path.display()));
     let mut survey = survey::of_log(&disk, directory.journal, index).map_err(reading)?;
@@ -60,6 +61,10 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
         if let Some(what) = backup.differs(&found) {
             survey.streams.find(None, None, what);
         }
+    } else if let Some(what) =
+        closed::shortened(&directory.path).filter(|_| survey.streams.findings.is_empty())
+    {
+        survey.streams.find(None, None, what);
     } else if !survey.clean {
         notes.push(
             "the journal was not closed; nothing vouches that the log ends where it ended"
@@ -84,6 +89,12 @@ fn open_index(
     let place = directory.path.join("sled");
     if !place.exists() {
         notes.push("the index is missing; the next opening rebuilds it from the log".to_owned());
+        return Ok(None);
+    }
+    if !directory.lock.can_write {
+        notes.push(
+            "the index was not looked at, since sled opens it only where it can write".to_owned(),
+        );
         return Ok(None);
     }
     let index = Index::open(&place, 64 << 20)?;

@@ -383,3 +383,35 @@ fn nothing_is_replaced_and_nothing_is_made_up() {
         fs::read(second.join("BACKUP")).unwrap()
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn a_backup_is_verified_and_restored_from_where_nobody_can_write() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = tempfile::tempdir().unwrap();
+    let (path, kept) = (directory.path().join("j"), directory.path().join("kept"));
+    closed_journal(&path);
+    backup::directory(&path, &kept, |_| {}).unwrap();
+    let before = verify::directory(&path).unwrap();
+    // The super-user may write all the same; for everybody else these are as on a disk that cannot be written.
+    let allow = |file: &Path, mode| {
+        fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for place in [&kept, &path] {
+        allow(&place.join("log/0000000000000001.log"), 0o444);
+        if place.join("LOCK").exists() {
+            allow(&place.join("LOCK"), 0o444);
+        }
+        allow(place, 0o555);
+    }
+    let looked = [&kept, &path].map(|place| verify::directory(place).unwrap());
+    let restored = backup::restore(&kept, directory.path().join("new"), true, |_| {});
+    allow(&kept, 0o755);
+    allow(&path, 0o755);
+    for report in looked {
+        assert!(report.is_sound(), "{report:?}");
+        assert_eq!(report.root, before.root);
+    }
+    assert_eq!(restored.unwrap().report.unwrap().root, before.root);
+}

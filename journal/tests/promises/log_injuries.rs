@@ -184,6 +184,7 @@ fn a_cut_tail_without_an_index_shows_that_nobody_closed() {
     log.truncate(all[all.len() - 2].0);
     fs::write(log_file(directory.path()), &log).unwrap();
     fs::remove_dir_all(directory.path().join("sled")).unwrap();
+    fs::remove_file(directory.path().join("CLOSED")).unwrap();
     let report = verify::directory(directory.path()).unwrap();
     assert!(
         report

@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 
 use recount_journal::{
-    Append, DiskJournal, Error, Hash, Hurt, Journal, Object, Remedy, RepairOptions, Repaired,
-    block_on, export, repair, verify,
+    Append, CompactOptions, DiskJournal, Error, Hash, Hurt, Journal, Object, Remedy, RepairOptions,
+    Repaired, block_on, compact, export, repair, verify,
 };
 use uuid::Uuid;
 
@@ -700,4 +700,68 @@ fn accounted(path: &Path, streams: &[Stream], report: &Repaired, is_named: bool,
         Err(error) => assert_eq!(error.kind(), io::ErrorKind::NotFound),
         Ok(_) => panic!("{about}: log.part was left"),
     }
+}
+
+#[test]
+fn an_opening_that_is_refused_leaves_an_index_that_it_cannot_use_to_the_repair() {
+    let directory = tempfile::tempdir().unwrap();
+    type Injury = (&'static str, fn(&Path));
+    let injuries: [Injury; 2] = [
+        ("the marker names another journal", |path| {
+            let other = path.with_extension("other");
+            closed_journal(&other);
+            fs::copy(other.join("JOURNAL"), path.join("JOURNAL")).unwrap();
+        }),
+        ("the index has lost its mark", |path| {
+            let config = sled::Config::new().path(path.join("sled"));
+            let database = config.open().unwrap();
+            assert!(database.remove(b"m").unwrap().is_some());
+            database.flush().unwrap();
+        }),
+    ];
+    for (what, injure) in injuries {
+        let path = directory.path().join(what.replace(' ', "-"));
+        let streams = closed_journal(&path);
+        injure(&path);
+        flip(&path, streams[0].lines[0].bytes());
+        for _ in 0..2 {
+            let opened = DiskJournal::open(&path);
+            assert!(matches!(opened, Err(Error::Damaged { .. })), "{what}");
+        }
+        assert!(!path.join("sled.damaged-1").exists(), "{what}");
+        assert!(!repaired(&path).lost_something(), "{what}");
+        for stream in &streams {
+            assert_eq!(lines(&path, stream), stream.lines.len(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn an_end_that_only_the_note_of_the_close_misses_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let streams = closed_journal(directory.path());
+    without_index(directory.path());
+    let log = log_file(directory.path());
+    let whole = fs::read(&log).unwrap();
+    let last = whole
+        .windows(4)
+        .rposition(|window| window == b"\0RC\xff")
+        .unwrap();
+    fs::write(&log, &whole[..last]).unwrap();
+    for _ in 0..2 {
+        let opened = DiskJournal::open(directory.path());
+        assert!(
+            matches!(&opened, Err(Error::Damaged { what, .. }) if what.contains("closed with")),
+            "{opened:?}"
+        );
+    }
+    let found = verify::directory(directory.path()).unwrap();
+    assert!(found.findings[0].what.contains("closed with"), "{found:?}");
+    let compacted = compact(directory.path(), CompactOptions::default());
+    assert!(matches!(compacted, Err(Error::Damaged { .. })));
+    let report = repair(directory.path(), RepairOptions::default()).unwrap();
+    assert!(report.was_needed() && report.lost_something(), "{report:?}");
+    assert!(verify::directory(directory.path()).unwrap().is_sound());
+    DiskJournal::open(directory.path()).unwrap();
+    assert_eq!(lines(directory.path(), &streams[0]), streams[0].lines.len());
 }
