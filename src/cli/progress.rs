@@ -3,7 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A line that counts to 100 % and is gone when this is.
+/// How wide the bar is.
+const CELLS: u64 = 24;
+
+/// A bar that fills to 100 % and is gone when this is.
 pub(super) struct Meter {
     doing: &'static str,
     is_seen: bool,
@@ -28,7 +31,7 @@ impl Meter {
         }
         let percent = percent(done, total);
         if self.shown.swap(percent + 1, Ordering::Relaxed) != percent + 1 {
-            print(&format!("\r{} {percent} %\u{1b}[K", self.doing));
+            print(&format!("\r{} {}\u{1b}[K", self.doing, bar(percent)));
         }
     }
 }
@@ -44,6 +47,19 @@ impl Drop for Meter {
 fn percent(done: u64, total: u64) -> u64 {
     let percent = u128::from(done) * 100 / u128::from(total.max(1));
     u64::try_from(percent).unwrap_or(100).min(100)
+}
+
+/// Such as `[######------------------] 25 %`.
+fn bar(percent: u64) -> String {
+    let cell = |number| {
+        if number < percent * CELLS / 100 {
+            '#'
+        } else {
+            '-'
+        }
+    };
+    let cells: String = (0..CELLS).map(cell).collect();
+    format!("[{cells}] {percent} %")
 }
 
 fn print(text: &str) {
@@ -63,5 +79,12 @@ mod tests {
                 .map(|(done, total)| percent(done, total)),
             [0, 0, 33, 100, 100, 100]
         );
+    }
+
+    #[test]
+    fn a_bar_is_as_full_as_it_says() {
+        let full = |percent| bar(percent).matches('#').count();
+        assert_eq!([0, 3, 25, 99, 100].map(full), [0, 0, 6, 23, 24]);
+        assert_eq!(bar(50), "[############------------] 50 %");
     }
 }
