@@ -96,6 +96,8 @@ pub enum Remedy {
     Rewritten,
     /// It was left where it is, in the old log.
     SetAside,
+    /// It was taken away: what it says cannot be read, and nothing else says it.
+    Removed,
     /// Nothing of the frames is left.
     Lost,
 }
@@ -108,6 +110,7 @@ impl fmt::Display for Remedy {
             Self::Appends(count) => write!(f, "{count} appends of it taken"),
             Self::Rewritten => f.write_str("written anew"),
             Self::SetAside => f.write_str("set aside with the old log"),
+            Self::Removed => f.write_str("removed"),
             Self::Lost => f.write_str("lost"),
         }
     }

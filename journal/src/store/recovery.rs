@@ -49,11 +49,14 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     if !options.read_only {
         closed::remove(&directory.path).map_err(Error::io("remove the note of the last close"))?;
     }
-    let mut rebuilt = (!directory.created && !place.exists()).then(|| "it was missing".to_owned());
+    let was_there = place.exists();
+    let mut rebuilt = (!directory.created && !was_there).then(|| "it was missing".to_owned());
+    let mut is_aside = false;
     let (index, mark) = match open_index(&place, options, directory.journal) {
         Ok(opened) => opened,
         Err(why) => {
             rebuilt = Some(why);
+            is_aside = was_there;
             (fresh_index(&place, options)?, None)
         }
     };
@@ -63,13 +66,14 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         let (mark, records) = kept;
         return keep(directory, options, index, View::new(mark, records, work));
     }
-    level(
-        directory,
-        options,
-        index,
-        mark.map(|(mark, _)| mark),
-        rebuilt,
-    )
+    let mark = mark.map(|(mark, _)| mark);
+    let leveled = level(directory, options, index, mark, rebuilt);
+    if leveled.is_err() && (is_aside || !was_there) {
+        // One that was begun from a log that cannot be read is of no use. The one that was found may be of use to a repair.
+        let _left = fs::remove_dir_all(&place);
+        let _left = is_aside.then(|| fs::rename(aside(&place), &place));
+    }
+    leveled
 }
 
 /// Starts with what a clean close left.
@@ -133,13 +137,16 @@ fn level(
             return Err(stop(stopped, index, mark));
         }
     };
-    if let Some(mark) = mark.filter(|mark| mark.number > log.last.number) {
+    // The frames of the index may be ahead of its mark. One that cannot be asked is made again.
+    let known = mark.map_or(0, |mark| mark.number);
+    let known = known.max(index.last_frame().unwrap_or(0));
+    if known > log.last.number {
         let what = format!(
-            "the log ends at frame {}, the index knows frame {}",
-            log.last.number, mark.number
+            "the log ends at frame {}, the index knows frame {known}",
+            log.last.number
         );
         drop(pass);
-        return Err(stop(Stopped::Damaged(what), index, Some(mark)));
+        return Err(stop(Stopped::Damaged(what), index, mark));
     }
     let backup = Manifest::read(&directory.path)?;
     let found = Manifest::of(directory.journal, log.last, pass.seen.view.records);
@@ -240,7 +247,7 @@ fn open_index(
 
 /// Sets what is there aside, keeping one such directory, and begins anew.
 fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
-    let aside = place.with_file_name("sled.damaged-1");
+    let aside = aside(place);
     let moving = || Error::io(format!("set the damaged index {} aside", place.display()));
     if place.exists() {
         match fs::remove_dir_all(&aside) {
@@ -250,6 +257,10 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
         fs::rename(place, &aside).map_err(moving())?;
     }
     Index::open(place, options.cache_bytes).map_err(crate::index::read::nowhere)
+}
+
+fn aside(place: &Path) -> PathBuf {
+    place.with_file_name("sled.damaged-1")
 }
 
 /// One reading of the whole log against an index: frames up to its mark are compared, later ones are put in.
@@ -468,10 +479,6 @@ fn damaged(
         findings.into_iter().nth(first)
     });
     drop(index);
-    if mark.is_none() {
-        // An index that was begun from a damaged log witnesses nothing; the verdict stands whether it goes or not.
-        let _left = fs::remove_dir_all(index_place(&directory.path));
-    }
     match placed {
         Some(finding) => Error::Damaged {
             session: finding.session,
