@@ -129,7 +129,8 @@ pub(super) fn ranges(seqs: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)> {
 }
 
 fn total(ranges: &[(u64, u64)]) -> u64 {
-    ranges.iter().map(|(from, to)| to - from + 1).sum()
+    let length = |(from, to): &(u64, u64)| (to - from).saturating_add(1);
+    ranges.iter().map(length).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

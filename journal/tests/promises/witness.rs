@@ -122,9 +122,14 @@ fn an_opening_that_is_refused_leaves_the_index_to_the_repair() {
 }
 
 /// A backup to which something was done, repaired; it opens as an ordinary journal afterwards.
-fn repaired_backup(alter: impl Fn(&Path)) -> (Repaired, Vec<Stream>, DiskJournal, tempfile::TempDir) {
+fn repaired_backup(
+    alter: impl Fn(&Path),
+) -> (Repaired, Vec<Stream>, DiskJournal, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
-    let (path, to) = (directory.path().join("journal"), directory.path().join("backup"));
+    let (path, to) = (
+        directory.path().join("journal"),
+        directory.path().join("backup"),
+    );
     let streams = closed_journal(&path);
     backup::directory(&path, &to, |_| {}).unwrap();
     alter(&to);
@@ -148,7 +153,9 @@ fn a_backup_that_is_damaged_can_be_repaired() {
         fs::write(log_file(path), log).unwrap();
     });
     assert!(report.lost_something(), "{report:?}");
-    let whole = streams.iter().filter(|it| block_on(journal.head(it.session)).unwrap() == it.head());
+    let whole = streams
+        .iter()
+        .filter(|it| block_on(journal.head(it.session)).unwrap() == it.head());
     assert_eq!(whole.count(), 2);
 }
 
@@ -168,4 +175,27 @@ fn a_backup_that_does_not_say_any_more_where_it_ends_can_be_repaired() {
         repaired_backup(|path| fs::write(path.join("BACKUP"), "scribbled over").unwrap());
     assert!(!report.lost_something(), "{report:?}");
     streams.iter().for_each(|stream| stream.assert_in(&journal));
+}
+
+#[test]
+fn a_head_far_behind_everything_is_not_counted_up_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    closed_journal(path);
+    let store = sled::open(path.join("sled")).unwrap();
+    let (key, value) = store.scan_prefix("h").next_back().unwrap().unwrap();
+    let mut value = value[4..].to_vec();
+    value[..8].copy_from_slice(&(u64::MAX - 1).to_be_bytes());
+    let sum = crc32fast::hash(&[&key[..], &value].concat());
+    store
+        .insert(key, [&sum.to_be_bytes()[..], &value].concat())
+        .unwrap();
+    store.flush().unwrap();
+    drop(store);
+    let mut log = fs::read(log_file(path)).unwrap();
+    let places = frames(&log);
+    log[places[4] + 90] ^= 1;
+    fs::write(log_file(path), log).unwrap();
+    let report = repair(path, RepairOptions::default()).unwrap();
+    assert_eq!(report.records_lost(), u64::MAX - 1 - 10, "{report:?}");
 }
