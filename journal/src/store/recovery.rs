@@ -69,9 +69,7 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     let mark = mark.map(|(mark, _)| mark);
     let leveled = level(directory, options, index, mark, rebuilt);
     if leveled.is_err() && (is_aside || !was_there) {
-        // One that was begun from a log that cannot be read is of no use. The one that was found may be of use to a repair.
-        let _left = fs::remove_dir_all(&place);
-        let _left = is_aside.then(|| fs::rename(aside(&place), &place));
+        put_back(&place, is_aside);
     }
     leveled
 }
@@ -249,14 +247,24 @@ fn open_index(
 fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
     let aside = aside(place);
     let moving = || Error::io(format!("set the damaged index {} aside", place.display()));
-    if place.exists() {
+    let was_there = place.exists();
+    if was_there {
         match fs::remove_dir_all(&aside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(moving()(error)),
             Ok(()) | Err(_) => {}
         }
         fs::rename(place, &aside).map_err(moving())?;
     }
-    Index::open(place, options.cache_bytes).map_err(crate::index::read::nowhere)
+    Index::open(place, options.cache_bytes)
+        // A full disk, which stops a sound one, too, stops a new one as well.
+        .inspect_err(|_| put_back(place, was_there))
+        .map_err(crate::index::read::nowhere)
+}
+
+/// Undoes what an opening did that came to nothing: an index that was begun is of no use, one that was found may be to a repair.
+fn put_back(place: &Path, is_aside: bool) {
+    let _left = fs::remove_dir_all(place);
+    let _left = is_aside.then(|| fs::rename(aside(place), place));
 }
 
 fn aside(place: &Path) -> PathBuf {
