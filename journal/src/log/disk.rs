@@ -91,6 +91,7 @@ pub trait DiskFile: Send {
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     directory: PathBuf,
+    writes: bool,
 }
 
 impl RealDisk {
@@ -98,6 +99,15 @@ impl RealDisk {
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
+            writes: true,
+        }
+    }
+
+    /// Uses a directory that may be on a medium, or of somebody, that allows no more than reading.
+    pub(crate) fn for_reading(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            writes: false,
         }
     }
 }
@@ -109,7 +119,7 @@ impl Disk for RealDisk {
         }
         let file = OpenOptions::new()
             .read(true)
-            .write(true)
+            .write(self.writes)
             .create(create)
             .truncate(false)
             .open(self.directory.join(name))?;
@@ -231,6 +241,19 @@ mod positioned {
 #[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_for_reading_asks_for_no_more() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("a"), "abc").unwrap();
+        let mut file = RealDisk::for_reading(directory.path())
+            .open("a", false)
+            .unwrap();
+        let mut found = [0; 3];
+        file.read_at(0, &mut found).unwrap();
+        assert_eq!(&found, b"abc");
+        file.write_at(0, b"x").unwrap_err();
+    }
 
     #[test]
     fn a_file_keeps_its_content_under_another_name() {

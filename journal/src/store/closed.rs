@@ -33,15 +33,13 @@ pub(crate) fn holds(directory: &Path) -> bool {
     noted.is_some() && noted == stamps(directory).ok()
 }
 
-/// How long the log was at the last close, if nothing was written since.
-pub(crate) fn log_bytes(directory: &Path) -> Option<u64> {
+/// The last segment of the log at the last close, and where it ended, if nothing was written since. Segments before that may
+/// end with zeros.
+pub(crate) fn log_end(directory: &Path) -> Option<(String, u64)> {
     let bytes = fs::read(directory.join(NAME)).ok()?;
     let noted: Closed = serde_json::from_slice(&bytes).ok()?;
-    let of_log = noted
-        .files
-        .iter()
-        .filter(|(name, _)| Path::new(name).starts_with("log"));
-    Some(of_log.map(|(_, stamp)| stamp.bytes).sum())
+    let mut files = noted.files.iter().rev();
+    files.find_map(|(path, stamp)| Some((path.strip_prefix("log/")?.to_owned(), stamp.bytes)))
 }
 
 /// Notes how all files are now.
