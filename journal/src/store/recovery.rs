@@ -49,9 +49,8 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     if !options.read_only {
         closed::remove(&directory.path).map_err(Error::io("remove the note of the last close"))?;
     }
-    let was_there = place.exists();
+    let (was_there, mut is_aside) = (place.exists(), false);
     let mut rebuilt = (!directory.created && !was_there).then(|| "it was missing".to_owned());
-    let mut is_aside = false;
     let (index, mark) = match open_index(&place, options, directory.journal) {
         Ok(opened) => opened,
         Err(why) => {
@@ -136,8 +135,8 @@ fn level(
         }
     };
     // The frames of the index may be ahead of its mark. One that cannot be asked is made again.
-    let known = mark.map_or(0, |mark| mark.number);
-    let known = known.max(index.last_frame().unwrap_or(0));
+    let marked = mark.map_or(0, |mark| mark.number);
+    let known = index.last_frame().unwrap_or(0).max(marked);
     if known > log.last.number {
         let what = format!(
             "the log ends at frame {}, the index knows frame {known}",
@@ -256,12 +255,11 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
         fs::rename(place, &aside).map_err(moving())?;
     }
     Index::open(place, options.cache_bytes)
-        // A full disk, which stops a sound one, too, stops a new one as well.
         .inspect_err(|_| put_back(place, was_there))
         .map_err(crate::index::read::nowhere)
 }
 
-/// Undoes what an opening did that came to nothing: an index that was begun is of no use, one that was found may be to a repair.
+/// Undoes an opening that came to nothing, such as on a full disk: an index that was begun is of no use, one that was found may be to a repair.
 fn put_back(place: &Path, is_aside: bool) {
     let _left = fs::remove_dir_all(place);
     let _left = is_aside.then(|| fs::rename(aside(place), place));
