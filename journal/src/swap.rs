@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! repair      log.part → log.new                 from here on it is decided, and whoever comes next finishes it
-//!             salvage.part → salvage-1.jsonl, sled → sled.damaged-1, log → log.damaged-1, log.new → log
+//!             salvage.part → salvage-1.jsonl, sled → sled.damaged-1, BACKUP removed, log → log.damaged-1, log.new → log
 //! compaction  sled → sled.old                    decided likewise
 //!             sled.new → sled, sled.old removed
 //! ```
@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::log::disk::sync_directory;
 
+pub(crate) const BACKUP: &str = "BACKUP";
 pub(crate) const LOG: &str = "log";
 pub(crate) const LOG_NEW: &str = "log.new";
 pub(crate) const LOG_PART: &str = "log.part";
@@ -136,6 +137,8 @@ impl Names {
         if self.has(SLED) {
             self.rename(SLED, &self.free(SLED_DAMAGED, ""))?;
         }
+        // The new log goes on behind the end that this speaks of.
+        self.remove(BACKUP)?;
         if self.has(LOG) {
             let name = self.free("log.damaged-", "");
             self.rename(LOG, &name)?;

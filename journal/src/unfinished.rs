@@ -28,15 +28,25 @@ impl Unfinished {
             Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(occupied()),
             Err(error) => return Err(Error::io(format!("look at {}", to.display()))(error)),
         }
-        let mut name = to.file_name().ok_or_else(occupied)?.to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let path = to.with_file_name(name);
-        fs::create_dir(&path).map_err(Error::io(format!("make {}", path.display())))?;
-        Ok(Self {
-            path,
-            to: to.to_owned(),
-            finished: false,
-        })
+        let name = to.file_name().ok_or_else(occupied)?;
+        let mut number = 1_u64;
+        loop {
+            let mut part = name.to_owned();
+            part.push(format!(".{}-{number}.part", std::process::id()));
+            let path = to.with_file_name(part);
+            match fs::create_dir(&path) {
+                // A killed process may have had the same id: in a container it always has.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(Error::io(format!("make {}", path.display()))(error)),
+                Ok(()) => {
+                    return Ok(Self {
+                        path,
+                        to: to.to_owned(),
+                        finished: false,
+                    });
+                }
+            }
+        }
     }
 
     /// Where it stands until it is finished.
@@ -102,6 +112,17 @@ mod tests {
             let refused = Unfinished::begin(&taken).unwrap_err();
             assert!(matches!(refused, Error::Occupied { .. }), "{refused}");
         }
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_not_in_the_way() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("copy");
+        let left = Unfinished::begin(&to).unwrap();
+        fs::write(left.path().join("file"), "left").unwrap();
+        Unfinished::begin(&to).unwrap().finish().unwrap();
+        assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
+        assert!(left.path().join("file").exists());
     }
 
     #[test]

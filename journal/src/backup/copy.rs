@@ -160,7 +160,15 @@ impl Copy<'_> {
     /// Whether the log may end before a segment.
     fn end(&self, number: u64) -> io::Result<Rest> {
         let beyond = segment_name(number);
-        if let Some(name) = self.from.list()?.into_iter().find(|name| *name >= beyond) {
+        let names = self.from.list()?;
+        if self.at.segment > 0 && !names.contains(&segment_name(self.at.segment)) {
+            let what = format!(
+                "the log was taken away while it was read, behind frame {}",
+                self.at.number
+            );
+            return Ok(Rest::Doubtful(what));
+        }
+        if let Some(name) = names.into_iter().find(|name| *name >= beyond) {
             let what = format!(
                 "the log has a file {name} behind frame {}, where it ends",
                 self.at.number
@@ -449,6 +457,52 @@ mod tests {
             let copied = copied.map(|it| (it.last.number, it.records));
             assert!(matches!(copied, Ok((6, 6))), "{bytes}");
         }
+    }
+
+    /// A log that a repair renames when its second segment is to be opened for the second time.
+    struct Going(RealDisk, std::path::PathBuf, AtomicUsize);
+
+    impl Disk for Going {
+        fn open(&self, name: &str, create: bool) -> io::Result<Box<dyn DiskFile>> {
+            if name == segment_name(2) && self.2.fetch_add(1, Ordering::Relaxed) == 1 {
+                std::fs::rename(&self.1, self.1.with_extension("damaged-1"))?;
+            }
+            self.0.open(name, create)
+        }
+
+        fn list(&self) -> io::Result<Vec<String>> {
+            self.0.list()
+        }
+
+        fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+            self.0.rename(from, to)
+        }
+
+        fn remove(&self, name: &str) -> io::Result<()> {
+            self.0.remove(name)
+        }
+
+        fn sync_names(&self) -> io::Result<()> {
+            self.0.sync_names()
+        }
+
+        fn free_space(&self) -> io::Result<u64> {
+            self.0.free_space()
+        }
+    }
+
+    #[test]
+    fn a_log_that_goes_away_meanwhile_is_not_taken_for_its_beginning() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let disk = RealDisk::new(&path);
+        log(&disk);
+        // The total is asked for first, which opens every segment.
+        let going = Going(disk, path.clone(), AtomicUsize::new(0));
+        let to = RealDisk::new(directory.path().join("copy"));
+        let copied = copy(&going, &to, JOURNAL, None, &mut |_| {});
+        assert!(matches!(copied, Err(Stopped::Damaged(_) | Stopped::Io(_))));
+        assert!(!path.exists());
     }
 
     #[test]

@@ -9,14 +9,13 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::log::Written;
-
-const NAME: &str = "BACKUP";
+use crate::swap::BACKUP as NAME;
 
 /// The content of the file `BACKUP`.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Manifest {
     journal: Uuid,
-    frame: u64,
+    pub(crate) frame: u64,
     /// The checksum of the last frame, which stands for all before it as well.
     checksum: u32,
     segment: u64,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::log::disk::{Disk, RealDisk};
+use crate::log::segment_name;
 use crate::log::segments::Stopped;
 use crate::store::closed;
 use crate::store::directory::{journal_at, write_marker};
@@ -73,16 +74,16 @@ pub fn directory(
     let path = path.as_ref();
     let journal = journal_at(path)?;
     let disk = RealDisk::reading(path.join("log"));
-    let (closed, backup) = (closed::log_bytes(path), Manifest::read(path)?);
+    let (closed, backup) = (closed::log_end(path), Manifest::read(path)?);
     let check = |copied: &Copied| {
         // Unless somebody went on with it meanwhile, a log that was closed is whole.
-        let closed = closed.filter(|bytes| *bytes != copied.bytes);
-        if closed.is_some() && closed == closed::log_bytes(path) {
+        let end = (segment_name(copied.last.segment), copied.last.end);
+        let closed = closed.filter(|closed| *closed != end);
+        if let Some((name, bytes)) = closed.filter(|it| closed::log_end(path).as_ref() == Some(it))
+        {
             let what = format!(
-                "its log is whole up to frame {}, which is byte {} of the {} that it was closed with",
-                copied.last.number,
-                copied.bytes,
-                closed.unwrap_or_default()
+                "its log is whole up to frame {}, which ends at byte {} of {}; it was closed at byte {bytes} of {name}",
+                copied.last.number, end.1, end.0
             );
             return Err(damaged(&disk, journal, what));
         }

@@ -113,6 +113,27 @@ impl Index {
         frames
     }
 
+    /// The last frame of which anything is here, 0 for none. Only what is synced in the log comes here, so the log has it, or had it.
+    pub(crate) fn last_frame(&self) -> Result<u64, String> {
+        let mut behind = sled::IVec::from(&[rows::BLOCKS + 1]);
+        contained(|| {
+            loop {
+                let before = self.store.get_lt(&behind);
+                let before = before.map_err(|error| error.to_string())?;
+                let named = before.and_then(|(key, value)| {
+                    rows::read_block_key(&key).map(|(frame, _)| (frame, key, value))
+                });
+                let Some((frame, key, value)) = named else {
+                    return Ok(0);
+                };
+                if rows::unsealed(&key, &value).is_some() {
+                    return Ok(frame);
+                }
+                behind = key;
+            }
+        })
+    }
+
     /// The whole frame with a number, if any of it is here.
     pub(crate) fn block(&self, frame: u64) -> Result<Option<Block>, String> {
         let all = rows::block_key(frame, 0)..=rows::block_key(frame, u32::MAX);

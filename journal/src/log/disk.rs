@@ -244,6 +244,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_disk_for_reading_asks_for_no_more() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("a"), "abc").unwrap();
+        let mut file = RealDisk::reading(directory.path())
+            .open("a", false)
+            .unwrap();
+        let mut found = [0; 3];
+        file.read_at(0, &mut found).unwrap();
+        assert_eq!(&found, b"abc");
+        file.write_at(0, b"x").unwrap_err();
+    }
+
+    #[test]
     fn a_file_keeps_its_content_under_another_name() {
         let directory = tempfile::tempdir().unwrap();
         let disk = RealDisk::new(directory.path().join("deep/log"));

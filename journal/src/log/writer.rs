@@ -12,8 +12,10 @@ use super::frame::{
 };
 
 /// The least that is preallocated at a time in a segment that was not prepared, and the least number of such commits.
-/// A commit waits for it, so it must not take long.
+/// A commit waits for it, so it must not take long, and a large one must not need much more room than it has bytes.
 const GROWTH: (u64, u64) = (256 << 10, 4);
+/// The most that is preallocated so.
+const GROWTH_LIMIT: u64 = 4 << 20;
 /// How much of the next segment is synced at a time. A sync of the log waits for what is under way, so that must not be much.
 const STEP: u64 = 256 << 10;
 
@@ -223,7 +225,7 @@ impl LogWriter {
         if required <= self.length {
             return Ok(());
         }
-        let target = required + GROWTH.0.max(needed * GROWTH.1);
+        let target = required + GROWTH.0.max(needed * GROWTH.1).min(GROWTH_LIMIT);
         zero(&mut *self.file, self.length, target)?;
         self.length = target;
         self.file.sync()

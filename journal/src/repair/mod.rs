@@ -18,13 +18,14 @@ use std::sync::Arc;
 
 pub use report::{Damage, Hurt, Remedy, Repaired};
 
+use crate::backup::manifest::Manifest;
 use crate::index::Index;
 use crate::log::disk::RealDisk;
 use crate::log::segments::Stopped;
 use crate::log::{Entry, Written, read_log};
 use crate::store::directory::Directory;
 use crate::store::{closed, settling, wall_clock};
-use crate::swap::{LOG, LOG_NEW, Names};
+use crate::swap::{BACKUP, LOG, LOG_NEW, Names};
 use crate::{DiskJournal, Error, Progress};
 use rewriting::Rewriting;
 use streams::{Streams, Verdict};
@@ -109,6 +110,7 @@ impl fmt::Debug for RepairOptions {
 /// Repairs the log and the marker of a journal. One that is sound is not changed; an index that is damaged while the log is
 /// sound needs no repair, since opening makes it again from the log.
 ///
+/// A backup is an ordinary journal afterwards, since it does not end any more where it says.
 /// The old log stays as `log.damaged-1`, or the next free number, and the old index as `sled.damaged-1`. The system stream gets
 /// a record `journal_repaired` that counts what happened. Objects of salvaged records stay in the journal. A repair that is
 /// cut short can be run again; once it is decided, opening finishes it.
@@ -157,11 +159,24 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
     let was_noted = closed::holds(&directory.path);
     let disk = RealDisk::new(names.path(LOG));
     let index = Witness::of(&directory, &names);
-    let sound = checked(&disk, &directory, index.mark).map_err(doing())?;
+    let backup = match Manifest::read(&directory.path) {
+        Ok(backup) => Ok(backup),
+        Err(Error::Damaged { what, .. }) => Err(what),
+        Err(error) => return Err(error),
+    };
+    let noted = backup.as_ref().ok().copied().flatten();
+    let sound = checked(&disk, &directory, &index, noted).map_err(doing())?;
     report.damages.extend(marker.map(|what| Damage {
         frames: None,
         what,
         remedy: Remedy::Rewritten,
+    }));
+    let has_marker = report.damages.is_empty();
+    let has_backup = backup.is_ok();
+    report.damages.extend(backup.err().map(|what| Damage {
+        frames: None,
+        what,
+        remedy: Remedy::Removed,
     }));
     if let Some(streams) = sound {
         // What was cut off exactly behind a frame leaves no other trace, and nothing to restore it from.
@@ -183,9 +198,12 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         if !options.dry_run && is_short {
             closed::remove(&directory.path).map_err(doing())?;
         }
-        if !options.dry_run && report.was_needed() {
+        if !options.dry_run && !has_marker {
             names.step("restore the marker");
             directory.restore_marker().map_err(doing())?;
+        }
+        if !options.dry_run && !has_backup {
+            names.remove(BACKUP).map_err(doing())?;
         }
         if was_noted {
             // sled touches its files even when they are only read.
@@ -193,9 +211,9 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         }
         return Ok(report);
     }
-    let has_marker = report.damages.is_empty();
     let mut rewriting = Rewriting::new(&directory, &names, &disk, &index, report);
-    rewriting.read(options.dry_run).map_err(doing())?;
+    let noted = noted.map_or(0, |backup| backup.frame);
+    rewriting.read(options.dry_run, noted).map_err(doing())?;
     if rewriting.is_empty() {
         return Err(Error::Damaged {
             session: None,
@@ -234,6 +252,8 @@ struct Witness {
     index: Option<Index>,
     /// The last frame it vouches for, if it says that it is of this journal.
     mark: Option<Written>,
+    /// The last frame it has or speaks of.
+    known: u64,
     trouble: Option<String>,
 }
 
@@ -242,6 +262,7 @@ impl Witness {
         let mut witness = Self {
             index: None,
             mark: None,
+            known: 0,
             trouble: None,
         };
         let Some(place) = names.index() else {
@@ -252,7 +273,11 @@ impl Witness {
         match Index::open(&place, 64 << 20) {
             Ok(index) => {
                 match index.mark(directory.journal) {
-                    Ok(mark) => witness.mark = mark.map(|(mark, _)| mark),
+                    Ok(mark) => {
+                        witness.mark = mark.map(|(mark, _)| mark);
+                        let marked = witness.mark.map_or(0, |mark| mark.number);
+                        witness.known = marked.max(index.last_frame().unwrap_or(0));
+                    }
                     Err(what) => witness.trouble = cannot(what),
                 }
                 witness.index = Some(index);
@@ -263,13 +288,16 @@ impl Witness {
     }
 }
 
-/// Reads the log strictly; gives its streams if all of it is sound and reaches as far as the index knows.
+/// Reads the log strictly; gives its streams if all of it is sound, reaches as far as the index knows, and ends where it was
+/// noted to end.
 fn checked(
     disk: &RealDisk,
     directory: &Directory,
-    mark: Option<Written>,
+    index: &Witness,
+    noted: Option<Manifest>,
 ) -> std::io::Result<Option<Streams>> {
     let mut streams = Streams::default();
+    let mark = index.mark;
     let mut is_known = mark.is_none_or(|mark| mark.number == 0);
     let read = read_log(disk, directory.journal, |header, last, block| {
         let mut count = 0;
@@ -286,7 +314,14 @@ fn checked(
         }
     });
     match read {
-        Ok(log) => Ok((is_known && log.file.is_some()).then_some(streams)),
+        Ok(log) => {
+            let found = Manifest::of(directory.journal, log.last, streams.records);
+            let is_whole = is_known
+                && log.file.is_some()
+                && index.known <= log.last.number
+                && noted.is_none_or(|noted| noted == found);
+            Ok(is_whole.then_some(streams))
+        }
         Err(Stopped::Damaged(_)) => Ok(None),
         Err(Stopped::Io(error)) => Err(error),
     }

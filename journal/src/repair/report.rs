@@ -97,6 +97,8 @@ pub enum Remedy {
     Rewritten,
     /// It was left where it is, in the old log.
     SetAside,
+    /// It was taken away: what it says cannot be read, and nothing else says it.
+    Removed,
     /// Nothing of the frames is left.
     Lost,
 }
@@ -109,6 +111,7 @@ impl fmt::Display for Remedy {
             Self::Appends(count) => write!(f, "{count} appends of it taken"),
             Self::Rewritten => f.write_str("written anew"),
             Self::SetAside => f.write_str("set aside with the old log"),
+            Self::Removed => f.write_str("removed"),
             Self::Lost => f.write_str("lost"),
         }
     }
@@ -127,7 +130,8 @@ pub(super) fn ranges(seqs: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)> {
 }
 
 fn total(ranges: &[(u64, u64)]) -> u64 {
-    ranges.iter().map(|(from, to)| to - from + 1).sum()
+    let length = |(from, to): &(u64, u64)| (to - from).saturating_add(1);
+    ranges.iter().map(length).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

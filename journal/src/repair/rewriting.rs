@@ -69,8 +69,8 @@ impl<'r> Rewriting<'r> {
         self.streams.records == 0 && self.salvaged == 0
     }
 
-    /// Reads everything and, unless it is dry, writes the new log.
-    pub(super) fn read(&mut self, is_dry: bool) -> io::Result<()> {
+    /// Reads everything and, unless it is dry, writes the new log. It once reached at least up to the noted frame.
+    pub(super) fn read(&mut self, is_dry: bool, noted: u64) -> io::Result<()> {
         self.is_dry = is_dry;
         if !is_dry {
             let disk = RealDisk::new(self.names.path(LOG_PART));
@@ -86,7 +86,7 @@ impl<'r> Rewriting<'r> {
             .keys()
             .chain(sources.pieces.keys())
             .copied()
-            .chain((mark > 0).then_some(mark))
+            .chain([mark, noted].into_iter().filter(|known| *known > 0))
             .collect();
         self.report.identical = others.is_empty();
         let mut before = 0;

@@ -197,12 +197,18 @@ impl Streams {
     pub(super) fn hurt(&self) -> Vec<Hurt> {
         let hurt = self.streams.iter().filter_map(|(session, stream)| {
             let recovered = stream.leaves.len() as u64;
-            let lost =
-                (recovered + 1..=stream.known).filter(|seq| !stream.salvaged.contains_key(seq));
+            let mut lost = Vec::new();
+            let mut next = recovered + 1;
+            // What is known may be far behind what is there, so it is not counted through.
+            for seq in stream.salvaged.keys().filter(|seq| **seq > recovered) {
+                lost.extend((*seq > next).then(|| (next, seq - 1)));
+                next = seq.saturating_add(1);
+            }
+            lost.extend((stream.known >= next).then_some((next, stream.known)));
             let hurt = Hurt {
                 session: *session,
                 recovered,
-                lost: ranges(lost),
+                lost,
                 salvaged: ranges(stream.salvaged.keys().copied()),
             };
             (!hurt.lost.is_empty() || !hurt.salvaged.is_empty()).then_some(hurt)

@@ -29,7 +29,7 @@ const KEY: &str = "key";
 
 /// A key store in a directory of its own, outside every journal, readable by its owner alone.
 ///
-/// Several processes may have it open at the same time.
+/// Several processes may have it open at the same time. Names of texts are of letters, digits, `-` and `_`, and not `key`.
 ///
 /// ```
 /// use recount_journal::block_on;
@@ -118,13 +118,25 @@ impl FileKeyStore {
         Ok(key)
     }
 
+    /// The file of a text. The name of the key's file would take the key away, and with it all that it seals.
+    fn text_file(&self, session: Uuid, name: &str) -> Result<PathBuf, Error> {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if name == KEY || name.is_empty() || !name.bytes().all(fits) {
+            let what = format!("a text cannot have the name {name:?}");
+            let refused = io::Error::new(io::ErrorKind::InvalidInput, what);
+            return Err(Error::io("name a text of the side store")(refused));
+        }
+        Ok(self.file(session, name))
+    }
+
     fn write_kept(&self, session: Uuid, name: &str, sealed: &str) -> Result<(), Error> {
+        let path = self.text_file(session, name)?;
         let _lock = lock(&self.path)?;
-        write(&self.path, &self.file(session, name), sealed.as_bytes())
+        write(&self.path, &path, sealed.as_bytes())
     }
 
     fn remove_kept(&self, session: Uuid, name: &str) -> Result<(), Error> {
-        let path = self.file(session, name);
+        let path = self.text_file(session, name)?;
         match fs::remove_file(&path).and_then(|()| sync_directory(&self.path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(Error::io(format!("remove {}", path.display()))(error))
@@ -162,7 +174,7 @@ impl KeyStore for FileKeyStore {
         session: Uuid,
         name: &'static str,
     ) -> BoxFuture<'_, Result<Option<String>, Error>> {
-        Box::pin(async move { read(&self.file(session, name)) })
+        Box::pin(async move { read(&self.text_file(session, name)?) })
     }
 
     fn discard(&self, session: Uuid, name: &'static str) -> BoxFuture<'_, Result<(), Error>> {

@@ -26,27 +26,29 @@ struct Stamp {
 
 /// Whether every file is as the last close left it.
 pub(crate) fn holds(directory: &Path) -> bool {
-    let Ok(bytes) = fs::read(directory.join(NAME)) else {
-        return false;
-    };
-    let noted: Option<Closed> = serde_json::from_slice(&bytes).ok();
+    let noted = noted(directory);
     noted.is_some() && noted == stamps(directory).ok()
 }
 
-/// How long the log was at the last close, if nothing was written since.
-pub(crate) fn log_bytes(directory: &Path) -> Option<u64> {
+fn noted(directory: &Path) -> Option<Closed> {
     let bytes = fs::read(directory.join(NAME)).ok()?;
-    let noted: Closed = serde_json::from_slice(&bytes).ok()?;
-    let of_log = noted
-        .files
-        .iter()
-        .filter(|(name, _)| Path::new(name).starts_with("log"));
-    Some(of_log.map(|(_, stamp)| stamp.bytes).sum())
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// The last segment of the log at the last close, and where it ended, if nothing was written since. Segments before that may
+/// end with zeros.
+pub(crate) fn log_end(directory: &Path) -> Option<(String, u64)> {
+    let noted = noted(directory)?;
+    let mut files = noted.files.iter().rev();
+    files.find_map(|(path, stamp)| Some((path.strip_prefix("log/")?.to_owned(), stamp.bytes)))
 }
 
 /// What shows that the log has lost its end since the last close, if anything does: it only grows.
 pub(crate) fn shortened(directory: &Path) -> Option<String> {
-    let noted = log_bytes(directory)?;
+    let noted = noted(directory)?;
+    let of_log = |(path, _): &(&String, &Stamp)| path.starts_with("log/");
+    let noted = noted.files.iter().filter(of_log);
+    let noted: u64 = noted.map(|(_, stamp)| stamp.bytes).sum();
     let mut files = BTreeMap::new();
     // A log that is not there has lost everything, which is told otherwise.
     gather(directory, Path::new("log"), &mut files).ok()?;

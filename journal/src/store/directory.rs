@@ -65,11 +65,7 @@ impl Directory {
                 }
                 Some(_) | None => {
                     let doing = || format!("make the directory {}", path.display());
-                    fs::create_dir_all(path).map_err(Error::io(doing()))?;
-                    path.parent()
-                        .filter(|parent| parent.is_dir())
-                        .map_or(Ok(()), sync_directory)
-                        .map_err(Error::io(doing()))?;
+                    make(path).map_err(Error::io(doing()))?;
                 }
             }
         }
@@ -106,6 +102,17 @@ impl Directory {
     pub(crate) fn restore_marker(&self) -> io::Result<()> {
         write_marker(&self.path, self.journal).map(drop)
     }
+}
+
+/// Makes a directory and those above it, their names durable wherever the path begins.
+fn make(path: &Path) -> io::Result<()> {
+    let whole = std::path::absolute(path)?;
+    let new = whole.ancestors().skip(1).take_while(|it| !it.exists());
+    let new = new.count();
+    fs::create_dir_all(&whole)?;
+    // The name of each new one is in the one above it.
+    let mut above = whole.ancestors().skip(1).take(new + 1);
+    above.try_for_each(sync_directory)
 }
 
 fn read_marker(path: &Path) -> Result<Option<Marker>, Error> {

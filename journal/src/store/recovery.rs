@@ -46,13 +46,14 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     ))?;
     let place = index_place(&directory.path);
     let clean = options.vouches && closed::holds(&directory.path);
-    let was_there = place.exists();
+    let (was_there, mut is_aside) = (place.exists(), false);
     let mut rebuilt = (!directory.created && !was_there).then(|| "it was missing".to_owned());
     let (index, mark) = match open_index(&place, options, directory.journal) {
         Ok(opened) => opened,
         Err(why) => {
             require_log(directory, options)?;
             rebuilt = Some(why);
+            is_aside = was_there;
             (fresh_index(&place, options)?, None)
         }
     };
@@ -62,18 +63,10 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         let (mark, records) = kept;
         return keep(directory, options, index, View::new(mark, records, work));
     }
-    let leveled = level(
-        directory,
-        options,
-        index,
-        mark.map(|(mark, _)| mark),
-        rebuilt,
-    );
-    if let Err(Error::Damaged { .. }) = &leveled
-        && !was_there
-    {
-        // An index that was begun from a damaged log witnesses nothing; the verdict stands whether it goes or not.
-        let _left = fs::remove_dir_all(&place);
+    let mark = mark.map(|(mark, _)| mark);
+    let leveled = level(directory, options, index, mark, rebuilt);
+    if leveled.is_err() && (is_aside || !was_there) {
+        put_back(&place, is_aside);
     }
     leveled
 }
@@ -141,13 +134,16 @@ fn level(
             return Err(stop(stopped, index, mark));
         }
     };
-    if let Some(mark) = mark.filter(|mark| mark.number > log.last.number) {
+    // The frames of the index may be ahead of its mark. One that cannot be asked is made again.
+    let marked = mark.map_or(0, |mark| mark.number);
+    let known = index.last_frame().unwrap_or(0).max(marked);
+    if known > log.last.number {
         let what = format!(
-            "the log ends at frame {}, the index knows frame {}",
-            log.last.number, mark.number
+            "the log ends at frame {}, the index knows frame {known}",
+            log.last.number
         );
         drop(pass);
-        return Err(stop(Stopped::Damaged(what), index, Some(mark)));
+        return Err(stop(Stopped::Damaged(what), index, mark));
     }
     let backup = Manifest::read(&directory.path)?;
     let found = Manifest::of(directory.journal, log.last, pass.seen.view.records);
@@ -262,16 +258,29 @@ fn open_index(
 
 /// Sets what is there aside, keeping one such directory, and begins anew.
 fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
-    let aside = place.with_file_name("sled.damaged-1");
+    let aside = aside(place);
     let moving = || Error::io(format!("set the damaged index {} aside", place.display()));
-    if place.exists() {
+    let was_there = place.exists();
+    if was_there {
         match fs::remove_dir_all(&aside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(moving()(error)),
             Ok(()) | Err(_) => {}
         }
         fs::rename(place, &aside).map_err(moving())?;
     }
-    Index::open(place, options.cache_bytes).map_err(crate::index::read::nowhere)
+    Index::open(place, options.cache_bytes)
+        .inspect_err(|_| put_back(place, was_there))
+        .map_err(crate::index::read::nowhere)
+}
+
+/// Undoes an opening that came to nothing, such as on a full disk: an index that was begun is of no use, one that was found may be to a repair.
+fn put_back(place: &Path, is_aside: bool) {
+    let _left = fs::remove_dir_all(place);
+    let _left = is_aside.then(|| fs::rename(aside(place), place));
+}
+
+fn aside(place: &Path) -> PathBuf {
+    place.with_file_name("sled.damaged-1")
 }
 
 /// One reading of the whole log against an index: frames up to its mark are compared, later ones are put in.

@@ -14,7 +14,7 @@ use crate::log::segments::Stopped;
 /// A log that was read whole and is sound.
 pub(crate) struct Filled {
     pub(crate) records: u64,
-    /// Whether nothing stands behind the record of a close.
+    /// Whether nothing stands behind the record of a close, no zeros either.
     pub(crate) closed: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn fill(
     let mut pass = Pass::new(&index, directory.journal, None);
     let mut known = old.is_none_or(|old| old.number == 0);
     let read = pass.run_with(options, |last| known |= old == Some(last));
-    let log = read.map_err(|stopped| match stopped {
+    let mut log = read.map_err(|stopped| match stopped {
         Stopped::Io(error) => {
             Error::io(format!("read the log of {}", directory.path.display()))(error)
         }
@@ -44,9 +44,10 @@ pub(crate) fn fill(
     if let Some(what) = pass.wrong.take() {
         return Err(nowhere(what));
     }
-    if log.file.is_none() {
+    let Some(file) = &mut log.file else {
         return Err(damaged("the log is gone".to_owned()));
-    }
+    };
+    let length = file.length().map_err(Error::io("look at the log"))?;
     if !known {
         let what = "the log is not the one that the index was filled from";
         return Err(damaged(what.to_owned()));
@@ -55,7 +56,7 @@ pub(crate) fn fill(
     index.flush(place).map_err(nowhere)?;
     Ok(Filled {
         records: seen.view.records,
-        closed: seen.closed && log.torn == 0 && log.unused.is_empty(),
+        closed: seen.closed && log.last.end == length && log.unused.is_empty(),
     })
 }
 

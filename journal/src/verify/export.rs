@@ -1,7 +1,7 @@
 //! Verifies an exported file by itself.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -9,10 +9,16 @@ use uuid::Uuid;
 
 use super::streams::Streams;
 use super::{Finding, Report};
+use crate::admission::RECORD_LIMIT;
 use crate::export::{ObjectLine, Trailer, TrailerLine};
 use crate::line::Place;
 use crate::merkle::Tree;
 use crate::{Error, Hash, Object, Record};
+
+const OBJECT: &[u8] = b"{\"object\":";
+const TRAILER: &[u8] = b"{\"trailer\":";
+/// No record is as long as this.
+const RECORD_LINE_LIMIT: usize = 2 * RECORD_LIMIT;
 
 /// Verifies an exported file: chains, objects, and the trailer that says what a complete file holds.
 ///
@@ -20,7 +26,8 @@ use crate::{Error, Hash, Object, Record};
 /// use, and makes the trailer fit is caught only by [`export_naming`].
 ///
 /// # Errors
-/// [`Error::Io`] when the file cannot be read; everything else is a finding of the report.
+/// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer than any record; everything
+/// else is a finding of the report.
 pub fn export(reader: impl BufRead) -> Result<Report, Error> {
     export_naming(reader, |_| Vec::new())
 }
@@ -52,7 +59,8 @@ pub fn export(reader: impl BufRead) -> Result<Report, Error> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`] when the file cannot be read; everything else is a finding of the report.
+/// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer than any record; everything
+/// else is a finding of the report.
 pub fn export_naming(
     mut reader: impl BufRead,
     mut names: impl FnMut(&Record<'_>) -> Vec<Hash>,
@@ -65,16 +73,34 @@ pub fn export_naming(
     Ok(check.report())
 }
 
-/// Reads a line without its end; says whether it had one, `None` behind the last line.
+/// Reads a line without its end; says whether it had one, `None` behind the last line. One that is longer than any that
+/// an export has is refused before all of it is in memory.
 pub(crate) fn next_line(
     reader: &mut impl BufRead,
     line: &mut Vec<u8>,
 ) -> Result<Option<bool>, Error> {
     line.clear();
-    let read = reader
-        .read_until(b'\n', line)
-        .map_err(Error::io("read the export"))?;
-    Ok((read > 0).then(|| line.pop_if(|byte| *byte == b'\n').is_some()))
+    for limit in [RECORD_LINE_LIMIT, usize::MAX] {
+        let room = limit.saturating_sub(line.len());
+        let mut bounded = reader.by_ref().take(room as u64);
+        let read = bounded.read_until(b'\n', line);
+        read.map_err(Error::io("read the export"))?;
+        if line.len() < limit || line.ends_with(b"\n") {
+            break;
+        }
+        // An object may be long, and a trailer has a head for every session.
+        if !(line.starts_with(OBJECT) || line.starts_with(TRAILER)) {
+            let what =
+                format!("it has a line of over {limit} bytes, which is longer than any record");
+            return Err(Error::DamagedExport {
+                session: None,
+                seq: None,
+                what,
+            });
+        }
+    }
+    let is_there = !line.is_empty();
+    Ok(is_there.then(|| line.pop_if(|byte| *byte == b'\n').is_some()))
 }
 
 /// What a line was.
@@ -123,9 +149,9 @@ impl Check {
                 format!("line {number} stands behind the trailer"),
             );
         }
-        if line.starts_with(b"{\"object\":") {
+        if line.starts_with(OBJECT) {
             self.object(line).map_or(Seen::Other, Seen::Object)
-        } else if line.starts_with(b"{\"trailer\":") {
+        } else if line.starts_with(TRAILER) {
             match serde_json::from_slice::<TrailerLine>(line) {
                 Ok(found) if ended => self.trailer = Some(found.trailer),
                 Ok(_) => self

@@ -36,6 +36,8 @@ pub(crate) struct Survey<'i> {
 struct Witness<'i> {
     index: &'i Index,
     mark: Written,
+    /// The last frame that it has or speaks of.
+    known: u64,
     walk: Walk,
 }
 
@@ -55,6 +57,7 @@ pub(crate) fn of_log<'i>(
         index: index.map(|(index, mark)| Witness {
             index,
             mark,
+            known: index.last_frame().unwrap_or(0).max(mark.number),
             walk: index.walk(),
         }),
         chained: true,
@@ -352,7 +355,7 @@ impl Survey<'_> {
 
     /// What stands at the end is damage if the index knows of it, else a write that was never acknowledged.
     fn tail(&mut self, bad: &Bad, length: u64) {
-        let known = self.index.as_ref().map(|witness| witness.mark.number);
+        let known = self.index.as_ref().map(|witness| witness.known);
         if known.is_some_and(|known| known > self.last.number) {
             self.bad(bad);
         } else {
@@ -382,10 +385,11 @@ impl Survey<'_> {
             }
         };
         self.streams.compare(&heads, "the index");
-        if mark.number > self.last.number {
+        let known = witness.known;
+        if known > self.last.number {
             let what = format!(
-                "the log ends at frame {}, the index was filled up to frame {}",
-                self.last.number, mark.number
+                "the log ends at frame {}, the index was filled up to frame {known}",
+                self.last.number
             );
             self.streams.find(None, None, what);
         }

@@ -415,3 +415,45 @@ fn a_backup_is_verified_and_restored_from_where_nobody_can_write() {
     }
     assert_eq!(restored.unwrap().report.unwrap().root, before.root);
 }
+
+#[test]
+fn a_closed_journal_of_several_segments_is_backed_up_to_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (
+        directory.path().join("journal"),
+        directory.path().join("backup"),
+    );
+    let journal = DiskJournal::options(&path)
+        .segment_bytes(2_000)
+        .open()
+        .unwrap();
+    let mut stream = Stream::new(1);
+    for _ in 0..20 {
+        stream.append(&journal, &["{}"]);
+    }
+    block_on(journal.close()).unwrap();
+    let mut segments = fs::read_dir(path.join("log"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect::<Vec<_>>();
+    segments.sort();
+    let last = segments.pop().unwrap();
+    assert!(segments.len() > 1, "{segments:?}");
+    let copied = backup::directory(&path, &to, |_| {}).unwrap();
+    assert_eq!(copied.records, 22);
+    // What is missing at its end is told all the same.
+    fs::remove_dir_all(&to).unwrap();
+    let bytes = fs::read(&last).unwrap();
+    let frame = bytes
+        .windows(4)
+        .rposition(|window| window == b"\0RC\xff")
+        .unwrap();
+    for end in [frame, bytes.len() - 9] {
+        fs::write(&last, &bytes[..end]).unwrap();
+        let told = backup::directory(&path, &to, |_| {}).unwrap_err();
+        assert!(matches!(told, Error::Damaged { .. }), "{told}");
+    }
+    fs::remove_file(last).unwrap();
+    let told = backup::directory(&path, &to, |_| {}).unwrap_err();
+    assert!(matches!(told, Error::Damaged { .. }), "{told}");
+}

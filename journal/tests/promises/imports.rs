@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use recount_journal::{
@@ -303,4 +304,21 @@ fn by_hand(stream: &Stream) -> String {
     format!(
         "{lines}{{\"trailer\":{{\"records\":2,\"objects\":0,\"heads\":{heads},\"root\":\"{root}\"}}}}\n"
     )
+}
+
+#[test]
+fn a_file_without_line_ends_is_refused_before_it_fills_the_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let endless = || io::BufReader::new(io::repeat(b'x'));
+    let imported = import(endless(), directory.path().join("to"), |_| {
+        Ok::<_, Error>(Vec::new())
+    });
+    let told = [
+        imported.unwrap_err(),
+        verify::export(endless()).unwrap_err(),
+    ];
+    for told in told {
+        assert!(matches!(told, Error::DamagedExport { .. }), "{told}");
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }

@@ -31,3 +31,4 @@ mod running;
 mod same_answers;
 mod sealing;
 mod stream;
+mod witness;

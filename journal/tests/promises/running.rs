@@ -109,3 +109,19 @@ fn what_the_log_loses_under_an_open_journal_is_read_from_the_index_and_found_by_
         Err(Error::Damaged { .. })
     ));
 }
+
+#[test]
+fn a_large_append_needs_little_more_room_than_its_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = MemoryDisk::new();
+    let journal = DiskJournal::options(directory.path())
+        .disk(Arc::new(disk.clone()))
+        .open()
+        .unwrap();
+    disk.set_free_space(100 << 20);
+    let mut stream = Stream::new(1);
+    let mut append = stream.next(&["{}"]);
+    append.objects = vec![Object::new(vec![7; 40 << 20])];
+    block_on(journal.append(append)).unwrap();
+    stream.assert_in(&journal);
+}

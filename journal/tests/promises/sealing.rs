@@ -296,3 +296,20 @@ fn only_its_owner_reads_a_key_store() {
     assert_eq!(mode(&at), 0o700);
     assert_eq!(mode(&at.join(format!("{SESSION}.key"))), 0o600);
 }
+
+#[test]
+fn no_name_of_a_text_reaches_the_key_or_another_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let keys = FileKeyStore::create(directory.path().join("keys"), master("1")).unwrap();
+    let sealed = {
+        let key = block_on(keys.create_key(SESSION)).unwrap();
+        key.seal_text("a", "b").unwrap()
+    };
+    for name in ["key", "", "/../../elsewhere", "a.key"] {
+        block_on(keys.keep(SESSION, name, "x")).unwrap_err();
+        block_on(keys.kept(SESSION, name)).unwrap_err();
+        block_on(keys.discard(SESSION, name)).unwrap_err();
+    }
+    let key = block_on(keys.key(SESSION)).unwrap().unwrap();
+    assert_eq!(*key.open_text("a", &sealed).unwrap(), "b");
+}
