@@ -533,7 +533,10 @@ fn ended_at_any_step_it_can_be_run_again() {
                     let found: Vec<_> = streams.iter().map(|it| lines(&again, it)).collect();
                     assert_eq!(found, left, "{about}");
                 }
-                Err(Error::Damaged { .. } | Error::NotAJournal { .. }) => {}
+                Err(Error::Damaged { .. } | Error::NotAJournal { .. }) => {
+                    let is_decided = ["log.new", "log.damaged-1"].map(|it| path.join(it).exists());
+                    assert_eq!(is_decided, [false, false], "{about}");
+                }
                 Err(error) => panic!("{about}: {error}"),
             }
             repaired(path);
