@@ -1,9 +1,12 @@
 //! What could not be read back is refused with its name before anything is written; what is just within the limits is
 //! kept and read back.
 
+use std::fs;
+use std::path::Path;
+
 use recount_journal::{
-    APPEND_LIMIT, Append, DEPTH_LIMIT, DiskJournal, Draft, Error, Hash, Journal, Line,
-    MemoryJournal, OBJECT_LIMIT, Object, RECORD_LIMIT, Record, Unreadable, block_on,
+    APPEND_LIMIT, Append, CompactOptions, DEPTH_LIMIT, DiskJournal, Draft, Error, Hash, Journal,
+    Line, MemoryJournal, OBJECT_LIMIT, Object, RECORD_LIMIT, Record, Unreadable, block_on, compact,
 };
 
 use crate::stream::Stream;
@@ -183,6 +186,40 @@ fn sizes_at_the_limit_are_kept_and_one_byte_more_is_refused() {
         let kept = block_on(journal.object(object.hash)).unwrap().unwrap();
         assert!(kept == object.bytes);
     }
+}
+
+/// The files that sled makes for pages that are too large, which it never syncs.
+fn files_of_large_pages(path: &Path) -> usize {
+    fs::read_dir(path.join("sled/blobs")).unwrap().count()
+}
+
+#[test]
+fn however_large_a_value_is_no_page_of_the_index_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let journal = DiskJournal::open(path).unwrap();
+    let mut stream = Stream::new(1);
+    // Commits of one piece, full or nearly, of a few, and of many, so that leaves come to be filled in every way.
+    for size in [6_600, 6_700, 6_800, 20_000, 300].repeat(80) {
+        let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(size));
+        stream.append(&journal, &[&body]);
+    }
+    let object = Object::new(vec![7; 1 << 20]);
+    let result = format!(r#"{{"result":"{}"}}"#, "x".repeat(1 << 20));
+    let mut append = stream.next(&[&result, "{}"]);
+    append.objects = vec![object.clone()];
+    block_on(journal.append(append)).unwrap();
+    block_on(journal.close()).unwrap();
+    assert_eq!(files_of_large_pages(path), 0, "as it was written");
+    compact(path, CompactOptions::default()).unwrap();
+    assert_eq!(files_of_large_pages(path), 0, "compacted");
+    fs::remove_dir_all(path.join("sled")).unwrap();
+    let journal = DiskJournal::open(path).unwrap();
+    stream.assert_in(&journal);
+    let kept = block_on(journal.object(object.hash)).unwrap().unwrap();
+    assert!(kept == object.bytes);
+    block_on(journal.close()).unwrap();
+    assert_eq!(files_of_large_pages(path), 0, "made again");
 }
 
 #[test]
