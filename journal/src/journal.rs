@@ -22,6 +22,73 @@ pub struct Commit {
 }
 
 /// Keeps streams of records. What was appended and acknowledged is seen by every later read.
+///
+/// A call waits for somebody until a deadline, and is answered:
+///
+/// ```
+/// use recount_journal::{
+///     Actor, Append, DiskJournal, Draft, Durability, Error, Hash, Journal, Line, OpenItem, WorkChange,
+///     block_on, export, verify,
+/// };
+/// use uuid::Uuid;
+///
+/// fn line(session: Uuid, seq: u64, kind: &str, prev: Hash) -> Line {
+///     let (body, actor) = (r#"{"amount":7}"#, Actor::new("engine"));
+///     Draft { session, seq, at_us: 1_000, kind, cause: None, actor, body, prev }.line()
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("journal");
+/// let journal = DiskJournal::options(&path).program("teller 1.0").floor_bytes(1 << 20).open()?;
+/// let (session, request) = (Uuid::from_u128(7), Uuid::from_u128(99));
+/// let before = block_on(journal.position())?;
+///
+/// // Durable, with what is open from now on: item 1, known to the outside by its request id.
+/// let mut asked = Append::new(session, 0, vec![line(session, 1, "asked", Hash::ZERO)]);
+/// asked.open_work = vec![WorkChange::Put(OpenItem {
+///     session, item: 1, kind: "confirmation".into(), since_us: 1_000,
+///     deadline_us: Some(5_000), request: Some(request), flags: 0,
+/// })];
+/// let head = block_on(journal.append(asked))?;
+///
+/// // The live tail has it, since it is synced.
+/// let commit = block_on(journal.follow(before))?;
+/// assert_eq!(commit.appends[0].1[0].leaf(), head.hash);
+///
+/// // What is open: all of it, in one session, by deadline, by request id.
+/// assert_eq!(block_on(journal.open_work(None, 100))?.len(), 1);
+/// assert_eq!(block_on(journal.open_work_of(session))?[0].kind, "confirmation");
+/// assert_eq!(block_on(journal.deadlines(4_999, 100))?.len(), 0);
+/// assert_eq!(block_on(journal.deadlines(5_000, 100))?[0].item, 1);
+/// assert_eq!(block_on(journal.request(request))?, Some((session, 1)));
+///
+/// // Buffered: queued for the next commit, and seen by the next read all the same.
+/// let mut answered = Append::new(session, 1, vec![line(session, 2, "answered", head.hash)]);
+/// answered.open_work = vec![WorkChange::Remove { session, item: 1 }];
+/// answered.durability = Durability::Buffered;
+/// let head = block_on(journal.append(answered))?;
+/// assert_eq!(block_on(journal.head(session))?, Some(head));
+/// assert_eq!(block_on(journal.sessions(None, 100))?, [(session, head)]);
+/// assert_eq!(block_on(journal.open_work(None, 100))?, []);
+/// // Whoever answers late still finds what it was about.
+/// assert_eq!(block_on(journal.request(request))?, Some((session, 1)));
+///
+/// // Pages of records, from a seq on.
+/// assert_eq!(block_on(journal.read(session, 2, 100))?[0].record()?.kind, "answered");
+///
+/// // A second writer who believes otherwise is told so.
+/// let late = Append::new(session, 1, vec![line(session, 2, "answered", Hash::ZERO)]);
+/// assert!(matches!(block_on(journal.append(late)), Err(Error::Conflict { actual: 2, .. })));
+///
+/// let mut file = Vec::new();
+/// block_on(export(&journal, Some(session), &mut file))?;
+/// assert!(verify::export(&file[..])?.is_sound());
+/// block_on(journal.close())?;
+/// assert!(verify::directory(&path)?.is_sound());
+/// # Ok(())
+/// # }
+/// ```
 pub trait Journal: Send + Sync + 'static {
     /// Adds records, objects and changes of open work to one stream, all or nothing.
     ///
