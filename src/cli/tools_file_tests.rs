@@ -4,6 +4,7 @@ use super::*;
 use crate::session::catalog::ToolKind;
 use crate::session::{Seq, SessionId};
 use crate::tool::{Pending, ToolContext, ToolOutcome};
+use std::time::Duration;
 
 fn mistakes(text: &str) -> Vec<String> {
     parse(text).unwrap_err().mistakes
@@ -22,10 +23,9 @@ fn the_example_file_says_what_it_means() {
     );
     let policy = |name: &str| tools.get(name).unwrap().policy().clone();
     let refund = ToolPolicy {
-        timeout_ms: Some(30_000),
-        confirm: Some(Confirm::with_hint("Refund this order?")),
+        timeout: Some(Duration::from_secs(30)),
         in_doubt: InDoubt::Ask,
-        ..ToolPolicy::default()
+        ..ToolPolicy::gate("Refund this order?")
     };
     assert_eq!(policy("refund"), refund);
     assert!(policy("lookup_order").is_idempotent());

@@ -74,10 +74,7 @@ impl Terms {
         policies_hash: Option<ObjectHash>,
         gates: Gates,
     ) -> Terms {
-        let gated = policies
-            .tools
-            .iter()
-            .filter(|(_, policy)| policy.confirm.is_some());
+        let gated = policies.tools.iter().filter(|(_, policy)| policy.confirm);
         let contracts = gated.filter_map(|(name, policy)| {
             let declaration = catalog.tools.get(name)?;
             Some((name.clone(), contract_hash(declaration, policy)))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -68,7 +69,7 @@ impl ToolDispatcher {
                 let (tool, path) = (name.clone(), path.clone());
                 mistakes.push(ToolMistake::SecretPath { tool, path });
             }
-            if tool.policy().timeout_ms == Some(0) {
+            if tool.policy().timeout == Some(Duration::ZERO) {
                 mistakes.push(ToolMistake::ZeroTimeout { tool: name.clone() });
             }
             if self.entries.contains_key(&name) || added.contains_key(&name) {
@@ -151,7 +152,7 @@ impl ToolDispatcher {
             tools: particular
                 .map(|(name, policy)| (name.clone(), policy.clone()))
                 .collect(),
-            running_max: None,
+            ..PolicySet::default()
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::session::policy::Confirm;
+use crate::session::policy::ToolPolicy;
 use crate::tool::{SimpleTool, T};
 
 fn tool(name: &str) -> Toolset {
@@ -94,10 +94,7 @@ fn catalog_and_policies_do_not_depend_on_the_order_of_registration() {
     assert_eq!(forward.catalog().hash(), backward.catalog().hash());
     assert_eq!(forward.policies().hash(), backward.policies().hash());
     assert_eq!(forward.names().collect::<Vec<_>>(), ["a", "b"]);
-    assert_eq!(
-        forward.policies().of("b").confirm,
-        Some(Confirm::with_hint("sure?"))
-    );
+    assert_eq!(forward.policies().of("b"), &ToolPolicy::gate("sure?"));
     assert_eq!(forward.policies().tools.len(), 1);
 }
 

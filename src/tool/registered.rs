@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Pending, ToolContext, ToolError, ToolFunction, ToolOutcome};
 use crate::session::catalog::{ToolDeclaration, ToolKind};
-use crate::session::policy::{Confirm, InDoubt, ToolPolicy};
+use crate::session::policy::{InDoubt, ToolPolicy};
 
 /// A tool with its policy and its kind.
 ///
@@ -29,16 +29,15 @@ impl RegisteredTool {
     /// Takes a tool with the gate and the kind it declares itself.
     #[must_use]
     pub fn new(function: Arc<dyn ToolFunction>) -> Self {
-        let confirm = function
-            .requires_confirmation()
-            .then(|| Confirm::with_hint(function.confirmation_message().unwrap_or_default()));
+        let policy = if function.requires_confirmation() {
+            ToolPolicy::gate(function.confirmation_message().unwrap_or_default())
+        } else {
+            ToolPolicy::default()
+        };
         let kind = function.kind();
         Self {
             function,
-            policy: ToolPolicy {
-                confirm,
-                ..ToolPolicy::default()
-            },
+            policy,
             kind,
             secret: Vec::new(),
             rule: None,
@@ -106,7 +105,10 @@ impl RegisteredTool {
     pub fn declaration(&self) -> ToolDeclaration {
         let said = self.function.description();
         let description = match self.kind {
-            ToolKind::Function => said.to_owned(),
+            ToolKind::Function
+            | ToolKind::Streaming
+            | ToolKind::InputStreaming
+            | ToolKind::ServerSide => said.to_owned(),
             ToolKind::LongRunning if said.is_empty() => LONG_RUNNING_NOTE.to_owned(),
             ToolKind::LongRunning => format!("{said}\n\n{LONG_RUNNING_NOTE}"),
         };
@@ -117,6 +119,8 @@ impl RegisteredTool {
             behavior: None,
             kind: self.kind,
             secret: self.secret.clone(),
+            category: None,
+            server_side: None,
         }
     }
 
@@ -162,7 +166,14 @@ impl RegisteredTool {
             (ToolKind::LongRunning, ToolOutcome::Returned(value)) => {
                 ToolOutcome::Paused(Pending::with_interim(value))
             }
-            (ToolKind::Function | ToolKind::LongRunning, outcome) => outcome,
+            (
+                ToolKind::Function
+                | ToolKind::LongRunning
+                | ToolKind::Streaming
+                | ToolKind::InputStreaming
+                | ToolKind::ServerSide,
+                outcome,
+            ) => outcome,
         }
     }
 }

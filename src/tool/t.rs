@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{RegisteredTool, SimpleTool, ToolError, ToolFunction, Toolset};
-use crate::session::policy::{Confirm, InDoubt, ToolPolicy};
+use crate::session::policy::{InDoubt, ToolPolicy};
 
 /// The short names of tools and policies.
 ///
@@ -93,26 +93,16 @@ impl T {
     /// A person must agree to each call before it runs, and is told the hint.
     #[must_use]
     pub fn confirm(tool: impl Into<Toolset>, hint: impl Into<String>) -> Toolset {
-        let confirm = Some(Confirm::with_hint(hint));
-        Self::policy(
-            tool,
-            ToolPolicy {
-                confirm,
-                ..ToolPolicy::default()
-            },
-        )
+        Self::policy(tool, ToolPolicy::gate(hint))
     }
 
     /// A run may take this long; waiting for a person does not count.
     #[must_use]
     pub fn timeout(tool: impl Into<Toolset>, limit: Duration) -> Toolset {
-        // Rounded up, so that a short limit is not taken for none at all.
-        let millis = limit.as_nanos().div_ceil(1_000_000);
-        let timeout_ms = Some(u64::try_from(millis).unwrap_or(u64::MAX));
         Self::policy(
             tool,
             ToolPolicy {
-                timeout_ms,
+                timeout: Some(limit),
                 ..ToolPolicy::default()
             },
         )

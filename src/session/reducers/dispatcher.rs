@@ -14,7 +14,6 @@ use crate::session::decision::{
 use crate::session::id::Seq;
 use crate::session::json::Json;
 use crate::session::observation::FunctionCallReceived;
-use crate::session::response;
 use crate::session::state::{Delivery, Session, Settled};
 
 use super::conversation;
@@ -58,7 +57,7 @@ pub(in crate::session) fn call_received(
 
 /// What the policies say to a call that was just received.
 pub(in crate::session) fn judge(session: &Session, seq: Seq, call: &Call) -> Decision {
-    let gated = session.terms.policies.of(&call.name).confirm.is_some();
+    let gated = session.terms.policies.of(&call.name).confirm;
     let known = session.terms.catalog.tools.contains_key(&call.name);
     let (verdict, rule, reason) = match &call.flaw {
         Some(Flaw::MissingName) => (
@@ -126,7 +125,7 @@ pub(in crate::session) fn refuse(
         seq,
         call,
         Outcome::Refused,
-        response::error(kind, reason),
+        error(session, kind, reason),
     )
 }
 
@@ -214,7 +213,7 @@ pub(in crate::session) fn cancel(
             CallCancelled { call: seq, reason }.into()
         }
         CancelReason::Operator => {
-            let told = response::error("cancelled", CancelReason::Operator.in_words());
+            let told = error(session, "cancelled", CancelReason::Operator.in_words());
             made_here(session, seq, call, Outcome::Cancelled, told)
         }
     }
@@ -242,6 +241,11 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         *interim = None;
     }
     session.deliveries.insert(at, delivery);
+}
+
+/// The answer to a call that did not succeed, as the policies in force shape it.
+pub(in crate::session) fn error(session: &Session, kind: &str, message: &str) -> Json {
+    Json::of(&session.terms.policies.response.error(kind, message))
 }
 
 /// A response that the engine makes itself.

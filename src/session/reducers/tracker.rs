@@ -7,6 +7,8 @@
 //!                                   └─ another runner ──▶ InDoubt ─▶ started again, asked, or settled as unknown
 //! ```
 
+use std::time::Duration;
+
 use crate::session::call::{Call, Leave, Phase, WaitsFor};
 use crate::session::decision::{About, CallStarted, CancelReason, Decision, Outcome};
 use crate::session::effect::Effect;
@@ -19,7 +21,7 @@ use crate::session::response;
 use crate::session::state::{Runner, Session};
 
 use super::confirmation;
-use super::dispatcher::made_here;
+use super::dispatcher::{error, made_here};
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
@@ -70,7 +72,16 @@ pub(in crate::session) fn start(
 }
 
 fn gated(session: &Session, name: &str) -> bool {
-    session.terms.policies.of(name).confirm.is_some()
+    session.terms.policies.of(name).confirm
+}
+
+/// How long a run of the tool may take: what its policy says, or else what holds for inline calls.
+fn time_limit(session: &Session, name: &str) -> Option<Duration> {
+    let policies = &session.terms.policies;
+    let policy = policies.of(name);
+    let declared = session.terms.catalog.tools.get(name);
+    let inline = policy.background.is_none() && declared.is_some_and(|it| it.kind.is_inline());
+    policy.timeout.or(policies.timeout.filter(|_| inline))
 }
 
 /// The next start of a call, if there is a runner with its tool and a free slot.
@@ -81,12 +92,7 @@ fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     if session.running() >= slots as usize {
         return None;
     }
-    let deadline_us = session
-        .terms
-        .policies
-        .of(&call.name)
-        .timeout_ms
-        .map(|ms| session.at.after_ms(ms));
+    let deadline_us = time_limit(session, &call.name).map(|it| session.at.after(it));
     Some(
         CallStarted {
             call: seq,
@@ -219,14 +225,17 @@ pub(in crate::session) fn resolve_doubt(
             seq,
             call,
             Outcome::Unknown,
-            response::unknown_outcome(),
+            response::unknown_outcome(session.terms.policies.response),
         )),
     }
 }
 
 pub(in crate::session) fn time_out(session: &Session, seq: Seq, call: &Call) -> Decision {
-    let told = match session.terms.policies.of(&call.name).timeout_ms {
-        Some(ms) => format!("the tool did not finish within {ms} ms; what it did is unknown"),
+    let told = match time_limit(session, &call.name) {
+        Some(limit) => format!(
+            "the tool did not finish within {} ms; what it did is unknown",
+            limit.as_millis()
+        ),
         None => "the tool did not finish in time; what it did is unknown".to_owned(),
     };
     made_here(
@@ -234,7 +243,7 @@ pub(in crate::session) fn time_out(session: &Session, seq: Seq, call: &Call) -> 
         seq,
         call,
         Outcome::TimedOut,
-        response::error("timeout", &told),
+        error(session, "timeout", &told),
     )
 }
 
