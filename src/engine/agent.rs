@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::engine::confirmation::ConfirmationProvider;
 use crate::ledger::Ledger;
-use crate::live::Connector;
+use crate::live::{Capabilities, Connector};
 use crate::session::{Catalog, Gates, PolicySet};
 use crate::tool::{ToolDispatcher, Toolset};
 
@@ -29,6 +29,7 @@ pub struct Agent {
     provider: Option<Arc<dyn ConfirmationProvider>>,
     gates: GateChoice,
     running_max: Option<u32>,
+    capabilities: Option<Capabilities>,
     sealed: bool,
 }
 
@@ -98,6 +99,12 @@ impl Agent {
         self
     }
 
+    /// What the model can do, where that is not what [`Capabilities::of_model`] says.
+    pub fn capabilities(mut self, capabilities: Capabilities) -> Agent {
+        self.capabilities = Some(capabilities);
+        self
+    }
+
     /// How many calls of a session run at the same time; without it, any number.
     pub fn running_max(mut self, calls: u32) -> Agent {
         self.running_max = Some(calls);
@@ -154,6 +161,9 @@ impl Agent {
         };
         Ok(Prepared {
             name: name.to_owned(),
+            capabilities: self
+                .capabilities
+                .unwrap_or_else(|| Capabilities::of_model(&self.model)),
             model: self.model,
             instruction: self.instruction,
             catalog: Arc::new(dispatcher.catalog()),
@@ -180,6 +190,7 @@ pub(crate) struct Prepared {
     pub(crate) name: String,
     pub(crate) model: String,
     pub(crate) instruction: Option<String>,
+    pub(crate) capabilities: Capabilities,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) policies: Arc<PolicySet>,
     pub(crate) dispatcher: ToolDispatcher,

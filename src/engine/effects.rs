@@ -9,11 +9,11 @@ use super::confirmation::ConfirmationRequest;
 use super::error::Error;
 use super::inbox::Input;
 use super::performer::InFlight;
+use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
-    Decision, Delivery, Effect, Event, Fact, Json, Observation, Outcome, ResponseIssued, Seq,
-    response,
+    Decision, Delivery, Effect, Event, Fact, Json, Observation, ResponseIssued, Seq, response,
 };
 use crate::tool::{RegisteredTool, ToolContext, ToolError, ToolOutcome};
 
@@ -36,6 +36,10 @@ impl SessionTask {
             } => {
                 self.send_response(*response, *epoch, *as_conversation)
                     .await?;
+                InFlight::Left
+            }
+            Effect::SendInstruction { phase, epoch } => {
+                self.send_instruction(*phase, *epoch);
                 InFlight::Left
             }
             Effect::ArmTimer { due_us, .. } => {
@@ -130,13 +134,35 @@ impl SessionTask {
         let frame = if as_conversation {
             self.told_as_conversation(delivery, &body).await?
         } else {
-            let goes_on = delivery.outcome == Outcome::Interim;
-            setup::tool_response(delivery.wire_id.as_deref(), &delivery.name, &body, goes_on)
+            setup::tool_response(delivery, &body)
         };
         if let Some(socket) = self.socket.as_ref().filter(|socket| socket.epoch == epoch) {
-            socket.send(frame, Some(seq));
+            socket.send(frame, Some(Carried::Response(seq)));
         }
         Ok(())
+    }
+
+    /// Tells the model the instruction of the phase it is in.
+    fn send_instruction(&self, phase: Seq, epoch: Seq) {
+        let Some(socket) = self.socket.as_ref().filter(|socket| socket.epoch == epoch) else {
+            return;
+        };
+        if let Some(instruction) = self.instruction() {
+            let frame = setup::instruction(&instruction, self.agent.capabilities.context_update);
+            socket.send(frame, Some(Carried::Instruction(phase)));
+        }
+    }
+
+    /// What the model is told to be: by the agent, and by the phase of now.
+    pub(super) fn instruction(&self) -> Option<String> {
+        let stay = self.session.phase.as_ref();
+        let phase = stay.and_then(|stay| self.session.terms.policies.phase(&stay.phase));
+        let of_phase = phase.and_then(|phase| phase.instruction.as_deref());
+        let parts: Vec<&str> = [self.agent.instruction.as_deref(), of_phase]
+            .into_iter()
+            .flatten()
+            .collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 
     async fn told_as_conversation(
@@ -192,6 +218,8 @@ fn response_in(observation: Observation) -> Option<Json> {
         Some(it.response)
     } else if let Observation::ToolPaused(it) = observation {
         it.interim
+    } else if let Observation::ToolYielded(it) = observation {
+        Some(it.response)
     } else {
         None
     }

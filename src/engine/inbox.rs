@@ -4,6 +4,7 @@ use tokio::sync::oneshot;
 
 use super::confirmation::ToolConfirmation;
 use super::error::Error;
+use super::socket::Carried;
 use crate::live::{ConnectError, Connection, ConnectionLost};
 use crate::session::{Actor, Command, Connected, RequestId, Seq, Session};
 use crate::tool::ToolOutcome;
@@ -51,8 +52,8 @@ pub(super) enum Input {
     },
     /// A time that somebody waits for has come.
     TimeCame,
-    /// A response was written to the socket.
-    Written { epoch: Seq, response: Seq },
+    /// What was owed to the model was written to the socket.
+    Written { epoch: Seq, carried: Carried },
 }
 
 /// What came of opening a connection, and who waits for it.

@@ -122,6 +122,8 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::UsageReported(_)
         | Observation::ResponsesSent(_)
         | Observation::TurnCompleted(_)
+        | Observation::ToolEventEmitted(_)
+        | Observation::InstructionSent(_)
         | Observation::TurnInterrupted(_) => true,
         Observation::SessionOpened(_)
         | Observation::RunnerAttached(_)
@@ -134,6 +136,8 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::CallCancellationReceived(_)
         | Observation::ToolReturned(_)
         | Observation::ToolPaused(_)
+        | Observation::ToolYielded(_)
+        | Observation::StateChanged(_)
         | Observation::ConfirmationAnswered(_)
         | Observation::AnswerRefused(_)
         | Observation::ResponseSupplied(_)

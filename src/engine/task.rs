@@ -14,14 +14,14 @@ use super::error::Error;
 use super::inbox::{Incoming, Input, Reply};
 use super::performer::Performer;
 use super::registry::Registry;
-use super::socket::Socket;
+use super::socket::{Carried, Socket};
 use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
-    Actor, Command, Disconnected, Json, Observation, ResponsesSent, Seq, Session, SessionId,
-    SessionOpened, ToolPaused, ToolReturned, UserTextSent, admit, fits, refusal_on_record,
-    response,
+    Actor, Command, Disconnected, InstructionSent, Json, Observation, ResponsesSent, Seq, Session,
+    SessionId, SessionOpened, ToolPaused, ToolReturned, UserTextSent, admit, fits,
+    refusal_on_record, response,
 };
 use crate::tool::{ToolError, ToolOutcome};
 
@@ -200,15 +200,15 @@ impl SessionTask {
                 }
             }
             Input::TimeCame => self.record(Vec::new()).await,
-            Input::Written { epoch, response } => {
-                self.record(vec![
-                    ResponsesSent {
-                        epoch,
-                        responses: vec![response],
+            Input::Written { epoch, carried } => {
+                let settled = match carried {
+                    Carried::Response(response) => {
+                        let responses = vec![response];
+                        ResponsesSent { epoch, responses }.into()
                     }
-                    .into(),
-                ])
-                .await
+                    Carried::Instruction(phase) => InstructionSent { epoch, phase }.into(),
+                };
+                self.record(vec![settled]).await
             }
         }
     }
@@ -366,6 +366,8 @@ fn outcome_of(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
                 attempt,
                 failed: false,
                 response,
+                error_kind: None,
+                scheduling: None,
             }
             .into()
         }
@@ -374,6 +376,8 @@ fn outcome_of(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
             attempt,
             failed: true,
             response: Json::of(&error.to_response()),
+            error_kind: Some(error.kind().to_owned()),
+            scheduling: None,
         }
         .into(),
         ToolOutcome::Paused(pending) => {
