@@ -7,8 +7,11 @@ use std::sync::Arc;
 use crate::engine::confirmation::ConfirmationProvider;
 use crate::ledger::Ledger;
 use crate::live::{Capabilities, Connector};
-use crate::session::{Catalog, Gates, PolicySet};
-use crate::tool::{ToolDispatcher, Toolset};
+use crate::session::{Catalog, Gates, PhaseDeclaration, PolicySet, ResponseShape};
+use crate::tool::{Services, State, ToolDispatcher, Toolset};
+
+use super::extractors::{Extractor, Turn};
+use super::phases::{self, PhaseBuilder};
 
 /// Tools, policies, instruction and connection under one name.
 ///
@@ -29,6 +32,10 @@ pub struct Agent {
     provider: Option<Arc<dyn ConfirmationProvider>>,
     gates: GateChoice,
     running_max: Option<u32>,
+    phases: Vec<PhaseDeclaration>,
+    extractors: Vec<Extractor>,
+    services: Services,
+    response: ResponseShape,
     capabilities: Option<Capabilities>,
     sealed: bool,
 }
@@ -99,6 +106,57 @@ impl Agent {
         self
     }
 
+    /// Begins to describe a phase of the conversation; see [`PhaseBuilder`].
+    pub fn phase(self, name: impl Into<String>) -> PhaseBuilder<Agent> {
+        PhaseBuilder::new(self, name.into(), Agent::with_phase)
+    }
+
+    pub(super) fn with_phase(mut self, phase: PhaseDeclaration) -> Agent {
+        self.phases.push(phase);
+        self
+    }
+
+    /// A hook that reads what was said, at the end of every turn of the model, and writes to the state.
+    ///
+    /// What it writes is one change on record, by the hook's name. It runs beside the conversation and has 30 seconds; one
+    /// that a crash cuts off is not run again.
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    /// use recount::session::Speaker;
+    ///
+    /// let agent = Agent::new().extract("mood", |turn, state| async move {
+    ///     if turn.by(Speaker::User).contains("angry") {
+    ///         state.set("angry", true);
+    ///     }
+    /// });
+    /// # let _ = agent;
+    /// ```
+    pub fn extract<F, Fut>(mut self, name: impl Into<String>, hook: F) -> Agent
+    where
+        F: Fn(Turn, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.extractors.push(Extractor {
+            name: name.into(),
+            read: Arc::new(move |turn, state| Box::pin(hook(turn, state))),
+        });
+        self
+    }
+
+    /// Hands something to the tools of this agent: a client, a pool, settings. They get it by its type, from their
+    /// [`ToolContext`](crate::tool::ToolContext).
+    pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> Agent {
+        self.services = self.services.with(service);
+        self
+    }
+
+    /// How what the model is answered is wrapped.
+    pub fn response_shape(mut self, shape: ResponseShape) -> Agent {
+        self.response = shape;
+        self
+    }
+
     /// What the model can do, where that is not what [`Capabilities::of_model`] says.
     pub fn capabilities(mut self, capabilities: Capabilities) -> Agent {
         self.capabilities = Some(capabilities);
@@ -139,6 +197,14 @@ impl Agent {
                 ));
             }
         }
+        let policies = PolicySet {
+            running_max: self.running_max,
+            response: self.response,
+            phases: self.phases,
+            ..dispatcher.policies()
+        };
+        let of_phases = phases::mistakes(&policies, &dispatcher).into_iter();
+        mistakes.extend(of_phases.map(|it| format!("agent {name:?}: {it}")));
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -155,10 +221,6 @@ impl Agent {
                 Gates::waived("no durable journal and no confirmation provider")
             }
         };
-        let policies = PolicySet {
-            running_max: self.running_max,
-            ..dispatcher.policies()
-        };
         Ok(Prepared {
             name: name.to_owned(),
             capabilities: self
@@ -173,6 +235,8 @@ impl Agent {
             provider: self.provider,
             gates,
             sealed: self.sealed,
+            extractors: self.extractors,
+            services: self.services,
         })
     }
 }
@@ -198,4 +262,6 @@ pub(crate) struct Prepared {
     pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(crate) gates: Gates,
     pub(crate) sealed: bool,
+    pub(super) extractors: Vec<Extractor>,
+    pub(super) services: Services,
 }

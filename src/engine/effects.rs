@@ -13,9 +13,10 @@ use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
-    Decision, Delivery, Effect, Event, Fact, Json, Observation, ResponseIssued, Seq, response,
+    Decision, Delivery, Effect, Event, Fact, Json, Observation, ResponseIssued, Seq,
+    ToolEventEmitted, response,
 };
-use crate::tool::{RegisteredTool, ToolContext, ToolError, ToolOutcome};
+use crate::tool::{Emitter, RegisteredTool, Ticket, ToolContext, ToolError, ToolOutcome};
 
 impl SessionTask {
     pub(super) async fn begin_effect(&mut self, effect: Effect) -> Result<(), Error> {
@@ -60,8 +61,18 @@ impl SessionTask {
         };
         let cancelled = CancellationToken::new();
         let key = self.id.idempotency_key(seq).to_string();
+        let state = self.state();
+        let ticket = Ticket {
+            session: self.id,
+            call: seq,
+            tool: call.name.clone(),
+        };
         let context = ToolContext::new(self.id, self.id.call_id(seq), attempt, key)
-            .with_cancellation(cancelled.clone());
+            .with_cancellation(cancelled.clone())
+            .with_state(state.clone())
+            .with_services(self.agent.services.clone())
+            .with_ticket(ticket)
+            .with_emitter(self.emitter(seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
         let own = self.own.clone();
         let opened = self.opened_arguments(call);
@@ -84,9 +95,24 @@ impl SessionTask {
                 call: seq,
                 attempt,
                 outcome,
+                state,
             });
         };
         task(cancelled, run.instrument(span))
+    }
+
+    /// Where the events of a run go.
+    fn emitter(&self, call: Seq, attempt: u32) -> Emitter {
+        let own = self.own.clone();
+        Emitter::new(move |name, data| {
+            let emitted = ToolEventEmitted {
+                call,
+                attempt,
+                name,
+                data,
+            };
+            let _ = own.send(Input::ToolEmitted(emitted));
+        })
     }
 
     /// Asks the provider of this process, if there is one; the other doors need no asking.

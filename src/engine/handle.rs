@@ -9,7 +9,10 @@ use super::inbox::Input;
 use super::registry::TaskRef;
 use super::{Engine, Error, FunctionResponse, Ticket, ToolConfirmation};
 use crate::ledger::{PausedCall, PendingConfirmation, Recorded};
-use crate::session::{Actor, Command, Event, Observation, RequestId, Seq, Session, SessionId};
+use crate::session::{
+    Actor, Command, Event, Observation, Rejection, RequestId, Seq, Session, SessionId,
+};
+use crate::tool::State;
 
 /// A live session.
 ///
@@ -120,10 +123,43 @@ impl LiveHandle {
     ///
     /// # Errors
     /// Where its task has stopped.
-    pub async fn state(&self) -> Result<Session, Error> {
+    pub async fn session(&self) -> Result<Session, Error> {
+        let (reply, session) = oneshot::channel();
+        let _ = self.task.inbox.send(Input::Session(reply));
+        session.await.map_err(|_| self.task.stopped(self.session))
+    }
+
+    /// The state that the session's tools, hooks and phases share, as it is now: to read and to watch.
+    ///
+    /// What is written to it goes nowhere; [`change_state`](LiveHandle::change_state) is for that.
+    ///
+    /// # Errors
+    /// Where the session's task has stopped.
+    pub async fn state(&self) -> Result<State, Error> {
         let (reply, state) = oneshot::channel();
         let _ = self.task.inbox.send(Input::State(reply));
         state.await.map_err(|_| self.task.stopped(self.session))
+    }
+
+    /// Writes to the state: everything that `write` writes is one change on record. Returns its record.
+    ///
+    /// ```no_run
+    /// # async fn example(live: recount::LiveHandle) -> Result<(), recount::engine::Error> {
+    /// use recount::session::Actor;
+    /// live.change_state(Actor::embedder("ada"), |state| state.set("plan_agreed", true)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where nothing was written, a key or a value cannot be on record, or the session is closed.
+    pub async fn change_state(&self, by: Actor, write: impl FnOnce(&State)) -> Result<Seq, Error> {
+        let state = self.state().await?;
+        write(&state);
+        let unfit = |problem| Error::Refused(Rejection::UnfitState { problem });
+        let changes = state.take_changes().map_err(unfit)?;
+        self.ask(|reply| Input::Command(Command::ChangeState { changes, by }, reply))
+            .await
     }
 
     /// Opens a connection, after the last one ended.
@@ -161,6 +197,16 @@ impl LiveHandle {
         let (reply, answer) = oneshot::channel();
         let _ = self.task.inbox.send(input(reply));
         answer.await.map_err(|_| self.task.stopped(self.session))?
+    }
+}
+
+impl From<&PausedCall> for Ticket {
+    fn from(paused: &PausedCall) -> Ticket {
+        Ticket {
+            session: paused.session,
+            call: paused.call,
+            tool: paused.tool.clone(),
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use super::confirmation::ToolConfirmation;
 use super::error::Error;
 use super::socket::Carried;
 use crate::live::{ConnectError, Connection, ConnectionLost};
-use crate::session::{Actor, Command, Connected, RequestId, Seq, Session};
-use crate::tool::ToolOutcome;
+use crate::session::{Actor, Command, Connected, RequestId, Seq, Session, ToolEventEmitted};
+use crate::tool::{State, ToolOutcome};
 
 /// The way back to whoever asked.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
@@ -34,7 +34,9 @@ pub(super) enum Input {
     /// Anything else that may be refused.
     Command(Command, Reply<Seq>),
     /// Show the session as it is.
-    State(oneshot::Sender<Session>),
+    Session(oneshot::Sender<Session>),
+    /// Show what its tools share.
+    State(oneshot::Sender<State>),
     /// One more handle is in use.
     HandleTaken,
     /// One handle less.
@@ -44,7 +46,12 @@ pub(super) enum Input {
         call: Seq,
         attempt: u32,
         outcome: ToolOutcome,
+        state: State,
     },
+    /// A tool tells the embedding program something.
+    ToolEmitted(ToolEventEmitted),
+    /// A hook has done its work.
+    HookEnded { name: String, state: State },
     /// The provider answered.
     ProviderAnswered {
         request: Seq,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use recount_journal::seal::KeyStore;
 
-use super::{Agent, ConfirmationProvider, Engine, Error, LiveHandle};
+use super::{Agent, ConfirmationProvider, Engine, Error, LiveHandle, PhaseBuilder, Turn};
 use crate::live::{Connector, Endpoint};
-use crate::tool::Toolset;
+use crate::tool::{State, Toolset};
 
 /// Where the fluent construction of a live session begins.
 pub struct Live;
@@ -79,6 +79,30 @@ impl LiveBuilder {
     /// Who answers confirmation requests in this process.
     pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> LiveBuilder {
         self.agent = self.agent.confirmation_provider(provider);
+        self
+    }
+
+    /// Begins to describe a phase of the conversation; see [`PhaseBuilder`].
+    pub fn phase(self, name: impl Into<String>) -> PhaseBuilder<LiveBuilder> {
+        PhaseBuilder::new(self, name.into(), |mut live, phase| {
+            live.agent = live.agent.with_phase(phase);
+            live
+        })
+    }
+
+    /// A hook that reads what was said, at the end of every turn; see [`Agent::extract`].
+    pub fn extract<F, Fut>(mut self, name: impl Into<String>, hook: F) -> LiveBuilder
+    where
+        F: Fn(Turn, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.agent = self.agent.extract(name, hook);
+        self
+    }
+
+    /// Hands something to the tools; see [`Agent::service`].
+    pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> LiveBuilder {
+        self.agent = self.agent.service(service);
         self
     }
 

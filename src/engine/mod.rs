@@ -11,11 +11,13 @@ mod connecting;
 mod desk;
 mod effects;
 mod error;
+mod extractors;
 mod handle;
 mod inbox;
 #[cfg(feature = "live")]
 mod live;
 mod performer;
+mod phases;
 mod record;
 mod registry;
 mod secrets;
@@ -23,7 +25,6 @@ mod sessions;
 mod socket;
 pub(crate) mod takeover;
 mod task;
-mod ticket;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,11 +40,15 @@ pub use confirmation::{
 };
 pub use desk::Desk;
 pub use error::Error;
+pub use extractors::Turn;
 pub use handle::{LiveHandle, Updates};
 #[cfg(feature = "live")]
 pub use live::{Live, LiveBuilder};
+pub use phases::{PhaseBuilder, ToolNames};
 pub use sessions::NewSession;
-pub use ticket::{FunctionResponse, Ticket};
+
+use crate::tool::Temporary;
+pub use crate::tool::{FunctionResponse, Ticket};
 
 use crate::ledger::{
     self, Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,
@@ -302,7 +307,7 @@ impl Engine {
             };
             if whoever || agent.provider.is_some() {
                 let (reply, _) = oneshot::channel();
-                self.send(session, agent, Begin::Resume, Input::State(reply));
+                self.send(session, agent, Begin::Resume, Input::Session(reply));
             }
         }
         Ok(())
@@ -359,6 +364,10 @@ impl Engine {
             sockets: 0,
             opening: None,
             attached: None,
+            temporary: Temporary::default(),
+            watchers: Arc::default(),
+            turn: Turn::default(),
+            extracting: Vec::new(),
             handles: 0,
             inbox,
             own: own.clone(),

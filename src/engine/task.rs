@@ -11,6 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::agent::Prepared;
 use super::clock::Clock;
 use super::error::Error;
+use super::extractors::Turn;
 use super::inbox::{Incoming, Input, Reply};
 use super::performer::Performer;
 use super::registry::Registry;
@@ -19,11 +20,11 @@ use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
-    Actor, Command, Disconnected, InstructionSent, Json, Observation, ResponsesSent, Seq, Session,
-    SessionId, SessionOpened, ToolPaused, ToolReturned, UserTextSent, admit, fits,
-    refusal_on_record, response,
+    Actor, Author, Command, Disconnected, InstructionSent, Json, Observation, Rejection,
+    ResponsesSent, Seq, Session, SessionId, SessionOpened, StateChanged, ToolPaused, ToolReturned,
+    UserTextSent, admit, fits, refusal_on_record, response,
 };
-use crate::tool::{ToolError, ToolOutcome};
+use crate::tool::{State, Temporary, ToolError, ToolOutcome, Watchers};
 
 /// How a task begins.
 pub(super) enum Begin {
@@ -52,6 +53,12 @@ pub(super) struct SessionTask {
     pub(super) opening: Option<AbortOnDropHandle<()>>,
     /// The runner that this task attached.
     pub(super) attached: Option<Seq>,
+    /// The `temp:` values, and who watches the state.
+    pub(super) temporary: Temporary,
+    pub(super) watchers: Arc<Watchers>,
+    /// What was said since the last turn ended, and the hooks that read the one before.
+    pub(super) turn: Turn,
+    pub(super) extracting: Vec<AbortOnDropHandle<()>>,
     pub(super) handles: usize,
     pub(super) inbox: mpsc::UnboundedReceiver<Input>,
     pub(super) own: mpsc::UnboundedSender<Input>,
@@ -156,8 +163,12 @@ impl SessionTask {
                 let outcome = self.command(command).await;
                 self.answer(reply, outcome)
             }
-            Input::State(reply) => {
+            Input::Session(reply) => {
                 let _ = reply.send(self.session.clone());
+                Ok(())
+            }
+            Input::State(reply) => {
+                let _ = reply.send(self.state());
                 Ok(())
             }
             Input::HandleTaken => {
@@ -176,10 +187,22 @@ impl SessionTask {
                 call,
                 attempt,
                 outcome,
+                state,
             } => {
-                let observation = tool_ended(call, attempt, outcome);
-                self.record(vec![observation]).await
+                let ended = tool_ended(call, attempt, outcome, &state);
+                self.record(ended).await
             }
+            Input::ToolEmitted(emitted) => {
+                // What is too large for the record is not worth a session.
+                match fits(emitted.into()) {
+                    Ok(emitted) => self.record(vec![emitted]).await,
+                    Err(rejection) => {
+                        tracing::warn!(session = %self.id, %rejection, "an event of a tool was dropped");
+                        Ok(())
+                    }
+                }
+            }
+            Input::HookEnded { name, state } => self.hook_ended(name, &state).await,
             Input::ProviderAnswered {
                 request,
                 confirmation,
@@ -263,6 +286,7 @@ impl SessionTask {
             Command::AnswerConfirmation { request, by, .. } => Some((*request, by.clone())),
             Command::SupplyResponse { .. }
             | Command::CancelCall { .. }
+            | Command::ChangeState { .. }
             | Command::CloseSession { .. } => None,
         };
         match admit(&self.session, command) {
@@ -304,11 +328,18 @@ impl SessionTask {
         Ok(())
     }
 
+    /// What the tools of the session share, as it is now.
+    pub(super) fn state(&self) -> State {
+        let (temporary, watchers) = (self.temporary.clone(), self.watchers.clone());
+        State::of(self.session.state.clone(), temporary, watchers)
+    }
+
     fn is_idle(&self) -> bool {
         self.handles == 0
             && self.socket.is_none()
             && self.opening.is_none()
             && !self.performer.is_busy()
+            && self.extracting.iter().all(|task| task.is_finished())
             && self.inbox.is_empty()
     }
 
@@ -349,11 +380,27 @@ impl SessionTask {
     }
 }
 
-/// What a tool's end puts on record; one that is too large for it is a failure, of which the model is told.
-fn tool_ended(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
-    fits(outcome_of(call, attempt, outcome)).unwrap_or_else(|rejection| {
-        let told = ToolError::ExecutionFailed(format!("the result is too large: {rejection}"));
-        outcome_of(call, attempt, ToolOutcome::Failed(told))
+/// What a tool's end puts on record: what it wrote to the state, and its outcome. What cannot be on record makes it a
+/// failure, of which the model is told; of a failed run nothing that it wrote is kept.
+fn tool_ended(call: Seq, attempt: u32, outcome: ToolOutcome, state: &State) -> Vec<Observation> {
+    let failed = matches!(outcome, ToolOutcome::Failed(_));
+    let written = match state.take_changes() {
+        Ok(changes) if failed || changes.is_empty() => Ok(None),
+        Ok(changes) => {
+            let author = Author::Tool { call, attempt };
+            fits(StateChanged { changes, author }.into()).map(Some)
+        }
+        Err(_) if failed => Ok(None),
+        Err(problem) => Err(Rejection::UnfitState { problem }),
+    };
+    let ended = written.and_then(|written| {
+        let ended = fits(outcome_of(call, attempt, outcome))?;
+        Ok(written.into_iter().chain([ended]).collect())
+    });
+    ended.unwrap_or_else(|rejection| {
+        let told = format!("what the tool gave cannot be on record: {rejection}");
+        let failed = ToolOutcome::Failed(ToolError::ExecutionFailed(told));
+        vec![outcome_of(call, attempt, failed)]
     })
 }
 

@@ -11,8 +11,13 @@ mod function;
 mod long_running;
 mod outcome;
 mod registered;
+mod services;
 mod simple;
+mod state;
+mod state_watch;
 mod t;
+mod ticket;
+mod tool_event;
 mod toolset;
 
 #[cfg(feature = "cli")]
@@ -24,6 +29,14 @@ pub use function::ToolFunction;
 pub use long_running::LongRunningFunctionTool;
 pub use outcome::{Pending, ToolOutcome};
 pub use registered::RegisteredTool;
+pub use services::Services;
 pub use simple::SimpleTool;
+pub use state::State;
+pub(crate) use state::Temporary;
+pub(crate) use state_watch::Watchers;
+pub use state_watch::{Watch, Watched, WatchedChange};
 pub use t::T;
+pub use ticket::{FunctionResponse, Ticket};
+pub(crate) use tool_event::Emitter;
+pub use tool_event::ToolEvent;
 pub use toolset::Toolset;
