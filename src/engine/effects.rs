@@ -205,7 +205,7 @@ impl SessionTask {
     }
 
     /// The response itself: in its own record, or in the one that this refers to.
-    async fn response_body(&self, issued: Seq) -> Result<Option<Json>, Error> {
+    pub(super) async fn response_body(&self, issued: Seq) -> Result<Option<Json>, Error> {
         let Some(Fact {
             event: Event::Decided(Decision::ResponseIssued(ResponseIssued { of, response, .. })),
             ..

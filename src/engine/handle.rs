@@ -10,9 +10,9 @@ use super::registry::TaskRef;
 use super::{Engine, Error, FunctionResponse, Ticket, ToolConfirmation};
 use crate::ledger::{PausedCall, PendingConfirmation, Recorded};
 use crate::session::{
-    Actor, Command, Event, Observation, Rejection, RequestId, Seq, Session, SessionId,
+    Actor, Command, Event, Json, Observation, Rejection, RequestId, Seq, Session, SessionId,
 };
-use crate::tool::State;
+use crate::tool::{State, ToolError};
 
 /// A live session.
 ///
@@ -117,6 +117,47 @@ impl LiveHandle {
     pub async fn cancel(&self, call: Seq, reason: Option<String>, by: Actor) -> Result<Seq, Error> {
         self.ask(|reply| Input::Command(Command::CancelCall { call, reason, by }, reply))
             .await
+    }
+
+    /// Calls a function as a model would, and waits for what comes of it: a text pipeline's way to the same tools,
+    /// policies and journal. No model hears of it.
+    ///
+    /// The result is the response as it stands on record: a result that is no object is under `output`. Dropping the
+    /// future leaves the call as it is.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::prelude::*;
+    /// let add = T::simple("add", "Adds", |args| async move {
+    ///     Ok(json!(args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)))
+    /// });
+    /// let agent = Agent::new().model("none").tools(add);
+    /// let engine = Engine::in_memory().agent("sums", agent).open().await?;
+    /// let session = engine.session("sums").open().await?;
+    /// let sum = session.call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline")).await;
+    /// assert_eq!(sum, Ok(json!({"output": 5})));
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Why the call did not succeed, in the words that a model would hear.
+    pub async fn call_function(
+        &self,
+        name: &str,
+        args: Value,
+        by: Actor,
+    ) -> Result<Value, ToolError> {
+        let (caller, answer) = oneshot::channel();
+        let (name, args) = (name.to_owned(), Json::of(&args));
+        let _ = self.task.inbox.send(Input::CallFunction {
+            name,
+            args,
+            by,
+            caller,
+        });
+        let stopped = |_| ToolError::Other(self.task.stopped(self.session).to_string());
+        answer.await.map_err(stopped)?
     }
 
     /// The session as it is now.

@@ -2,11 +2,12 @@
 
 use tokio::sync::oneshot;
 
+use super::callers::Caller;
 use super::confirmation::ToolConfirmation;
 use super::error::Error;
 use super::socket::Carried;
 use crate::live::{ConnectError, Connection, ConnectionLost};
-use crate::session::{Actor, Command, Connected, RequestId, Seq, Session, ToolEventEmitted};
+use crate::session::{Actor, Command, Connected, Json, RequestId, Seq, Session, ToolEventEmitted};
 use crate::tool::{State, ToolOutcome};
 
 /// The way back to whoever asked.
@@ -50,6 +51,13 @@ pub(super) enum Input {
     },
     /// A tool tells the embedding program something.
     ToolEmitted(ToolEventEmitted),
+    /// A program calls a function itself.
+    CallFunction {
+        name: String,
+        args: Json,
+        by: Actor,
+        caller: Caller,
+    },
     /// A hook has done its work.
     HookEnded { name: String, state: State },
     /// The provider answered.

@@ -5,6 +5,7 @@
 mod agent;
 mod attach;
 mod builder;
+mod callers;
 mod clock;
 mod confirmation;
 mod connecting;
@@ -368,6 +369,7 @@ impl Engine {
             watchers: Arc::default(),
             turn: Turn::default(),
             extracting: Vec::new(),
+            callers: BTreeMap::new(),
             handles: 0,
             inbox,
             own: own.clone(),

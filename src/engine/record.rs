@@ -110,6 +110,9 @@ impl SessionTask {
                 }
             }
         }
+        if !self.callers.is_empty() {
+            self.answer_callers(&facts).await?;
+        }
         for fact in facts {
             // Nobody may be listening, which is nobody's fault.
             let _ = self.updates.send(Arc::new(Recorded {

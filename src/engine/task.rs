@@ -3,12 +3,14 @@
 //! It is the session's only writer. Whatever happens to the session comes in through its two queues and is on record
 //! before anything follows from it; when the journal fails, the task stops and nothing runs any more.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::agent::Prepared;
+use super::callers::Caller;
 use super::clock::Clock;
 use super::error::Error;
 use super::extractors::Turn;
@@ -59,6 +61,8 @@ pub(super) struct SessionTask {
     /// What was said since the last turn ended, and the hooks that read the one before.
     pub(super) turn: Turn,
     pub(super) extracting: Vec<AbortOnDropHandle<()>>,
+    /// The programs that wait for their own calls.
+    pub(super) callers: BTreeMap<Seq, Caller>,
     pub(super) handles: usize,
     pub(super) inbox: mpsc::UnboundedReceiver<Input>,
     pub(super) own: mpsc::UnboundedSender<Input>,
@@ -202,6 +206,12 @@ impl SessionTask {
                     }
                 }
             }
+            Input::CallFunction {
+                name,
+                args,
+                by,
+                caller,
+            } => self.call_function(name, args, by, caller).await,
             Input::HookEnded { name, state } => self.hook_ended(name, &state).await,
             Input::ProviderAnswered {
                 request,
@@ -338,6 +348,7 @@ impl SessionTask {
         self.handles == 0
             && self.socket.is_none()
             && self.opening.is_none()
+            && self.callers.is_empty()
             && !self.performer.is_busy()
             && self.extracting.iter().all(|task| task.is_finished())
             && self.inbox.is_empty()
