@@ -2,13 +2,14 @@
 //!
 //! Code is not in the journal, so a session names its agent, and whoever opens the journal registers it again.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::confirmation::ConfirmationProvider;
 use crate::ledger::Ledger;
 use crate::live::{Capabilities, Connector};
-use crate::session::{Catalog, Gates, PhaseDeclaration, PolicySet, ResponseShape};
-use crate::tool::{Services, State, ToolDispatcher, Toolset};
+use crate::session::{Background, Catalog, Gates, PhaseDeclaration, PolicySet, ResponseShape};
+use crate::tool::{ResultFormatter, Services, State, ToolDispatcher, ToolExecutionMode, Toolset};
 
 use super::extractors::{Extractor, Turn};
 use super::phases::{self, PhaseBuilder};
@@ -35,6 +36,7 @@ pub struct Agent {
     phases: Vec<PhaseDeclaration>,
     extractors: Vec<Extractor>,
     services: Services,
+    modes: Vec<(String, ToolExecutionMode)>,
     response: ResponseShape,
     capabilities: Option<Capabilities>,
     sealed: bool,
@@ -144,6 +146,18 @@ impl Agent {
         self
     }
 
+    /// How calls of the tool `name` are executed; the name must be that of a tool.
+    ///
+    /// The policy form is [`T::background`](crate::tool::T::background); here the words may be chosen, too.
+    pub fn tool_execution_mode(
+        mut self,
+        name: impl Into<String>,
+        mode: ToolExecutionMode,
+    ) -> Agent {
+        self.modes.push((name.into(), mode));
+        self
+    }
+
     /// Hands something to the tools of this agent: a client, a pool, settings. They get it by its type, from their
     /// [`ToolContext`](crate::tool::ToolContext).
     pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> Agent {
@@ -177,9 +191,26 @@ impl Agent {
     }
 
     /// Checks everything at once and makes it ready to serve.
-    pub(crate) fn prepare(self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
+    pub(crate) fn prepare(mut self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
         let mut mistakes = Vec::new();
         let mut dispatcher = ToolDispatcher::new();
+        let mut formatters = BTreeMap::new();
+        for (tool, mode) in self.modes {
+            let ToolExecutionMode::Background {
+                formatter,
+                scheduling,
+            } = mode
+            else {
+                continue;
+            };
+            let scheduling = scheduling.unwrap_or_default();
+            match self.tools.in_background(&tool, Background { scheduling }) {
+                Ok(()) => formatters.extend(formatter.map(|it| (tool, it))),
+                Err(known) => mistakes.push(format!(
+                    "agent {name:?}: no tool is named {tool:?}, so it cannot run in the background; there are {known}"
+                )),
+            }
+        }
         if let Err(error) = dispatcher.register(self.tools) {
             mistakes.push(format!("agent {name:?}: {error}"));
         }
@@ -237,6 +268,7 @@ impl Agent {
             sealed: self.sealed,
             extractors: self.extractors,
             services: self.services,
+            formatters,
         })
     }
 }
@@ -264,4 +296,5 @@ pub(crate) struct Prepared {
     pub(crate) sealed: bool,
     pub(super) extractors: Vec<Extractor>,
     pub(super) services: Services,
+    pub(super) formatters: BTreeMap<String, Arc<dyn ResultFormatter>>,
 }

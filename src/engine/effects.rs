@@ -1,6 +1,7 @@
 //! How each effect is begun, once it is on record that it is owed.
 
 use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
@@ -86,6 +87,16 @@ impl SessionTask {
                 .map_err(ToolError::InvalidArgs)?;
             Ok((tool.clone(), args))
         });
+        if call.background.is_some() {
+            let (recorded, _) = oneshot::channel();
+            // It is queued before the tool can end, so the model hears of it first.
+            let _ = own.send(Input::ToolYielded {
+                call: seq,
+                attempt,
+                value: self.acknowledgement(call),
+                recorded,
+            });
+        }
         let run = async move {
             let outcome = match checked {
                 Ok((tool, args)) => contained(tool, args, context).await,

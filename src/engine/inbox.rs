@@ -1,5 +1,6 @@
 //! What a session's task is told, by whom, and how it answers.
 
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::callers::Caller;
@@ -48,6 +49,13 @@ pub(super) enum Input {
         attempt: u32,
         outcome: ToolOutcome,
         state: State,
+    },
+    /// A tool gives one result of several, and waits until it is on record.
+    ToolYielded {
+        call: Seq,
+        attempt: u32,
+        value: Value,
+        recorded: oneshot::Sender<()>,
     },
     /// A tool tells the embedding program something.
     ToolEmitted(ToolEventEmitted),

@@ -7,7 +7,8 @@ use recount_journal::seal::KeyStore;
 
 use super::{Agent, ConfirmationProvider, Engine, Error, LiveHandle, PhaseBuilder, Turn};
 use crate::live::{Connector, Endpoint};
-use crate::tool::{State, Toolset};
+use crate::session::FunctionResponseScheduling;
+use crate::tool::{ResultFormatter, State, ToolExecutionMode, Toolset};
 
 /// Where the fluent construction of a live session begins.
 pub struct Live;
@@ -79,6 +80,43 @@ impl LiveBuilder {
     /// Who answers confirmation requests in this process.
     pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> LiveBuilder {
         self.agent = self.agent.confirmation_provider(provider);
+        self
+    }
+
+    /// Runs a tool in the background: the model goes on and hears of the result when it has nothing else to say.
+    pub fn tool_background(self, name: impl Into<String>) -> LiveBuilder {
+        self.background(name, None, None)
+    }
+
+    /// As [`tool_background`](LiveBuilder::tool_background), and says when the model takes up the result.
+    pub fn tool_background_with_scheduling(
+        self,
+        name: impl Into<String>,
+        scheduling: FunctionResponseScheduling,
+    ) -> LiveBuilder {
+        self.background(name, None, Some(scheduling))
+    }
+
+    /// As [`tool_background`](LiveBuilder::tool_background), in words of your own.
+    pub fn tool_background_with_formatter(
+        self,
+        name: impl Into<String>,
+        formatter: Arc<dyn ResultFormatter>,
+    ) -> LiveBuilder {
+        self.background(name, Some(formatter), None)
+    }
+
+    fn background(
+        mut self,
+        name: impl Into<String>,
+        formatter: Option<Arc<dyn ResultFormatter>>,
+        scheduling: Option<FunctionResponseScheduling>,
+    ) -> LiveBuilder {
+        let mode = ToolExecutionMode::Background {
+            formatter,
+            scheduling,
+        };
+        self.agent = self.agent.tool_execution_mode(name, mode);
         self
     }
 

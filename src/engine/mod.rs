@@ -17,6 +17,7 @@ mod handle;
 mod inbox;
 #[cfg(feature = "live")]
 mod live;
+mod outcomes;
 mod performer;
 mod phases;
 mod record;

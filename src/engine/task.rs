@@ -22,11 +22,10 @@ use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
-    Actor, Author, Command, Disconnected, InstructionSent, Json, Observation, Rejection,
-    ResponsesSent, Seq, Session, SessionId, SessionOpened, StateChanged, ToolPaused, ToolReturned,
-    UserTextSent, admit, fits, refusal_on_record, response,
+    Actor, Command, Disconnected, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
+    SessionOpened, UserTextSent, admit, fits, refusal_on_record,
 };
-use crate::tool::{State, Temporary, ToolError, ToolOutcome, Watchers};
+use crate::tool::{State, Temporary, Watchers};
 
 /// How a task begins.
 pub(super) enum Begin {
@@ -193,8 +192,20 @@ impl SessionTask {
                 outcome,
                 state,
             } => {
-                let ended = tool_ended(call, attempt, outcome, &state);
+                let ended = self.tool_ended(call, attempt, outcome, &state);
                 self.record(ended).await
+            }
+            Input::ToolYielded {
+                call,
+                attempt,
+                value,
+                recorded,
+            } => {
+                let yielded = self.tool_yielded(call, attempt, value);
+                self.record(vec![yielded]).await?;
+                // The tool may go on to its next result.
+                let _ = recorded.send(());
+                Ok(())
             }
             Input::ToolEmitted(emitted) => {
                 // What is too large for the record is not worth a session.
@@ -388,67 +399,6 @@ impl SessionTask {
         tracing::error!(session = %self.id, %cause, "the session stopped");
         let _ = self.failure.set(cause);
         self.registry.remove(self.id);
-    }
-}
-
-/// What a tool's end puts on record: what it wrote to the state, and its outcome. What cannot be on record makes it a
-/// failure, of which the model is told; of a failed run nothing that it wrote is kept.
-fn tool_ended(call: Seq, attempt: u32, outcome: ToolOutcome, state: &State) -> Vec<Observation> {
-    let failed = matches!(outcome, ToolOutcome::Failed(_));
-    let written = match state.take_changes() {
-        Ok(changes) if failed || changes.is_empty() => Ok(None),
-        Ok(changes) => {
-            let author = Author::Tool { call, attempt };
-            fits(StateChanged { changes, author }.into()).map(Some)
-        }
-        Err(_) if failed => Ok(None),
-        Err(problem) => Err(Rejection::UnfitState { problem }),
-    };
-    let ended = written.and_then(|written| {
-        let ended = fits(outcome_of(call, attempt, outcome))?;
-        Ok(written.into_iter().chain([ended]).collect())
-    });
-    ended.unwrap_or_else(|rejection| {
-        let told = format!("what the tool gave cannot be on record: {rejection}");
-        let failed = ToolOutcome::Failed(ToolError::ExecutionFailed(told));
-        vec![outcome_of(call, attempt, failed)]
-    })
-}
-
-fn outcome_of(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
-    match outcome {
-        ToolOutcome::Returned(value) => {
-            let response = Json::of(&response::success_response(value));
-            ToolReturned {
-                call,
-                attempt,
-                failed: false,
-                response,
-                error_kind: None,
-                scheduling: None,
-            }
-            .into()
-        }
-        ToolOutcome::Failed(error) => ToolReturned {
-            call,
-            attempt,
-            failed: true,
-            response: Json::of(&error.to_response()),
-            error_kind: Some(error.kind().to_owned()),
-            scheduling: None,
-        }
-        .into(),
-        ToolOutcome::Paused(pending) => {
-            let interim = pending
-                .interim
-                .map(|value| Json::of(&response::success_response(value)));
-            ToolPaused {
-                call,
-                attempt,
-                interim,
-            }
-            .into()
-        }
     }
 }
 

@@ -11,6 +11,7 @@ mod function;
 mod long_running;
 mod outcome;
 mod registered;
+mod result_formatter;
 mod services;
 mod simple;
 mod state;
@@ -29,6 +30,9 @@ pub use function::ToolFunction;
 pub use long_running::LongRunningFunctionTool;
 pub use outcome::{Pending, ToolOutcome};
 pub use registered::RegisteredTool;
+pub use result_formatter::{
+    DefaultResultFormatter, FunctionCall, ResultFormatter, ToolExecutionMode,
+};
 pub use services::Services;
 pub use simple::SimpleTool;
 pub use state::State;

@@ -3,6 +3,8 @@
 use std::ops::BitOr;
 use std::sync::Arc;
 
+use crate::session::policy::{Background, ToolPolicy};
+
 use super::{RegisteredTool, ToolFunction};
 
 /// Some tools, each with its policy; put together with `|`.
@@ -32,6 +34,28 @@ impl Toolset {
     #[must_use]
     pub fn tools(&self) -> &[RegisteredTool] {
         &self.tools
+    }
+
+    /// Runs the tool `name` in the background; otherwise says which tools there are.
+    pub(crate) fn in_background(
+        &mut self,
+        name: &str,
+        background: Background,
+    ) -> Result<(), String> {
+        let policy = ToolPolicy {
+            background: Some(background),
+            ..ToolPolicy::default()
+        };
+        let (mut found, mut names) = (false, Vec::new());
+        for tool in &mut self.tools {
+            let own = tool.declaration().name;
+            if own == name {
+                found = true;
+                *tool = tool.clone().with_policy(policy.clone());
+            }
+            names.push(own);
+        }
+        if found { Ok(()) } else { Err(names.join(", ")) }
     }
 
     /// Changes every tool.
