@@ -12,6 +12,6 @@ pub use crate::engine::{
 pub use crate::live::Endpoint;
 pub use crate::session::{Actor, InDoubt, RequestId, SessionId};
 pub use crate::tool::{
-    LongRunningFunctionTool, Pending, SimpleTool, T, ToolContext, ToolDispatcher, ToolError,
-    ToolFunction, Toolset,
+    InputEvent, InputStreamingTool, LongRunningFunctionTool, Pending, PolicyTool, SimpleTool,
+    StreamingTool, T, ToolContext, ToolDispatcher, ToolError, ToolFunction, ToolPolicy, Toolset,
 };

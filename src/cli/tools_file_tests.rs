@@ -61,7 +61,9 @@ async fn the_tools_of_the_example_file_run() {
         let outcome = tools
             .get(name)
             .unwrap()
-            .run(json!({"order": "A-17"}), context.clone())
+            .run(json!({"order": "A-17"}), context.clone(), |_| async {
+                Ok(())
+            })
             .await;
         assert_eq!(outcome, expected, "{name}");
     }

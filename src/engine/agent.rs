@@ -4,11 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::confirmation::ConfirmationProvider;
 use crate::ledger::Ledger;
 use crate::live::Connector;
 use crate::session::{Catalog, Gates, PolicySet};
-use crate::tool::{ToolDispatcher, Toolset};
+use crate::tool::{ConfirmationProvider, ToolDispatcher, Toolset};
 
 /// Tools, policies, instruction and connection under one name.
 ///
@@ -80,7 +79,7 @@ impl Agent {
         self
     }
 
-    /// Who answers confirmation requests in this process.
+    /// Who answers confirmation requests in this process; without it, the provider of its dispatcher does.
     pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> Agent {
         self.provider = Some(provider);
         self
@@ -135,13 +134,16 @@ impl Agent {
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
+        let provider = self
+            .provider
+            .or_else(|| dispatcher.confirmation_provider().cloned());
         let journal_is_durable = ledger.journal().is_durable();
         let gates = match self.gates {
             GateChoice::Strict => Gates::enforced(),
             GateChoice::Unenforced => {
                 Gates::waived("the embedding program chose unenforced confirmations")
             }
-            GateChoice::WhereAnswerable if journal_is_durable || self.provider.is_some() => {
+            GateChoice::WhereAnswerable if journal_is_durable || provider.is_some() => {
                 Gates::enforced()
             }
             GateChoice::WhereAnswerable => {
@@ -160,7 +162,7 @@ impl Agent {
             policies: Arc::new(policies),
             dispatcher,
             connector: self.connector,
-            provider: self.provider,
+            provider,
             gates,
             sealed: self.sealed,
         })

@@ -5,7 +5,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::confirmation::ConfirmationRequest;
 use super::error::Error;
 use super::inbox::Input;
 use super::performer::InFlight;
@@ -15,7 +14,7 @@ use crate::session::{
     Decision, Delivery, Effect, Event, Fact, Json, Observation, Outcome, ResponseIssued, Seq,
     response,
 };
-use crate::tool::{RegisteredTool, ToolContext, ToolError, ToolOutcome};
+use crate::tool::{ConfirmationRequest, PolicyTool, ToolContext, ToolError, ToolOutcome};
 
 impl SessionTask {
     pub(super) async fn begin_effect(&mut self, effect: Effect) -> Result<(), Error> {
@@ -176,8 +175,8 @@ impl SessionTask {
 }
 
 /// Runs a tool in a task of its own, so that a panic which its own containment misses still ends the call.
-async fn contained(tool: RegisteredTool, args: Value, context: ToolContext) -> ToolOutcome {
-    let run = async move { tool.run(args, context).await };
+async fn contained(tool: PolicyTool, args: Value, context: ToolContext) -> ToolOutcome {
+    let run = async move { tool.run(args, context, |_value| async { Ok(()) }).await };
     let run = AbortOnDropHandle::new(tokio::spawn(run.in_current_span()));
     run.await.unwrap_or_else(|_| {
         ToolOutcome::Failed(ToolError::ExecutionFailed("the tool panicked".to_owned()))

@@ -2,7 +2,7 @@
 
 use tokio::sync::oneshot;
 
-use super::confirmation::ToolConfirmation;
+use super::ToolConfirmation;
 use super::error::Error;
 use crate::live::{ConnectError, Connection, ConnectionLost};
 use crate::session::{Actor, Command, Connected, RequestId, Seq, Session};

@@ -6,7 +6,6 @@ mod agent;
 mod attach;
 mod builder;
 mod clock;
-mod confirmation;
 mod connecting;
 mod desk;
 mod effects;
@@ -34,9 +33,6 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 pub use agent::Agent;
 pub use builder::EngineBuilder;
 pub use clock::{Clock, SystemClock};
-pub use confirmation::{
-    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
-};
 pub use desk::Desk;
 pub use error::Error;
 pub use handle::{LiveHandle, Updates};
@@ -44,6 +40,10 @@ pub use handle::{LiveHandle, Updates};
 pub use live::{Live, LiveBuilder};
 pub use sessions::NewSession;
 pub use ticket::{FunctionResponse, Ticket};
+
+pub use crate::tool::{
+    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
+};
 
 use crate::ledger::{
     self, Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,

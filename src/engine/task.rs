@@ -359,7 +359,7 @@ fn tool_ended(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
 
 fn outcome_of(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
     match outcome {
-        ToolOutcome::Returned(value) => {
+        ToolOutcome::Returned(value) | ToolOutcome::Scheduled(value, _) => {
             let response = Json::of(&response::success_response(value));
             ToolReturned {
                 call,

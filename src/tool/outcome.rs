@@ -3,12 +3,27 @@
 use serde_json::Value;
 
 use super::ToolError;
+use crate::session::FunctionResponseScheduling;
 
 /// How one run of a tool ends.
+///
+/// A function gives one from [`invoke`](super::ToolFunction::invoke); of what its `call` returns it is made with `into`:
+///
+/// ```
+/// use recount::session::FunctionResponseScheduling;
+/// use recount::tool::{ToolError, ToolOutcome};
+/// use serde_json::json;
+///
+/// let failed = ToolOutcome::from(Err(ToolError::InvalidArgs("no city".into())));
+/// let urgent = ToolOutcome::Scheduled(json!({"alarm": true}), FunctionResponseScheduling::Interrupt);
+/// assert_ne!(failed, urgent);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolOutcome {
     /// It returned its result; `null` is a result, too.
     Returned(Value),
+    /// It returned its result and says when the model takes it up, whatever its policy says.
+    Scheduled(Value, FunctionResponseScheduling),
     /// It did not succeed.
     Failed(ToolError),
     /// It has begun something whose result will be supplied later from outside.
@@ -30,6 +45,8 @@ impl From<Result<Value, ToolError>> for ToolOutcome {
 pub struct Pending {
     /// What the model is told meanwhile; without it, nothing.
     pub interim: Option<Value>,
+    /// When the model takes that up; without it, as the tool's policy says.
+    pub scheduling: Option<FunctionResponseScheduling>,
 }
 
 impl Pending {
@@ -44,7 +61,15 @@ impl Pending {
     pub fn with_interim(interim: Value) -> Self {
         Self {
             interim: Some(interim),
+            ..Self::default()
         }
+    }
+
+    /// Says when the model takes up what it is told meanwhile.
+    #[must_use]
+    pub fn with_scheduling(mut self, scheduling: FunctionResponseScheduling) -> Self {
+        self.scheduling = Some(scheduling);
+        self
     }
 }
 

@@ -1,9 +1,13 @@
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use async_trait::async_trait;
-use serde_json::json;
+use tokio::sync::{broadcast, mpsc};
 
 use super::*;
-use crate::session::catalog::ToolKind;
-use crate::tool::{LongRunningFunctionTool, ToolDispatcher};
+use crate::session::catalog::{Behavior, ToolDeclaration, ToolKind};
+use crate::session::{FunctionResponseScheduling, InDoubt, S};
+use crate::tool::{InputEvent, LongRunningFunctionTool, ToolDispatcher, ToolMistake, ToolPolicy};
 
 /// A tool that declares its gate itself.
 struct Gated;
@@ -49,7 +53,7 @@ fn forms() -> [(&'static str, Form); 6] {
     ]
 }
 
-fn registered(tools: Toolset) -> RegisteredTool {
+fn registered(tools: Toolset) -> PolicyTool {
     let mut dispatcher = ToolDispatcher::new();
     dispatcher.register(tools).unwrap();
     dispatcher.get("pay").unwrap().clone()
@@ -60,7 +64,7 @@ fn each_order(
     tool: &Toolset,
     left: &[(&'static str, Form)],
     path: &str,
-    check: &dyn Fn(&str, RegisteredTool),
+    check: &dyn Fn(&str, PolicyTool),
 ) {
     if left.is_empty() {
         check(path, registered(tool.clone()));
@@ -190,4 +194,256 @@ fn only_a_long_running_tool_tells_the_model_not_to_repeat_it_and_tells_it_once()
         )))),
         1
     );
+}
+
+/// A tool that does nothing, of both streaming kinds.
+struct Quiet;
+
+#[async_trait]
+impl StreamingTool for Quiet {
+    fn name(&self) -> &str {
+        "pay"
+    }
+    fn description(&self) -> &str {
+        "Pays"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(&self, _: Value, _: mpsc::Sender<Value>) -> Result<(), ToolError> {
+        Ok(())
+    }
+    fn requires_confirmation(&self) -> bool {
+        true
+    }
+    fn confirmation_message(&self) -> Option<&str> {
+        Some("own")
+    }
+}
+
+#[async_trait]
+impl InputStreamingTool for Quiet {
+    fn name(&self) -> &str {
+        "pay"
+    }
+    fn description(&self) -> &str {
+        "Pays"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(
+        &self,
+        _: Value,
+        _: broadcast::Receiver<InputEvent>,
+        _: mpsc::Sender<Value>,
+    ) -> Result<(), ToolError> {
+        Ok(())
+    }
+    fn requires_confirmation(&self) -> bool {
+        true
+    }
+    fn confirmation_message(&self) -> Option<&str> {
+        Some("own")
+    }
+}
+
+fn kinds() -> [(ToolKind, Toolset); 5] {
+    [
+        (ToolKind::Function, Gated.into()),
+        (ToolKind::LongRunning, T::long_running(Gated)),
+        (ToolKind::Streaming, T::streaming(Arc::new(Quiet))),
+        (
+            ToolKind::InputStreaming,
+            T::input_streaming(Arc::new(Quiet)),
+        ),
+        (
+            ToolKind::ServerSide,
+            T::server_side("pay", json!({"pay": {}})),
+        ),
+    ]
+}
+
+/// A form, what a mistake calls it, and whether it holds of a tool.
+type Rule = (
+    &'static str,
+    Form,
+    fn(&ToolPolicy, &ToolDeclaration) -> bool,
+);
+
+fn rules() -> [Rule; 22] {
+    [
+        (
+            "timeout",
+            |tool| T::timeout(tool, LIMIT),
+            |it, _| it.timeout == Some(LIMIT),
+        ),
+        ("cached", |tool| T::cached(tool), |it, _| it.cache),
+        (
+            "cached",
+            |tool| T::cached_for(tool, LIMIT),
+            |it, _| it.cache && it.cache_max_age == Some(LIMIT),
+        ),
+        (
+            "confirm",
+            |tool| T::confirm(tool, "hint"),
+            |it, _| it.confirm_message.as_deref() == Some("own; hint"),
+        ),
+        (
+            "confirm",
+            |tool| T::confirm_within(tool, "hint", LIMIT),
+            |it, _| {
+                it.confirm_expires_after == Some(LIMIT)
+                    && it.confirm_message.as_deref() == Some("own; hint")
+            },
+        ),
+        (
+            "withdraw_on_cancel",
+            |tool| T::withdraw_on_cancel(tool),
+            |it, _| it.withdraw_on_cancel,
+        ),
+        (
+            "background",
+            |tool| T::background(tool),
+            |it, _| it.background.is_some(),
+        ),
+        (
+            "background",
+            |tool| T::background_with(tool, FunctionResponseScheduling::Silent),
+            |it, told| {
+                it.background.map(|it| it.scheduling) == Some(FunctionResponseScheduling::Silent)
+                    && told.behavior == Some(Behavior::NonBlocking)
+            },
+        ),
+        (
+            "in_doubt",
+            |tool| T::idempotent(tool),
+            |it, _| it.in_doubt != InDoubt::SettleUnknown,
+        ),
+        (
+            "in_doubt",
+            |tool| T::in_doubt(tool, InDoubt::Ask),
+            |it, _| it.in_doubt == InDoubt::Ask,
+        ),
+        (
+            "retry",
+            |tool| T::retry(tool, 3, LIMIT),
+            |it, _| {
+                it.retry
+                    .is_some_and(|it| (it.attempts_max, it.backoff_ms) == (3, 50))
+            },
+        ),
+        (
+            "limit_per_session",
+            |tool| T::limit_per_session(tool, 9),
+            |it, _| it.limits.per_session == Some(9),
+        ),
+        (
+            "limit_per_minute",
+            |tool| T::limit_per_minute(tool, 3),
+            |it, _| it.limits.per_minute == Some(3),
+        ),
+        (
+            "in_phases",
+            |tool| T::in_phases(tool, ["a", "b"]),
+            |it, _| it.phases.as_ref().is_some_and(|it| it.contains("b")),
+        ),
+        (
+            "in_phases",
+            |tool| T::in_phases(tool, ["b"]),
+            |it, _| it.phases == Some(["b".to_owned()].into()),
+        ),
+        (
+            "when",
+            |tool| T::when(tool, S::is_true("a")),
+            |it, _| it.when == Some(S::is_true("a")),
+        ),
+        (
+            "secret",
+            |tool| T::secret(tool, "/card"),
+            |_, told| told.secret == ["/card"],
+        ),
+        (
+            "",
+            |tool| T::category(tool, "action"),
+            |_, told| told.category.as_deref() == Some("action"),
+        ),
+        (
+            "behavior",
+            |tool| T::behavior(tool, Behavior::Blocking),
+            |_, told| told.behavior == Some(Behavior::Blocking),
+        ),
+        (
+            "behavior",
+            |tool| T::behavior(tool, Behavior::NonBlocking),
+            |_, told| told.behavior.is_some(),
+        ),
+        (
+            "long_running",
+            |tool| T::long_running(tool),
+            |_, told| told.kind == ToolKind::LongRunning,
+        ),
+        ("", |tool| tool | Vec::new(), |_, _| true),
+    ]
+}
+
+/// The forms that mean nothing, of two on a tool of a kind: the rules in words, once more.
+fn senseless(kind: ToolKind, forms: [usize; 2]) -> BTreeSet<&'static str> {
+    let rules = rules();
+    let names = forms.map(|index| rules[index].0);
+    let has = |name: &str| names.contains(&name);
+    let streams = matches!(kind, ToolKind::Streaming | ToolKind::InputStreaming);
+    let is_later = kind == ToolKind::LongRunning || has("long_running");
+    let is_blocking = forms.contains(&18);
+    let is_idempotent = forms.contains(&8) && !forms.contains(&9);
+    let rule_of = |name| match (kind, name) {
+        (_, "") => false,
+        (ToolKind::ServerSide, _) => true,
+        (_, "cached") => streams || is_later,
+        (_, "long_running") => streams,
+        (_, "retry") => !is_idempotent,
+        (_, "background") => is_blocking,
+        (_, _) => false,
+    };
+    names.into_iter().filter(|name| rule_of(name)).collect()
+}
+
+#[test]
+fn every_two_forms_in_either_order_hold_on_every_kind_of_tool_or_are_refused() {
+    let rules = rules();
+    let (mut accepted, mut refused) = (0, 0);
+    for (kind, tool) in kinds() {
+        for (a, (_, first, first_holds)) in rules.iter().enumerate() {
+            for (b, (_, second, second_holds)) in rules.iter().enumerate() {
+                let put = second(first(tool.clone()));
+                let mut dispatcher = ToolDispatcher::new();
+                let registered = dispatcher.register(put);
+                let expected = senseless(kind, [a, b]);
+                let path = format!("{kind:?}: {a} {b}");
+                let Err(error) = registered else {
+                    assert_eq!(expected, BTreeSet::new(), "{path}");
+                    let (tool, turned) =
+                        (dispatcher.get("pay").unwrap(), first(second(tool.clone())));
+                    let (policy, told) = (tool.policy(), tool.declaration());
+                    assert!(
+                        first_holds(policy, &told) && second_holds(policy, &told),
+                        "{path}: {tool:?}"
+                    );
+                    assert_eq!(turned.tools()[0].policy(), policy, "{path}");
+                    assert_eq!(turned.tools()[0].declaration(), told, "{path}");
+                    assert!(policy.confirm || kind == ToolKind::ServerSide, "{path}");
+                    accepted += 1;
+                    continue;
+                };
+                let found = error.mistakes.iter().map(|mistake| match mistake {
+                    ToolMistake::Senseless { form, .. } => *form,
+                    other => panic!("{path}: {other}"),
+                });
+                assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{path}");
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!(accepted + refused, 5 * 22 * 22);
+    assert!(accepted > 1000, "{accepted}");
 }
