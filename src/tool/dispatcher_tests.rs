@@ -60,7 +60,7 @@ fn all_mistakes_are_reported_at_once_and_nothing_is_registered() {
     for (line, start) in lines.iter().zip([
         "tool \"not fine\": expected a name",
         "tool \"b\": invalid parameter schema: ",
-        "tool \"c\": expected a timeout",
+        "tool \"c\": timeout: expected at least 1 ms",
     ]) {
         assert!(line.starts_with(start), "{line}");
     }

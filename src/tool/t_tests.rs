@@ -271,6 +271,12 @@ type Rule = (
     fn(&ToolPolicy, &ToolDeclaration) -> bool,
 );
 
+/// Whether both hints are there: the tool's own, and that of the form.
+fn asks(policy: &ToolPolicy) -> bool {
+    let hint = policy.confirm_message.as_deref().unwrap_or_default();
+    policy.confirm && hint.starts_with("own; hint")
+}
+
 fn rules() -> [Rule; 22] {
     [
         (
@@ -284,18 +290,11 @@ fn rules() -> [Rule; 22] {
             |tool| T::cached_for(tool, LIMIT),
             |it, _| it.cache && it.cache_max_age == Some(LIMIT),
         ),
-        (
-            "confirm",
-            |tool| T::confirm(tool, "hint"),
-            |it, _| it.confirm_message.as_deref() == Some("own; hint"),
-        ),
+        ("confirm", |tool| T::confirm(tool, "hint"), |it, _| asks(it)),
         (
             "confirm",
             |tool| T::confirm_within(tool, "hint", LIMIT),
-            |it, _| {
-                it.confirm_expires_after == Some(LIMIT)
-                    && it.confirm_message.as_deref() == Some("own; hint")
-            },
+            |it, _| it.confirm_expires_after == Some(LIMIT) && asks(it),
         ),
         (
             "withdraw_on_cancel",
