@@ -10,8 +10,11 @@ pub use crate::engine::{
 };
 #[cfg(feature = "live")]
 pub use crate::live::Endpoint;
-pub use crate::session::{Actor, InDoubt, RequestId, SessionId};
+pub use crate::session::{
+    Actor, Comparison, Condition, FunctionResponseScheduling, InDoubt, RequestId, S, SessionId,
+};
 pub use crate::tool::{
     InputEvent, InputStreamingTool, LongRunningFunctionTool, Pending, PolicyTool, SimpleTool,
-    StreamingTool, T, ToolContext, ToolDispatcher, ToolError, ToolFunction, ToolPolicy, Toolset,
+    State, StreamingTool, T, ToolContext, ToolDispatcher, ToolError, ToolFunction, ToolPolicy,
+    Toolset,
 };

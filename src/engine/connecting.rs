@@ -52,11 +52,17 @@ impl SessionTask {
             self.attach(Vec::new()).await?;
         }
         let model = connector.model_name(&agent.model);
-        let message = setup::message(&model, agent.instruction.as_deref(), &agent.catalog);
+        let message = setup::message(&model, self.instruction().as_deref(), &agent.catalog);
         let endpoint = connector.endpoint();
+        let phase = self.session.phase.as_ref().map(|stay| stay.entered);
         Ok(async move {
             let connection = socket::open(connector.as_ref(), message).await;
-            (Connected { model, endpoint }, connection)
+            let connected = Connected {
+                model,
+                endpoint,
+                phase,
+            };
+            (connected, connection)
         })
     }
 

@@ -5,6 +5,7 @@
 
 pub mod wire;
 
+mod capabilities;
 #[cfg(feature = "engine")]
 mod connector;
 #[cfg(feature = "engine")]
@@ -15,6 +16,7 @@ pub(crate) mod translate;
 #[cfg(feature = "live")]
 mod socket;
 
+pub use capabilities::Capabilities;
 #[cfg(feature = "engine")]
 pub use connector::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,

@@ -24,14 +24,18 @@ pub mod policy;
 mod provenance;
 mod reducers;
 pub mod response;
+mod restless;
 mod resumption;
 mod rules;
 mod scheduling;
 pub(crate) mod schema;
+mod scope;
 mod state;
+mod state_change;
 mod step;
 mod time;
 mod tool_policy;
+mod tool_report;
 
 pub use actor::{Actor, ActorKind, Authentication};
 pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, refusal_on_record};
@@ -53,7 +57,8 @@ pub use response::ResponseShape;
 pub use resumption::{HANDLE_LIFE_MS, ResumptionHandle};
 pub use rules::RULES;
 pub use scheduling::FunctionResponseScheduling;
-pub use state::{Delivery, Library, Request, RequestState, Runner, Session, Settled, Terms};
+pub use scope::{STATE_KEY_BYTES_MAX, Scope, UnfitKey, recorded_key};
+pub use state::{Delivery, Library, Request, RequestState, Runner, Session, Settled, Stay, Terms};
 #[cfg(feature = "engine")]
 pub(crate) use step::cause_of;
 pub use step::{Endless, Step, decide, evolve, overdue, owed, step};

@@ -14,6 +14,11 @@ use super::tool_policy::milliseconds;
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    /// `ms` milliseconds before this time; the far past instead of an overflow.
+    pub const fn before_ms(self, ms: u64) -> Timestamp {
+        Timestamp(self.0.saturating_sub(Timestamp(0).after_ms(ms).0))
+    }
+
     /// This time and `duration` more, in whole milliseconds; the far future instead of an overflow.
     pub fn after(self, duration: Duration) -> Timestamp {
         self.after_ms(milliseconds::of(duration))

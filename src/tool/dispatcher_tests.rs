@@ -129,7 +129,7 @@ fn what_could_never_hold_is_a_mistake_and_all_are_reported_at_once() {
         | T::in_phases(T::in_phases(tool("disjoint"), ["a"]), ["b"])
         | T::when(
             tool("passing"),
-            S::or([S::exists("temp:a"), S::is_true("b"), S::equals("temp:c", 1)]),
+            S::or([S::exists("temp:a"), S::is_true("b"), S::equals("", 1)]),
         )
         | T::secret(tool("secret"), "card")
         | T::category(T::category(tool("listed"), "action"), "context");
@@ -143,7 +143,7 @@ fn what_could_never_hold_is_a_mistake_and_all_are_reported_at_once() {
             "tool \"never\": limit_per_minute: expected at least 1, found 0",
             "tool \"nowhere\": in_phases: expected at least one phase, found none, or lists that have none in common",
             "tool \"disjoint\": in_phases: expected at least one phase, found none, or lists that have none in common",
-            "tool \"passing\": when: expected keys of the recorded state, which temp: is no part of, found \"temp:a\", \"temp:c\"",
+            "tool \"passing\": when: expected keys that stand on record, found a key of the state must not be empty; \"temp:a\" is temporary: it is not on record, so nothing on record may read or write it",
             "tool \"secret\": secret: expected a JSON Pointer such as \"/card/number\", found \"card\"",
             "tool \"listed\": category: expected one, found \"action\" and \"context\"",
         ]

@@ -64,6 +64,22 @@ impl ToolError {
         }
     }
 
+    /// The error that a response tells of, whatever it is wrapped in.
+    pub(crate) fn of_response(response: &Value) -> Self {
+        let told = response.get("output").unwrap_or(response);
+        let word = |key: &str| told.get(key).and_then(Value::as_str);
+        let message = word("error").map_or_else(|| response.to_string(), str::to_owned);
+        match word("kind") {
+            Some("execution_failed") => Self::ExecutionFailed(message),
+            Some("invalid_args") => {
+                let told = message.strip_prefix("invalid arguments: ");
+                Self::InvalidArgs(told.unwrap_or(&message).to_owned())
+            }
+            Some("cancelled") => Self::Cancelled(message),
+            Some(_) | None => Self::Other(message),
+        }
+    }
+
     /// What the model is answered.
     ///
     /// ```

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::policy_tool::{Body, PolicyTool};
 use crate::session::catalog::{Behavior, ToolKind};
+use crate::session::recorded_key;
 
 /// Tools were not registered; says everything that is wrong with them.
 ///
@@ -234,14 +235,14 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
         .map(|_| "none, or lists that have none in common".to_owned());
     note("in_phases", "at least one phase", phases);
     let keys = policy.when.iter().flat_map(|when| when.keys());
-    let passing: Vec<_> = keys
-        .filter(|key| key.starts_with("temp:"))
-        .map(|key| format!("{key:?}"))
+    let unfit: Vec<_> = keys
+        .filter_map(|key| recorded_key(key).err())
+        .map(|problem| problem.to_string())
         .collect();
     note(
         "when",
-        "keys of the recorded state, which temp: is no part of",
-        (!passing.is_empty()).then(|| passing.join(", ")),
+        "keys that stand on record",
+        (!unfit.is_empty()).then(|| unfit.join("; ")),
     );
     let pointers = tool.secret.iter();
     let odd = pointers

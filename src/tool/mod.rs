@@ -15,10 +15,16 @@ mod long_running;
 mod mistake;
 mod outcome;
 mod policy_tool;
+mod result_formatter;
+mod services;
 mod simple;
+mod state;
+mod state_watch;
 mod streaming_tool;
 mod t;
 mod t_policies;
+mod ticket;
+mod tool_event;
 mod toolset;
 mod yielding;
 
@@ -38,7 +44,18 @@ pub use long_running::LongRunningFunctionTool;
 pub use mistake::{RegistrationError, ToolMistake};
 pub use outcome::{Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;
+pub use result_formatter::{
+    DefaultResultFormatter, FunctionCall, ResultFormatter, ToolExecutionMode,
+};
+pub use services::Services;
 pub use simple::SimpleTool;
+pub use state::State;
+pub(crate) use state::Temporary;
+pub(crate) use state_watch::Watchers;
+pub use state_watch::{Watch, Watched, WatchedChange};
 pub use streaming_tool::StreamingTool;
 pub use t::T;
+pub use ticket::{FunctionResponse, Ticket};
+pub(crate) use tool_event::Emitter;
+pub use tool_event::ToolEvent;
 pub use toolset::Toolset;

@@ -22,7 +22,8 @@ use crate::session::FunctionResponseScheduling;
 pub enum ToolOutcome {
     /// It returned its result; `null` is a result, too.
     Returned(Value),
-    /// It returned its result and says when the model takes it up, whatever its policy says.
+    /// It returned its result and says when the model takes it up, whatever its policy says. Of a long-running tool the
+    /// value is interim news as any other, and the policy says when.
     Scheduled(Value, FunctionResponseScheduling),
     /// It did not succeed.
     Failed(ToolError),
@@ -45,8 +46,6 @@ impl From<Result<Value, ToolError>> for ToolOutcome {
 pub struct Pending {
     /// What the model is told meanwhile; without it, nothing.
     pub interim: Option<Value>,
-    /// When the model takes that up; without it, as the tool's policy says.
-    pub scheduling: Option<FunctionResponseScheduling>,
 }
 
 impl Pending {
@@ -61,15 +60,7 @@ impl Pending {
     pub fn with_interim(interim: Value) -> Self {
         Self {
             interim: Some(interim),
-            ..Self::default()
         }
-    }
-
-    /// Says when the model takes up what it is told meanwhile.
-    #[must_use]
-    pub fn with_scheduling(mut self, scheduling: FunctionResponseScheduling) -> Self {
-        self.scheduling = Some(scheduling);
-        self
     }
 }
 

@@ -332,10 +332,9 @@ fn gate(message: Option<&str>) -> ToolPolicy {
 fn paused(outcome: ToolOutcome) -> ToolOutcome {
     match outcome {
         ToolOutcome::Returned(Value::Null) => Pending::new().into(),
-        ToolOutcome::Returned(value) => Pending::with_interim(value).into(),
-        ToolOutcome::Scheduled(value, scheduling) => Pending::with_interim(value)
-            .with_scheduling(scheduling)
-            .into(),
+        ToolOutcome::Returned(value) | ToolOutcome::Scheduled(value, _) => {
+            Pending::with_interim(value).into()
+        }
         outcome @ (ToolOutcome::Failed(_) | ToolOutcome::Paused(_)) => outcome,
     }
 }

@@ -9,6 +9,7 @@ use super::{
     ConfirmationProvider, InputStreamingTool, PolicyTool, StreamingTool, ToolDispatcher,
     ToolFunction,
 };
+use crate::session::policy::{Background, ToolPolicy};
 
 /// Some tools, each with its policy; put together with `|`.
 ///
@@ -58,6 +59,28 @@ impl Toolset {
     #[must_use]
     pub fn tools(&self) -> &[PolicyTool] {
         &self.tools
+    }
+
+    /// Runs the tool `name` in the background; otherwise says which tools there are.
+    pub(crate) fn in_background(
+        &mut self,
+        name: &str,
+        background: Background,
+    ) -> Result<(), String> {
+        let policy = ToolPolicy {
+            background: Some(background),
+            ..ToolPolicy::default()
+        };
+        let (mut found, mut names) = (false, Vec::new());
+        for tool in &mut self.tools {
+            let own = tool.declaration().name;
+            if own == name {
+                found = true;
+                *tool = tool.clone().with_policy(policy.clone());
+            }
+            names.push(own);
+        }
+        if found { Ok(()) } else { Err(names.join(", ")) }
     }
 
     /// Changes every tool.

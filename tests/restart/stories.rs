@@ -231,7 +231,13 @@ fn withdrawn_by_the_model() -> World {
 
 fn cancelled_by_an_operator() -> World {
     let (world, life, live) = asked(|world| world.till.hangs().into());
-    let call = *life.run(live.state()).unwrap().calls.keys().next().unwrap();
+    let call = *life
+        .run(live.session())
+        .unwrap()
+        .calls
+        .keys()
+        .next()
+        .unwrap();
     let reason = Some("it takes too long".to_owned());
     life.run(live.cancel(call, reason, Actor::os_user("ops")))
         .unwrap();

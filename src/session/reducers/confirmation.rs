@@ -22,6 +22,7 @@ use crate::session::observation::{ConfirmationAnswered, Deadline};
 use crate::session::response;
 use crate::session::state::{Request, RequestState, Session};
 
+use super::cache;
 use super::dispatcher::{error, made_here, set_phase};
 
 /// Asks a person, or says why nobody is asked.
@@ -86,6 +87,8 @@ pub(in crate::session) fn gate_waived(session: &mut Session, call: Seq) {
 
 pub(in crate::session) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {
     let at = session.at;
+    let key = session.calls.get(&it.call).and_then(|call| call.cache_key);
+    cache::stopped(session, it.call, key);
     if let Some(call) = session.calls.get_mut(&it.call) {
         call.contract = Some(it.contract);
         call.since = at;
