@@ -14,6 +14,7 @@ pub use crate::session::{
     Actor, Comparison, Condition, FunctionResponseScheduling, InDoubt, RequestId, S, SessionId,
 };
 pub use crate::tool::{
-    LongRunningFunctionTool, Pending, SimpleTool, State, T, ToolContext, ToolDispatcher, ToolError,
-    ToolFunction, Toolset,
+    InputEvent, InputStreamingTool, LongRunningFunctionTool, Pending, PolicyTool, SimpleTool,
+    State, StreamingTool, T, ToolContext, ToolDispatcher, ToolError, ToolFunction, ToolPolicy,
+    Toolset,
 };

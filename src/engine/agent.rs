@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::confirmation::ConfirmationProvider;
 use crate::ledger::Ledger;
 use crate::live::{Capabilities, Connector};
 use crate::session::{Background, Catalog, Gates, PhaseDeclaration, PolicySet, ResponseShape};
-use crate::tool::{ResultFormatter, Services, State, ToolDispatcher, ToolExecutionMode, Toolset};
+use crate::tool::{
+    ConfirmationProvider, ResultFormatter, Services, State, ToolDispatcher, ToolExecutionMode,
+    Toolset,
+};
 
 use super::extractors::{Extractor, Turn};
 use super::phases::{self, PhaseBuilder};
@@ -90,7 +92,7 @@ impl Agent {
         self
     }
 
-    /// Who answers confirmation requests in this process.
+    /// Who answers confirmation requests in this process; without it, the provider of its dispatcher does.
     pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> Agent {
         self.provider = Some(provider);
         self
@@ -239,13 +241,16 @@ impl Agent {
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
+        let provider = self
+            .provider
+            .or_else(|| dispatcher.confirmation_provider().cloned());
         let journal_is_durable = ledger.journal().is_durable();
         let gates = match self.gates {
             GateChoice::Strict => Gates::enforced(),
             GateChoice::Unenforced => {
                 Gates::waived("the embedding program chose unenforced confirmations")
             }
-            GateChoice::WhereAnswerable if journal_is_durable || self.provider.is_some() => {
+            GateChoice::WhereAnswerable if journal_is_durable || provider.is_some() => {
                 Gates::enforced()
             }
             GateChoice::WhereAnswerable => {
@@ -263,7 +268,7 @@ impl Agent {
             policies: Arc::new(policies),
             dispatcher,
             connector: self.connector,
-            provider: self.provider,
+            provider,
             gates,
             sealed: self.sealed,
             extractors: self.extractors,

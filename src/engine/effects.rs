@@ -1,12 +1,11 @@
 //! How each effect is begun, once it is on record that it is owed.
 
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::confirmation::ConfirmationRequest;
 use super::error::Error;
 use super::inbox::Input;
 use super::performer::InFlight;
@@ -17,7 +16,9 @@ use crate::session::{
     Decision, Delivery, Effect, Event, Fact, Json, Observation, ResponseIssued, Seq,
     ToolEventEmitted, response,
 };
-use crate::tool::{Emitter, RegisteredTool, Ticket, ToolContext, ToolError, ToolOutcome};
+use crate::tool::{
+    ConfirmationRequest, Emitter, PolicyTool, Ticket, ToolContext, ToolError, ToolOutcome,
+};
 
 impl SessionTask {
     pub(super) async fn begin_effect(&mut self, effect: Effect) -> Result<(), Error> {
@@ -97,9 +98,13 @@ impl SessionTask {
                 recorded,
             });
         }
+        let on_yield = {
+            let own = own.clone();
+            move |value| recorded(own.clone(), seq, attempt, value)
+        };
         let run = async move {
             let outcome = match checked {
-                Ok((tool, args)) => contained(tool, args, context).await,
+                Ok((tool, args)) => contained(tool, args, context, on_yield).await,
                 Err(error) => ToolOutcome::Failed(error),
             };
             let _ = own.send(Input::ToolEnded {
@@ -238,9 +243,36 @@ impl SessionTask {
     }
 }
 
+/// Puts one result of several on record, and waits until it is.
+async fn recorded(
+    own: mpsc::UnboundedSender<Input>,
+    call: Seq,
+    attempt: u32,
+    value: Value,
+) -> Result<(), ToolError> {
+    let (recorded, on_record) = oneshot::channel();
+    let _ = own.send(Input::ToolYielded {
+        call,
+        attempt,
+        value,
+        recorded,
+    });
+    let stopped = |_| ToolError::Cancelled("the session has stopped".to_owned());
+    on_record.await.map_err(stopped)
+}
+
 /// Runs a tool in a task of its own, so that a panic which its own containment misses still ends the call.
-async fn contained(tool: RegisteredTool, args: Value, context: ToolContext) -> ToolOutcome {
-    let run = async move { tool.run(args, context).await };
+async fn contained<F, Fut>(
+    tool: PolicyTool,
+    args: Value,
+    context: ToolContext,
+    on_yield: F,
+) -> ToolOutcome
+where
+    F: FnMut(Value) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<(), ToolError>> + Send,
+{
+    let run = async move { tool.run(args, context, on_yield).await };
     let run = AbortOnDropHandle::new(tokio::spawn(run.in_current_span()));
     run.await.unwrap_or_else(|_| {
         ToolOutcome::Failed(ToolError::ExecutionFailed("the tool panicked".to_owned()))

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::ToolConfirmation;
 use super::callers::Caller;
-use super::confirmation::ToolConfirmation;
 use super::error::Error;
 use super::socket::Carried;
 use crate::live::{ConnectError, Connection, ConnectionLost};

@@ -7,7 +7,6 @@ mod attach;
 mod builder;
 mod callers;
 mod clock;
-mod confirmation;
 mod connecting;
 mod desk;
 mod effects;
@@ -37,9 +36,6 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 pub use agent::Agent;
 pub use builder::EngineBuilder;
 pub use clock::{Clock, SystemClock};
-pub use confirmation::{
-    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
-};
 pub use desk::Desk;
 pub use error::Error;
 pub use extractors::Turn;
@@ -51,6 +47,10 @@ pub use sessions::NewSession;
 
 use crate::tool::Temporary;
 pub use crate::tool::{FunctionResponse, Ticket};
+
+pub use crate::tool::{
+    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
+};
 
 use crate::ledger::{
     self, Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,

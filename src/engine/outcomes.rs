@@ -65,6 +65,9 @@ impl SessionTask {
     fn outcome(&self, call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
         match outcome {
             ToolOutcome::Returned(value) => self.returned(call, attempt, Ok(value), None),
+            ToolOutcome::Scheduled(value, scheduling) => {
+                self.returned(call, attempt, Ok(value), Some(scheduling))
+            }
             ToolOutcome::Failed(error) => self.returned(call, attempt, Err(error), None),
             ToolOutcome::Paused(pending) => {
                 let shape = self.agent.policies.response;

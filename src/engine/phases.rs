@@ -121,7 +121,7 @@ pub(super) fn mistakes(policies: &PolicySet, tools: &ToolDispatcher) -> Vec<Stri
                     "phase {name:?} leads to {to:?}, which is no phase; {declared}"
                 ));
             }
-            mistakes.extend(unfit_keys(&format!("phase {name:?}"), &transition.when));
+            mistakes.extend(unfit_keys(name, &transition.when));
         }
     }
     for (tool, policy) in &policies.tools {
@@ -133,16 +133,14 @@ pub(super) fn mistakes(policies: &PolicySet, tools: &ToolDispatcher) -> Vec<Stri
                 ));
             }
         }
-        let when = policy.when.iter();
-        mistakes.extend(when.flat_map(|when| unfit_keys(&format!("tool {tool:?}"), when)));
     }
     mistakes
 }
 
 /// A condition may only read what is on record.
-fn unfit_keys(whose: &str, condition: &Condition) -> Vec<String> {
+fn unfit_keys(phase: &str, condition: &Condition) -> Vec<String> {
     let keys = condition.keys().into_iter();
     keys.filter_map(|key| recorded_key(key).err())
-        .map(|problem| format!("{whose}: {problem}"))
+        .map(|problem| format!("phase {phase:?}: {problem}"))
         .collect()
 }

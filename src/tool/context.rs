@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::{Emitter, Services, State, Ticket, ToolError, ToolEvent};
+use super::{Emitter, InputEvent, Services, State, Ticket, ToolError, ToolEvent};
 use crate::session::{CallId, SessionId};
 
 /// What a tool is told about the call it serves, beside its arguments.
@@ -38,6 +39,8 @@ pub struct ToolContext {
     pub services: Services,
     ticket: Option<Ticket>,
     emitter: Emitter,
+    /// Weak, so that a tool which keeps its context does not keep the input open.
+    input: Option<broadcast::WeakSender<InputEvent>>,
 }
 
 impl ToolContext {
@@ -59,6 +62,7 @@ impl ToolContext {
             services: Services::default(),
             ticket: None,
             emitter: Emitter::default(),
+            input: None,
         }
     }
 
@@ -124,5 +128,41 @@ impl ToolContext {
     pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
         self.cancellation = token;
         self
+    }
+
+    /// Sets the live input of the session; it ends when the sender is dropped, whoever still has the context.
+    #[must_use]
+    pub fn with_input(mut self, input: &broadcast::Sender<InputEvent>) -> Self {
+        self.input = Some(input.downgrade());
+        self
+    }
+
+    /// Subscribes to what the user says and does from now on; without live input the receiver is closed at once.
+    ///
+    /// A receiver that falls behind gets an error with the number of events it has lost, and goes on after it. An
+    /// [`InputStreamingTool`](super::InputStreamingTool) gets them as an event instead.
+    ///
+    /// ```
+    /// use recount::session::{Seq, SessionId};
+    /// use recount::tool::{InputEvent, ToolContext};
+    /// use tokio::sync::broadcast::{self, error::TryRecvError};
+    ///
+    /// let session = SessionId(uuid::Uuid::nil());
+    /// let context = ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1");
+    /// assert_eq!(context.input().try_recv(), Err(TryRecvError::Closed));
+    ///
+    /// let (sender, _) = broadcast::channel(16);
+    /// let context = context.with_input(&sender);
+    /// let mut input = context.input();
+    /// sender.send(InputEvent::ActivityStart)?;
+    /// drop(sender);
+    /// assert_eq!(input.try_recv(), Ok(InputEvent::ActivityStart));
+    /// assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
+    /// # Ok::<(), broadcast::error::SendError<InputEvent>>(())
+    /// ```
+    #[must_use]
+    pub fn input(&self) -> broadcast::Receiver<InputEvent> {
+        let sender = self.input.as_ref().and_then(broadcast::WeakSender::upgrade);
+        sender.map_or_else(|| broadcast::channel(1).1, |sender| sender.subscribe())
     }
 }
