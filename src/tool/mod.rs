@@ -2,6 +2,7 @@
 //! journaled, or whether a person agreed.
 
 mod arguments;
+mod calling;
 #[cfg(feature = "cli")]
 mod command;
 mod confirmation;
@@ -14,6 +15,7 @@ mod input_streaming_tool;
 mod long_running;
 mod mistake;
 mod outcome;
+mod pipeline;
 mod policy_tool;
 mod result_formatter;
 mod services;
