@@ -17,7 +17,7 @@ use crate::session::{
     ToolEventEmitted, response,
 };
 use crate::tool::{
-    ConfirmationRequest, Emitter, PolicyTool, Ticket, ToolContext, ToolError, ToolOutcome,
+    ConfirmationRequest, Emitter, Key, PolicyTool, Ticket, ToolContext, ToolError, ToolOutcome,
 };
 
 impl SessionTask {
@@ -62,19 +62,24 @@ impl SessionTask {
             return InFlight::Left;
         };
         let cancelled = CancellationToken::new();
-        let key = self.id.idempotency_key(seq).to_string();
         let state = self.state();
         let ticket = Ticket {
             session: self.id,
             call: seq,
             tool: call.name.clone(),
         };
-        let context = ToolContext::new(self.id, self.id.call_id(seq), attempt, key)
-            .with_cancellation(cancelled.clone())
-            .with_state(state.clone())
-            .with_services(self.agent.services.clone())
-            .with_ticket(ticket)
-            .with_emitter(self.emitter(seq, attempt));
+        let (call_id, cancelled_too) = (self.id.call_id(seq), cancelled.clone());
+        let context = ToolContext::of_run(
+            self.id,
+            call_id,
+            attempt,
+            Key::Of(seq),
+            cancelled_too,
+            state.clone(),
+        )
+        .with_services(self.agent.services.clone())
+        .with_ticket(ticket)
+        .with_emitter(self.emitter(seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
         let own = self.own.clone();
         let opened = self.opened_arguments(call);

@@ -80,7 +80,8 @@ pub struct Terms {
     pub policies_hash: Option<ObjectHash>,
     /// Whether confirmation gates hold.
     pub gates: Gates,
-    /// The contracts of the gated tools, kept because every step compares them with what waiting people were asked.
+    /// The contracts of the gated tools, kept because every step compares them with what waiting people were asked, and of
+    /// those whose results are used again.
     contracts: BTreeMap<String, ObjectHash>,
 }
 
@@ -91,8 +92,11 @@ impl Terms {
         policies_hash: Option<ObjectHash>,
         gates: Gates,
     ) -> Terms {
-        let gated = policies.tools.iter().filter(|(_, policy)| policy.confirm);
-        let contracts = gated.filter_map(|(name, policy)| {
+        let compared = policies
+            .tools
+            .iter()
+            .filter(|(_, policy)| policy.confirm || policy.cache);
+        let contracts = compared.filter_map(|(name, policy)| {
             let declaration = catalog.tools.get(name)?;
             Some((name.clone(), contract_hash(declaration, policy)))
         });

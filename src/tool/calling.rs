@@ -8,7 +8,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::pipeline::{Ended, Next, now};
-use super::{ConfirmationRequest, PolicyTool, ToolContext, ToolDispatcher, ToolError, ToolOutcome};
+use super::{
+    ConfirmationRequest, Key, PolicyTool, ToolContext, ToolDispatcher, ToolError, ToolOutcome,
+};
 use crate::session::{
     Actor, Author, ConfirmationAnswered, Deadline, DeadlinePassed, Fact, Json, Observation,
     OperatorCancelled, Outcome, Seq, StateChanged, ToolPaused, ToolReturned, ToolYielded,
@@ -156,10 +158,15 @@ impl Call<'_> {
             return Err(ToolError::NotFound(self.name.to_owned()));
         };
         let (session, state) = self.tools.pipeline.shared();
-        let key = session.idempotency_key(self.seq).to_string();
-        let context = ToolContext::new(session, session.call_id(self.seq), attempt, key)
-            .with_cancellation(self.cancelled.clone())
-            .with_state(state.clone());
+        let (call, cancelled) = (session.call_id(self.seq), self.cancelled.clone());
+        let context = ToolContext::of_run(
+            session,
+            call,
+            attempt,
+            Key::Of(self.seq),
+            cancelled,
+            state.clone(),
+        );
         // Only a call that may run again needs its arguments another time.
         let again = tool.policy().retry.is_some();
         let args = if again {

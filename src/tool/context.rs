@@ -6,7 +6,7 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::{Emitter, InputEvent, Services, State, Ticket, ToolError, ToolEvent};
-use crate::session::{CallId, SessionId};
+use crate::session::{CallId, Seq, SessionId};
 
 /// What a tool is told about the call it serves, beside its arguments.
 ///
@@ -29,18 +29,26 @@ pub struct ToolContext {
     pub call: CallId,
     /// Which run of the call this is, counted from 1.
     pub attempt: u32,
-    /// The same for every attempt of one call and for no other call: hand it to the service the tool acts on.
-    pub idempotency_key: String,
     /// Fires when nobody waits for the result any more.
     pub cancellation: CancellationToken,
     /// What the tools, hooks and phases of the session know in common.
     pub state: State,
     /// What the embedding program hands its tools.
     pub services: Services,
+    key: Key,
     ticket: Option<Ticket>,
     emitter: Emitter,
     /// Weak, so that a tool which keeps its context does not keep the input open.
     input: Option<broadcast::WeakSender<InputEvent>>,
+}
+
+/// Where the idempotency key comes from; most tools never ask for it.
+#[derive(Clone, Debug)]
+pub(crate) enum Key {
+    /// Whoever made the context chose it.
+    Given(String),
+    /// It is derived from the call.
+    Of(Seq),
 }
 
 impl ToolContext {
@@ -52,17 +60,54 @@ impl ToolContext {
         attempt: u32,
         idempotency_key: impl Into<String>,
     ) -> Self {
+        let (cancellation, state) = (CancellationToken::new(), State::default());
+        Self::of_run(
+            session,
+            call,
+            attempt,
+            Key::Given(idempotency_key.into()),
+            cancellation,
+            state,
+        )
+    }
+
+    pub(crate) fn of_run(
+        session: SessionId,
+        call: CallId,
+        attempt: u32,
+        key: Key,
+        cancellation: CancellationToken,
+        state: State,
+    ) -> Self {
         Self {
             session,
             call,
             attempt,
-            idempotency_key: idempotency_key.into(),
-            cancellation: CancellationToken::new(),
-            state: State::default(),
+            cancellation,
+            state,
             services: Services::default(),
+            key,
             ticket: None,
             emitter: Emitter::default(),
             input: None,
+        }
+    }
+
+    /// The same for every attempt of one call and for no other call: hand it to the service the tool acts on.
+    ///
+    /// ```
+    /// use recount::session::{Seq, SessionId};
+    /// use recount::tool::ToolContext;
+    ///
+    /// let session = SessionId(uuid::Uuid::nil());
+    /// let context = ToolContext::new(session, session.call_id(Seq(7)), 1, "key-1");
+    /// assert_eq!(context.idempotency_key(), "key-1");
+    /// ```
+    #[must_use]
+    pub fn idempotency_key(&self) -> String {
+        match &self.key {
+            Key::Given(key) => key.clone(),
+            Key::Of(call) => self.session.idempotency_key(*call).to_string(),
         }
     }
 

@@ -280,7 +280,7 @@ impl PolicyTool {
         // The calls stand inside blocks, because a tool may panic before it returns its future.
         match &self.body {
             Body::Function(tool) => {
-                let running = AssertUnwindSafe(async { tool.invoke(args, context).await });
+                let running = AssertUnwindSafe(async { (**tool).invoke(args, context).await });
                 let ended = running.catch_unwind().await;
                 let outcome = ended.unwrap_or_else(|panic| yielding::panicked(&*panic));
                 if self.long_running {

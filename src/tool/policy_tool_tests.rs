@@ -237,7 +237,7 @@ async fn a_tool_sees_the_call_it_serves() {
                 context.session,
                 context.call,
                 context.attempt,
-                context.idempotency_key
+                context.idempotency_key()
             ]))
         }
     }

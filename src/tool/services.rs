@@ -18,7 +18,8 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Default)]
 pub struct Services {
-    by_type: Arc<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    /// Absent while there are none, which costs a call nothing.
+    by_type: Option<Arc<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
 }
 
 impl Services {
@@ -31,14 +32,15 @@ impl Services {
     /// With a value more; one of the same type takes the place of the one before.
     #[must_use]
     pub fn with<S: Any + Send + Sync>(mut self, service: S) -> Services {
-        Arc::make_mut(&mut self.by_type).insert(TypeId::of::<S>(), Arc::new(service));
+        Arc::make_mut(self.by_type.get_or_insert_default())
+            .insert(TypeId::of::<S>(), Arc::new(service));
         self
     }
 
     /// The value of a type.
     #[must_use]
     pub fn get<S: Any + Send + Sync>(&self) -> Option<Arc<S>> {
-        let service = self.by_type.get(&TypeId::of::<S>())?;
+        let service = self.by_type.as_ref()?.get(&TypeId::of::<S>())?;
         service.clone().downcast().ok()
     }
 }
@@ -46,7 +48,7 @@ impl Services {
 impl fmt::Debug for Services {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Services")
-            .field("count", &self.by_type.len())
+            .field("count", &self.by_type.as_ref().map_or(0, |it| it.len()))
             .finish()
     }
 }
