@@ -32,4 +32,6 @@ pub use engine::{
 #[cfg(feature = "engine")]
 pub use recount_journal as journal;
 #[cfg(feature = "engine")]
+pub use schemars;
+#[cfg(feature = "engine")]
 pub use tool::{T, ToolContext, ToolDispatcher, ToolError, ToolFunction};

@@ -13,5 +13,5 @@ pub use crate::live::Endpoint;
 pub use crate::session::{Actor, InDoubt, RequestId, SessionId};
 pub use crate::tool::{
     LongRunningFunctionTool, Pending, SimpleTool, T, ToolContext, ToolDispatcher, ToolError,
-    ToolFunction, Toolset,
+    ToolFunction, Toolset, TypedTool,
 };

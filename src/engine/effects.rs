@@ -66,14 +66,17 @@ impl SessionTask {
         let checked = opened.and_then(|args| {
             let not_found = || ToolError::NotFound(call.name.clone());
             let tool = dispatcher.get(&call.name).ok_or_else(not_found)?;
+            let value = args.to_value();
             dispatcher
-                .check_opened(&call.name, &args, &call.sealed_args)
+                .check_opened(&call.name, &value, &call.sealed_args)
                 .map_err(ToolError::InvalidArgs)?;
-            Ok((tool.clone(), args))
+            let secret = [dispatcher.secret_arguments(&call.name), &call.sealed_args].concat();
+            let context = context.with_args(args).with_secret(secret);
+            Ok((tool.clone(), value, context))
         });
         let run = async move {
             let outcome = match checked {
-                Ok((tool, args)) => contained(tool, args, context).await,
+                Ok((tool, args, context)) => contained(tool, args, context).await,
                 Err(error) => ToolOutcome::Failed(error),
             };
             let _ = own.send(Input::ToolEnded {

@@ -14,6 +14,7 @@ mod registered;
 mod simple;
 mod t;
 mod toolset;
+mod typed;
 
 #[cfg(feature = "cli")]
 pub use command::CommandTool;
@@ -27,3 +28,4 @@ pub use registered::RegisteredTool;
 pub use simple::SimpleTool;
 pub use t::T;
 pub use toolset::Toolset;
+pub use typed::TypedTool;
