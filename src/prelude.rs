@@ -1,5 +1,6 @@
 //! What a program that embeds Recount names.
 
+pub use recount_macros::tool;
 pub use serde_json::{Value, json};
 
 #[cfg(feature = "live")]

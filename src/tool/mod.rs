@@ -2,6 +2,8 @@
 //! journaled, or whether a person agreed.
 
 mod arguments;
+#[doc(hidden)]
+pub mod attribute;
 #[cfg(feature = "cli")]
 mod command;
 mod context;

@@ -125,7 +125,6 @@ async fn what_does_not_fit_is_told_with_place_and_both_sides() {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "shown by Debug")]
 struct Amount<N> {
     n: N,
 }
