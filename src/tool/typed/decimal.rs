@@ -84,9 +84,9 @@ mod tests {
             &["0", "-0", "0.000", "0e99999999999999999999"],
             &["-1200", "-1.2e3", "-12E+02"],
         ] {
-            for spelling in spellings {
-                assert_eq!(Decimal::of(spelling), Decimal::of(spellings[0]));
-            }
+            let mut numbers: Vec<_> = spellings.iter().map(|it| Decimal::of(it)).collect();
+            numbers.dedup();
+            assert_eq!(numbers.len(), 1, "{numbers:?}");
         }
         assert_ne!(Decimal::of("1"), Decimal::of("-1"));
         assert_ne!(Decimal::of("10"), Decimal::of("1"));

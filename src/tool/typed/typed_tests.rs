@@ -365,7 +365,7 @@ async fn a_derived_schema_is_whole_in_itself_and_checks_arguments() {
             Ok(args)
         }))
         .unwrap();
-    assert_eq!(tools.catalog().tools["any"].parameters, None);
+    assert_eq!(tools.catalog().get("any").unwrap().parameters, None);
     let leaf = json!({"label": "b", "children": [], "units": "metric"});
     let tree = json!({"label": "a", "children": [leaf]});
     assert_eq!(tools.check_arguments("grow", &tree), Ok(()));
