@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::engine::confirmation::ConfirmationProvider;
 use crate::ledger::Ledger;
-use crate::live::Connector;
+use crate::live::{Connector, SchemaForm};
 use crate::session::{Catalog, Gates, PolicySet};
 use crate::tool::{ToolDispatcher, Toolset};
 
@@ -30,6 +30,7 @@ pub struct Agent {
     gates: GateChoice,
     running_max: Option<u32>,
     sealed: bool,
+    schema_form: SchemaForm,
 }
 
 /// Who decides whether gates hold.
@@ -111,6 +112,12 @@ impl Agent {
         self
     }
 
+    /// In which form its tools' schemas are declared to the model; as JSON Schema if it is not said.
+    pub fn schema_form(mut self, form: SchemaForm) -> Agent {
+        self.schema_form = form;
+        self
+    }
+
     /// Checks everything at once and makes it ready to serve.
     pub(crate) fn prepare(self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
         let mut mistakes = Vec::new();
@@ -163,6 +170,7 @@ impl Agent {
             provider: self.provider,
             gates,
             sealed: self.sealed,
+            schema_form: self.schema_form,
         })
     }
 }
@@ -187,4 +195,5 @@ pub(crate) struct Prepared {
     pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(crate) gates: Gates,
     pub(crate) sealed: bool,
+    pub(crate) schema_form: SchemaForm,
 }

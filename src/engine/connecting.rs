@@ -52,7 +52,12 @@ impl SessionTask {
             self.attach(Vec::new()).await?;
         }
         let model = connector.model_name(&agent.model);
-        let message = setup::message(&model, agent.instruction.as_deref(), &agent.catalog);
+        let message = setup::message(
+            &model,
+            agent.instruction.as_deref(),
+            &agent.catalog,
+            agent.schema_form,
+        );
         let endpoint = connector.endpoint();
         Ok(async move {
             let connection = socket::open(connector.as_ref(), message).await;

@@ -8,6 +8,8 @@ pub mod wire;
 #[cfg(feature = "engine")]
 mod connector;
 #[cfg(feature = "engine")]
+mod schema;
+#[cfg(feature = "engine")]
 pub(crate) mod setup;
 #[cfg(feature = "engine")]
 pub(crate) mod translate;
@@ -19,6 +21,9 @@ mod socket;
 pub use connector::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
+
+#[cfg(feature = "engine")]
+pub use schema::SchemaForm;
 
 #[cfg(feature = "live")]
 pub use socket::Endpoint;
