@@ -12,7 +12,7 @@ use recount::engine::{Desk, Error};
 use recount::journal::DiskJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
-use recount::session::policy::{Confirm, ToolPolicy};
+use recount::session::policy::ToolPolicy;
 use recount::session::{Event, Rejection, Seq};
 use recount::testing::{ManualClock, ScriptedModel};
 
@@ -22,14 +22,10 @@ const ONE_CALL: &str = r#"
 
 /// A journal with one open request that expires after a minute; its engine is shut down.
 async fn parked(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> RequestId {
-    let confirm = Confirm {
-        expires_after_ms: Some(60_000),
-        ..Confirm::with_hint("Refund?")
-    };
     let refund = T::simple("refund", "Refunds", |_| async { Ok(json!({})) });
     let policy = ToolPolicy {
-        confirm: Some(confirm),
-        ..ToolPolicy::default()
+        confirm_expires_after: Some(Duration::from_secs(60)),
+        ..ToolPolicy::gate("Refund?")
     };
     let agent = Agent::new()
         .model("m")

@@ -241,6 +241,7 @@ fn observations() -> Vec<Observation> {
         Connected {
             model: "models/gemini-live".into(),
             endpoint: "wss://example.org:443".into(),
+            phase: None,
         }
         .into(),
         Disconnected {
@@ -274,6 +275,8 @@ fn observations() -> Vec<Observation> {
             }),
             invalid_args: Some("cents is not a string".into()),
             sealed_args: vec!["/card/number".into()],
+            original_args: None,
+            by: None,
         }
         .into(),
         CallCancellationReceived {
@@ -286,6 +289,8 @@ fn observations() -> Vec<Observation> {
             attempt: 1,
             failed: false,
             response: json(r#"{"refunded":true}"#),
+            error_kind: None,
+            scheduling: None,
         }
         .into(),
         ToolPaused {
@@ -382,6 +387,7 @@ fn decisions() -> Vec<Decision> {
             rule: Rule::UnknownTool,
             reason: Some("there is no tool named \"fly\"".into()),
             policies: Some(hash("policies")),
+            inputs: None,
         }
         .into(),
         GateWaived {

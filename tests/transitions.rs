@@ -115,7 +115,8 @@ fn lasts(phase: &Phase) -> bool {
         | Phase::Permitted { .. }
         | Phase::Returned { .. }
         | Phase::Supplied { .. }
-        | Phase::TimedOut => false,
+        | Phase::Retrying { .. }
+        | Phase::TimedOut { .. } => false,
     }
 }
 
@@ -246,6 +247,8 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             attempt,
             failed,
             response,
+            error_kind: None,
+            scheduling: None,
         }
         .into()
     };
@@ -268,6 +271,8 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         malformed_args: None,
         invalid_args: None,
         sealed_args: Vec::new(),
+        original_args: None,
+        by: None,
     };
     let taken_back = |id: &str| CallCancellationReceived {
         epoch,
@@ -297,6 +302,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             Connected {
                 model: "m".into(),
                 endpoint: "ws://127.0.0.1:1".into(),
+                phase: None,
             }
             .into(),
         ),

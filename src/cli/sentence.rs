@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::one_line::one_line;
 use super::style::Tone;
 use crate::session::{
-    About, Actor, Authentication, Deadline, Decision, Event, Fact, Json, Observation, Outcome,
-    Route, Seq, Speaker, Verdict,
+    About, Actor, Authentication, Author, Deadline, Decision, Event, Fact, Json, Observation,
+    Outcome, Route, Seq, Speaker, Verdict,
 };
 
 /// An event in words.
@@ -160,6 +160,29 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
                 )
             }
         }
+        Observation::ToolYielded(it) => {
+            let (tool, response) = (names.call(it.call), it.response.as_str());
+            (format!("{tool} says {response}"), Tone::Plain)
+        }
+        Observation::ToolEventEmitted(it) => {
+            let (tool, data) = (names.call(it.call), it.data.as_str());
+            (format!("{tool} emits {} {data}", it.name), Tone::Plain)
+        }
+        Observation::StateChanged(it) => {
+            let author = match &it.author {
+                Author::Tool { call, .. } => names.call(*call),
+                Author::Hook(name) => format!("the hook {name}"),
+                Author::Program(actor) => who(actor),
+            };
+            let changes = it.changes.iter();
+            let changes = changes.map(|it| format!("{} = {}", it.key, it.value));
+            let changes: Vec<String> = changes.collect();
+            (format!("{author} sets {}", changes.join(", ")), Tone::Plain)
+        }
+        Observation::InstructionSent(_) => (
+            "told the model the instruction of its phase".to_owned(),
+            Tone::Quiet,
+        ),
         Observation::ToolPaused(it) => {
             let tool = names.call(it.call);
             (format!("{tool} paused, its result comes later"), Tone::Ask)
@@ -209,6 +232,10 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             Deadline::Confirmation { call, .. } => (
                 format!("time is up for an answer to {}", names.call(call)),
                 Tone::Bad,
+            ),
+            Deadline::Retry { call, attempt } => (
+                format!("time has come for {}, attempt {attempt}", names.call(call)),
+                Tone::Quiet,
             ),
         },
         Observation::ModelOutputReceived(it) => (format!("“{}”", it.text), Tone::Speech),
@@ -291,6 +318,23 @@ fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
             Tone::Ask,
         ),
         Decision::CallReady(it) => (format!("{} may start", names.call(it.call)), Tone::Quiet),
+        Decision::ResultReused(it) => (
+            format!("{} takes the result of an equal call", names.call(it.call)),
+            Tone::Good,
+        ),
+        Decision::BackgroundSpawned(it) => (
+            format!("{} runs in the background", names.call(it.call)),
+            Tone::Quiet,
+        ),
+        Decision::RetryScheduled(it) => (
+            format!(
+                "{} will be started again, attempt {}",
+                names.call(it.call),
+                it.attempt
+            ),
+            Tone::Plain,
+        ),
+        Decision::PhaseEntered(it) => (format!("phase {} entered", it.phase), Tone::Plain),
         Decision::CallStarted(it) => (
             format!("{} started, attempt {}", names.call(it.call), it.attempt),
             Tone::Plain,
@@ -342,6 +386,7 @@ fn way(route: Route) -> &'static str {
         Route::ToolResponse { .. } => "toolResponse",
         Route::Conversation { .. } => "as conversation",
         Route::Parked => "parked",
+        Route::Caller => "to its caller",
     }
 }
 

@@ -85,6 +85,8 @@ fn what_a_tool_said_cannot_move_the_cursor() {
             attempt: 1,
             failed: true,
             response,
+            error_kind: None,
+            scheduling: None,
         }
         .into(),
     );

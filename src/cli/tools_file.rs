@@ -15,12 +15,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use crate::session::policy::{Confirm, InDoubt, ToolPolicy};
-use crate::tool::{CommandTool, RegisteredTool, ToolDispatcher, ToolMistake};
+use crate::session::policy::{InDoubt, ToolPolicy};
+use crate::tool::{CommandTool, PolicyTool, ToolDispatcher, ToolMistake};
 
 /// Reads the text of a tools file.
 ///
@@ -116,7 +117,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The tool, unless something it cannot be made without is wrong.
-    fn tool(&mut self) -> Option<RegisteredTool> {
+    fn tool(&mut self) -> Option<PolicyTool> {
         for key in self
             .entry
             .into_iter()
@@ -130,10 +131,8 @@ impl<'a> Reader<'a> {
         let description = self.required("description", "a string", as_text);
         let command = self.required("command", "a list of at least one string", as_command);
         let parameters = self.optional("parameters", "a table or a string of JSON", as_schema);
-        let confirm = self
-            .optional("confirm", "a hint or true", as_confirm)
-            .flatten();
-        let timeout_ms = self.optional(
+        let confirm = self.optional("confirm", "a hint or true", as_confirm);
+        let timeout = self.optional(
             "timeout",
             "a time such as \"500ms\", \"10s\", \"2m\" or \"1h\"",
             as_millis,
@@ -148,11 +147,10 @@ impl<'a> Reader<'a> {
         let ((program, args), name) = (command?, name?);
         let function = CommandTool::new(name, description?, parameters, program, args);
         let policy = ToolPolicy {
-            timeout_ms,
-            confirm,
-            ..ToolPolicy::default()
+            timeout: timeout.map(Duration::from_millis),
+            ..confirm.unwrap_or_default()
         };
-        let mut tool = RegisteredTool::new(Arc::new(function)).with_policy(policy);
+        let mut tool = PolicyTool::new(Arc::new(function), policy);
         if let Some(rule) = in_doubt {
             tool = tool.with_in_doubt(rule);
         }
@@ -242,10 +240,11 @@ fn as_json(value: &Value) -> Json {
     }
 }
 
-fn as_confirm(value: &Value) -> Option<Option<Confirm>> {
+fn as_confirm(value: &Value) -> Option<ToolPolicy> {
     match value {
-        Value::Boolean(gated) => Some(gated.then(Confirm::default)),
-        Value::String(hint) => Some(Some(Confirm::with_hint(hint))),
+        Value::Boolean(true) => Some(ToolPolicy::gate("")),
+        Value::Boolean(false) => Some(ToolPolicy::default()),
+        Value::String(hint) => Some(ToolPolicy::gate(hint)),
         Value::Integer(_)
         | Value::Float(_)
         | Value::Datetime(_)

@@ -4,6 +4,7 @@ use super::*;
 use crate::session::catalog::ToolKind;
 use crate::session::{Seq, SessionId};
 use crate::tool::{Pending, ToolContext, ToolOutcome};
+use std::time::Duration;
 
 fn mistakes(text: &str) -> Vec<String> {
     parse(text).unwrap_err().mistakes
@@ -22,10 +23,9 @@ fn the_example_file_says_what_it_means() {
     );
     let policy = |name: &str| tools.get(name).unwrap().policy().clone();
     let refund = ToolPolicy {
-        timeout_ms: Some(30_000),
-        confirm: Some(Confirm::with_hint("Refund this order?")),
+        timeout: Some(Duration::from_secs(30)),
         in_doubt: InDoubt::Ask,
-        ..ToolPolicy::default()
+        ..ToolPolicy::gate("Refund this order?")
     };
     assert_eq!(policy("refund"), refund);
     assert!(policy("lookup_order").is_idempotent());
@@ -61,7 +61,9 @@ async fn the_tools_of_the_example_file_run() {
         let outcome = tools
             .get(name)
             .unwrap()
-            .run(json!({"order": "A-17"}), context.clone())
+            .run(json!({"order": "A-17"}), context.clone(), |_| async {
+                Ok(())
+            })
             .await;
         assert_eq!(outcome, expected, "{name}");
     }
@@ -118,7 +120,7 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
         "tool number 2: name: expected a string, found nothing",
         "tool number 2: command: expected a list of at least one string, found an empty list",
         "tool \"not a name\": expected a name of 1 to 64 letters, digits and `_ : . -`",
-        "tool \"not a name\": expected a timeout of at least 1 ms, found 0",
+        "tool \"not a name\": timeout: expected at least 1 ms, found 0",
         "tool \"not a name\": invalid parameter schema: expected a schema of type \"object\", found type string \"nothing\"",
         "tool \"twice\" is registered twice",
     ];

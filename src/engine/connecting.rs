@@ -7,6 +7,7 @@ use super::inbox::{Input, Opened, Reply};
 use super::socket::{self, Socket};
 use super::task::SessionTask;
 use crate::ledger::Objects;
+use crate::live::schema::SchemaForm;
 use crate::live::{ConnectError, Connection, setup};
 use crate::session::{Connected, Disconnected, Rejection, RunnerDetached};
 
@@ -54,14 +55,20 @@ impl SessionTask {
         let model = connector.model_name(&agent.model);
         let message = setup::message(
             &model,
-            agent.instruction.as_deref(),
+            self.instruction().as_deref(),
             &agent.catalog,
-            agent.schema_form,
+            SchemaForm::of(agent.capabilities),
         );
         let endpoint = connector.endpoint();
+        let phase = self.session.phase.as_ref().map(|stay| stay.entered);
         Ok(async move {
             let connection = socket::open(connector.as_ref(), message).await;
-            (Connected { model, endpoint }, connection)
+            let connected = Connected {
+                model,
+                endpoint,
+                phase,
+            };
+            (connected, connection)
         })
     }
 

@@ -1,21 +1,24 @@
 //! How each effect is begun, once it is on record that it is owed.
 
 use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::confirmation::ConfirmationRequest;
 use super::error::Error;
 use super::inbox::Input;
 use super::performer::InFlight;
+use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
-    Decision, Delivery, Effect, Event, Fact, Json, Observation, Outcome, ResponseIssued, Seq,
-    response,
+    Decision, Delivery, Effect, Event, Fact, Json, Observation, ResponseIssued, Seq,
+    ToolEventEmitted, response,
 };
-use crate::tool::{RegisteredTool, ToolContext, ToolError, ToolOutcome};
+use crate::tool::{
+    ConfirmationRequest, Emitter, PolicyTool, Ticket, ToolContext, ToolError, ToolOutcome,
+};
 
 impl SessionTask {
     pub(super) async fn begin_effect(&mut self, effect: Effect) -> Result<(), Error> {
@@ -38,6 +41,10 @@ impl SessionTask {
                     .await?;
                 InFlight::Left
             }
+            Effect::SendInstruction { phase, epoch } => {
+                self.send_instruction(*phase, *epoch);
+                InFlight::Left
+            }
             Effect::ArmTimer { due_us, .. } => {
                 let (reached, own) = (self.clock.reached(*due_us), self.own.clone());
                 task(CancellationToken::new(), async move {
@@ -56,8 +63,18 @@ impl SessionTask {
         };
         let cancelled = CancellationToken::new();
         let key = self.id.idempotency_key(seq).to_string();
+        let state = self.state();
+        let ticket = Ticket {
+            session: self.id,
+            call: seq,
+            tool: call.name.clone(),
+        };
         let context = ToolContext::new(self.id, self.id.call_id(seq), attempt, key)
-            .with_cancellation(cancelled.clone());
+            .with_cancellation(cancelled.clone())
+            .with_state(state.clone())
+            .with_services(self.agent.services.clone())
+            .with_ticket(ticket)
+            .with_emitter(self.emitter(seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
         let own = self.own.clone();
         let opened = self.opened_arguments(call);
@@ -74,18 +91,47 @@ impl SessionTask {
             let context = context.with_args(args).with_secret(secret);
             Ok((tool.clone(), value, context))
         });
+        if call.background.is_some() {
+            let (recorded, _) = oneshot::channel();
+            // It is queued before the tool can end, so the model hears of it first.
+            let _ = own.send(Input::ToolYielded {
+                call: seq,
+                attempt,
+                value: self.acknowledgement(call),
+                recorded,
+            });
+        }
+        let on_yield = {
+            let own = own.clone();
+            move |value| recorded(own.clone(), seq, attempt, value)
+        };
         let run = async move {
             let outcome = match checked {
-                Ok((tool, args, context)) => contained(tool, args, context).await,
+                Ok((tool, args, context)) => contained(tool, args, context, on_yield).await,
                 Err(error) => ToolOutcome::Failed(error),
             };
             let _ = own.send(Input::ToolEnded {
                 call: seq,
                 attempt,
                 outcome,
+                state,
             });
         };
         task(cancelled, run.instrument(span))
+    }
+
+    /// Where the events of a run go.
+    fn emitter(&self, call: Seq, attempt: u32) -> Emitter {
+        let own = self.own.clone();
+        Emitter::new(move |name, data| {
+            let emitted = ToolEventEmitted {
+                call,
+                attempt,
+                name,
+                data,
+            };
+            let _ = own.send(Input::ToolEmitted(emitted));
+        })
     }
 
     /// Asks the provider of this process, if there is one; the other doors need no asking.
@@ -133,13 +179,35 @@ impl SessionTask {
         let frame = if as_conversation {
             self.told_as_conversation(delivery, &body).await?
         } else {
-            let goes_on = delivery.outcome == Outcome::Interim;
-            setup::tool_response(delivery.wire_id.as_deref(), &delivery.name, &body, goes_on)
+            setup::tool_response(delivery, &body)
         };
         if let Some(socket) = self.socket.as_ref().filter(|socket| socket.epoch == epoch) {
-            socket.send(frame, Some(seq));
+            socket.send(frame, Some(Carried::Response(seq)));
         }
         Ok(())
+    }
+
+    /// Tells the model the instruction of the phase it is in.
+    fn send_instruction(&self, phase: Seq, epoch: Seq) {
+        let Some(socket) = self.socket.as_ref().filter(|socket| socket.epoch == epoch) else {
+            return;
+        };
+        if let Some(instruction) = self.instruction() {
+            let frame = setup::instruction(&instruction, self.agent.capabilities.context_update);
+            socket.send(frame, Some(Carried::Instruction(phase)));
+        }
+    }
+
+    /// What the model is told to be: by the agent, and by the phase of now.
+    pub(super) fn instruction(&self) -> Option<String> {
+        let stay = self.session.phase.as_ref();
+        let phase = stay.and_then(|stay| self.session.terms.policies.phase(&stay.phase));
+        let of_phase = phase.and_then(|phase| phase.instruction.as_deref());
+        let parts: Vec<&str> = [self.agent.instruction.as_deref(), of_phase]
+            .into_iter()
+            .flatten()
+            .collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 
     async fn told_as_conversation(
@@ -156,7 +224,7 @@ impl SessionTask {
     }
 
     /// The response itself: in its own record, or in the one that this refers to.
-    async fn response_body(&self, issued: Seq) -> Result<Option<Json>, Error> {
+    pub(super) async fn response_body(&self, issued: Seq) -> Result<Option<Json>, Error> {
         let Some(Fact {
             event: Event::Decided(Decision::ResponseIssued(ResponseIssued { of, response, .. })),
             ..
@@ -178,9 +246,36 @@ impl SessionTask {
     }
 }
 
+/// Puts one result of several on record, and waits until it is.
+async fn recorded(
+    own: mpsc::UnboundedSender<Input>,
+    call: Seq,
+    attempt: u32,
+    value: Value,
+) -> Result<(), ToolError> {
+    let (recorded, on_record) = oneshot::channel();
+    let _ = own.send(Input::ToolYielded {
+        call,
+        attempt,
+        value,
+        recorded,
+    });
+    let stopped = |_| ToolError::Cancelled("the session has stopped".to_owned());
+    on_record.await.map_err(stopped)
+}
+
 /// Runs a tool in a task of its own, so that a panic which its own containment misses still ends the call.
-async fn contained(tool: RegisteredTool, args: Value, context: ToolContext) -> ToolOutcome {
-    let run = async move { tool.run(args, context).await };
+async fn contained<F, Fut>(
+    tool: PolicyTool,
+    args: Value,
+    context: ToolContext,
+    on_yield: F,
+) -> ToolOutcome
+where
+    F: FnMut(Value) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<(), ToolError>> + Send,
+{
+    let run = async move { tool.run(args, context, on_yield).await };
     let run = AbortOnDropHandle::new(tokio::spawn(run.in_current_span()));
     run.await.unwrap_or_else(|_| {
         ToolOutcome::Failed(ToolError::ExecutionFailed("the tool panicked".to_owned()))
@@ -195,6 +290,8 @@ fn response_in(observation: Observation) -> Option<Json> {
         Some(it.response)
     } else if let Observation::ToolPaused(it) = observation {
         it.interim
+    } else if let Observation::ToolYielded(it) = observation {
+        Some(it.response)
     } else {
         None
     }

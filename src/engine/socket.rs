@@ -22,8 +22,17 @@ const SEND_SECONDS: u64 = 30;
 /// A message on its way out.
 pub(super) struct Outgoing {
     pub(super) text: String,
-    /// The response that it carries, to be reported when it is written.
-    pub(super) response: Option<Seq>,
+    /// What it carries that is to be reported when it is written.
+    pub(super) carries: Option<Carried>,
+}
+
+/// A debt that a message settles.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Carried {
+    /// The response of this `response_issued`.
+    Response(Seq),
+    /// The instruction of this `phase_entered`.
+    Instruction(Seq),
 }
 
 /// A connection whose setup is complete.
@@ -55,8 +64,8 @@ impl Socket {
     }
 
     /// Queues a message; a writer that is gone reports the loss by itself.
-    pub(super) fn send(&self, text: String, response: Option<Seq>) {
-        let _ = self.outgoing.send(Outgoing { text, response });
+    pub(super) fn send(&self, text: String, carries: Option<Carried>) {
+        let _ = self.outgoing.send(Outgoing { text, carries });
     }
 }
 
@@ -124,15 +133,15 @@ async fn write(
     incoming: mpsc::Sender<Incoming>,
     inbox: mpsc::UnboundedSender<Input>,
 ) {
-    while let Some(Outgoing { text, response }) = queue.recv().await {
+    while let Some(Outgoing { text, carries }) = queue.recv().await {
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
         if let Err(lost) = sent.unwrap_or_else(|_| Err(untaken())) {
             let _ = incoming.send(Incoming::Lost { socket, lost }).await;
             return;
         }
-        if let Some(response) = response {
-            let _ = inbox.send(Input::Written { epoch, response });
+        if let Some(carried) = carries {
+            let _ = inbox.send(Input::Written { epoch, carried });
         }
     }
     // Whether the peer takes the farewell is its own affair.

@@ -5,10 +5,11 @@
 
 pub mod wire;
 
+mod capabilities;
 #[cfg(feature = "engine")]
 mod connector;
 #[cfg(feature = "engine")]
-mod schema;
+pub(crate) mod schema;
 #[cfg(feature = "engine")]
 pub(crate) mod setup;
 #[cfg(feature = "engine")]
@@ -17,13 +18,11 @@ pub(crate) mod translate;
 #[cfg(feature = "live")]
 mod socket;
 
+pub use capabilities::Capabilities;
 #[cfg(feature = "engine")]
 pub use connector::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
-
-#[cfg(feature = "engine")]
-pub use schema::SchemaForm;
 
 #[cfg(feature = "live")]
 pub use socket::Endpoint;

@@ -2,10 +2,11 @@
 
 use super::schema::{SchemaForm, lowered};
 use super::wire::{
-    ClientMessage, Content, FunctionDeclaration, FunctionResponse, RawJson, Setup, Tool,
+    ClientContent, ClientMessage, Content, FunctionDeclaration, FunctionResponse, RawJson, Setup,
+    Tool,
 };
 use crate::session::catalog::Behavior;
-use crate::session::{Catalog, Json, ToolDeclaration};
+use crate::session::{Catalog, Delivery, Json, ToolDeclaration};
 
 /// The first message of a connection: the model, what it is told to be, and the tools it has.
 pub(crate) fn message(
@@ -40,18 +41,37 @@ pub(crate) fn user_text(text: &str) -> String {
     ClientMessage::user_text(text).encode()
 }
 
-/// The response to a call of this connection; `goes_on` where another one will follow for the same call.
-pub(crate) fn tool_response(
-    id: Option<&str>,
-    name: &str,
-    response: &Json,
-    goes_on: bool,
-) -> String {
+/// The instruction of now: as an update of the context where the model takes one, otherwise as a word of ours in the
+/// conversation that asks for no answer.
+pub(crate) fn instruction(text: &str, context_update: bool) -> String {
+    if context_update {
+        let update = serde_json::json!({"systemInstruction": {"parts": [{"text": text}]}});
+        return ClientMessage {
+            context_update: raw(&update),
+            ..ClientMessage::default()
+        }
+        .encode();
+    }
+    let told = Content::text("user", format!("[instruction] From here on: {text}"));
+    ClientMessage {
+        client_content: Some(ClientContent {
+            turns: vec![told].into(),
+            turn_complete: Some(false),
+            ..ClientContent::default()
+        }),
+        ..ClientMessage::default()
+    }
+    .encode()
+}
+
+/// The response to a call of this connection.
+pub(crate) fn tool_response(delivery: &Delivery, response: &Json) -> String {
     let response = FunctionResponse {
-        id: id.map(str::to_owned),
-        name: Some(name.to_owned()),
+        id: delivery.wire_id.clone(),
+        name: Some(delivery.name.clone()),
         response: RawJson::parse(response.as_str()).ok(),
-        will_continue: goes_on.then_some(true),
+        will_continue: delivery.will_continue,
+        scheduling: delivery.scheduling.map(|it| it.as_str().to_owned()),
         ..FunctionResponse::default()
     };
     ClientMessage::tool_response([response]).encode()
@@ -96,6 +116,7 @@ fn raw(value: &serde_json::Value) -> Option<RawJson> {
 )]
 mod tests {
     use super::*;
+    use crate::session::{FunctionResponseScheduling, Outcome, Route, Seq};
     use serde_json::{Value, json};
 
     #[test]
@@ -145,7 +166,17 @@ mod tests {
     #[test]
     fn a_response_keeps_its_digits_and_its_id() {
         let response = Json::parse(r#"{"n":9007199254740993}"#).unwrap();
-        let sent = tool_response(Some("c1"), "count", &response, false);
+        let delivery = Delivery {
+            call: Seq(5),
+            wire_id: Some("c1".to_owned()),
+            name: "count".to_owned(),
+            outcome: Outcome::Returned,
+            route: Route::Parked,
+            will_continue: None,
+            scheduling: None,
+            sent: false,
+        };
+        let sent = tool_response(&delivery, &response);
         assert!(
             sent.contains(r#""response":{"n":9007199254740993}"#),
             "{sent}"
@@ -154,6 +185,16 @@ mod tests {
             sent.contains(r#""id":"c1""#) && !sent.contains("willContinue"),
             "{sent}"
         );
-        assert!(tool_response(None, "count", &response, true).contains(r#""willContinue":true"#));
+        let more = Delivery {
+            wire_id: None,
+            will_continue: Some(true),
+            scheduling: Some(FunctionResponseScheduling::Silent),
+            ..delivery
+        };
+        let sent = tool_response(&more, &response);
+        assert!(
+            sent.contains(r#""willContinue":true"#) && sent.contains(r#""scheduling":"SILENT""#),
+            "{sent}"
+        );
     }
 }

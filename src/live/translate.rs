@@ -114,6 +114,7 @@ fn bound(epoch: Seq, part: &mut Observation) {
     {
         let problem = format!("the arguments are {problem}");
         call.args = None;
+        call.original_args = None;
         call.invalid_args = None;
         call.malformed_args = Some(MalformedArgs {
             text: String::new(),
@@ -163,6 +164,7 @@ fn server_content(epoch: Seq, content: &ServerContent, seen: &mut Vec<Observatio
 
 fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Observation {
     let name = call.name.filter(|name| !name.is_empty());
+    let mut original_args = None;
     let (args, malformed_args) = match call
         .args
         .as_ref()
@@ -170,6 +172,11 @@ fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Obser
     {
         None => (None, None),
         Some((_, Ok(args))) if args.is_object() => (Some(args), None),
+        Some((_, Ok(text))) if object_in(&text).is_some() => {
+            let args = object_in(&text);
+            original_args = Some(text);
+            (args, None)
+        }
         Some((text, Ok(_))) => (
             None,
             Some("the arguments must be a JSON object".to_owned()).map(|it| (text, it)),
@@ -194,8 +201,16 @@ fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Obser
         malformed_args,
         invalid_args,
         sealed_args: Vec::new(),
+        original_args,
+        by: None,
     }
     .into()
+}
+
+/// The object in a string: some models send their arguments as text.
+fn object_in(text: &Json) -> Option<Json> {
+    let text: String = serde_json::from_str(text.as_str()).ok()?;
+    Json::parse(&text).ok().filter(Json::is_object)
 }
 
 #[cfg(test)]
@@ -238,13 +253,24 @@ mod tests {
 
     #[test]
     fn arguments_that_are_no_object_or_repeat_a_key_are_kept_as_text() {
-        for args in ["[1]", r#"{"a":1,"a":2}"#, r#""{}""#] {
+        for args in ["[1]", r#"{"a":1,"a":2}"#, r#""x""#, r#""[1]""#] {
             let call = call(&format!(
                 r#"{{"toolCall":{{"functionCalls":[{{"name":"p","args":{args}}}]}}}}"#
             ));
             assert_eq!(call.args, None);
             assert_eq!(call.malformed_args.unwrap().text, args);
         }
+    }
+
+    #[test]
+    fn arguments_in_a_string_are_read_out_of_it_and_the_string_is_kept() {
+        let call = call(
+            r#"{"toolCall":{"functionCalls":[{"name":"p","args":"{ \"n\": 9007199254740993 }"}]}}"#,
+        );
+        assert_eq!(call.args.unwrap().as_str(), r#"{"n":9007199254740993}"#);
+        let kept = call.original_args.unwrap();
+        assert_eq!(kept.as_str(), r#""{ \"n\": 9007199254740993 }""#);
+        assert_eq!(call.malformed_args, None);
     }
 
     #[test]

@@ -7,16 +7,19 @@
 //!                          │   │   │           ├─▶ Paused ─▶ Supplied ────────────────┼─▶ settled
 //!                          │   │   └─▶ Denied  └─▶ InDoubt ─▶ Running, asked, unknown │
 //!                          │   │         └────────────────────────────────────────────┤
-//!                          │   └─▶ Approved ─▶ Ready                                  │
+//!                          │   └─▶ Approved ─▶ Ready ─▶ result of an earlier call ────┤
 //!                          └─▶ Withdrawn ─────────────────────────────────────────────┘
 //! ```
 //!
-//! A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
+//! A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ Ready`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
+
+use std::collections::VecDeque;
 
 use super::decision::{About, CancelReason};
 use super::id::Seq;
 use super::json::Json;
 use super::object::ObjectHash;
+use super::scheduling::FunctionResponseScheduling;
 use super::time::Timestamp;
 
 /// A call that has not ended.
@@ -46,6 +49,18 @@ pub struct Call {
     pub cancel: Option<CancelReason>,
     /// The model took it back while a person decides: the request stays open, and shows it.
     pub model_lost_interest: bool,
+    /// A program made it and gets its response; no connection brought it.
+    pub made_by_program: bool,
+    /// What results it may share with other calls, where its tool allows that.
+    pub cache_key: Option<ObjectHash>,
+    /// When the model takes up its result, if it does not wait for it.
+    pub background: Option<FunctionResponseScheduling>,
+    /// The `tool_yielded` of which the model has not been told yet, oldest first.
+    pub yields: VecDeque<Seq>,
+    /// Whether the model was told something about it before its end.
+    pub told_meanwhile: bool,
+    /// When the model takes up its result, as the result says itself.
+    pub own_scheduling: Option<FunctionResponseScheduling>,
 }
 
 /// What is wrong with a call before any policy is asked.
@@ -137,6 +152,17 @@ pub enum Phase {
         of: Seq,
         /// Whether it failed.
         failed: bool,
+        /// By what leave it may run again, where its policy says so and it failed in a way that may pass.
+        again: Option<Leave>,
+    },
+    /// It failed and will be started again.
+    Retrying {
+        /// Which start of it that will be.
+        attempt: u32,
+        /// When.
+        due: Timestamp,
+        /// By what leave it starts.
+        leave: Leave,
     },
     /// The result came from outside.
     Supplied {
@@ -144,7 +170,10 @@ pub enum Phase {
         of: Seq,
     },
     /// Its time was up.
-    TimedOut,
+    TimedOut {
+        /// By what leave it may run again, where its policy says so.
+        again: Leave,
+    },
 }
 
 /// What has to happen before a call goes on.
@@ -160,6 +189,8 @@ pub enum WaitsFor {
     Runner,
     /// The tool ends.
     Tool,
+    /// A time comes.
+    Time,
 }
 
 /// By what leave a call may start.
@@ -186,6 +217,7 @@ impl Phase {
             Phase::Paused { .. } => WaitsFor::Response,
             Phase::Ready { .. } | Phase::InDoubt { .. } => WaitsFor::Runner,
             Phase::Running { .. } => WaitsFor::Tool,
+            Phase::Retrying { .. } => WaitsFor::Time,
             Phase::Received
             | Phase::Refused { .. }
             | Phase::Gated
@@ -195,7 +227,7 @@ impl Phase {
             | Phase::Permitted { .. }
             | Phase::Returned { .. }
             | Phase::Supplied { .. }
-            | Phase::TimedOut => WaitsFor::Nothing,
+            | Phase::TimedOut { .. } => WaitsFor::Nothing,
         }
     }
 
@@ -216,7 +248,8 @@ impl Phase {
             Phase::Paused { .. } => "paused",
             Phase::Returned { .. } => "returned",
             Phase::Supplied { .. } => "supplied",
-            Phase::TimedOut => "timed_out",
+            Phase::Retrying { .. } => "retrying",
+            Phase::TimedOut { .. } => "timed_out",
         }
     }
 }

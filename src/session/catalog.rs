@@ -79,6 +79,12 @@ pub struct ToolDeclaration {
     /// The JSON Pointers of the arguments that are secret: they are sealed before a call goes on record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret: Vec<String>,
+    /// What it is listed under, such as `action` or `context`; the model does not see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// What the service is told instead of a function declaration, of a tool that it runs itself: `{"googleSearch":{}}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_side: Option<Value>,
 }
 
 impl ToolDeclaration {
@@ -92,6 +98,8 @@ impl ToolDeclaration {
             behavior: None,
             kind: ToolKind::Function,
             secret: Vec::new(),
+            category: None,
+            server_side: None,
         }
     }
 
@@ -122,6 +130,12 @@ pub enum ToolKind {
     Function,
     /// It returns nothing or an interim value; the answer is supplied later from outside.
     LongRunning,
+    /// It gives one result after another.
+    Streaming,
+    /// It gives one result after another, and hears the user's audio and video meanwhile.
+    InputStreaming,
+    /// The service runs it and asks nobody.
+    ServerSide,
 }
 
 impl ToolKind {
@@ -130,8 +144,14 @@ impl ToolKind {
     pub fn is_function(&self) -> bool {
         match self {
             Self::Function => true,
-            Self::LongRunning => false,
+            Self::LongRunning | Self::Streaming | Self::InputStreaming | Self::ServerSide => false,
         }
+    }
+
+    /// Whether a call of it is expected to return soon, so that a time limit holds where none is set.
+    #[must_use]
+    pub fn is_inline(&self) -> bool {
+        self.is_function()
     }
 }
 
@@ -144,7 +164,7 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
     ObjectHash::of(&canonical_json(&json!({
         "name": declaration.name,
         "parameters": declaration.parameters.as_ref().map(without_annotations),
-        "gated": policy.confirm.is_some(),
+        "gated": policy.confirm,
         "in_doubt": policy.in_doubt.as_str(),
     })))
 }

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::session::policy::{Confirm, InDoubt};
+use std::time::Duration;
+
+use crate::session::policy::InDoubt;
 
 fn declaration(schema: Value) -> ToolDeclaration {
     ToolDeclaration::new("pay", "Pays").with_parameters(schema)
@@ -60,7 +62,7 @@ fn gate_rule_type_and_required_belong_to_the_contract() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let base = contract(schema.clone());
     let gated = ToolPolicy {
-        confirm: Some(Confirm::default()),
+        confirm: true,
         ..ToolPolicy::default()
     };
     let retried = ToolPolicy {
@@ -68,7 +70,7 @@ fn gate_rule_type_and_required_belong_to_the_contract() {
         ..ToolPolicy::default()
     };
     let limited = ToolPolicy {
-        timeout_ms: Some(1),
+        timeout: Some(Duration::from_millis(1)),
         ..ToolPolicy::default()
     };
     assert_ne!(contract_hash(&declaration(schema.clone()), &gated), base);

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::condition::Condition;
 use super::event::events;
 use super::id::Seq;
 use super::json::Json;
 use super::object::ObjectHash;
+use super::scheduling::FunctionResponseScheduling;
 use super::time::Timestamp;
 
 events! {
@@ -25,14 +27,22 @@ events! {
         ConfirmationReopened = "confirmation_reopened",
         /// The call may start as soon as somebody can run it.
         CallReady = "call_ready",
+        /// The result of an earlier call is this one's, too.
+        ResultReused = "result_reused",
         /// The call starts.
         CallStarted = "call_started",
+        /// The model does not wait for the call that starts.
+        BackgroundSpawned = "background_spawned",
+        /// A failed call will be started again.
+        RetryScheduled = "retry_scheduled",
         /// The call ends without a response.
         CallCancelled = "call_cancelled",
         /// The model is told something about a call.
         ResponseIssued = "response_issued",
         /// An issued response takes another way to the model.
         DeliveryChosen = "delivery_chosen",
+        /// The conversation is in another phase.
+        PhaseEntered = "phase_entered",
     }
 }
 
@@ -40,6 +50,10 @@ events! {
 ///
 /// ```json
 /// {"call":5,"verdict":"ask","rule":"confirm","policies":"9f86…"}
+/// {"call":8,"verdict":"refused","rule":"limit","reason":"…","policies":"9f86…","inputs":{"used":{"minute":3,"session":7}}}
+/// {"call":9,"verdict":"refused","rule":"phase","reason":"…","policies":"9f86…","inputs":{"phase":"verify_identity"}}
+/// {"call":11,"verdict":"allowed","rule":"condition","policies":"9f86…","inputs":{"state":{"identity_verified":true}}}
+/// {"call":14,"verdict":"allowed","rule":"cached","policies":"9f86…","inputs":{"of":11}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyDecided {
@@ -55,6 +69,10 @@ pub struct PolicyDecided {
     /// The policies that were asked; absent where no runner was ever attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<ObjectHash>,
+    /// What the verdict depended on beside the call and the policies: the `phase`, the values of the `state` that a
+    /// condition reads, how often the tool was `used` where that is limited, the earlier result (`of`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Json>,
 }
 
 /// What the policies say to a call.
@@ -81,6 +99,14 @@ pub enum Rule {
     MalformedArgs,
     /// The arguments do not fit the declared schema.
     InvalidArgs,
+    /// The tool is not there in this phase.
+    Phase,
+    /// What must hold of the state.
+    Condition,
+    /// There is a result of the same call.
+    Cached,
+    /// How often the tool may be called.
+    Limit,
     /// The tool is gated.
     Confirm,
     /// Nothing speaks against it.
@@ -187,6 +213,58 @@ pub struct CallStarted {
     pub deadline_us: Option<Timestamp>,
 }
 
+/// `result_reused`: nothing runs, because an earlier call with the same arguments has returned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultReused {
+    /// The call.
+    pub call: Seq,
+    /// The `tool_returned` of the earlier call.
+    pub of: Seq,
+}
+
+/// `background_spawned`: the model goes on while the tool runs.
+///
+/// ```json
+/// {"call":5,"attempt":1,"scheduling":"WHEN_IDLE"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackgroundSpawned {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it.
+    pub attempt: u32,
+    /// When the model should take up the result.
+    pub scheduling: FunctionResponseScheduling,
+}
+
+/// `retry_scheduled`: the run failed, and there will be another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryScheduled {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it that will be.
+    pub attempt: u32,
+    /// When.
+    pub due_us: Timestamp,
+}
+
+/// `phase_entered`: the seq of this record names the stay in the phase.
+///
+/// ```json
+/// {"phase":"inform_debt","from":"verify_identity","when":{"is_true":"identity_verified"}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseEntered {
+    /// The phase.
+    pub phase: String,
+    /// The phase before; absent where the conversation begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The condition that held; absent where it is the first phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
+}
+
 /// `call_cancelled`: the model took it back or the session closed, so nobody waits for a response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCancelled {
@@ -273,6 +351,8 @@ pub enum Route {
     },
     /// Not yet: there is no connection.
     Parked,
+    /// Not to the model: to the program that made the call itself.
+    Caller,
 }
 
 /// `delivery_chosen`.
@@ -306,10 +386,13 @@ impl Decision {
             Decision::ConfirmationWithdrawn(it) => Some(it.call),
             Decision::ConfirmationReopened(it) => Some(it.question.call),
             Decision::CallReady(it) => Some(it.call),
+            Decision::ResultReused(it) => Some(it.call),
+            Decision::BackgroundSpawned(it) => Some(it.call),
+            Decision::RetryScheduled(it) => Some(it.call),
             Decision::CallStarted(it) => Some(it.call),
             Decision::CallCancelled(it) => Some(it.call),
             Decision::ResponseIssued(it) => Some(it.call),
-            Decision::DeliveryChosen(_) => None,
+            Decision::DeliveryChosen(_) | Decision::PhaseEntered(_) => None,
         }
     }
 }

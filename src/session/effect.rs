@@ -7,6 +7,7 @@
 //! | `RunTool` | `tool_returned`, `tool_paused`, `deadline_passed` of that attempt; a later runner; the end of the call |
 //! | `AskConfirmation` | `confirmation_answered`, `confirmation_expired`, `confirmation_withdrawn`, `confirmation_reopened` |
 //! | `SendResponse` | `responses_sent`; the end of the connection |
+//! | `SendInstruction` | `instruction_sent`; the next `phase_entered`; the end of the connection |
 //! | `ArmTimer` | `deadline_passed`; whatever ends what it waits for |
 
 use super::id::Seq;
@@ -42,6 +43,13 @@ pub enum Effect {
         epoch: Seq,
         /// As text in the conversation, not as a `toolResponse`.
         as_conversation: bool,
+    },
+    /// Tell the model the instruction of the phase it is in.
+    SendInstruction {
+        /// The `phase_entered`.
+        phase: Seq,
+        /// The connection.
+        epoch: Seq,
     },
     /// Report when a time has come.
     ArmTimer {

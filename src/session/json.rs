@@ -3,6 +3,7 @@
 //! A number read into a float and written again is another number; an approval given for one must not run with the
 //! other. So arguments, responses and results stay text: white space between tokens goes, every token stays.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::Error as _;
@@ -60,6 +61,25 @@ impl Json {
     pub fn of(value: &serde_json::Value) -> Json {
         // A `Value` always writes itself; `null` stands for the impossible.
         Json(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+
+    /// The text of something of ours that was built here.
+    pub(super) fn of_serialized(value: &impl Serialize) -> Json {
+        Json(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+
+    /// The text with the keys of every object sorted and the escapes of strings in one form; numbers stay as they are.
+    ///
+    /// ```
+    /// use recount::session::Json;
+    /// let one = Json::parse(r#"{"b":1.0,"a":[{"d":1,"c":"\u00e9"}]}"#)?;
+    /// assert_eq!(one.canonical(), r#"{"a":[{"c":"é","d":1}],"b":1.0}"#);
+    /// # Ok::<(), recount::session::JsonProblem>(())
+    /// ```
+    pub fn canonical(&self) -> String {
+        let mut out = String::with_capacity(self.as_str().len());
+        write_canonical(self.as_str(), &mut out);
+        out
     }
 
     /// Keeps a value that was made from another one, without looking at it again.
@@ -136,6 +156,45 @@ impl fmt::Display for JsonProblem {
 }
 
 impl std::error::Error for JsonProblem {}
+
+/// Depth was bounded when the text was taken; a part that does not read, which cannot be, stays as it is.
+fn write_canonical(text: &str, out: &mut String) {
+    match text.as_bytes().first() {
+        Some(b'{') => match serde_json::from_str::<BTreeMap<String, &RawValue>>(text) {
+            Ok(members) => {
+                out.push('{');
+                for (index, (key, value)) in members.into_iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    out.push_str(&serde_json::Value::String(key).to_string());
+                    out.push(':');
+                    write_canonical(value.get(), out);
+                }
+                out.push('}');
+            }
+            Err(_) => out.push_str(text),
+        },
+        Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(text) {
+            Ok(items) => {
+                out.push('[');
+                for (index, item) in items.into_iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    write_canonical(item.get(), out);
+                }
+                out.push(']');
+            }
+            Err(_) => out.push_str(text),
+        },
+        Some(b'"') => match serde_json::from_str::<String>(text) {
+            Ok(string) => out.push_str(&serde_json::Value::String(string).to_string()),
+            Err(_) => out.push_str(text),
+        },
+        Some(_) | None => out.push_str(text),
+    }
+}
 
 /// Removes white space between the tokens of a valid JSON text.
 fn compact(text: &str) -> String {

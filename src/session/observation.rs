@@ -14,6 +14,9 @@ use super::json::Json;
 use super::object::ObjectHash;
 use super::time::Timestamp;
 
+pub use super::state_change::{Author, InstructionSent, StateChange, StateChanged};
+pub use super::tool_report::{ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded};
+
 events! {
     /// One thing that the world did.
     pub enum Observation {
@@ -37,8 +40,14 @@ events! {
         CallCancellationReceived = "call_cancellation_received",
         /// A tool ended.
         ToolReturned = "tool_returned",
+        /// A tool gave one result of several.
+        ToolYielded = "tool_yielded",
         /// A tool began what will be finished elsewhere.
         ToolPaused = "tool_paused",
+        /// A tool told the embedding program something.
+        ToolEventEmitted = "tool_event_emitted",
+        /// Somebody wrote to the state.
+        StateChanged = "state_changed",
         /// A person answered a confirmation request.
         ConfirmationAnswered = "confirmation_answered",
         /// An answer was turned away.
@@ -47,6 +56,8 @@ events! {
         ResponseSupplied = "response_supplied",
         /// Responses left through the socket.
         ResponsesSent = "responses_sent",
+        /// The model was told the instruction of its phase.
+        InstructionSent = "instruction_sent",
         /// A time came.
         DeadlinePassed = "deadline_passed",
         /// The model said something.
@@ -154,6 +165,9 @@ pub struct Connected {
     pub model: String,
     /// Where to, without credentials: scheme, host and port.
     pub endpoint: String,
+    /// The `phase_entered` whose instruction the setup carried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Seq>,
 }
 
 /// `disconnected`.
@@ -201,6 +215,7 @@ pub struct ResumptionHandleReceived {
 ///
 /// ```json
 /// {"epoch":3,"id":"fc-1","name":"refund","args":{"order_id":"1001","amount_cents":4200}}
+/// {"epoch":0,"name":"look_up","args":{"order":7},"by":{"name":"pipeline","authenticated_by":"embedder"}}
 /// {"epoch":3,"id":"fc-2","name":"pay","args":{"cents":4200,"card":{"$sealed":"v1.…"}},"sealed_args":["/card"]}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +242,12 @@ pub struct FunctionCallReceived {
     /// `malformed_args` is sealed. Approvals and hashes are about the arguments as they stand here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sealed_args: Vec<String>,
+    /// The string that came where `args` was read out of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_args: Option<Json>,
+    /// The program that made the call itself, without a model; `epoch` is 0 then, and the program gets the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Actor>,
 }
 
 /// Arguments that are not one well-formed JSON object.
@@ -245,35 +266,6 @@ pub struct CallCancellationReceived {
     pub epoch: Seq,
     /// The ids on the wire.
     pub ids: Vec<String>,
-}
-
-/// `tool_returned`: the outcome and the response as it will be sent.
-///
-/// ```json
-/// {"call":5,"attempt":1,"failed":false,"response":{"refunded":true}}
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolReturned {
-    /// The call.
-    pub call: Seq,
-    /// Which start of it; an older attempt's report changes nothing.
-    pub attempt: u32,
-    /// Whether the tool failed.
-    pub failed: bool,
-    /// The response for the model.
-    pub response: Json,
-}
-
-/// `tool_paused`: the tool has begun, the result will be supplied later.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolPaused {
-    /// The call.
-    pub call: Seq,
-    /// Which start of it.
-    pub attempt: u32,
-    /// What the model is told meanwhile; absent = nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interim: Option<Json>,
 }
 
 /// `confirmation_answered`: the one answer that counts.
@@ -357,6 +349,13 @@ pub enum Deadline {
         call: Seq,
         /// The request.
         request: Seq,
+    },
+    /// The wait before another run.
+    Retry {
+        /// The call.
+        call: Seq,
+        /// Which start of it is waited for.
+        attempt: u32,
     },
 }
 

@@ -75,6 +75,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             Phase::Paused { .. } => (OpenKind::Paused, None, None),
             Phase::Running { deadline, .. } => (OpenKind::Running, None, deadline),
             Phase::InDoubt { .. } => (OpenKind::Running, None, None),
+            Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
             // Whatever else outlives a step waits for a runner: ready, or gated by a tool nobody declares.
             Phase::Received
             | Phase::Refused { .. }
@@ -86,7 +87,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             | Phase::Ready { .. }
             | Phase::Returned { .. }
             | Phase::Supplied { .. }
-            | Phase::TimedOut => (OpenKind::Ready, None, None),
+            | Phase::TimedOut { .. } => (OpenKind::Ready, None, None),
         };
         let item = OpenWork {
             kind,

@@ -3,7 +3,7 @@
 use super::actor::{Actor, ActorKind};
 use super::id::Seq;
 use super::object::ObjectHash;
-use super::observation::{Deadline, Observation, Speaker};
+use super::observation::{Author, Deadline, Observation, Speaker};
 
 /// Where an observation comes from.
 pub(crate) struct Provenance<'a> {
@@ -83,7 +83,10 @@ impl Observation {
             },
             Observation::GoAwayReceived(it) => Provenance::heard(Model, it.epoch),
             Observation::ResumptionHandleReceived(it) => Provenance::heard(Model, it.epoch),
-            Observation::FunctionCallReceived(it) => Provenance::heard(Model, it.epoch),
+            Observation::FunctionCallReceived(it) => match &it.by {
+                Some(program) => Provenance::by(program),
+                None => Provenance::heard(Model, it.epoch),
+            },
             Observation::CallCancellationReceived(it) => Provenance::heard(Model, it.epoch),
             Observation::ModelOutputReceived(it) => Provenance::heard(Model, it.epoch),
             Observation::TurnCompleted(it) => Provenance::heard(Model, it.epoch),
@@ -95,15 +98,23 @@ impl Observation {
                 Speaker::Model => Provenance::heard(Model, it.epoch),
             },
             Observation::UserTextSent(_) => Provenance::of(User),
+            Observation::InstructionSent(it) => Provenance::of(Engine).about(it.phase),
             Observation::ToolReturned(it) => Provenance::of(Tool).about(it.call),
+            Observation::ToolYielded(it) => Provenance::of(Tool).about(it.call),
             Observation::ToolPaused(it) => Provenance::of(Tool).about(it.call),
+            Observation::ToolEventEmitted(it) => Provenance::of(Tool).about(it.call),
+            Observation::StateChanged(it) => match &it.author {
+                Author::Tool { call, .. } => Provenance::of(Tool).about(*call),
+                Author::Hook(_) => Provenance::of(Engine),
+                Author::Program(actor) => Provenance::by(actor),
+            },
             Observation::ConfirmationAnswered(it) => Provenance::by(&it.by).about(it.request),
             Observation::AnswerRefused(it) => Provenance::by(&it.by).about(it.request),
             Observation::ResponseSupplied(it) => Provenance::by(&it.by).about(it.call),
             Observation::OperatorCancelled(it) => Provenance::by(&it.by).about(it.call),
             Observation::SessionClosed(it) => Provenance::by(&it.by),
             Observation::DeadlinePassed(it) => Provenance::of(Clock).about(match it.deadline {
-                Deadline::Run { call, .. } => call,
+                Deadline::Run { call, .. } | Deadline::Retry { call, .. } => call,
                 Deadline::Confirmation { request, .. } => request,
             }),
         }

@@ -1,9 +1,73 @@
 //! The shape of what the model is answered.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::decision::Outcome;
 use super::json::Json;
+use super::scheduling::FunctionResponseScheduling;
+
+/// How what the model is answered is wrapped.
+///
+/// ```
+/// use recount::session::{FunctionResponseScheduling, ResponseShape};
+/// use serde_json::json;
+///
+/// let (plain, envelope) = (ResponseShape::Plain, ResponseShape::Envelope);
+/// assert_eq!(plain.success(json!({"paid": true}), None), json!({"paid": true}));
+/// assert_eq!(plain.error("timeout", "too late"), json!({"error": "too late", "kind": "timeout"}));
+/// let when = Some(FunctionResponseScheduling::Interrupt);
+/// assert_eq!(
+///     envelope.success(json!({"paid": true}), when),
+///     json!({"output": {"paid": true}, "scheduling": "INTERRUPT"}),
+/// );
+/// assert_eq!(
+///     envelope.error("timeout", "too late"),
+///     json!({"output": {"error": "too late", "kind": "timeout", "success": false}, "scheduling": "SILENT"}),
+/// );
+/// ```
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResponseShape {
+    /// A result that is an object as it is, any other under `output`; an error as [`error_response`] has it.
+    #[default]
+    Plain,
+    /// Everything under `output`, with `scheduling` beside it: `WHEN_IDLE` unless the result says otherwise, `SILENT`
+    /// for errors. It is the shape that SAMMY's tools answer with.
+    Envelope,
+}
+
+impl ResponseShape {
+    /// The answer that carries a result, and when the model should take it up.
+    #[must_use]
+    pub fn success(self, result: Value, scheduling: Option<FunctionResponseScheduling>) -> Value {
+        match self {
+            ResponseShape::Plain => success_response(result),
+            ResponseShape::Envelope => {
+                json!({ "output": result, "scheduling": scheduling.unwrap_or_default() })
+            }
+        }
+    }
+
+    /// The answer to a call that did not succeed.
+    #[must_use]
+    pub fn error(self, kind: &str, message: &str) -> Value {
+        match self {
+            ResponseShape::Plain => error_response(kind, message),
+            ResponseShape::Envelope => json!({
+                "output": { "error": message, "kind": kind, "success": false },
+                "scheduling": FunctionResponseScheduling::Silent,
+            }),
+        }
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        match self {
+            ResponseShape::Plain => true,
+            ResponseShape::Envelope => false,
+        }
+    }
+}
 
 /// The answer that carries a result: an object as it is, anything else (also `null`) under `output`.
 ///
@@ -37,17 +101,12 @@ pub fn error_response(kind: &str, message: &str) -> Value {
     json!({ "error": message, "kind": kind })
 }
 
-/// [`error_response`] as it is journaled.
-pub(crate) fn error(kind: &str, message: &str) -> Json {
-    Json::of(&error_response(kind, message))
-}
-
 /// What the model is told of a call that was cut off between start and result.
-pub(crate) fn unknown_outcome() -> Json {
-    error(
+pub(crate) fn unknown_outcome(shape: ResponseShape) -> Json {
+    Json::of(&shape.error(
         "unknown_outcome",
         "the call was interrupted after it had started; whether it took effect is unknown",
-    )
+    ))
 }
 
 /// How the model is told, as text of the conversation, of a call that a connection of before brought.

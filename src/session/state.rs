@@ -3,7 +3,7 @@
 //! It holds no transcript and no body of anything settled: of an ended call and of a request a line each remains, so
 //! that a late answer is told what was decided, and everything else is the size of what is open.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::call::Call;
@@ -11,9 +11,14 @@ use super::catalog::{Catalog, contract_hash};
 use super::command::Answered;
 use super::decision::{CancelReason, Outcome, Route};
 use super::id::{Seq, SessionId};
+use super::json::Json;
 use super::object::ObjectHash;
 use super::observation::{Gates, RunnerAttached};
 use super::policy::PolicySet;
+use super::reducers::cache::Cache;
+use super::reducers::limits::Uses;
+use super::scheduling::FunctionResponseScheduling;
+use super::scope::Scope;
 use super::time::Timestamp;
 
 /// One session, folded.
@@ -47,6 +52,18 @@ pub struct Session {
     pub requests: BTreeMap<Seq, Request>,
     /// What the model is still to be told, by the seq of `response_issued`.
     pub deliveries: BTreeMap<Seq, Delivery>,
+    /// The values that tools, hooks and the program wrote, by key; see [`Scope`](super::Scope).
+    pub state: Arc<BTreeMap<String, Json>>,
+    /// The phase that the conversation is in; none where none are declared.
+    pub phase: Option<Stay>,
+    /// How many phases may still be entered because of the last change.
+    pub(super) phase_moves: usize,
+    /// The results that may be used again.
+    pub(super) cache: Cache,
+    /// How often each tool was called.
+    pub(super) uses: BTreeMap<String, Uses>,
+    /// The calls about which something may be due; the others wait for an observation.
+    pub(super) restless: BTreeSet<Seq>,
     /// The calls by connection and wire id, since the last connection was made.
     pub(super) wire_ids: BTreeMap<(Seq, String), Seq>,
     pub(super) library: Library,
@@ -74,10 +91,7 @@ impl Terms {
         policies_hash: Option<ObjectHash>,
         gates: Gates,
     ) -> Terms {
-        let gated = policies
-            .tools
-            .iter()
-            .filter(|(_, policy)| policy.confirm.is_some());
+        let gated = policies.tools.iter().filter(|(_, policy)| policy.confirm);
         let contracts = gated.filter_map(|(name, policy)| {
             let declaration = catalog.tools.get(name)?;
             Some((name.clone(), contract_hash(declaration, policy)))
@@ -99,6 +113,17 @@ impl Terms {
             Some(contract_hash(declaration, self.policies.of(name)))
         })
     }
+}
+
+/// A stay in a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// The phase.
+    pub phase: String,
+    /// Its `phase_entered`.
+    pub entered: Seq,
+    /// The connection on which the model was told its instruction.
+    pub told: Option<Seq>,
 }
 
 /// A process that can run tools.
@@ -169,6 +194,10 @@ pub struct Delivery {
     pub outcome: Outcome,
     /// How it travels.
     pub route: Route,
+    /// Whether another response for the same call follows, where there are several.
+    pub will_continue: Option<bool>,
+    /// When the model should take it up, where it did not wait.
+    pub scheduling: Option<FunctionResponseScheduling>,
     /// Whether it was written to the socket; only later traffic of the server proves that it arrived.
     pub sent: bool,
 }
@@ -240,6 +269,12 @@ impl Session {
             settled: BTreeMap::new(),
             requests: BTreeMap::new(),
             deliveries: BTreeMap::new(),
+            state: Arc::default(),
+            phase: None,
+            phase_moves: 0,
+            cache: Cache::default(),
+            uses: BTreeMap::new(),
+            restless: BTreeSet::new(),
             wire_ids: BTreeMap::new(),
             library,
         }
@@ -253,6 +288,17 @@ impl Session {
     /// The objects that events of this session may name.
     pub fn library(&self) -> &Library {
         &self.library
+    }
+
+    /// The value of a key of the state.
+    ///
+    /// ```
+    /// use recount::session::{Session, SessionId};
+    /// let session = Session::new(SessionId(uuid::Uuid::nil()));
+    /// assert_eq!(session.value("identity_verified"), None);
+    /// ```
+    pub fn value(&self, key: &str) -> Option<&Json> {
+        self.state.get(Scope::of(key).1)
     }
 
     /// How many calls run.

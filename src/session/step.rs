@@ -8,7 +8,8 @@ use super::effect::Effect;
 use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation};
-use super::reducers::{confirmation, conversation, dispatcher, tracker};
+use super::reducers::{confirmation, conversation, dispatcher, phases, state, tracker};
+use super::restless;
 use super::state::Session;
 use super::time::Timestamp;
 
@@ -37,6 +38,18 @@ pub struct Endless {
 /// # Errors
 /// [`Endless`] where the rules contradict themselves.
 pub fn step(session: Session, at: Timestamp, observation: Observation) -> Result<Step, Endless> {
+    let mut facts = Vec::new();
+    let session = step_onto(session, at, observation, &mut facts)?;
+    Ok(Step { session, facts })
+}
+
+/// As [`step`]; the facts go behind those that `facts` holds.
+pub(crate) fn step_onto(
+    session: Session,
+    at: Timestamp,
+    observation: Observation,
+    facts: &mut Vec<Fact>,
+) -> Result<Session, Endless> {
     let at = at.max(session.at);
     let kind = observation.kind();
     let first = Fact {
@@ -48,18 +61,18 @@ pub fn step(session: Session, at: Timestamp, observation: Observation) -> Result
             .filter(|cause| Seq(0) < *cause && *cause <= session.head),
         event: Event::Observed(observation),
     };
+    let before = facts.len();
     let mut session = evolve(session, &first);
-    let mut facts = vec![first];
+    facts.push(first);
     // Each open call and each delivery takes a handful of decisions at most, so this bound is never met.
-    let decisions_max = 16 + 8 * (session.calls.len() + session.deliveries.len());
+    let open = session.calls.len() + session.deliveries.len() + session.terms.policies.phases.len();
+    let decisions_max = 16 + 8 * open;
     while let Some(decision) = decide(&session) {
-        if facts.len() > decisions_max {
-            return Err(Endless {
-                kind,
-                decisions: facts.len(),
-            });
+        let decisions = facts.len() - before;
+        if decisions > decisions_max {
+            return Err(Endless { kind, decisions });
         }
-        let cause = cause_of(&decision, &facts);
+        let cause = cause_of(&decision, facts.get(before..).unwrap_or_default());
         let fact = Fact {
             seq: session.head.next(),
             at,
@@ -69,17 +82,22 @@ pub fn step(session: Session, at: Timestamp, observation: Observation) -> Result
         session = evolve(session, &fact);
         facts.push(fact);
     }
-    Ok(Step { session, facts })
+    Ok(session)
 }
 
 /// The next decision that is due, if one is.
 ///
 /// It reads the session and nothing else: whatever an observation says was folded before.
 pub fn decide(session: &Session) -> Option<Decision> {
-    session
-        .calls
-        .iter()
-        .find_map(|(seq, call)| decide_call(session, *seq, call))
+    phases::next(session)
+        .or_else(|| {
+            let due = |seq: &Seq| decide_call(session, *seq, session.calls.get(seq)?);
+            if session.closed {
+                session.calls.keys().find_map(due)
+            } else {
+                session.restless.iter().find_map(due)
+            }
+        })
         .or_else(|| conversation::redirect(session))
 }
 
@@ -91,6 +109,7 @@ pub fn owed(session: &Session) -> Vec<Effect> {
         tracker::owed(session, *seq, call, &mut effects);
     }
     conversation::owed(session, &mut effects);
+    phases::owed(session, &mut effects);
     effects
 }
 
@@ -106,7 +125,8 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
         Effect::ArmTimer { .. }
         | Effect::RunTool { .. }
         | Effect::AskConfirmation { .. }
-        | Effect::SendResponse { .. } => None,
+        | Effect::SendResponse { .. }
+        | Effect::SendInstruction { .. } => None,
     };
     owed(session).into_iter().filter_map(due).collect()
 }
@@ -119,6 +139,7 @@ pub fn evolve(mut session: Session, fact: &Fact) -> Session {
         Event::Observed(observation) => observe(&mut session, fact, observation),
         Event::Decided(decision) => conclude(&mut session, fact, decision),
     }
+    restless::note(&mut session, fact);
     session
 }
 
@@ -134,12 +155,16 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         }
         Observation::RunnerAttached(it) => tracker::runner_attached(session, fact.seq, it),
         Observation::RunnerDetached(_) => tracker::runner_detached(session),
-        Observation::Connected(_) => conversation::connected(session, fact.seq),
+        Observation::Connected(it) => conversation::connected(session, fact.seq, it),
         Observation::Disconnected(it) => conversation::disconnected(session, it.epoch),
         Observation::FunctionCallReceived(it) => dispatcher::call_received(session, fact.seq, it),
         Observation::CallCancellationReceived(it) => tracker::cancellation_received(session, it),
         Observation::ToolReturned(it) => tracker::tool_returned(session, fact.seq, it),
+        Observation::ToolYielded(it) => tracker::tool_yielded(session, fact.seq, it),
         Observation::ToolPaused(it) => tracker::tool_paused(session, fact.seq, it),
+        Observation::StateChanged(it) => state::changed(session, it),
+        Observation::TurnCompleted(_) => state::turn_completed(session),
+        Observation::InstructionSent(it) => phases::instruction_sent(session, it),
         Observation::ConfirmationAnswered(it) => confirmation::answered(session, fact.seq, it),
         Observation::AnswerRefused(it) => confirmation::answer_refused(session, it.request),
         Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it.call),
@@ -156,7 +181,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         | Observation::ModelOutputReceived(_)
         | Observation::TranscriptReceived(_)
         | Observation::UserTextSent(_)
-        | Observation::TurnCompleted(_)
+        | Observation::ToolEventEmitted(_)
         | Observation::TurnInterrupted(_)
         | Observation::UsageReported(_)
         | Observation::FrameRejected(_) => {}
@@ -176,6 +201,10 @@ fn conclude(session: &mut Session, fact: &Fact, decision: &Decision) {
         Decision::CallCancelled(it) => dispatcher::call_cancelled(session, fact.seq, it.call),
         Decision::ResponseIssued(it) => dispatcher::response_issued(session, fact.seq, it),
         Decision::DeliveryChosen(it) => conversation::delivery_chosen(session, it),
+        Decision::ResultReused(it) => tracker::result_reused(session, it),
+        Decision::BackgroundSpawned(it) => tracker::background_spawned(session, it),
+        Decision::RetryScheduled(it) => tracker::retry_scheduled(session, it),
+        Decision::PhaseEntered(it) => phases::entered(session, fact.seq, it),
     }
 }
 
@@ -187,6 +216,9 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     };
     if let Some(reason) = cancel {
         return Some(dispatcher::cancel(session, seq, call, reason));
+    }
+    if let Some(told) = dispatcher::respond_yielded(session, seq, call) {
+        return Some(told);
     }
     match &call.phase {
         Phase::Received => Some(dispatcher::judge(session, seq, call)),
@@ -210,16 +242,22 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
             reason.as_deref(),
             *expired,
         )),
-        Phase::Ready { leave } => tracker::start(session, seq, call, *leave),
+        Phase::Ready { leave } => tracker::start_or_reuse(session, seq, call, *leave),
         Phase::InDoubt { leave } => tracker::resolve_doubt(session, seq, call, *leave),
         Phase::Paused { interim } => dispatcher::respond_interim(session, seq, call, *interim),
-        Phase::Returned { of, failed } => Some(dispatcher::respond_returned(
-            session, seq, call, *of, *failed,
-        )),
+        Phase::Returned { of, failed, again } => again
+            .and_then(|_| tracker::retry(session, seq, call))
+            .or_else(|| {
+                Some(dispatcher::respond_returned(
+                    session, seq, call, *of, *failed,
+                ))
+            }),
         Phase::Supplied { of } => Some(dispatcher::respond_supplied(session, seq, call, *of)),
-        Phase::TimedOut => Some(tracker::time_out(session, seq, call)),
-        // A withdrawn question ends its call by `cancel` above; a running call waits for its tool.
-        Phase::Withdrawn | Phase::Running { .. } => None,
+        Phase::TimedOut { .. } => tracker::retry(session, seq, call)
+            .or_else(|| Some(tracker::time_out(session, seq, call))),
+        Phase::Running { .. } => tracker::spawn(session, seq, call),
+        // A withdrawn question ends its call by `cancel` above; a wait for another run ends by a time that comes.
+        Phase::Withdrawn | Phase::Retrying { .. } => None,
     }
 }
 

@@ -1,6 +1,10 @@
 //! The time as the session sees it: a number that came with an observation.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
+
+use super::tool_policy::milliseconds;
 
 /// Microseconds since 1970-01-01T00:00:00Z.
 #[derive(
@@ -10,6 +14,16 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    /// `ms` milliseconds before this time; the far past instead of an overflow.
+    pub const fn before_ms(self, ms: u64) -> Timestamp {
+        Timestamp(self.0.saturating_sub(Timestamp(0).after_ms(ms).0))
+    }
+
+    /// This time and `duration` more, in whole milliseconds; the far future instead of an overflow.
+    pub fn after(self, duration: Duration) -> Timestamp {
+        self.after_ms(milliseconds::of(duration))
+    }
+
     /// This time and `ms` milliseconds more; the far future instead of an overflow.
     pub const fn after_ms(self, ms: u64) -> Timestamp {
         let us = if ms > i64::MAX as u64 / 1000 {

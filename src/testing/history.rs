@@ -86,6 +86,7 @@ impl History {
         self.observed(Connected {
             model: "models/test".to_owned(),
             endpoint: "ws://127.0.0.1:1".to_owned(),
+            phase: None,
         })
     }
 
@@ -111,6 +112,8 @@ impl History {
             malformed_args: None,
             invalid_args: None,
             sealed_args: Vec::new(),
+            original_args: None,
+            by: None,
         };
         self.observed(call)
     }
@@ -230,7 +233,9 @@ impl History {
             let Effect::ArmTimer { deadline, due_us } = effect else {
                 return None;
             };
-            let (Deadline::Run { call, .. } | Deadline::Confirmation { call, .. }) = deadline;
+            let (Deadline::Run { call, .. }
+            | Deadline::Confirmation { call, .. }
+            | Deadline::Retry { call, .. }) = deadline;
             (call == self.call).then_some(DeadlinePassed { deadline, due_us })
         });
         let due = self.expected(due, "no timer is armed for the call");
@@ -349,7 +354,8 @@ impl History {
             | Phase::Paused { .. }
             | Phase::Returned { .. }
             | Phase::Supplied { .. }
-            | Phase::TimedOut => self.stop("nobody is asked about the call"),
+            | Phase::Retrying { .. }
+            | Phase::TimedOut { .. } => self.stop("nobody is asked about the call"),
         }
     }
 
@@ -393,6 +399,8 @@ impl History {
             attempt: self.attempt(),
             failed,
             response: Json::of(response),
+            error_kind: failed.then(|| "execution_failed".to_owned()),
+            scheduling: None,
         }
     }
 
@@ -435,6 +443,9 @@ pub fn answer_to(request: Seq, confirmed: bool, reason: Option<&str>, by: &str) 
 fn response_of(effect: Effect) -> Option<Seq> {
     match effect {
         Effect::SendResponse { response, .. } => Some(response),
-        Effect::RunTool { .. } | Effect::AskConfirmation { .. } | Effect::ArmTimer { .. } => None,
+        Effect::RunTool { .. }
+        | Effect::AskConfirmation { .. }
+        | Effect::SendInstruction { .. }
+        | Effect::ArmTimer { .. } => None,
     }
 }

@@ -1,11 +1,12 @@
 //! The tools of a test: declarations and policies, each in a word.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::session::catalog::ToolKind;
-use crate::session::policy::{Confirm, InDoubt};
+use crate::session::policy::InDoubt;
 use crate::session::{
     Catalog, Gates, Library, PolicySet, RULES, RunnerAttached, ToolDeclaration, ToolPolicy,
 };
@@ -16,7 +17,7 @@ use crate::session::{
 /// use recount::testing::toolbox;
 ///
 /// let tools = toolbox().plain("look_up").gated("pay").timeout_ms("pay", 5_000);
-/// assert!(tools.policies().of("pay").confirm.is_some());
+/// assert!(tools.policies().of("pay").confirm);
 /// ```
 #[must_use]
 pub fn toolbox() -> Toolbox {
@@ -48,7 +49,8 @@ impl Toolbox {
     #[must_use]
     pub fn gated(self, name: &str) -> Toolbox {
         self.plain(name).policy(name, |policy| {
-            policy.confirm = Some(Confirm::with_hint(format!("May it {name}?")));
+            policy.confirm = true;
+            policy.confirm_message = Some(format!("May it {name}?"));
         })
     }
 
@@ -97,17 +99,17 @@ impl Toolbox {
     #[must_use]
     pub fn expires_ms(self, name: &str, ms: u64) -> Toolbox {
         self.policy(name, |policy| {
-            policy
-                .confirm
-                .get_or_insert_with(Confirm::default)
-                .expires_after_ms = Some(ms);
+            policy.confirm = true;
+            policy.confirm_expires_after = Some(Duration::from_millis(ms));
         })
     }
 
     /// Limits one run of a tool.
     #[must_use]
     pub fn timeout_ms(self, name: &str, ms: u64) -> Toolbox {
-        self.policy(name, |policy| policy.timeout_ms = Some(ms))
+        self.policy(name, |policy| {
+            policy.timeout = Some(Duration::from_millis(ms));
+        })
     }
 
     /// Declares what becomes of a call that was cut off.

@@ -1,9 +1,12 @@
 //! What a tool is told about the call it serves.
 
 use std::fmt;
+use std::sync::Arc;
 
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
+use super::{Emitter, InputEvent, Services, State, Ticket, ToolError, ToolEvent};
 use crate::session::{CallId, Json, SessionId};
 
 /// What a tool is told about the call it serves, beside its arguments.
@@ -35,6 +38,14 @@ pub struct ToolContext {
     pub args: Option<Json>,
     /// The JSON Pointers of the arguments that no message may quote.
     pub(crate) secret: Vec<String>,
+    /// What the tools, hooks and phases of the session know in common.
+    pub state: State,
+    /// What the embedding program hands its tools.
+    pub services: Services,
+    ticket: Option<Ticket>,
+    emitter: Emitter,
+    /// Weak, so that a tool which keeps its context does not keep the input open.
+    input: Option<broadcast::WeakSender<InputEvent>>,
 }
 
 impl ToolContext {
@@ -54,7 +65,69 @@ impl ToolContext {
             cancellation: CancellationToken::new(),
             args: None,
             secret: Vec::new(),
+            state: State::default(),
+            services: Services::default(),
+            ticket: None,
+            emitter: Emitter::default(),
+            input: None,
         }
+    }
+
+    /// By what any part of the service can give the call's result later, if the tool pauses; none outside an engine.
+    ///
+    /// ```
+    /// # use recount::tool::{Pending, ToolContext, ToolError, ToolOutcome};
+    /// fn hand_over(context: &ToolContext) -> Result<ToolOutcome, ToolError> {
+    ///     let ticket = context.ticket().ok_or_else(|| ToolError::Other("there is no engine".into()))?;
+    ///     let text = serde_json::to_string(ticket).map_err(|error| ToolError::Other(error.to_string()))?;
+    ///     // queue `text` for the warehouse, which calls `engine.respond(&ticket, …)` when it is done; then:
+    ///     # drop(text);
+    ///     Ok(Pending::new().into())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn ticket(&self) -> Option<&Ticket> {
+        self.ticket.as_ref()
+    }
+
+    /// A service of this type, if the agent has one.
+    #[must_use]
+    pub fn service<S: std::any::Any + Send + Sync>(&self) -> Option<Arc<S>> {
+        self.services.get()
+    }
+
+    /// Tells the embedding program something; see [`ToolEvent`].
+    ///
+    /// # Errors
+    /// Where the event does not serialise.
+    pub fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {
+        let unwritable =
+            |error| ToolError::ExecutionFailed(format!("event {:?}: {error}", E::NAME));
+        self.emitter.emit(event).map_err(unwritable)
+    }
+
+    /// Sets the state.
+    #[must_use]
+    pub fn with_state(mut self, state: State) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// Sets the services.
+    #[must_use]
+    pub fn with_services(mut self, services: Services) -> Self {
+        self.services = services;
+        self
+    }
+
+    pub(crate) fn with_ticket(mut self, ticket: Ticket) -> Self {
+        self.ticket = Some(ticket);
+        self
+    }
+
+    pub(crate) fn with_emitter(mut self, emitter: Emitter) -> Self {
+        self.emitter = emitter;
+        self
     }
 
     /// Replaces the cancellation token.
@@ -86,6 +159,42 @@ impl ToolContext {
     pub(crate) fn with_secret(mut self, pointers: Vec<String>) -> Self {
         self.secret = pointers;
         self
+    }
+
+    /// Sets the live input of the session; it ends when the sender is dropped, whoever still has the context.
+    #[must_use]
+    pub fn with_input(mut self, input: &broadcast::Sender<InputEvent>) -> Self {
+        self.input = Some(input.downgrade());
+        self
+    }
+
+    /// Subscribes to what the user says and does from now on; without live input the receiver is closed at once.
+    ///
+    /// A receiver that falls behind gets an error with the number of events it has lost, and goes on after it. An
+    /// [`InputStreamingTool`](super::InputStreamingTool) gets them as an event instead.
+    ///
+    /// ```
+    /// use recount::session::{Seq, SessionId};
+    /// use recount::tool::{InputEvent, ToolContext};
+    /// use tokio::sync::broadcast::{self, error::TryRecvError};
+    ///
+    /// let session = SessionId(uuid::Uuid::nil());
+    /// let context = ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1");
+    /// assert_eq!(context.input().try_recv(), Err(TryRecvError::Closed));
+    ///
+    /// let (sender, _) = broadcast::channel(16);
+    /// let context = context.with_input(&sender);
+    /// let mut input = context.input();
+    /// sender.send(InputEvent::ActivityStart)?;
+    /// drop(sender);
+    /// assert_eq!(input.try_recv(), Ok(InputEvent::ActivityStart));
+    /// assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
+    /// # Ok::<(), broadcast::error::SendError<InputEvent>>(())
+    /// ```
+    #[must_use]
+    pub fn input(&self) -> broadcast::Receiver<InputEvent> {
+        let sender = self.input.as_ref().and_then(broadcast::WeakSender::upgrade);
+        sender.map_or_else(|| broadcast::channel(1).1, |sender| sender.subscribe())
     }
 }
 

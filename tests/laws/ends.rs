@@ -112,7 +112,8 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         | Phase::Permitted { .. }
         | Phase::Returned { .. }
         | Phase::Supplied { .. }
-        | Phase::TimedOut => false,
+        | Phase::Retrying { .. }
+        | Phase::TimedOut { .. } => false,
     }
 }
 

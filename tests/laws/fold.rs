@@ -83,12 +83,17 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
                     by_owed.entry(call).or_default().0 = Some(request)
                 }
                 Effect::ArmTimer {
-                    deadline: Deadline::Run { call, .. } | Deadline::Confirmation { call, .. },
+                    deadline:
+                        Deadline::Run { call, .. }
+                        | Deadline::Confirmation { call, .. }
+                        | Deadline::Retry { call, .. },
                     due_us,
                 } => {
                     by_owed.entry(call).or_default().1 = Some(due_us);
                 }
-                Effect::RunTool { .. } | Effect::SendResponse { .. } => {}
+                Effect::RunTool { .. }
+                | Effect::SendResponse { .. }
+                | Effect::SendInstruction { .. } => {}
             }
         }
         for (call, item) in &listed {
@@ -114,6 +119,7 @@ fn ended(fact: &Fact) -> Option<Seq> {
 #[derive(Default)]
 struct Debts {
     runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
+    waits: BTreeMap<(Seq, u32), Timestamp>,
     questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
     connection: Option<Seq>,
@@ -128,6 +134,7 @@ impl Debts {
         }
         if let Some(ended) = ended(fact) {
             self.runs.retain(|(call, _), _| *call != ended);
+            self.waits.retain(|(call, _), _| *call != ended);
             self.questions.retain(|_, (call, _)| *call != ended);
             self.ended.insert(ended);
         }
@@ -154,6 +161,7 @@ impl Debts {
             Observation::ToolPaused(it) => _ = self.runs.remove(&(it.call, it.attempt)),
             Observation::DeadlinePassed(it) => match it.deadline {
                 Deadline::Run { call, attempt } => _ = self.runs.remove(&(call, attempt)),
+                Deadline::Retry { call, attempt } => _ = self.waits.remove(&(call, attempt)),
                 Deadline::Confirmation { call, request } => {
                     self.questions
                         .retain(|at, (of, _)| (*at, *of) != (request, call));
@@ -205,7 +213,13 @@ impl Debts {
                     *route = it.route;
                 }
             }
-            Decision::PolicyDecided(_)
+            Decision::RetryScheduled(it) => {
+                _ = self.waits.insert((it.call, it.attempt), it.due_us);
+            }
+            Decision::ResultReused(_)
+            | Decision::BackgroundSpawned(_)
+            | Decision::PhaseEntered(_)
+            | Decision::PolicyDecided(_)
             | Decision::GateWaived(_)
             | Decision::CallReady(_)
             | Decision::CallCancelled(_) => {}
@@ -223,6 +237,10 @@ impl Debts {
             let deadline = Deadline::Run { call, attempt };
             effects.extend(due.map(|due_us| Effect::ArmTimer { deadline, due_us }));
         }
+        for (&(call, attempt), &due_us) in &self.waits {
+            let deadline = Deadline::Retry { call, attempt };
+            effects.push(Effect::ArmTimer { deadline, due_us });
+        }
         for (&request, &(call, due)) in &self.questions {
             effects.push(Effect::AskConfirmation { call, request });
             let deadline = Deadline::Confirmation { call, request };
@@ -232,7 +250,7 @@ impl Debts {
             let (epoch, as_conversation) = match route {
                 Route::ToolResponse { epoch } => (epoch, false),
                 Route::Conversation { epoch } => (epoch, true),
-                Route::Parked => continue,
+                Route::Parked | Route::Caller => continue,
             };
             if !sent && self.connection == Some(epoch) {
                 effects.push(Effect::SendResponse {

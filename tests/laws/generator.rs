@@ -185,6 +185,8 @@ impl World {
             }),
             invalid_args: (flavour % 16 == 3).then(|| "n must be a string".into()),
             sealed_args: sealed,
+            original_args: None,
+            by: None,
         });
     }
 
@@ -234,6 +236,8 @@ impl World {
                     attempt,
                     failed,
                     response,
+                    error_kind: None,
+                    scheduling: None,
                 });
             }
             Phase::Paused { .. } => {
@@ -261,7 +265,10 @@ impl World {
             | Phase::Permitted { .. }
             | Phase::Returned { .. }
             | Phase::Supplied { .. }
-            | Phase::TimedOut => panic!("{:?} outlived its step\n{:?}", open.phase, self.recording),
+            | Phase::Retrying { .. }
+            | Phase::TimedOut { .. } => {
+                panic!("{:?} outlived its step\n{:?}", open.phase, self.recording)
+            }
         }
     }
 
@@ -272,6 +279,7 @@ impl World {
                 Effect::SendResponse { response, .. } => Some(response),
                 Effect::RunTool { .. }
                 | Effect::AskConfirmation { .. }
+                | Effect::SendInstruction { .. }
                 | Effect::ArmTimer { .. } => None,
             })
             .collect();
@@ -295,7 +303,11 @@ impl World {
 
     fn connect(&mut self) {
         let (model, endpoint) = ("models/test".into(), "ws://127.0.0.1:1".into());
-        self.observe(Connected { model, endpoint });
+        self.observe(Connected {
+            model,
+            endpoint,
+            phase: None,
+        });
     }
 
     fn disconnect(&mut self, flavour: u8) {
@@ -372,6 +384,8 @@ impl World {
                 attempt,
                 failed: false,
                 response,
+                error_kind: None,
+                scheduling: None,
             }),
             1 => self.observe(ToolPaused {
                 call,

@@ -58,7 +58,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
                     ObjectHash::of(args.as_bytes()),
                 );
                 let leave = agreed.iter().any(|request| requests[request] == bound);
-                if policy.confirm.is_some() && !leave && !waived.contains(&it.call) {
+                if policy.confirm && !leave && !waived.contains(&it.call) {
                     return Err(format!("{} starts without leave", fact.seq));
                 }
             }

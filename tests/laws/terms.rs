@@ -1,5 +1,7 @@
 //! What the runners of a history bring, from dice: tools there or gone, changed or reworded, and every policy.
 
+use std::time::Duration;
+
 use recount::session::InDoubt;
 use recount::testing::{Toolbox, toolbox};
 
@@ -28,10 +30,10 @@ pub(crate) fn tools_of(dice: [u8; 6]) -> Toolbox {
                 _ => InDoubt::Ask,
             };
             policy.withdraw_on_cancel = rules & 64 != 0;
-            policy.timeout_ms = (rules & 32 != 0).then_some(4);
+            policy.timeout = (rules & 32 != 0).then_some(Duration::from_millis(4));
         });
         if rules & 16 != 0 {
-            tools = tools.policy(name, |policy| policy.confirm = Some(Default::default()));
+            tools = tools.policy(name, |policy| policy.confirm = true);
         }
         if rules & 24 == 24 {
             tools = tools.expires_ms(name, 6);

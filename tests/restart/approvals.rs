@@ -7,7 +7,6 @@ use std::time::Duration;
 use recount::engine::{Clock, Error};
 use recount::journal::BoxFuture;
 use recount::prelude::*;
-use recount::session::policy::Confirm;
 use recount::session::{Outcome, Rejection, Timestamp, ToolPolicy};
 use recount::testing::{Life, ManualClock};
 
@@ -21,15 +20,11 @@ fn gated(tool: impl Into<Toolset>) -> Toolset {
 }
 
 fn expiring(tool: impl Into<Toolset>) -> Toolset {
-    let confirm = Some(Confirm {
-        hint: None,
-        expires_after_ms: Some(60 * 60 * 1000),
-    });
     T::policy(
         tool,
         ToolPolicy {
-            confirm,
-            ..ToolPolicy::default()
+            confirm_expires_after: Some(Duration::from_secs(60 * 60)),
+            ..ToolPolicy::gate("")
         },
     )
 }

@@ -10,7 +10,6 @@ use recount::journal::export;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::replay;
-use recount::session::policy::Confirm;
 use recount::session::{RULES, ToolPolicy};
 use recount::testing::Life;
 
@@ -107,13 +106,9 @@ fn denied() -> World {
 
 fn expired() -> World {
     let (world, life, _live) = asked(|world| {
-        let confirm = Some(Confirm {
-            hint: Some("Pay this?".into()),
-            expires_after_ms: Some(3_600_000),
-        });
         let policy = ToolPolicy {
-            confirm,
-            ..ToolPolicy::default()
+            confirm_expires_after: Some(Duration::from_secs(3_600)),
+            ..ToolPolicy::gate("Pay this?")
         };
         T::policy(world.till.pays(), policy)
     });
@@ -236,7 +231,13 @@ fn withdrawn_by_the_model() -> World {
 
 fn cancelled_by_an_operator() -> World {
     let (world, life, live) = asked(|world| world.till.hangs().into());
-    let call = *life.run(live.state()).unwrap().calls.keys().next().unwrap();
+    let call = *life
+        .run(live.session())
+        .unwrap()
+        .calls
+        .keys()
+        .next()
+        .unwrap();
     let reason = Some("it takes too long".to_owned());
     life.run(live.cancel(call, reason, Actor::os_user("ops")))
         .unwrap();

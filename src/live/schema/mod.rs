@@ -9,27 +9,29 @@ mod fields;
 use serde_json::{Value, json};
 
 use self::fields::{Fields, any_of, anything, copy_words, cut_off, make_nullable, object};
+use super::Capabilities;
 
 /// In which form the schemas of tools are declared.
-///
-/// ```
-/// use recount::live::SchemaForm;
-/// use recount::Agent;
-///
-/// let agent = Agent::new().model("gemini-2.0-flash-live-001").schema_form(SchemaForm::Subset);
-/// # let _ = agent;
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SchemaForm {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SchemaForm {
     /// As they are, in `parametersJsonSchema`.
-    #[default]
     JsonSchema,
-    /// Lowered to the protocol's own `Schema`, in `parameters`, for models that take nothing else.
+    /// Lowered to the protocol's own `Schema`, in `parameters`.
     ///
     /// Types are in capitals, references are inlined, `const` is an `enum` of one, `oneOf` is `anyOf`, and what that form has
     /// no word for is left out. Where a schema refers to itself, it is cut off as an object of which nothing is said.
     Subset,
+}
+
+impl SchemaForm {
+    /// The form that a model takes.
+    pub(crate) fn of(capabilities: Capabilities) -> SchemaForm {
+        if capabilities.json_schema {
+            SchemaForm::JsonSchema
+        } else {
+            SchemaForm::Subset
+        }
+    }
 }
 
 /// The arguments of a tool in the protocol's own form; none where there are no arguments to speak of.

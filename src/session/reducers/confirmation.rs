@@ -22,7 +22,8 @@ use crate::session::observation::{ConfirmationAnswered, Deadline};
 use crate::session::response;
 use crate::session::state::{Request, RequestState, Session};
 
-use super::dispatcher::{made_here, set_phase};
+use super::cache;
+use super::dispatcher::{error, made_here, set_phase};
 
 /// Asks a person, or says why nobody is asked.
 pub(in crate::session) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
@@ -62,14 +63,16 @@ fn ask_about(
 ) -> Option<ConfirmationRequested> {
     let declaration = session.terms.catalog.tools.get(&call.name)?;
     let policy = session.terms.policies.of(&call.name);
-    let confirm = policy.confirm.as_ref();
-    let expires_at_us = confirm
-        .and_then(|it| it.expires_after_ms)
-        .map(|ms| session.at.after_ms(ms));
+    let (hint, expires_after) = if policy.confirm {
+        (policy.confirm_message.clone(), policy.confirm_expires_after)
+    } else {
+        (None, None)
+    };
+    let expires_at_us = expires_after.map(|it| session.at.after(it));
     let question = ConfirmationRequested {
         call: seq,
         about,
-        hint: confirm.and_then(|it| it.hint.clone()),
+        hint,
         args_sha256: ObjectHash::of(call.args.as_str().as_bytes()),
         contract: catalog::contract_hash(declaration, policy),
         declaration: catalog::declaration_hash(declaration, policy),
@@ -84,6 +87,8 @@ pub(in crate::session) fn gate_waived(session: &mut Session, call: Seq) {
 
 pub(in crate::session) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {
     let at = session.at;
+    let key = session.calls.get(&it.call).and_then(|call| call.cache_key);
+    cache::stopped(session, it.call, key);
     if let Some(call) = session.calls.get_mut(&it.call) {
         call.contract = Some(it.contract);
         call.since = at;
@@ -235,12 +240,14 @@ pub(in crate::session) fn deny(
     reason: Option<&str>,
     expired: bool,
 ) -> Decision {
+    let shape = session.terms.policies.response;
     let (outcome, told) = match (about, expired) {
         // No leave to run again leaves the first run as unknown as it was.
-        (About::InDoubt, _) => (Outcome::Unknown, response::unknown_outcome()),
+        (About::InDoubt, _) => (Outcome::Unknown, response::unknown_outcome(shape)),
         (About::Gate, true) => (
             Outcome::Expired,
-            response::error(
+            error(
+                session,
                 "cancelled",
                 "the call was not approved in time and did not run",
             ),
@@ -250,7 +257,7 @@ pub(in crate::session) fn deny(
                 Some(reason) => format!("the call was denied and did not run: {reason}"),
                 None => "the call was denied and did not run".to_owned(),
             };
-            (Outcome::Denied, response::error("cancelled", &told))
+            (Outcome::Denied, error(session, "cancelled", &told))
         }
     };
     made_here(session, seq, call, outcome, told)

@@ -137,7 +137,10 @@ fn two_gated_calls_are_asked_in_call_order_and_answered_in_any() {
 fn question(effect: &Effect) -> Option<Seq> {
     match effect {
         Effect::AskConfirmation { request, .. } => Some(*request),
-        Effect::RunTool { .. } | Effect::SendResponse { .. } | Effect::ArmTimer { .. } => None,
+        Effect::RunTool { .. }
+        | Effect::SendResponse { .. }
+        | Effect::SendInstruction { .. }
+        | Effect::ArmTimer { .. } => None,
     }
 }
 

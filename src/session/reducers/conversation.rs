@@ -8,11 +8,14 @@ use crate::session::call::Call;
 use crate::session::decision::{Decision, DeliveryChosen, Route};
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
-use crate::session::observation::ResponsesSent;
+use crate::session::observation::{Connected, ResponsesSent};
 use crate::session::state::Session;
 
-pub(in crate::session) fn connected(session: &mut Session, epoch: Seq) {
+use super::phases;
+
+pub(in crate::session) fn connected(session: &mut Session, epoch: Seq, it: &Connected) {
     session.connection = Some(epoch);
+    phases::connected(session, epoch, it.phase);
     // Ids of an older connection mean nothing on this one.
     session.wire_ids.clear();
     for delivery in session.deliveries.values_mut() {
@@ -46,6 +49,9 @@ pub(in crate::session) fn responses_sent(session: &mut Session, it: &ResponsesSe
 
 /// How a response to `call` travels now.
 pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
+    if call.made_by_program {
+        return Route::Caller;
+    }
     match session.connection {
         // Nothing may be sent for an id that the model took back, so a late outcome is told as conversation.
         Some(epoch) if call.epoch == epoch && !call.model_lost_interest => {
@@ -67,6 +73,7 @@ pub(in crate::session) fn redirect(session: &Session) -> Option<Decision> {
                 chosen != epoch
             }
             Route::Parked => true,
+            Route::Caller => false,
         });
     stranded.map(|(response, _)| {
         DeliveryChosen {
@@ -92,7 +99,7 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
         let (chosen, as_conversation) = match delivery.route {
             Route::ToolResponse { epoch } => (epoch, false),
             Route::Conversation { epoch } => (epoch, true),
-            Route::Parked => continue,
+            Route::Parked | Route::Caller => continue,
         };
         if session.connection == Some(chosen) {
             let (response, call) = (*response, delivery.call);

@@ -22,7 +22,10 @@ fn ways(history: &History) -> Vec<(Seq, bool)> {
             as_conversation,
             ..
         } => Some((epoch, as_conversation)),
-        Effect::RunTool { .. } | Effect::AskConfirmation { .. } | Effect::ArmTimer { .. } => None,
+        Effect::RunTool { .. }
+        | Effect::AskConfirmation { .. }
+        | Effect::SendInstruction { .. }
+        | Effect::ArmTimer { .. } => None,
     };
     owed(history.session())
         .into_iter()
@@ -148,7 +151,11 @@ fn a_response_that_waits_changes_to_conversation_when_its_connection_is_replaced
     let epoch = response.next();
     let (model, endpoint) = ("m".to_owned(), "e".to_owned());
     given(&owing)
-        .when(Connected { model, endpoint })
+        .when(Connected {
+            model,
+            endpoint,
+            phase: None,
+        })
         .then([DeliveryChosen {
             response,
             route: Route::Conversation { epoch },

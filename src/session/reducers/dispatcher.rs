@@ -6,18 +6,24 @@
 //!                 taken back at any point ──▶ call_cancelled, or response_issued{cancelled}
 //! ```
 
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::Serialize;
+
 use crate::session::call::{Call, Flaw, Leave, Phase};
+use crate::session::catalog::ToolKind;
 use crate::session::decision::{
     CallCancelled, CallReady, CancelReason, ConfirmationWithdrawn, Decision, Outcome,
-    PolicyDecided, ResponseIssued, Rule, Verdict,
+    PolicyDecided, ResponseIssued, Route, Rule, Verdict,
 };
 use crate::session::id::Seq;
 use crate::session::json::Json;
 use crate::session::observation::FunctionCallReceived;
-use crate::session::response;
+use crate::session::scheduling::FunctionResponseScheduling;
 use crate::session::state::{Delivery, Session, Settled};
 
-use super::conversation;
+use super::limits::Used;
+use super::{cache, conversation, limits, phases};
 
 pub(in crate::session) fn call_received(
     session: &mut Session,
@@ -39,7 +45,7 @@ pub(in crate::session) fn call_received(
         (Some(_), None, Some(problem)) => Some(Flaw::InvalidArgs(problem.clone())),
         (Some(_), None, None) => None,
     };
-    let call = Call {
+    let mut call = Call {
         epoch: it.epoch,
         wire_id: it.id.clone(),
         name: it.name.clone().unwrap_or_default(),
@@ -52,42 +58,98 @@ pub(in crate::session) fn call_received(
         contract: None,
         cancel: None,
         model_lost_interest: false,
+        made_by_program: it.by.is_some(),
+        cache_key: None,
+        background: None,
+        yields: VecDeque::new(),
+        told_meanwhile: false,
+        own_scheduling: None,
     };
+    call.cache_key = cache::key_of(session.terms.policies.of(&call.name), &call);
     session.calls.insert(seq, call);
 }
 
 /// What the policies say to a call that was just received.
 pub(in crate::session) fn judge(session: &Session, seq: Seq, call: &Call) -> Decision {
-    let gated = session.terms.policies.of(&call.name).confirm.is_some();
-    let known = session.terms.catalog.tools.contains_key(&call.name);
-    let (verdict, rule, reason) = match &call.flaw {
-        Some(Flaw::MissingName) => (
-            Verdict::Refused,
-            Rule::MissingName,
-            Some("the function call has no name".to_owned()),
-        ),
-        Some(Flaw::MalformedArgs(_) | Flaw::InvalidArgs(_)) | None if !known => (
-            Verdict::Refused,
-            Rule::UnknownTool,
-            Some(format!("there is no tool named {:?}", call.name)),
-        ),
-        Some(Flaw::MalformedArgs(problem)) => {
-            (Verdict::Refused, Rule::MalformedArgs, Some(problem.clone()))
-        }
-        Some(Flaw::InvalidArgs(problem)) => {
-            (Verdict::Refused, Rule::InvalidArgs, Some(problem.clone()))
-        }
-        None if gated => (Verdict::Ask, Rule::Confirm, None),
-        None => (Verdict::Allowed, Rule::Default, None),
-    };
+    let of = cache::fresh(session, call);
+    let (verdict, rule, reason) = verdict(session, call, of);
+    let of = of.filter(|_| rule == Rule::Cached);
     PolicyDecided {
         call: seq,
         verdict,
         rule,
         reason,
         policies: session.terms.policies_hash,
+        inputs: Inputs::of(session, call, of).map(|it| Json::of_serialized(&it)),
     }
     .into()
+}
+
+fn verdict(session: &Session, call: &Call, cached: Option<Seq>) -> (Verdict, Rule, Option<String>) {
+    let refused = |rule, reason: String| (Verdict::Refused, rule, Some(reason));
+    let declared = session.terms.catalog.tools.get(&call.name);
+    let known = declared.is_some_and(|it| it.kind != ToolKind::ServerSide);
+    match &call.flaw {
+        Some(Flaw::MissingName) => {
+            return refused(
+                Rule::MissingName,
+                "the function call has no name".to_owned(),
+            );
+        }
+        Some(Flaw::MalformedArgs(_) | Flaw::InvalidArgs(_)) | None if !known => {
+            let told = format!("there is no tool named {:?}", call.name);
+            return refused(Rule::UnknownTool, told);
+        }
+        Some(Flaw::MalformedArgs(problem)) => return refused(Rule::MalformedArgs, problem.clone()),
+        Some(Flaw::InvalidArgs(problem)) => return refused(Rule::InvalidArgs, problem.clone()),
+        None => {}
+    }
+    if let Some((rule, told)) = phases::unavailable(session, call) {
+        return refused(rule, told);
+    }
+    if cached.is_some() {
+        return (Verdict::Allowed, Rule::Cached, None);
+    }
+    if let Some(told) = limits::reached(session, &call.name) {
+        return refused(Rule::Limit, told);
+    }
+    if session.terms.policies.of(&call.name).confirm {
+        return (Verdict::Ask, Rule::Confirm, None);
+    }
+    (Verdict::Allowed, Rule::Default, None)
+}
+
+/// What a verdict depends on beside the call and the policies.
+#[derive(Serialize)]
+struct Inputs<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<BTreeMap<&'a str, &'a Json>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<Used>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<Seq>,
+}
+
+impl<'a> Inputs<'a> {
+    fn of(session: &'a Session, call: &Call, of: Option<Seq>) -> Option<Inputs<'a>> {
+        let condition = session.terms.policies.of(&call.name).when.as_ref();
+        let inputs = Inputs {
+            phase: session.phase.as_ref().map(|stay| stay.phase.as_str()),
+            state: condition.map(|it| phases::values_read(session, it)),
+            used: limits::used(session, &call.name),
+            of,
+        };
+        let Inputs {
+            phase,
+            state,
+            used,
+            of,
+        } = &inputs;
+        let any = phase.is_some() || state.is_some() || used.is_some() || of.is_some();
+        any.then_some(inputs)
+    }
 }
 
 pub(in crate::session) fn policy_decided(session: &mut Session, it: &PolicyDecided) {
@@ -99,6 +161,14 @@ pub(in crate::session) fn policy_decided(session: &mut Session, it: &PolicyDecid
             kind: it.rule.error_kind(),
         },
     };
+    let counts = match (it.verdict, it.rule) {
+        (Verdict::Refused, _) | (Verdict::Allowed | Verdict::Ask, Rule::Cached) => false,
+        (Verdict::Allowed | Verdict::Ask, _) => true,
+    };
+    if counts && let Some(call) = session.calls.get(&it.call) {
+        let tool = call.name.clone();
+        limits::count(session, &tool);
+    }
     set_phase(session, it.call, phase);
 }
 
@@ -108,7 +178,9 @@ impl Rule {
         match self {
             Rule::MissingName | Rule::UnknownTool => "not_found",
             Rule::MalformedArgs | Rule::InvalidArgs => "invalid_args",
-            Rule::Confirm | Rule::Default => "refused",
+            Rule::Phase | Rule::Condition => "not_available",
+            Rule::Limit => "limit_reached",
+            Rule::Cached | Rule::Confirm | Rule::Default => "refused",
         }
     }
 }
@@ -126,7 +198,7 @@ pub(in crate::session) fn refuse(
         seq,
         call,
         Outcome::Refused,
-        response::error(kind, reason),
+        error(session, kind, reason),
     )
 }
 
@@ -153,8 +225,9 @@ pub(in crate::session) fn call_ready(session: &mut Session, seq: Seq) {
         | Phase::InDoubt { .. }
         | Phase::Paused { .. }
         | Phase::Returned { .. }
+        | Phase::Retrying { .. }
         | Phase::Supplied { .. }
-        | Phase::TimedOut => return,
+        | Phase::TimedOut { .. } => return,
     };
     call.phase = Phase::Ready { leave };
 }
@@ -214,7 +287,7 @@ pub(in crate::session) fn cancel(
             CallCancelled { call: seq, reason }.into()
         }
         CancelReason::Operator => {
-            let told = response::error("cancelled", CancelReason::Operator.in_words());
+            let told = error(session, "cancelled", CancelReason::Operator.in_words());
             made_here(session, seq, call, Outcome::Cancelled, told)
         }
     }
@@ -234,14 +307,78 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         name: call.name.clone(),
         outcome: it.outcome,
         route: it.route,
+        will_continue: will_continue(call, it.outcome),
+        scheduling: scheduling(call, it.outcome),
         sent: false,
     };
     if it.outcome != Outcome::Interim {
         settle(session, at, it.call, it.outcome);
-    } else if let Phase::Paused { interim } = &mut call.phase {
-        *interim = None;
+    } else {
+        call.told_meanwhile = true;
+        if let Phase::Paused { interim } = &mut call.phase {
+            *interim = None;
+        } else {
+            call.yields.retain(|yielded| Some(*yielded) != it.of);
+        }
     }
-    session.deliveries.insert(at, delivery);
+    match it.route {
+        Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Parked => {
+            session.deliveries.insert(at, delivery);
+        }
+        // Whoever made the call takes the response from its record.
+        Route::Caller => {}
+    }
+}
+
+/// Whether more follows for the same call: said where there are several responses.
+fn will_continue(call: &Call, outcome: Outcome) -> Option<bool> {
+    match outcome {
+        Outcome::Interim => Some(true),
+        Outcome::Returned
+        | Outcome::Failed
+        | Outcome::Supplied
+        | Outcome::Refused
+        | Outcome::Denied
+        | Outcome::Expired
+        | Outcome::TimedOut
+        | Outcome::Cancelled
+        | Outcome::Unknown
+        | Outcome::Withdrawn => call.told_meanwhile.then_some(false),
+    }
+}
+
+/// When the model takes it up, if it does not wait: as the result or the policy says, and failures without a word.
+fn scheduling(call: &Call, outcome: Outcome) -> Option<FunctionResponseScheduling> {
+    let of_result = || call.own_scheduling.or(call.background);
+    match outcome {
+        Outcome::Interim => None,
+        Outcome::Returned | Outcome::Supplied => of_result(),
+        Outcome::Failed => call
+            .own_scheduling
+            .or(call.background.map(|_| FunctionResponseScheduling::Silent)),
+        Outcome::Refused
+        | Outcome::Denied
+        | Outcome::Expired
+        | Outcome::TimedOut
+        | Outcome::Cancelled
+        | Outcome::Unknown
+        | Outcome::Withdrawn => call.background.map(|_| FunctionResponseScheduling::Silent),
+    }
+}
+
+/// Tells the model what the tool gave meanwhile, oldest first.
+pub(in crate::session) fn respond_yielded(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+) -> Option<Decision> {
+    let of = call.yields.front()?;
+    Some(refers(session, seq, call, Outcome::Interim, *of))
+}
+
+/// The answer to a call that did not succeed, as the policies in force shape it.
+pub(in crate::session) fn error(session: &Session, kind: &str, message: &str) -> Json {
+    Json::of(&session.terms.policies.response.error(kind, message))
 }
 
 /// A response that the engine makes itself.
@@ -284,6 +421,7 @@ fn refers(session: &Session, seq: Seq, call: &Call, outcome: Outcome, of: Seq) -
 
 fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) {
     if let Some(call) = session.calls.remove(&seq) {
+        cache::stopped(session, seq, call.cache_key);
         session.settled.insert(
             seq,
             Settled {

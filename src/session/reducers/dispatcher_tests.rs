@@ -22,6 +22,8 @@ fn received(history: &History) -> FunctionCallReceived {
         malformed_args: None,
         invalid_args: None,
         sealed_args: Vec::new(),
+        original_args: None,
+        by: None,
     }
 }
 
@@ -52,6 +54,7 @@ fn a_plain_call_is_allowed_ready_and_started_at_once() {
                 rule: Rule::Default,
                 reason: None,
                 policies: support.session().terms.policies_hash,
+                inputs: None,
             }
             .into(),
             CallReady { call }.into(),

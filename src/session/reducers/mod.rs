@@ -2,7 +2,11 @@
 //!
 //! No topic reads a clock, and none knows who performs what it owes.
 
+pub(super) mod cache;
 pub(super) mod confirmation;
 pub(super) mod conversation;
 pub(super) mod dispatcher;
+pub(super) mod limits;
+pub(super) mod phases;
+pub(super) mod state;
 pub(super) mod tracker;

@@ -7,19 +7,25 @@
 //!                                   └─ another runner ──▶ InDoubt ─▶ started again, asked, or settled as unknown
 //! ```
 
+use std::time::Duration;
+
 use crate::session::call::{Call, Leave, Phase, WaitsFor};
-use crate::session::decision::{About, CallStarted, CancelReason, Decision, Outcome};
+use crate::session::decision::{
+    About, BackgroundSpawned, CallStarted, CancelReason, Decision, Outcome, ResultReused,
+    RetryScheduled,
+};
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
 use crate::session::observation::{
-    CallCancellationReceived, Deadline, RunnerAttached, ToolPaused, ToolReturned,
+    CallCancellationReceived, Deadline, RunnerAttached, ToolPaused, ToolReturned, ToolYielded,
 };
 use crate::session::policy::InDoubt;
 use crate::session::response;
 use crate::session::state::{Runner, Session};
 
+use super::cache::{self, Instead};
 use super::confirmation;
-use super::dispatcher::made_here;
+use super::dispatcher::{error, made_here};
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
@@ -69,24 +75,42 @@ pub(in crate::session) fn start(
     started(session, seq, call)
 }
 
+/// Starts a ready call, or takes the result of an equal one instead.
+pub(in crate::session) fn start_or_reuse(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    leave: Leave,
+) -> Option<Decision> {
+    match cache::instead(session, seq, call) {
+        Some(Instead::Reuse(reused)) => Some(reused.into()),
+        Some(Instead::Wait) => None,
+        None => start(session, seq, call, leave),
+    }
+}
+
 fn gated(session: &Session, name: &str) -> bool {
-    session.terms.policies.of(name).confirm.is_some()
+    session.terms.policies.of(name).confirm
+}
+
+/// How long a run of the tool may take: what its policy says, or else what holds for inline calls.
+fn time_limit(session: &Session, name: &str) -> Option<Duration> {
+    let policies = &session.terms.policies;
+    let policy = policies.of(name);
+    let declared = session.terms.catalog.tools.get(name);
+    let inline = policy.background.is_none() && declared.is_some_and(|it| it.kind.is_inline());
+    policy.timeout.or(policies.timeout.filter(|_| inline))
 }
 
 /// The next start of a call, if there is a runner with its tool and a free slot.
 fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let runner = session.runner?;
     session.terms.catalog.tools.get(&call.name)?;
-    let slots = session.terms.policies.running_max.unwrap_or(u32::MAX);
-    if session.running() >= slots as usize {
+    let slots = session.terms.policies.running_max;
+    if slots.is_some_and(|slots| session.running() >= slots as usize) {
         return None;
     }
-    let deadline_us = session
-        .terms
-        .policies
-        .of(&call.name)
-        .timeout_ms
-        .map(|ms| session.at.after_ms(ms));
+    let deadline_us = time_limit(session, &call.name).map(|it| session.at.after(it));
     Some(
         CallStarted {
             call: seq,
@@ -104,20 +128,101 @@ pub(in crate::session) fn call_started(session: &mut Session, it: &CallStarted) 
             return;
         };
         call.attempts = it.attempt;
+        call.background = None;
         call.phase = Phase::Running {
             attempt: it.attempt,
             runner: it.runner,
             deadline: it.deadline_us,
             leave,
         };
+        cache::started(session, it.call);
+    }
+}
+
+/// Whether the model goes on without waiting for the call that has just started.
+pub(in crate::session) fn spawn(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    let background = session.terms.policies.of(&call.name).background?;
+    let spawned = BackgroundSpawned {
+        call: seq,
+        attempt: call.attempts,
+        scheduling: background.scheduling,
+    };
+    (call.background.is_none() && !call.made_by_program).then(|| spawned.into())
+}
+
+pub(in crate::session) fn background_spawned(session: &mut Session, it: &BackgroundSpawned) {
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        call.background = Some(it.scheduling);
+    }
+}
+
+pub(in crate::session) fn tool_yielded(session: &mut Session, seq: Seq, it: &ToolYielded) {
+    if let Some(call) = running(session, it.call, it.attempt) {
+        call.yields.push_back(seq);
     }
 }
 
 pub(in crate::session) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) {
-    if let Some(call) = running(session, it.call, it.attempt) {
+    let Some(call) = running(session, it.call, it.attempt) else {
+        return;
+    };
+    let Phase::Running { leave, .. } = call.phase else {
+        return;
+    };
+    // What is wrong with the call itself is wrong the next time, too.
+    let passing = match it.error_kind.as_deref() {
+        Some("invalid_args" | "not_found" | "cancelled" | "not_available") => false,
+        Some(_) | None => it.failed,
+    };
+    call.own_scheduling = it.scheduling;
+    call.phase = Phase::Returned {
+        of: seq,
+        failed: it.failed,
+        again: passing.then_some(leave),
+    };
+    if !it.failed {
+        cache::returned(session, it.call, seq);
+    }
+}
+
+pub(in crate::session) fn result_reused(session: &mut Session, it: &ResultReused) {
+    if let Some(call) = session.calls.get_mut(&it.call) {
         call.phase = Phase::Returned {
-            of: seq,
-            failed: it.failed,
+            of: it.of,
+            failed: false,
+            again: None,
+        };
+    }
+}
+
+/// The next run of a call that failed, if its policy has one for it.
+///
+/// Only of an idempotent tool: its runs are all under the same key, and the leave is looked at again at each.
+pub(in crate::session) fn retry(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    let policy = session.terms.policies.of(&call.name);
+    let retry = policy.retry.filter(|_| policy.is_idempotent())?;
+    let more = call.attempts < retry.attempts_max;
+    let scheduled = RetryScheduled {
+        call: seq,
+        attempt: call.attempts.saturating_add(1),
+        due_us: session.at.after_ms(retry.wait_ms(call.attempts)),
+    };
+    more.then(|| scheduled.into())
+}
+
+pub(in crate::session) fn retry_scheduled(session: &mut Session, it: &RetryScheduled) {
+    let Some(call) = session.calls.get_mut(&it.call) else {
+        return;
+    };
+    if let Phase::Returned {
+        again: Some(leave), ..
+    }
+    | Phase::TimedOut { again: leave } = call.phase
+    {
+        call.phase = Phase::Retrying {
+            attempt: it.attempt,
+            due: it.due_us,
+            leave,
         };
     }
 }
@@ -143,8 +248,22 @@ pub(in crate::session) fn response_supplied(session: &mut Session, seq: Seq, cal
 pub(in crate::session) fn deadline_passed(session: &mut Session, deadline: Deadline) {
     match deadline {
         Deadline::Run { call, attempt } => {
-            if let Some(call) = running(session, call, attempt) {
-                call.phase = Phase::TimedOut;
+            if let Some(call) = running(session, call, attempt)
+                && let Phase::Running { leave, .. } = call.phase
+            {
+                call.phase = Phase::TimedOut { again: leave };
+            }
+        }
+        Deadline::Retry { call, attempt } => {
+            if let Some(call) = session.calls.get_mut(&call)
+                && let Phase::Retrying {
+                    attempt: next,
+                    leave,
+                    ..
+                } = call.phase
+                && next == attempt
+            {
+                call.phase = Phase::Ready { leave };
             }
         }
         Deadline::Confirmation { call, request } => {
@@ -219,14 +338,17 @@ pub(in crate::session) fn resolve_doubt(
             seq,
             call,
             Outcome::Unknown,
-            response::unknown_outcome(),
+            response::unknown_outcome(session.terms.policies.response),
         )),
     }
 }
 
 pub(in crate::session) fn time_out(session: &Session, seq: Seq, call: &Call) -> Decision {
-    let told = match session.terms.policies.of(&call.name).timeout_ms {
-        Some(ms) => format!("the tool did not finish within {ms} ms; what it did is unknown"),
+    let told = match time_limit(session, &call.name) {
+        Some(limit) => format!(
+            "the tool did not finish within {} ms; what it did is unknown",
+            limit.as_millis()
+        ),
         None => "the tool did not finish in time; what it did is unknown".to_owned(),
     };
     made_here(
@@ -234,7 +356,7 @@ pub(in crate::session) fn time_out(session: &Session, seq: Seq, call: &Call) -> 
         seq,
         call,
         Outcome::TimedOut,
-        response::error("timeout", &told),
+        error(session, "timeout", &told),
     )
 }
 
@@ -263,6 +385,12 @@ pub(in crate::session) fn owed(
                 due_us,
             });
         }
+    }
+    if let Phase::Retrying { attempt, due, .. } = call.phase {
+        effects.push(Effect::ArmTimer {
+            deadline: Deadline::Retry { call: seq, attempt },
+            due_us: due,
+        });
     }
 }
 

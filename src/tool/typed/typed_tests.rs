@@ -374,7 +374,8 @@ async fn a_derived_schema_is_whole_in_itself_and_checks_arguments() {
         tools.check_arguments("grow", &odd),
         Err("/children/0/label: expected string, found number 1".into())
     );
-    let grown = tools.get("grow").unwrap().run(tree, context()).await;
+    let grow = tools.get("grow").unwrap();
+    let grown = grow.run(tree, context(), async |_| Ok(())).await;
     assert_eq!(grown, ToolOutcome::Returned("a".into()));
     // What is no object cannot be called.
     let list = T::typed("list", "", |_: Vec<u8>| async { Ok(Value::Null) });

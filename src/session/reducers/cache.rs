@@ -1,0 +1,101 @@
+//! Results that are used again: derived from the stream, so a restart keeps them and a replay repeats them.
+//!
+//! ```text
+//! received ─▶ policy_decided{cached} ─▶ call_ready ─┬─▶ result_reused ─▶ response_issued
+//! (as any other call) ─▶ call_ready ────────────────┤
+//!                                                   └─ waits while an equal call runs, so that one run serves all
+//! ```
+//!
+//! Two calls are equal if they name the same tool and their arguments are the same text with keys sorted: `1` and `1.0`
+//! are different, as are 2^53 and 2^53+1. Only results count, not failures, and only while the tool's contract is the
+//! one that gave them. A hit asks nobody: nothing runs, and the model has the result from the earlier call already.
+
+use std::collections::BTreeMap;
+
+use crate::session::call::Call;
+use crate::session::decision::ResultReused;
+use crate::session::id::Seq;
+use crate::session::object::ObjectHash;
+use crate::session::policy::ToolPolicy;
+use crate::session::state::Session;
+use crate::session::time::Timestamp;
+use crate::session::tool_policy::milliseconds;
+
+/// The results of a session that may be used again, and the calls that are about to give one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::session) struct Cache {
+    results: BTreeMap<ObjectHash, Cached>,
+    running: BTreeMap<ObjectHash, Seq>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cached {
+    of: Seq,
+    at: Timestamp,
+    contract: Option<ObjectHash>,
+}
+
+/// What a call shares results by, if its tool's policy lets it.
+pub(in crate::session) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {
+    (policy.cache && call.flaw.is_none()).then(|| {
+        let text = format!("{}\u{1}{}", call.name, call.args.canonical());
+        ObjectHash::of(text.as_bytes())
+    })
+}
+
+/// The `tool_returned` of an equal call, if it may be used again now.
+pub(in crate::session) fn fresh(session: &Session, call: &Call) -> Option<Seq> {
+    let cached = session.cache.results.get(&call.cache_key?)?;
+    let policy = session.terms.policies.of(&call.name);
+    let young = policy
+        .cache_max_age
+        .is_none_or(|age| session.at <= cached.at.after_ms(milliseconds::of(age)));
+    let same_tool = session.terms.contract(&call.name) == cached.contract;
+    (policy.cache && young && same_tool).then_some(cached.of)
+}
+
+/// What a ready call does instead of running: it takes an earlier result, or waits for one.
+pub(in crate::session) enum Instead {
+    Reuse(ResultReused),
+    Wait,
+}
+
+pub(in crate::session) fn instead(session: &Session, seq: Seq, call: &Call) -> Option<Instead> {
+    let key = call.cache_key?;
+    if let Some(of) = fresh(session, call) {
+        return Some(Instead::Reuse(ResultReused { call: seq, of }));
+    }
+    let shared = session.terms.policies.of(&call.name).cache;
+    let running = session.cache.running.get(&key)?;
+    (shared && *running != seq).then_some(Instead::Wait)
+}
+
+pub(in crate::session) fn started(session: &mut Session, seq: Seq) {
+    if let Some(key) = session.calls.get(&seq).and_then(|call| call.cache_key) {
+        session.cache.running.insert(key, seq);
+    }
+}
+
+/// A tool gave a result: equal calls may use it from here on.
+pub(in crate::session) fn returned(session: &mut Session, call: Seq, of: Seq) {
+    let Some(call) = session.calls.get(&call) else {
+        return;
+    };
+    if let Some(key) = call.cache_key {
+        let contract = session.terms.contract(&call.name);
+        let at = session.at;
+        session
+            .cache
+            .results
+            .insert(key, Cached { of, at, contract });
+    }
+}
+
+/// The call ended, or goes back to a person: whoever waited for its result need not wait any longer.
+pub(in crate::session) fn stopped(session: &mut Session, seq: Seq, key: Option<ObjectHash>) {
+    if let Some(key) = key
+        && session.cache.running.get(&key) == Some(&seq)
+    {
+        session.cache.running.remove(&key);
+    }
+}

@@ -1,0 +1,78 @@
+//! How often a tool may be called: counted by the recorded time, so a restart forgets nothing.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use crate::session::policy::Limits;
+use crate::session::state::Session;
+use crate::session::time::Timestamp;
+
+/// How often a tool was called; refused calls and reused results do not count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::session) struct Uses {
+    total: u32,
+    /// The latest calls, as many as may happen in a minute.
+    recent: VecDeque<Timestamp>,
+}
+
+/// How often a limited tool was used, as a verdict records it.
+///
+/// ```json
+/// {"session":7,"minute":3}
+/// ```
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(in crate::session) struct Used {
+    session: u32,
+    minute: u32,
+}
+
+/// How often the tool was used, if that is limited.
+pub(in crate::session) fn used(session: &Session, tool: &str) -> Option<Used> {
+    if session.terms.policies.of(tool).limits == Limits::default() {
+        return None;
+    }
+    let uses = session.uses.get(tool);
+    let since = session.at.before_ms(MINUTE_MS);
+    let minute = uses.map_or(0, |uses| {
+        uses.recent.iter().filter(|at| **at > since).count()
+    });
+    Some(Used {
+        session: uses.map_or(0, |uses| uses.total),
+        minute: u32::try_from(minute).unwrap_or(u32::MAX),
+    })
+}
+
+/// What a limit says against one more call.
+pub(in crate::session) fn reached(session: &Session, tool: &str) -> Option<String> {
+    let limits = session.terms.policies.of(tool).limits;
+    let used = used(session, tool)?;
+    if let Some(max) = limits.per_session.filter(|max| used.session >= *max) {
+        return Some(format!(
+            "{tool:?} may be called {max} times in a session, and was"
+        ));
+    }
+    let max = limits.per_minute.filter(|max| used.minute >= *max)?;
+    Some(format!(
+        "{tool:?} may be called {max} times in a minute, and was"
+    ))
+}
+
+/// One more call was let through.
+pub(in crate::session) fn count(session: &mut Session, tool: &str) {
+    let at = session.at;
+    let kept = session.terms.policies.of(tool).limits.per_minute;
+    let uses = match session.uses.get_mut(tool) {
+        Some(uses) => uses,
+        None => session.uses.entry(tool.to_owned()).or_default(),
+    };
+    uses.total = uses.total.saturating_add(1);
+    if let Some(kept) = kept {
+        uses.recent.push_back(at);
+        while u32::try_from(uses.recent.len()).is_ok_and(|len| len > kept) {
+            uses.recent.pop_front();
+        }
+    }
+}
+
+const MINUTE_MS: u64 = 60_000;

@@ -1,0 +1,130 @@
+//! The phases of a conversation: where it is, and where the state leads it.
+//!
+//! ```text
+//! phases declared ─▶ phase_entered (the first) ─▶ state_changed, turn_completed ─▶ phase_entered (the next whose guard holds)
+//!                                             └─▶ instruction owed to the model ─▶ instruction_sent
+//! ```
+//!
+//! One change may lead through several phases, but through no more than there are: guards that lead in a circle end
+//! there, and the next change goes on.
+
+use std::collections::BTreeMap;
+
+use crate::session::call::Call;
+use crate::session::condition::Condition;
+use crate::session::decision::{Decision, PhaseEntered, Rule};
+use crate::session::effect::Effect;
+use crate::session::id::Seq;
+use crate::session::json::Json;
+use crate::session::observation::InstructionSent;
+use crate::session::phase::PhaseDeclaration;
+use crate::session::state::{Session, Stay};
+
+/// The state has changed, so a guard may hold that did not.
+pub(in crate::session) fn look_again(session: &mut Session) {
+    session.phase_moves = session.terms.policies.phases.len();
+}
+
+/// The phase to enter now.
+pub(in crate::session) fn next(session: &Session) -> Option<Decision> {
+    let first = session.terms.policies.phases.first()?;
+    if session.closed {
+        return None;
+    }
+    let Some((stay, declared)) = current(session) else {
+        let from = session.phase.as_ref().map(|stay| stay.phase.clone());
+        let (phase, when) = (first.name.clone(), None);
+        return Some(PhaseEntered { phase, from, when }.into());
+    };
+    if session.phase_moves == 0 {
+        return None;
+    }
+    let transition = declared
+        .transitions
+        .iter()
+        .find(|transition| holds(session, &transition.when))?;
+    let entered = PhaseEntered {
+        phase: transition.to.clone(),
+        from: Some(stay.phase.clone()),
+        when: Some(transition.when.clone()),
+    };
+    Some(entered.into())
+}
+
+/// The stay, and the phase as it is declared now; a phase that is not declared any more is none.
+fn current(session: &Session) -> Option<(&Stay, &PhaseDeclaration)> {
+    let stay = session.phase.as_ref()?;
+    Some((stay, session.terms.policies.phase(&stay.phase)?))
+}
+
+pub(in crate::session) fn holds(session: &Session, condition: &Condition) -> bool {
+    condition.holds(&|key| session.value(key))
+}
+
+pub(in crate::session) fn entered(session: &mut Session, seq: Seq, it: &PhaseEntered) {
+    session.phase_moves = session.phase_moves.saturating_sub(1);
+    session.phase = Some(Stay {
+        phase: it.phase.clone(),
+        entered: seq,
+        told: None,
+    });
+}
+
+/// The setup of this connection carried the instruction of that stay.
+pub(in crate::session) fn connected(session: &mut Session, epoch: Seq, carried: Option<Seq>) {
+    if let Some(stay) = &mut session.phase
+        && carried == Some(stay.entered)
+    {
+        stay.told = Some(epoch);
+    }
+}
+
+pub(in crate::session) fn instruction_sent(session: &mut Session, it: &InstructionSent) {
+    connected(session, it.epoch, Some(it.phase));
+}
+
+pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
+    if let Some((stay, declared)) = current(session)
+        && let Some(epoch) = session.connection
+        && stay.told != Some(epoch)
+        && declared.instruction.is_some()
+        && !session.closed
+    {
+        let phase = stay.entered;
+        effects.push(Effect::SendInstruction { phase, epoch });
+    }
+}
+
+/// Why the tool is not there now: the rule, and the words.
+pub(in crate::session) fn unavailable(session: &Session, call: &Call) -> Option<(Rule, String)> {
+    let policy = session.terms.policies.of(&call.name);
+    if let Some((stay, declared)) = current(session) {
+        let in_phase = declared
+            .tools
+            .as_ref()
+            .is_none_or(|tools| tools.contains(&call.name));
+        let in_policy = policy
+            .phases
+            .as_ref()
+            .is_none_or(|phases| phases.contains(&stay.phase));
+        if !in_phase || !in_policy {
+            let (tool, phase) = (&call.name, &stay.phase);
+            let told =
+                format!("{tool:?} is not available in the phase {phase:?} of the conversation");
+            return Some((Rule::Phase, told));
+        }
+    }
+    let condition = policy.when.as_ref()?;
+    let told = || format!("{:?} is not available as things stand", call.name);
+    (!holds(session, condition)).then(|| (Rule::Condition, told()))
+}
+
+/// The values that a condition reads; a key that is not there is left out.
+pub(in crate::session) fn values_read<'a>(
+    session: &'a Session,
+    condition: &'a Condition,
+) -> BTreeMap<&'a str, &'a Json> {
+    let keys = condition.keys().into_iter();
+    keys.filter_map(|key| Some((key, session.value(key)?)))
+        .collect()
+}

@@ -1,0 +1,114 @@
+//! Which open calls something may be due about, so that a decision costs what moves and not what waits.
+//!
+//! A call is at rest while only an observation can move it. It is looked at when an event concerns it; an event that may
+//! concern all of them looks at all.
+
+use super::call::{Call, Phase};
+use super::event::{Event, Fact};
+use super::id::Seq;
+use super::observation::{Deadline, Observation};
+use super::state::Session;
+
+/// Looks again at what the fact concerns.
+pub(super) fn note(session: &mut Session, fact: &Fact) {
+    match concerned(session, fact) {
+        Concerned::Nobody => {}
+        Concerned::One(seq) => {
+            let restless = session
+                .calls
+                .get(&seq)
+                .is_some_and(|call| may_move(session, call));
+            if restless {
+                session.restless.insert(seq);
+            } else {
+                session.restless.remove(&seq);
+            }
+        }
+        Concerned::Everybody => {
+            let restless = session.calls.iter();
+            let restless = restless.filter(|(_, call)| may_move(session, call));
+            session.restless = restless.map(|(seq, _)| *seq).collect();
+        }
+    }
+}
+
+enum Concerned {
+    Nobody,
+    One(Seq),
+    Everybody,
+}
+
+fn concerned(session: &Session, fact: &Fact) -> Concerned {
+    let observation = match &fact.event {
+        Event::Decided(decision) => {
+            return decision.call().map_or(Concerned::Nobody, Concerned::One);
+        }
+        Event::Observed(observation) => observation,
+    };
+    match observation {
+        Observation::FunctionCallReceived(_) => Concerned::One(fact.seq),
+        Observation::ToolReturned(it) => Concerned::One(it.call),
+        Observation::ToolYielded(it) => Concerned::One(it.call),
+        Observation::ToolPaused(it) => Concerned::One(it.call),
+        Observation::ResponseSupplied(it) => Concerned::One(it.call),
+        Observation::OperatorCancelled(it) => Concerned::One(it.call),
+        Observation::DeadlinePassed(it) => Concerned::One(match it.deadline {
+            Deadline::Run { call, .. }
+            | Deadline::Confirmation { call, .. }
+            | Deadline::Retry { call, .. } => call,
+        }),
+        Observation::ConfirmationAnswered(it) => {
+            let request = session.requests.get(&it.request);
+            request.map_or(Concerned::Nobody, |request| Concerned::One(request.call))
+        }
+        Observation::RunnerAttached(_)
+        | Observation::RunnerDetached(_)
+        | Observation::CallCancellationReceived(_) => Concerned::Everybody,
+        Observation::SessionOpened(_)
+        | Observation::Connected(_)
+        | Observation::Disconnected(_)
+        | Observation::GoAwayReceived(_)
+        | Observation::ResumptionHandleReceived(_)
+        | Observation::AnswerRefused(_)
+        | Observation::ResponsesSent(_)
+        | Observation::ModelOutputReceived(_)
+        | Observation::TranscriptReceived(_)
+        | Observation::UserTextSent(_)
+        | Observation::TurnCompleted(_)
+        | Observation::TurnInterrupted(_)
+        | Observation::UsageReported(_)
+        | Observation::FrameRejected(_)
+        | Observation::ToolEventEmitted(_)
+        | Observation::StateChanged(_)
+        | Observation::InstructionSent(_)
+        | Observation::SessionClosed(_) => Concerned::Nobody,
+    }
+}
+
+fn may_move(session: &Session, call: &Call) -> bool {
+    if call.cancel.is_some() || !call.yields.is_empty() {
+        return true;
+    }
+    match &call.phase {
+        Phase::AwaitingConfirmation { expired, .. } => {
+            let declared = session.terms.contract(&call.name);
+            *expired || (declared.is_some() && declared != call.contract)
+        }
+        Phase::Running { .. } => {
+            call.background.is_none() && session.terms.policies.of(&call.name).background.is_some()
+        }
+        Phase::Paused { interim } => interim.is_some(),
+        Phase::Retrying { .. } | Phase::Withdrawn => false,
+        Phase::Received
+        | Phase::Refused { .. }
+        | Phase::Gated
+        | Phase::Approved { .. }
+        | Phase::Denied { .. }
+        | Phase::Permitted { .. }
+        | Phase::Ready { .. }
+        | Phase::InDoubt { .. }
+        | Phase::Returned { .. }
+        | Phase::Supplied { .. }
+        | Phase::TimedOut { .. } => true,
+    }
+}

@@ -1,0 +1,371 @@
+//! What holds for the calls of one tool, as data.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::condition::Condition;
+use super::scheduling::FunctionResponseScheduling;
+
+/// What holds for the calls of one tool.
+///
+/// Policies are data on the registered tool, so nothing that is wrapped around a tool can lose one. Stored, with what
+/// is not set left out:
+///
+/// ```json
+/// {"timeout_ms":10000,"cache":{"max_age_ms":60000},"confirm":{"hint":"Pay?","expires_after_ms":600000},
+///  "in_doubt":"retry","withdraw_on_cancel":true,"background":{"scheduling":"SILENT"},
+///  "retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},
+///  "phases":["negotiate"],"when":{"is_true":"identity_verified"}}
+/// ```
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct ToolPolicy {
+    /// How long one run may take, in whole milliseconds on record; waiting for a person does not count.
+    pub timeout: Option<Duration>,
+    /// Whether a call with the arguments of an earlier, successful one gets that one's result.
+    pub cache: bool,
+    /// How old such a result may be, by the recorded time; without it, as old as the session.
+    pub cache_max_age: Option<Duration>,
+    /// The gate: a person must agree before the tool runs.
+    pub confirm: bool,
+    /// What that person is told.
+    pub confirm_message: Option<String>,
+    /// After how long without an answer the call counts as denied; without it, never.
+    pub confirm_expires_after: Option<Duration>,
+    /// What becomes of a call that was cut off between its start and its result.
+    pub in_doubt: InDoubt,
+    /// Whether a cancellation by the model withdraws an open confirmation instead of only being noted on it.
+    pub withdraw_on_cancel: bool,
+    /// The model does not wait for the result.
+    pub background: Option<Background>,
+    /// A failed run is followed by another; only of an idempotent tool.
+    pub retry: Option<Retry>,
+    /// How often it may be called.
+    pub limits: Limits,
+    /// The phases in which it may be called; without it, all whose own list does not leave it out.
+    pub phases: Option<BTreeSet<String>>,
+    /// What must hold of the state for it to be called.
+    pub when: Option<Condition>,
+}
+
+/// How a call runs for which the model does not wait.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Background {
+    /// When the model takes up the result; `WHEN_IDLE` unless said otherwise.
+    #[serde(default)]
+    pub scheduling: FunctionResponseScheduling,
+}
+
+/// How often a failed call is run again, and how long is waited before.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Retry {
+    /// How many runs there may be, the first one counted.
+    pub attempts_max: u32,
+    /// How long is waited before the second run, in milliseconds; twice as long before each further one.
+    pub backoff_ms: u64,
+}
+
+impl Retry {
+    /// How long is waited after the run number `attempt`.
+    ///
+    /// ```
+    /// use recount::session::policy::Retry;
+    /// let retry = Retry { attempts_max: 4, backoff_ms: 100 };
+    /// assert_eq!([1, 2, 3].map(|attempt| retry.wait_ms(attempt)), [100, 200, 400]);
+    /// ```
+    #[must_use]
+    pub fn wait_ms(&self, attempt: u32) -> u64 {
+        let doublings = attempt.saturating_sub(1).min(63);
+        self.backoff_ms.saturating_mul(1 << doublings)
+    }
+}
+
+/// How often a tool may be called; calls that were refused, or answered from the cache, do not count.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Limits {
+    /// In the whole session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_session: Option<u32>,
+    /// In any sixty seconds of recorded time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_minute: Option<u32>,
+}
+
+impl Limits {
+    fn is_none(&self) -> bool {
+        *self == Limits::default()
+    }
+}
+
+impl ToolPolicy {
+    pub(super) const DEFAULT: Self = Self {
+        timeout: None,
+        cache: false,
+        cache_max_age: None,
+        confirm: false,
+        confirm_message: None,
+        confirm_expires_after: None,
+        in_doubt: InDoubt::SettleUnknown,
+        withdraw_on_cancel: false,
+        background: None,
+        retry: None,
+        limits: Limits {
+            per_session: None,
+            per_minute: None,
+        },
+        phases: None,
+        when: None,
+    };
+
+    /// A gate with a hint; an empty one is none.
+    ///
+    /// ```
+    /// use recount::session::ToolPolicy;
+    /// let gate = ToolPolicy::gate("Pay this?");
+    /// assert!(gate.confirm && gate.confirm_message.as_deref() == Some("Pay this?"));
+    /// ```
+    #[must_use]
+    pub fn gate(hint: impl Into<String>) -> Self {
+        Self {
+            confirm: true,
+            confirm_message: Some(hint.into()).filter(|hint| !hint.is_empty()),
+            ..Self::DEFAULT
+        }
+    }
+
+    /// Both policies at once, whichever comes first: the shorter time limits, either gate, the hints joined, the more
+    /// careful rule, the fewer runs, the smaller limits, the phases in which both hold, both conditions, the quieter
+    /// scheduling.
+    ///
+    /// The default in-doubt rule counts as "nothing said", so it yields to the other one.
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        Self {
+            timeout: less(self.timeout, other.timeout),
+            cache: self.cache || other.cache,
+            cache_max_age: less(self.cache_max_age, other.cache_max_age),
+            confirm: self.confirm || other.confirm,
+            confirm_message: match (self.confirm_message, other.confirm_message) {
+                (Some(one), Some(two)) if one != two => Some(format!("{one}; {two}")),
+                (one, two) => one.or(two),
+            },
+            confirm_expires_after: less(self.confirm_expires_after, other.confirm_expires_after),
+            in_doubt: match (self.in_doubt, other.in_doubt) {
+                (InDoubt::SettleUnknown, rule) | (rule, InDoubt::SettleUnknown) => rule,
+                (one, two) => one.more_careful(two),
+            },
+            withdraw_on_cancel: self.withdraw_on_cancel || other.withdraw_on_cancel,
+            background: match (self.background, other.background) {
+                (Some(one), Some(two)) => Some(Background {
+                    scheduling: one.scheduling.min(two.scheduling),
+                }),
+                (one, two) => one.or(two),
+            },
+            retry: match (self.retry, other.retry) {
+                (Some(one), Some(two)) => Some(Retry {
+                    attempts_max: one.attempts_max.min(two.attempts_max),
+                    backoff_ms: one.backoff_ms.max(two.backoff_ms),
+                }),
+                (one, two) => one.or(two),
+            },
+            limits: Limits {
+                per_session: less(self.limits.per_session, other.limits.per_session),
+                per_minute: less(self.limits.per_minute, other.limits.per_minute),
+            },
+            phases: match (self.phases, other.phases) {
+                (Some(one), Some(two)) => Some(one.intersection(&two).cloned().collect()),
+                (one, two) => one.or(two),
+            },
+            when: match (self.when, other.when) {
+                (Some(one), Some(two)) if one != two => Some(Condition::And(vec![one, two])),
+                (one, two) => one.or(two),
+            },
+        }
+    }
+
+    /// Whether the tool may be started again with the same idempotency key.
+    #[must_use]
+    pub fn is_idempotent(&self) -> bool {
+        match self.in_doubt {
+            InDoubt::Retry => true,
+            InDoubt::Ask | InDoubt::SettleUnknown => false,
+        }
+    }
+}
+
+/// What becomes of a call that was cut off between its start and its result.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InDoubt {
+    /// Run it again with the same idempotency key: the tool is declared idempotent.
+    Retry,
+    /// Ask a person what happened.
+    Ask,
+    /// Tell the model that the outcome is unknown.
+    #[default]
+    SettleUnknown,
+}
+
+impl InDoubt {
+    /// The name of the rule as it is stored.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Ask => "ask",
+            Self::SettleUnknown => "settle_unknown",
+        }
+    }
+
+    /// Of two rules the one under which less happens without a person: settle, then ask, then retry.
+    #[must_use]
+    pub fn more_careful(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::SettleUnknown, _) | (_, Self::SettleUnknown) => Self::SettleUnknown,
+            (Self::Ask, _) | (_, Self::Ask) => Self::Ask,
+            (Self::Retry, Self::Retry) => Self::Retry,
+        }
+    }
+
+    fn is_settle_unknown(&self) -> bool {
+        match self {
+            Self::SettleUnknown => true,
+            Self::Retry | Self::Ask => false,
+        }
+    }
+}
+
+fn less<N: Ord>(one: Option<N>, other: Option<N>) -> Option<N> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// A policy as it is stored.
+#[derive(Deserialize, Serialize)]
+struct Stored {
+    #[serde(
+        default,
+        with = "milliseconds",
+        rename = "timeout_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    timeout: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cache: Option<StoredCache>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirm: Option<StoredGate>,
+    #[serde(default, skip_serializing_if = "InDoubt::is_settle_unknown")]
+    in_doubt: InDoubt,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    withdraw_on_cancel: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    background: Option<Background>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retry: Option<Retry>,
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    limits: Limits,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    phases: Option<BTreeSet<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    when: Option<Condition>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+struct StoredCache {
+    #[serde(
+        default,
+        with = "milliseconds",
+        rename = "max_age_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    max_age: Option<Duration>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+struct StoredGate {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(
+        default,
+        with = "milliseconds",
+        rename = "expires_after_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    expires_after: Option<Duration>,
+}
+
+impl From<Stored> for ToolPolicy {
+    fn from(stored: Stored) -> Self {
+        let gate = stored.confirm;
+        Self {
+            timeout: stored.timeout,
+            cache: stored.cache.is_some(),
+            cache_max_age: stored.cache.and_then(|it| it.max_age),
+            confirm: gate.is_some(),
+            confirm_expires_after: gate.as_ref().and_then(|it| it.expires_after),
+            confirm_message: gate.and_then(|it| it.hint),
+            in_doubt: stored.in_doubt,
+            withdraw_on_cancel: stored.withdraw_on_cancel,
+            background: stored.background,
+            retry: stored.retry,
+            limits: stored.limits,
+            phases: stored.phases,
+            when: stored.when,
+        }
+    }
+}
+
+impl From<ToolPolicy> for Stored {
+    /// A message or an age without what it is about says nothing, and is not stored.
+    fn from(policy: ToolPolicy) -> Self {
+        let max_age = policy.cache_max_age;
+        let gate = StoredGate {
+            hint: policy.confirm_message,
+            expires_after: policy.confirm_expires_after,
+        };
+        Self {
+            timeout: policy.timeout,
+            cache: policy.cache.then_some(StoredCache { max_age }),
+            confirm: policy.confirm.then_some(gate),
+            in_doubt: policy.in_doubt,
+            withdraw_on_cancel: policy.withdraw_on_cancel,
+            background: policy.background,
+            retry: policy.retry,
+            limits: policy.limits,
+            phases: policy.phases,
+            when: policy.when,
+        }
+    }
+}
+
+/// A duration in whole milliseconds, rounded up, so that a short limit is not taken for none at all.
+pub(super) mod milliseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(in crate::session) fn of(duration: Duration) -> u64 {
+        u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+
+    pub(in crate::session) fn serialize<S: Serializer>(
+        duration: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        duration.map(of).serialize(serializer)
+    }
+
+    pub(in crate::session) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))
+    }
+}
+
+#[cfg(test)]
+#[path = "tool_policy_tests.rs"]
+mod tests;

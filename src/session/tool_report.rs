@@ -1,0 +1,75 @@
+//! What a running tool says of itself.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::Seq;
+use super::json::Json;
+use super::scheduling::FunctionResponseScheduling;
+
+/// `tool_returned`: the outcome and the response as it will be sent.
+///
+/// ```json
+/// {"call":5,"attempt":1,"failed":false,"response":{"refunded":true}}
+/// {"call":6,"attempt":1,"failed":true,"response":{"error":"no such order","kind":"execution_failed"},"error_kind":"execution_failed"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolReturned {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it; an older attempt's report changes nothing.
+    pub attempt: u32,
+    /// Whether the tool failed.
+    pub failed: bool,
+    /// The response for the model.
+    pub response: Json,
+    /// The kind of the failure, as the model hears it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_kind: Option<String>,
+    /// When the model should take it up, where the result says so itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduling: Option<FunctionResponseScheduling>,
+}
+
+/// `tool_yielded`: one result of several, as it will be sent; the tool goes on.
+///
+/// ```json
+/// {"call":5,"attempt":1,"response":{"step":2}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolYielded {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it; an older attempt's report changes nothing.
+    pub attempt: u32,
+    /// The response for the model.
+    pub response: Json,
+}
+
+/// `tool_paused`: the tool has begun, the result will be supplied later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolPaused {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it.
+    pub attempt: u32,
+    /// What the model is told meanwhile; absent = nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interim: Option<Json>,
+}
+
+/// `tool_event_emitted`: something that a tool tells the embedding program, not the model.
+///
+/// ```json
+/// {"call":5,"attempt":1,"name":"escalated","data":{"to":"ada"}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolEventEmitted {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it.
+    pub attempt: u32,
+    /// The event's name, chosen by the tool.
+    pub name: String,
+    /// What it says.
+    pub data: Json,
+}
