@@ -49,6 +49,17 @@ impl ResponseShape {
         }
     }
 
+    /// [`success`](ResponseShape::success) of a result that stays with its owner, as it is recorded.
+    #[cfg(feature = "engine")]
+    pub(crate) fn success_text(self, result: &Value) -> Json {
+        match (self, result) {
+            (ResponseShape::Plain, Value::Object(_)) => Json::of(result),
+            (ResponseShape::Plain | ResponseShape::Envelope, _) => {
+                Json::of(&self.success(result.clone(), None))
+            }
+        }
+    }
+
     /// The answer to a call that did not succeed.
     #[must_use]
     pub fn error(self, kind: &str, message: &str) -> Value {

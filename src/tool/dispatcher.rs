@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::arguments::ArgumentCheck;
 use super::mistake::mistakes_of;
+use super::pipeline::Pipeline;
 use super::{
     ConfirmationProvider, InputStreamingTool, PolicyTool, RegistrationError, StreamingTool,
     ToolFunction, ToolMistake, Toolset,
@@ -42,6 +43,16 @@ pub struct ToolDispatcher {
     /// The default time limit, if one was set.
     timeout: Option<Duration>,
     provider: Option<Arc<dyn ConfirmationProvider>>,
+    /// What the tools are by now, made at the first call after a change of them.
+    terms: OnceLock<OwnTerms>,
+    pub(super) pipeline: Pipeline,
+}
+
+/// The declarations and policies of a dispatcher's own session.
+#[derive(Clone)]
+pub(super) struct OwnTerms {
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) policies: Arc<PolicySet>,
 }
 
 #[derive(Clone)]
@@ -74,6 +85,7 @@ impl ToolDispatcher {
     #[must_use]
     pub fn with_timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
+        self.terms = OnceLock::new();
         self
     }
 
@@ -97,6 +109,7 @@ impl ToolDispatcher {
     /// As [`with_confirmation_provider`](Self::with_confirmation_provider).
     pub fn set_confirmation_provider(&mut self, provider: Arc<dyn ConfirmationProvider>) {
         self.provider = Some(provider);
+        self.terms = OnceLock::new();
     }
 
     /// Whether somebody in this process answers confirmation requests.
@@ -216,7 +229,15 @@ impl ToolDispatcher {
         self.entries.append(&mut added);
         self.timeout = timeout;
         self.provider = self.provider.take().or(provider);
+        self.terms = OnceLock::new();
         Ok(())
+    }
+
+    pub(super) fn terms(&self) -> &OwnTerms {
+        self.terms.get_or_init(|| OwnTerms {
+            catalog: Arc::new(self.catalog()),
+            policies: Arc::new(self.policies()),
+        })
     }
 
     pub(super) fn into_toolset(self) -> Toolset {

@@ -4,6 +4,7 @@
 mod arguments;
 #[doc(hidden)]
 pub mod attribute;
+mod calling;
 #[cfg(feature = "cli")]
 mod command;
 mod confirmation;
@@ -16,6 +17,7 @@ mod input_streaming_tool;
 mod long_running;
 mod mistake;
 mod outcome;
+mod pipeline;
 mod policy_tool;
 mod result_formatter;
 mod services;
