@@ -1,5 +1,6 @@
 //! What a program that embeds Recount names.
 
+pub use recount_macros::tool;
 pub use serde_json::{Value, json};
 
 #[cfg(feature = "live")]
@@ -16,5 +17,5 @@ pub use crate::session::{
 pub use crate::tool::{
     InputEvent, InputStreamingTool, LongRunningFunctionTool, Pending, PolicyTool, SimpleTool,
     State, StreamingTool, T, ToolContext, ToolDispatcher, ToolError, ToolFunction, ToolPolicy,
-    Toolset,
+    Toolset, TypedTool,
 };

@@ -88,10 +88,13 @@ impl SessionTask {
         let checked = opened.and_then(|args| {
             let not_found = || ToolError::NotFound(call.name.clone());
             let tool = dispatcher.get(&call.name).ok_or_else(not_found)?;
+            let value = args.to_value();
             dispatcher
-                .check_opened(&call.name, &args, &call.sealed_args)
+                .check_opened(&call.name, &value, &call.sealed_args)
                 .map_err(ToolError::InvalidArgs)?;
-            Ok((tool.clone(), args))
+            let secret = [dispatcher.secret_arguments(&call.name), &call.sealed_args].concat();
+            let context = context.with_args(args).with_secret(secret);
+            Ok((tool.clone(), value, context))
         });
         if call.background.is_some() {
             let (recorded, _) = oneshot::channel();
@@ -109,7 +112,7 @@ impl SessionTask {
         };
         let run = async move {
             let outcome = match checked {
-                Ok((tool, args)) => contained(tool, args, context, on_yield).await,
+                Ok((tool, args, context)) => contained(tool, args, context, on_yield).await,
                 Err(error) => ToolOutcome::Failed(error),
             };
             let _ = own.send(Input::ToolEnded {

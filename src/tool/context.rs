@@ -1,12 +1,13 @@
 //! What a tool is told about the call it serves.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::{Emitter, InputEvent, Services, State, Ticket, ToolError, ToolEvent};
-use crate::session::{CallId, Seq, SessionId};
+use crate::session::{CallId, Json, Seq, SessionId};
 
 /// What a tool is told about the call it serves, beside its arguments.
 ///
@@ -20,7 +21,7 @@ use crate::session::{CallId, Seq, SessionId};
 /// assert!(!context.cancellation.is_cancelled());
 /// # Ok::<(), uuid::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ToolContext {
     /// The session the call belongs to.
@@ -31,6 +32,10 @@ pub struct ToolContext {
     pub attempt: u32,
     /// Fires when nobody waits for the result any more.
     pub cancellation: CancellationToken,
+    /// The arguments as they came, every digit of them, with what is secret in clear; none where nobody kept the text.
+    pub args: Option<Json>,
+    /// The JSON Pointers of the arguments that no message may quote.
+    pub(crate) secret: Vec<String>,
     /// What the tools, hooks and phases of the session know in common.
     pub state: State,
     /// What the embedding program hands its tools.
@@ -84,6 +89,8 @@ impl ToolContext {
             call,
             attempt,
             cancellation,
+            args: None,
+            secret: Vec::new(),
             state,
             services: Services::default(),
             key,
@@ -175,6 +182,30 @@ impl ToolContext {
         self
     }
 
+    /// Adds the arguments as they came, for a tool that wants every digit of a number.
+    ///
+    /// ```
+    /// # use recount::session::{Json, Seq, SessionId};
+    /// # use recount::tool::ToolContext;
+    /// # let session = SessionId(uuid::Uuid::nil());
+    /// let args = Json::parse(r#"{"amount": 18446744073709551616}"#)?;
+    /// let context = ToolContext::new(session, session.call_id(Seq(7)), 1, "key-1").with_args(args);
+    /// assert_eq!(context.args.unwrap().as_str(), r#"{"amount":18446744073709551616}"#);
+    /// # Ok::<(), recount::session::JsonProblem>(())
+    /// ```
+    #[must_use]
+    pub fn with_args(mut self, args: Json) -> Self {
+        self.args = Some(args);
+        self
+    }
+
+    /// Names the arguments that no message may quote.
+    #[must_use]
+    pub(crate) fn with_secret(mut self, pointers: Vec<String>) -> Self {
+        self.secret = pointers;
+        self
+    }
+
     /// Sets the live input of the session; it ends when the sender is dropped, whoever still has the context.
     #[must_use]
     pub fn with_input(mut self, input: &broadcast::Sender<InputEvent>) -> Self {
@@ -209,5 +240,36 @@ impl ToolContext {
     pub fn input(&self) -> broadcast::Receiver<InputEvent> {
         let sender = self.input.as_ref().and_then(broadcast::WeakSender::upgrade);
         sender.map_or_else(|| broadcast::channel(1).1, |sender| sender.subscribe())
+    }
+}
+
+/// Without the arguments, of which some may be secret.
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("session", &self.session)
+            .field("call", &self.call)
+            .field("attempt", &self.attempt)
+            .field("idempotency_key", &self.idempotency_key())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+    use crate::session::Seq;
+
+    #[test]
+    fn debug_does_not_show_arguments() {
+        let session = SessionId(uuid::Uuid::nil());
+        let context = ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1")
+            .with_args(Json::parse(r#"{"pin":"4711"}"#).unwrap());
+        let shown = format!("{context:?}");
+        assert!(
+            shown.contains("key-1") && !shown.contains("4711"),
+            "{shown}"
+        );
     }
 }

@@ -2,6 +2,8 @@
 //! journaled, or whether a person agreed.
 
 mod arguments;
+#[doc(hidden)]
+pub mod attribute;
 mod calling;
 #[cfg(feature = "cli")]
 mod command;
@@ -28,6 +30,7 @@ mod t_policies;
 mod ticket;
 mod tool_event;
 mod toolset;
+mod typed;
 mod yielding;
 
 pub use crate::session::ToolPolicy;
@@ -62,3 +65,4 @@ pub use ticket::{FunctionResponse, Ticket};
 pub(crate) use tool_event::Emitter;
 pub use tool_event::ToolEvent;
 pub use toolset::Toolset;
+pub use typed::TypedTool;

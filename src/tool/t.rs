@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
     InputStreamingTool, PolicyTool, SimpleTool, StreamingTool, ToolError, ToolFunction, Toolset,
+    TypedTool,
 };
 
 /// The short names of tools and policies.
@@ -68,6 +71,34 @@ impl T {
         Fut: Future<Output = Result<Value, ToolError>> + Send + 'static,
     {
         SimpleTool::new(name, description, Some(schema), handler).into()
+    }
+
+    /// A closure whose arguments are a Rust type; see [`TypedTool`].
+    ///
+    /// ```
+    /// # use recount::tool::T;
+    /// # use serde_json::json;
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Weather {
+    ///     /// The city
+    ///     city: String,
+    /// }
+    ///
+    /// let weather = T::typed("get_weather", "Tells the weather in a city", |args: Weather| async move {
+    ///     Ok(json!({"city": args.city, "temperature_c": 22}))
+    /// });
+    /// ```
+    pub fn typed<A, F, Fut>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        handler: F,
+    ) -> Toolset
+    where
+        A: DeserializeOwned + JsonSchema,
+        F: Fn(A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, ToolError>> + Send + 'static,
+    {
+        TypedTool::new(name, description, handler).into()
     }
 
     /// A tool of a type of yours.
