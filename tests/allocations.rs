@@ -11,8 +11,15 @@ use serde_json::{Value, json};
 fn allocations_of(tools: impl Into<Toolset>, calls: u64) -> f64 {
     let mut dispatcher = ToolDispatcher::new();
     dispatcher.register(tools).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let call = || runtime.block_on(dispatcher.call_function("nothing", json!({}))).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let call = || {
+        runtime
+            .block_on(dispatcher.call_function("nothing", json!({})))
+            .unwrap()
+    };
     (0..100).for_each(|_| drop(call()));
     let counted = allocation_counter::measure(|| (0..calls).for_each(|_| drop(call())));
     counted.count_total as f64 / calls as f64
