@@ -40,7 +40,7 @@ mod shop {
         r#type: Vec<String>,
     ) -> String {
         order += 1;
-        format!("{order} {:?} {}", r#type, context.idempotency_key)
+        format!("{order} {:?} {}", r#type, context.idempotency_key())
     }
 }
 

@@ -335,7 +335,7 @@ async fn a_context_reaches_the_closure_that_asks_for_it() {
         "t",
         "",
         |args: Amount<u8>, context: ToolContext| async move {
-            Ok(json!([args.n, context.idempotency_key]))
+            Ok(json!([args.n, context.idempotency_key()]))
         },
     );
     let seen = with_text(&tool, r#"{"n":5}"#).await;
