@@ -160,10 +160,15 @@ impl Debts {
                     .collect();
             }
             Observation::RunnerDetached(_) => self.runs.clear(),
-            Observation::InstructionSent(it) => _ = self.told.insert((it.phase, it.epoch)),
+            // Only what is true when it is said: neither another connection nor another stay.
+            Observation::InstructionSent(it) if self.connection == Some(it.epoch) => {
+                self.told_of(it.phase, it.epoch);
+            }
             Observation::Connected(it) => {
                 self.connection = Some(fact.seq);
-                self.told.extend(it.phase.map(|phase| (phase, fact.seq)));
+                if let Some(phase) = it.phase {
+                    self.told_of(phase, fact.seq);
+                }
                 self.responses
                     .values_mut()
                     .for_each(|(_, _, sent)| *sent = false);
@@ -240,6 +245,12 @@ impl Debts {
             | Decision::GateWaived(_)
             | Decision::CallReady(_)
             | Decision::CallCancelled(_) => {}
+        }
+    }
+
+    fn told_of(&mut self, phase: Seq, epoch: Seq) {
+        if self.stay.as_ref().is_some_and(|(_, at)| *at == phase) {
+            self.told.insert((phase, epoch));
         }
     }
 
