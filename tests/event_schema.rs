@@ -60,8 +60,8 @@ fn fields_of_a_later_version_are_passed_over() {
 
 #[test]
 fn an_unknown_kind_and_a_body_of_another_shape_are_told_apart() {
-    let unknown = Event::decode("phase_entered", "{}");
-    assert!(matches!(unknown, Err(DecodeError::UnknownKind(kind)) if kind == "phase_entered"));
+    let unknown = Event::decode("call_pondered", "{}");
+    assert!(matches!(unknown, Err(DecodeError::UnknownKind(kind)) if kind == "call_pondered"));
     let other = Event::decode("call_ready", r#"{"call":"five"}"#);
     assert!(matches!(other, Err(DecodeError::Body { kind, .. }) if kind == "call_ready"));
 }
@@ -110,6 +110,7 @@ fn the_words_are_as_they_were() {
                 Route::ToolResponse { epoch },
                 Route::Conversation { epoch },
                 Route::Parked,
+                Route::Caller,
             ],
         ),
         line(
@@ -117,7 +118,49 @@ fn the_words_are_as_they_were() {
             &[
                 Deadline::Run { call, attempt: 1 },
                 Deadline::Confirmation { call, request },
+                Deadline::Retry { call, attempt: 2 },
             ],
+        ),
+        line(
+            "author",
+            &[
+                Author::Tool { call, attempt: 1 },
+                Author::Hook("extract".into()),
+                Author::Program(ada()),
+            ],
+        ),
+        line(
+            "scheduling",
+            &[
+                FunctionResponseScheduling::Silent,
+                FunctionResponseScheduling::WhenIdle,
+                FunctionResponseScheduling::Interrupt,
+            ],
+        ),
+        line(
+            "comparison",
+            &[
+                Comparison::Less,
+                Comparison::AtMost,
+                Comparison::AtLeast,
+                Comparison::Greater,
+            ],
+        ),
+        line(
+            "condition",
+            &[
+                S::is_true("a"),
+                S::exists("a"),
+                S::equals("a", 1),
+                S::compares("a", Comparison::AtMost, 1),
+                S::and([S::is_true("a")]),
+                S::or([S::is_true("a")]),
+                S::not(S::is_true("a")),
+            ],
+        ),
+        line(
+            "response_shape",
+            &[ResponseShape::Plain, ResponseShape::Envelope],
         ),
         line("speaker", &[Speaker::User, Speaker::Model]),
         line(
@@ -162,11 +205,15 @@ const OUTCOMES: [Outcome; 11] = [
     Outcome::Withdrawn,
 ];
 
-const RULES_OF_VERDICTS: [Rule; 6] = [
+const RULES_OF_VERDICTS: [Rule; 10] = [
     Rule::MissingName,
     Rule::UnknownTool,
     Rule::MalformedArgs,
     Rule::InvalidArgs,
+    Rule::Phase,
+    Rule::Condition,
+    Rule::Cached,
+    Rule::Limit,
     Rule::Confirm,
     Rule::Default,
 ];
@@ -241,7 +288,7 @@ fn observations() -> Vec<Observation> {
         Connected {
             model: "models/gemini-live".into(),
             endpoint: "wss://example.org:443".into(),
-            phase: None,
+            phase: Some(Seq(4)),
         }
         .into(),
         Disconnected {
@@ -275,8 +322,8 @@ fn observations() -> Vec<Observation> {
             }),
             invalid_args: Some("cents is not a string".into()),
             sealed_args: vec!["/card/number".into()],
-            original_args: None,
-            by: None,
+            original_args: Some(json(r#""{\"order_id\":\"1001\"}""#)),
+            by: Some(ada()),
         }
         .into(),
         CallCancellationReceived {
@@ -287,10 +334,45 @@ fn observations() -> Vec<Observation> {
         ToolReturned {
             call: CALL,
             attempt: 1,
-            failed: false,
-            response: json(r#"{"refunded":true}"#),
-            error_kind: None,
-            scheduling: None,
+            failed: true,
+            response: json(r#"{"error":"no such order","kind":"execution_failed"}"#),
+            error_kind: Some("execution_failed".into()),
+            scheduling: Some(FunctionResponseScheduling::Interrupt),
+        }
+        .into(),
+        ToolYielded {
+            call: CALL,
+            attempt: 1,
+            response: json(r#"{"step":2}"#),
+        }
+        .into(),
+        ToolEventEmitted {
+            call: CALL,
+            attempt: 1,
+            name: "escalated".into(),
+            data: json(r#"{"to":"ada"}"#),
+        }
+        .into(),
+        StateChanged {
+            changes: vec![
+                StateChange {
+                    key: "turn:amount".into(),
+                    value: json("9007199254740993"),
+                },
+                StateChange {
+                    key: "plan".into(),
+                    value: json("null"),
+                },
+            ],
+            author: Author::Tool {
+                call: CALL,
+                attempt: 1,
+            },
+        }
+        .into(),
+        InstructionSent {
+            epoch: EPOCH,
+            phase: Seq(4),
         }
         .into(),
         ToolPaused {
@@ -387,7 +469,32 @@ fn decisions() -> Vec<Decision> {
             rule: Rule::UnknownTool,
             reason: Some("there is no tool named \"fly\"".into()),
             policies: Some(hash("policies")),
-            inputs: None,
+            inputs: Some(json(
+                r#"{"phase":"verify","state":{"verified":true},"used":{"session":7,"minute":3},"of":11}"#,
+            )),
+        }
+        .into(),
+        ResultReused {
+            call: CALL,
+            of: Seq(11),
+        }
+        .into(),
+        BackgroundSpawned {
+            call: CALL,
+            attempt: 1,
+            scheduling: FunctionResponseScheduling::WhenIdle,
+        }
+        .into(),
+        RetryScheduled {
+            call: CALL,
+            attempt: 2,
+            due_us: DUE,
+        }
+        .into(),
+        PhaseEntered {
+            phase: "inform".into(),
+            from: Some("verify".into()),
+            when: Some(S::compares("amount", Comparison::Greater, 1000)),
         }
         .into(),
         GateWaived {

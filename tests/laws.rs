@@ -20,16 +20,26 @@ mod fold;
 mod generator;
 #[path = "laws/leave.rs"]
 mod leave;
+#[path = "laws/model.rs"]
+mod model;
 #[path = "laws/order.rs"]
 mod order;
+#[path = "laws/phases.rs"]
+mod phases;
 #[path = "laws/reach.rs"]
 mod reach;
 #[path = "laws/recording.rs"]
 mod recording;
 #[path = "laws/repeat.rs"]
 mod repeat;
+#[path = "laws/reuse.rs"]
+mod reuse;
+#[path = "laws/telling.rs"]
+mod telling;
 #[path = "laws/terms.rs"]
 mod terms;
+#[path = "laws/verdicts.rs"]
+mod verdicts;
 
 use generator::{recordings, wild_recordings};
 use proptest::prelude::*;
@@ -65,6 +75,7 @@ laws! {
     every_call_ends_once: ends::every_call_ends_once, wild_recordings;
     a_closed_session_has_nothing_open: ends::a_closed_session_has_nothing_open, wild_recordings;
     no_call_waits_for_the_engine_itself: ends::no_call_waits_for_the_engine_itself, wild_recordings;
+    nothing_is_due_that_the_index_missed: ends::nothing_is_due_that_the_index_missed, wild_recordings;
     what_ends_untold_was_taken_back: ends::what_ends_untold_was_taken_back, recordings;
     nothing_is_sent_for_an_id_taken_back: ends::nothing_is_sent_for_an_id_taken_back, recordings;
     nothing_expires_by_another_deadline: ends::nothing_expires_by_another_deadline, wild_recordings;
@@ -79,6 +90,12 @@ laws! {
     fold_equals_live: fold::fold_equals_live, wild_recordings;
     owed_is_what_was_asked_for_and_not_settled: fold::owed_is_what_was_asked_for_and_not_settled, wild_recordings;
     open_work_names_what_is_open: fold::open_work_names_what_is_open, wild_recordings;
+    the_phase_is_where_the_state_leads: phases::the_phase_is_where_the_state_leads, wild_recordings;
+    verdicts_follow_from_what_they_record: verdicts::verdicts_follow_from_what_they_record, wild_recordings;
+    no_limit_is_exceeded: verdicts::no_limit_is_exceeded, wild_recordings;
+    what_is_used_again_is_the_result_of_an_equal_call: reuse::what_is_used_again_is_the_result_of_an_equal_call, wild_recordings;
+    only_what_may_run_again_runs_again: reuse::only_what_may_run_again_runs_again, wild_recordings;
+    the_model_hears_whether_more_follows: telling::the_model_hears_whether_more_follows, wild_recordings;
     decisions_repeat: repeat::decisions_repeat, wild_recordings;
     the_rules_in_force_are_on_record: repeat::the_rules_in_force_are_on_record, wild_recordings;
     seqs_times_and_causes_are_in_order: order::seqs_times_and_causes_are_in_order, wild_recordings;

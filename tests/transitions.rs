@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use recount::session::*;
-use recount::testing::{History, Toolbox, answer_to, history, toolbox};
+use recount::testing::{History, Toolbox, answer_to, history, toolbox, written};
 use serde_json::json;
 
 /// A named history whose current call stands in a phase that lasts.
@@ -35,6 +35,31 @@ fn tools() -> Toolbox {
         .plain("ask")
         .in_doubt("ask", InDoubt::Ask)
         .long_running("order")
+        .plain("again")
+        .retried("again", 2, 100)
+        .timeout_ms("again", 1_000)
+        .plain("find")
+        .cached("find")
+        .streaming("watch")
+        .background("watch", FunctionResponseScheduling::WhenIdle)
+        .phases(PHASES_DECLARED.map(phase))
+}
+
+/// The last one is entered when the key is true; in it, nothing may be called.
+const PHASES_DECLARED: [&str; 2] = ["open", "over"];
+
+fn phase(name: &str) -> PhaseDeclaration {
+    let over = name == "over";
+    let to_over = Transition {
+        to: "over".to_owned(),
+        when: S::is_true("done"),
+    };
+    PhaseDeclaration {
+        name: name.to_owned(),
+        instruction: Some(format!("It is {name}.")),
+        tools: over.then(BTreeSet::new),
+        transitions: (!over).then_some(to_over).into_iter().collect(),
+    }
 }
 
 fn opened() -> History {
@@ -78,6 +103,19 @@ fn stations() -> Vec<Station> {
             call("retry").started().detached(),
         ),
         station(
+            "running: in the background, one result after another",
+            call("watch").started().yielded(json!({"step": 1})),
+        ),
+        station("running: run again if it fails", call("again").started()),
+        station(
+            "ready: an equal call runs",
+            call("find").started().call("c2", "find", json!({"n": 1})),
+        ),
+        station(
+            "retrying: the wait before another run",
+            call("again").started().failed(json!({"error": "busy"})),
+        ),
+        station(
             "paused: interim told",
             call("order").started().paused(Some(json!({"ticket": 7}))),
         ),
@@ -95,6 +133,13 @@ fn passages() -> Vec<History> {
         call("pay").cancelled(),
         call("order").paused(None).supplied(json!({})),
         call("retry").detached(),
+        call("again").failed(json!({"error": "busy"})),
+        call("again").timed_out(),
+        call("again").returned(json!({})),
+        call("watch").yielded(json!({})).returned(json!({})),
+        call("find")
+            .returned(json!({}))
+            .call("c2", "find", json!({"n": 1})),
     ]
 }
 
@@ -105,6 +150,7 @@ fn lasts(phase: &Phase) -> bool {
         | Phase::Ready { .. }
         | Phase::Running { .. }
         | Phase::InDoubt { .. }
+        | Phase::Retrying { .. }
         | Phase::Paused { .. } => true,
         Phase::Received
         | Phase::Refused { .. }
@@ -115,13 +161,12 @@ fn lasts(phase: &Phase) -> bool {
         | Phase::Permitted { .. }
         | Phase::Returned { .. }
         | Phase::Supplied { .. }
-        | Phase::Retrying { .. }
         | Phase::TimedOut { .. } => false,
     }
 }
 
 /// How many phases there are; `lasts` names them all.
-const PHASES: usize = 15;
+const PHASES: usize = 16;
 
 #[test]
 fn every_phase_meets_every_observation_as_the_table_says() {
@@ -227,6 +272,11 @@ fn word(outcome: &Outcome) -> String {
     text.trim_matches('"').to_owned()
 }
 
+/// The current call's id on the wire.
+fn wire_id(history: &History) -> String {
+    history.current().wire_id.clone().unwrap_or_default()
+}
+
 /// Every kind of observation, those that can be about the call once or more.
 fn observations(history: &History) -> Vec<(&'static str, Observation)> {
     let (call, epoch, due_us) = (history.call_seq(), history.epoch(), history.now());
@@ -263,6 +313,8 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         }
         .into()
     };
+    let id = wire_id(history);
+    let changed = |author, key| written(author, [(key, json!(true))]).into();
     let received = |id: &str| FunctionCallReceived {
         epoch,
         id: Some(id.into()),
@@ -333,13 +385,116 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             }
             .into(),
         ),
-        ("the same call again", received("c1").into()),
-        ("another call", received("c2").into()),
-        ("this call", taken_back("c1").into()),
+        ("the same call again", received(&id).into()),
+        ("another call", received("c8").into()),
+        (
+            "by a program",
+            FunctionCallReceived {
+                epoch: Seq(0),
+                id: None,
+                by: Some(by.clone()),
+                ..received("")
+            }
+            .into(),
+        ),
+        ("this call", taken_back(&id).into()),
         ("an unknown call", taken_back("c9").into()),
         ("this attempt", returned(attempt, false)),
         ("this attempt, failed", returned(attempt, true)),
         ("an older attempt", returned(attempt.wrapping_sub(1), false)),
+        (
+            "wrong arguments",
+            ToolReturned {
+                call,
+                attempt,
+                failed: true,
+                response: response.clone(),
+                error_kind: Some("invalid_args".into()),
+                scheduling: None,
+            }
+            .into(),
+        ),
+        (
+            "this attempt",
+            ToolYielded {
+                call,
+                attempt,
+                response: response.clone(),
+            }
+            .into(),
+        ),
+        (
+            "an older attempt",
+            ToolYielded {
+                call,
+                attempt: attempt.wrapping_sub(1),
+                response: response.clone(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            ToolEventEmitted {
+                call,
+                attempt,
+                name: "escalated".into(),
+                data: response.clone(),
+            }
+            .into(),
+        ),
+        (
+            "this attempt, to a phase",
+            changed(Author::Tool { call, attempt }, "done"),
+        ),
+        (
+            "an older attempt",
+            changed(
+                Author::Tool {
+                    call,
+                    attempt: attempt.wrapping_sub(1),
+                },
+                "done",
+            ),
+        ),
+        (
+            "a hook, to none",
+            changed(Author::Hook("extract".into()), "other"),
+        ),
+        (
+            "a program, to a phase",
+            changed(Author::Program(by.clone()), "done"),
+        ),
+        (
+            "",
+            InstructionSent {
+                epoch,
+                phase: history
+                    .session()
+                    .phase
+                    .as_ref()
+                    .map_or(Seq(0), |it| it.entered),
+            }
+            .into(),
+        ),
+        (
+            "the next run",
+            DeadlinePassed {
+                deadline: Deadline::Retry {
+                    call,
+                    attempt: attempt + 1,
+                },
+                due_us,
+            }
+            .into(),
+        ),
+        (
+            "another run",
+            DeadlinePassed {
+                deadline: Deadline::Retry { call, attempt },
+                due_us,
+            }
+            .into(),
+        ),
         (
             "this attempt",
             ToolPaused {
@@ -500,9 +655,11 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
 }
 
 /// What a runner may bring: the terms under which the call was received, and others.
-fn terms() -> [(&'static str, Toolbox); 7] {
+fn terms() -> [(&'static str, Toolbox); 10] {
     let each = |change: fn(Toolbox, &str) -> Toolbox| {
-        let every = ["look", "pay", "wipe", "retry", "ask", "order"];
+        let every = [
+            "look", "pay", "wipe", "retry", "ask", "order", "again", "find", "watch",
+        ];
         every.into_iter().fold(tools(), change)
     };
     [
@@ -515,6 +672,15 @@ fn terms() -> [(&'static str, Toolbox); 7] {
             each(|tools, name| tools.gated(name)).gates_waived("no journal"),
         ),
         ("no slot", tools().running_max(0)),
+        (
+            "nothing runs again",
+            each(|tools, name| tools.in_doubt(name, InDoubt::SettleUnknown)),
+        ),
+        (
+            "all in the background",
+            each(|tools, name| tools.background(name, FunctionResponseScheduling::Silent)),
+        ),
+        ("other phases", tools().phases([phase("over")])),
         ("tools gone", each(|tools, name| tools.without(name))),
     ]
 }

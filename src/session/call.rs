@@ -11,7 +11,7 @@
 //!                          └─▶ Withdrawn ─────────────────────────────────────────────┘
 //! ```
 //!
-//! A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ Ready`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
+//! A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
 
 use std::collections::VecDeque;
 

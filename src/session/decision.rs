@@ -52,7 +52,7 @@ events! {
 /// {"call":5,"verdict":"ask","rule":"confirm","policies":"9f86…"}
 /// {"call":8,"verdict":"refused","rule":"limit","reason":"…","policies":"9f86…","inputs":{"used":{"minute":3,"session":7}}}
 /// {"call":9,"verdict":"refused","rule":"phase","reason":"…","policies":"9f86…","inputs":{"phase":"verify_identity"}}
-/// {"call":11,"verdict":"allowed","rule":"condition","policies":"9f86…","inputs":{"state":{"identity_verified":true}}}
+/// {"call":11,"verdict":"allowed","rule":"default","policies":"9f86…","inputs":{"state":{"identity_verified":true}}}
 /// {"call":14,"verdict":"allowed","rule":"cached","policies":"9f86…","inputs":{"of":11}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

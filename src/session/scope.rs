@@ -35,7 +35,8 @@ impl Scope {
     #[must_use]
     pub fn of(key: &str) -> (Scope, &str) {
         if let Some(bare) = key.strip_prefix("session:") {
-            (Scope::Session, bare)
+            // What it is without the prefix it is with it, so no `temp:` key comes in by another name.
+            Scope::of(bare)
         } else if key.starts_with("turn:") {
             (Scope::Turn, key)
         } else if key.starts_with("user:") {
@@ -117,9 +118,8 @@ mod tests {
             recorded_key(&long),
             Err(UnfitKey::TooLong { bytes: long.len() })
         );
-        assert!(matches!(
-            recorded_key("temp:a"),
-            Err(UnfitKey::Temporary { .. })
-        ));
+        for key in ["temp:a", "session:temp:a"] {
+            assert!(matches!(recorded_key(key), Err(UnfitKey::Temporary { .. })));
+        }
     }
 }

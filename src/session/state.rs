@@ -14,7 +14,7 @@ use super::id::{Seq, SessionId};
 use super::json::Json;
 use super::object::ObjectHash;
 use super::observation::{Gates, RunnerAttached};
-use super::policy::PolicySet;
+use super::policy::{PolicySet, ToolPolicy};
 use super::reducers::cache::Cache;
 use super::reducers::limits::Uses;
 use super::scheduling::FunctionResponseScheduling;
@@ -80,8 +80,8 @@ pub struct Terms {
     pub policies_hash: Option<ObjectHash>,
     /// Whether confirmation gates hold.
     pub gates: Gates,
-    /// The contracts of the gated tools, kept because every step compares them with what waiting people were asked, and of
-    /// those whose results are used again.
+    /// The contracts of the gated tools, which are compared with what people were asked, and of the cached ones, which are
+    /// compared with what gave a result.
     contracts: BTreeMap<String, ObjectHash>,
 }
 
@@ -92,14 +92,15 @@ impl Terms {
         policies_hash: Option<ObjectHash>,
         gates: Gates,
     ) -> Terms {
-        let compared = policies
+        let compared = |(_, policy): &(_, &ToolPolicy)| policy.confirm || policy.cache;
+        let contracts = policies
             .tools
             .iter()
-            .filter(|(_, policy)| policy.confirm || policy.cache);
-        let contracts = compared.filter_map(|(name, policy)| {
-            let declaration = catalog.tools.get(name)?;
-            Some((name.clone(), contract_hash(declaration, policy)))
-        });
+            .filter(compared)
+            .filter_map(|(name, policy)| {
+                let declaration = catalog.tools.get(name)?;
+                Some((name.clone(), contract_hash(declaration, policy)))
+            });
         Terms {
             contracts: contracts.collect(),
             catalog,

@@ -6,7 +6,7 @@ use crate::session::{
     Actor, Answer, Call, CallCancellationReceived, Command, Connected, Deadline, DeadlinePassed,
     Disconnected, Effect, Event, Fact, FunctionCallReceived, Json, Observation, Phase, RULES,
     Rejection, ResponsesSent, RunnerDetached, Seq, Session, SessionId, SessionOpened, Timestamp,
-    ToolPaused, ToolReturned, TurnCompleted, admit, owed, step,
+    ToolPaused, ToolReturned, admit, owed, step,
 };
 
 use super::toolbox::{PROGRAM, Toolbox};
@@ -128,14 +128,10 @@ impl History {
         })
     }
 
-    /// The model ends its turn, which shows that the connection lives.
+    /// The model is heard, which shows that the connection lives: it ends its turn.
     #[must_use]
     pub fn heard(self) -> History {
-        let epoch = self.epoch();
-        self.observed(TurnCompleted {
-            epoch,
-            reason: None,
-        })
+        self.turn_ended()
     }
 
     /// Everything that is owed to the connection leaves through the socket.

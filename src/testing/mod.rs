@@ -16,6 +16,7 @@ mod life;
 #[cfg(feature = "testing")]
 mod scripted_model;
 mod toolbox;
+mod world_words;
 
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
@@ -30,3 +31,4 @@ pub use life::Life;
 #[cfg(feature = "testing")]
 pub use scripted_model::ScriptedModel;
 pub use toolbox::{Toolbox, toolbox};
+pub use world_words::written;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::session::catalog::ToolKind;
-use crate::session::policy::InDoubt;
+use crate::session::policy::{Background, InDoubt, Retry};
 use crate::session::{
-    Catalog, Gates, Library, PolicySet, RULES, RunnerAttached, ToolDeclaration, ToolPolicy,
+    Catalog, Condition, FunctionResponseScheduling, Gates, Library, PhaseDeclaration, PolicySet,
+    RULES, ResponseShape, RunnerAttached, ToolDeclaration, ToolPolicy,
 };
 
 /// No tools yet.
@@ -57,11 +58,22 @@ impl Toolbox {
     /// Adds a tool whose result is supplied later.
     #[must_use]
     pub fn long_running(self, name: &str) -> Toolbox {
-        let mut tools = self.plain(name);
-        if let Some(tool) = tools.catalog.tools.get_mut(name) {
-            tool.kind = ToolKind::LongRunning;
+        self.plain(name).kind(name, ToolKind::LongRunning)
+    }
+
+    /// Adds a tool that gives one result after another.
+    #[must_use]
+    pub fn streaming(self, name: &str) -> Toolbox {
+        self.plain(name).kind(name, ToolKind::Streaming)
+    }
+
+    /// Says of what kind a tool is.
+    #[must_use]
+    pub fn kind(mut self, name: &str, kind: ToolKind) -> Toolbox {
+        if let Some(tool) = self.catalog.tools.get_mut(name) {
+            tool.kind = kind;
         }
-        tools
+        self
     }
 
     /// Gives a tool another schema, which is another contract.
@@ -112,6 +124,13 @@ impl Toolbox {
         })
     }
 
+    /// Limits one run of every inline tool that names no limit itself.
+    #[must_use]
+    pub fn inline_timeout_ms(mut self, ms: u64) -> Toolbox {
+        self.policies.timeout = Some(Duration::from_millis(ms));
+        self
+    }
+
     /// Declares what becomes of a call that was cut off.
     #[must_use]
     pub fn in_doubt(self, name: &str, rule: InDoubt) -> Toolbox {
@@ -122,6 +141,95 @@ impl Toolbox {
     #[must_use]
     pub fn withdraw_on_cancel(self, name: &str) -> Toolbox {
         self.policy(name, |policy| policy.withdraw_on_cancel = true)
+    }
+
+    /// Lets a tool run again with the same idempotency key: at most so often, waiting so long before the second run.
+    #[must_use]
+    pub fn retried(self, name: &str, attempts_max: u32, backoff_ms: u64) -> Toolbox {
+        self.policy(name, |policy| {
+            policy.in_doubt = InDoubt::Retry;
+            policy.retry = Some(Retry {
+                attempts_max,
+                backoff_ms,
+            });
+        })
+    }
+
+    /// Lets a call of a tool use the result of an equal one.
+    #[must_use]
+    pub fn cached(self, name: &str) -> Toolbox {
+        self.policy(name, |policy| policy.cache = true)
+    }
+
+    /// Lets a call of a tool use the result of an equal one that is not older.
+    #[must_use]
+    pub fn cached_for_ms(self, name: &str, ms: u64) -> Toolbox {
+        self.policy(name, |policy| {
+            policy.cache = true;
+            policy.cache_max_age = Some(Duration::from_millis(ms));
+        })
+    }
+
+    /// Limits how often a tool may be called in the session.
+    #[must_use]
+    pub fn per_session(self, name: &str, calls: u32) -> Toolbox {
+        self.policy(name, |policy| policy.limits.per_session = Some(calls))
+    }
+
+    /// Limits how often a tool may be called in a minute.
+    #[must_use]
+    pub fn per_minute(self, name: &str, calls: u32) -> Toolbox {
+        self.policy(name, |policy| policy.limits.per_minute = Some(calls))
+    }
+
+    /// Lets the model go on while a tool runs, and take its result up as `scheduling` says.
+    #[must_use]
+    pub fn background(self, name: &str, scheduling: FunctionResponseScheduling) -> Toolbox {
+        self.policy(name, |policy| {
+            policy.background = Some(Background { scheduling });
+        })
+    }
+
+    /// Says what must hold of the state for a tool to be called.
+    #[must_use]
+    pub fn when(self, name: &str, condition: Condition) -> Toolbox {
+        self.policy(name, |policy| policy.when = Some(condition))
+    }
+
+    /// Names the phases in which a tool may be called.
+    #[must_use]
+    pub fn only_in<'p>(self, name: &str, phases: impl IntoIterator<Item = &'p str>) -> Toolbox {
+        let phases = phases.into_iter().map(str::to_owned).collect();
+        self.policy(name, |policy| policy.phases = Some(phases))
+    }
+
+    /// Declares the phases of the conversation; the first is where it begins.
+    ///
+    /// ```
+    /// use recount::session::{PhaseDeclaration, S, Transition};
+    /// use recount::testing::{history, toolbox};
+    /// use serde_json::json;
+    ///
+    /// let to_inform = Transition { to: "inform".into(), when: S::is_true("verified") };
+    /// let tools = toolbox().phases([
+    ///     PhaseDeclaration { name: "verify".into(), transitions: vec![to_inform], ..Default::default() },
+    ///     PhaseDeclaration { name: "inform".into(), ..Default::default() },
+    /// ]);
+    /// let begun = history().opened("support").attached(&tools);
+    /// assert_eq!(begun.phase(), Some("verify"));
+    /// assert_eq!(begun.state("verified", json!(true)).phase(), Some("inform"));
+    /// ```
+    #[must_use]
+    pub fn phases(mut self, phases: impl IntoIterator<Item = PhaseDeclaration>) -> Toolbox {
+        self.policies.phases = phases.into_iter().collect();
+        self
+    }
+
+    /// Shapes what the model is answered.
+    #[must_use]
+    pub fn response(mut self, shape: ResponseShape) -> Toolbox {
+        self.policies.response = shape;
+        self
     }
 
     /// Changes a tool's policy.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::{
-    Call, CancelReason, Deadline, Decision, Effect, Observation, Outcome, Phase, Route, Seq,
-    Session, owed,
+    Call, CallCancellationReceived, CancelReason, Deadline, Decision, Effect, InDoubt, Observation,
+    Outcome, Phase, Route, Seq, Session, owed, step,
 };
 
 use crate::Verdict;
@@ -98,11 +98,36 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let slots = session.terms.policies.running_max;
     let slot_free = slots.is_none_or(|slots| session.running() < slots as usize);
     let can_run = session.runner.is_some() && declared && slot_free;
+    let policy = session.terms.policies.of(&call.name);
+    // It waits for the result of an equal call only while that one is on its way by itself.
+    let is_on_its_way = |other: &Call| {
+        let moves = matches!(other.phase, Phase::Running { .. } | Phase::Retrying { .. });
+        moves && other.cache_key == call.cache_key
+    };
+    let shares = policy.cache && call.cache_key.is_some();
+    let waits_for_equal = shares && session.calls.values().any(is_on_its_way);
+    if call.cancel.is_some() || !call.yields.is_empty() {
+        return false;
+    }
     match call.phase {
-        Phase::AwaitingConfirmation { expired, .. } => !expired,
-        Phase::Running { runner, .. } => session.runner.map(|it| it.seq) == Some(runner),
+        Phase::AwaitingConfirmation { expired, .. } => {
+            let same_tool = session.terms.contract(&call.name) == call.contract;
+            !expired && (same_tool || !declared)
+        }
+        Phase::Running { runner, .. } => {
+            let waited_for = policy.background.is_none() || call.made_by_program;
+            let is_here = session.runner.map(|it| it.seq) == Some(runner);
+            is_here && (waited_for || call.background.is_some())
+        }
         Phase::Paused { interim } => interim.is_none(),
-        Phase::Ready { .. } | Phase::InDoubt { .. } => !can_run,
+        Phase::Ready { .. } => !can_run || waits_for_equal,
+        Phase::InDoubt { .. } => match policy.in_doubt {
+            InDoubt::Retry => !can_run || waits_for_equal,
+            // Nobody can be asked about a tool that nobody declares.
+            InDoubt::Ask => !declared,
+            InDoubt::SettleUnknown => false,
+        },
+        Phase::Retrying { .. } => true,
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated
@@ -112,9 +137,26 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         | Phase::Permitted { .. }
         | Phase::Returned { .. }
         | Phase::Supplied { .. }
-        | Phase::Retrying { .. }
         | Phase::TimedOut { .. } => false,
     }
+}
+
+/// The index of the calls that something may be due about misses none: an observation that changes nothing and looks at all of
+/// them finds nothing to decide.
+pub(crate) fn nothing_is_due_that_the_index_missed(recording: &Recording) -> Verdict {
+    for (facts, session) in &recording.steps {
+        // Nothing is taken back, on a connection that never was.
+        let nothing = CallCancellationReceived {
+            epoch: Seq(0),
+            ids: Vec::new(),
+        };
+        let looked = step(session.clone(), session.at, nothing.into());
+        let looked = looked.map_err(|endless| endless.to_string())?;
+        if let [_, due, ..] = looked.facts.as_slice() {
+            return Err(format!("{due:?} was due after {facts} facts"));
+        }
+    }
+    Ok(())
 }
 
 /// A call ends without a response only where the model took it back by its id on the live connection, or the session closed.

@@ -124,6 +124,11 @@ struct Debts {
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
     connection: Option<Seq>,
     ended: BTreeSet<Seq>,
+    /// The phases in force with whether each has an instruction, and the stay in one of them.
+    instructions: BTreeMap<String, bool>,
+    stay: Option<(String, Seq)>,
+    told: BTreeSet<(Seq, Seq)>,
+    closed: bool,
 }
 
 impl Debts {
@@ -147,9 +152,23 @@ impl Debts {
             self.responses.retain(|_, (_, _, sent)| !*sent);
         }
         match observation {
-            Observation::RunnerAttached(_) | Observation::RunnerDetached(_) => self.runs.clear(),
-            Observation::Connected(_) => {
+            Observation::RunnerAttached(_) => {
+                self.runs.clear();
+                let phases = recording.tools[&fact.seq].policies().phases.iter();
+                self.instructions = phases
+                    .map(|phase| (phase.name.clone(), phase.instruction.is_some()))
+                    .collect();
+            }
+            Observation::RunnerDetached(_) => self.runs.clear(),
+            // Only what is true when it is said: neither another connection nor another stay.
+            Observation::InstructionSent(it) if self.connection == Some(it.epoch) => {
+                self.told_of(it.phase, it.epoch);
+            }
+            Observation::Connected(it) => {
                 self.connection = Some(fact.seq);
+                if let Some(phase) = it.phase {
+                    self.told_of(phase, fact.seq);
+                }
                 self.responses
                     .values_mut()
                     .for_each(|(_, _, sent)| *sent = false);
@@ -184,7 +203,10 @@ impl Debts {
                 let dropped = |call: &Seq| !ended.contains(call) && named(call);
                 self.responses.retain(|_, (call, _, _)| !dropped(call));
             }
-            Observation::SessionClosed(_) => self.responses.clear(),
+            Observation::SessionClosed(_) => {
+                self.responses.clear();
+                self.closed = true;
+            }
             _ => {}
         }
     }
@@ -216,13 +238,19 @@ impl Debts {
             Decision::RetryScheduled(it) => {
                 _ = self.waits.insert((it.call, it.attempt), it.due_us);
             }
+            Decision::PhaseEntered(it) => self.stay = Some((it.phase.clone(), fact.seq)),
             Decision::ResultReused(_)
             | Decision::BackgroundSpawned(_)
-            | Decision::PhaseEntered(_)
             | Decision::PolicyDecided(_)
             | Decision::GateWaived(_)
             | Decision::CallReady(_)
             | Decision::CallCancelled(_) => {}
+        }
+    }
+
+    fn told_of(&mut self, phase: Seq, epoch: Seq) {
+        if self.stay.as_ref().is_some_and(|(_, at)| *at == phase) {
+            self.told.insert((phase, epoch));
         }
     }
 
@@ -261,6 +289,14 @@ impl Debts {
                 });
             }
         }
+        if let (Some((phase, entered)), Some(epoch)) = (&self.stay, self.connection)
+            && self.instructions.get(phase) == Some(&true)
+            && !self.told.contains(&(*entered, epoch))
+            && !self.closed
+        {
+            let phase = *entered;
+            effects.push(Effect::SendInstruction { phase, epoch });
+        }
         effects.sort();
         effects
     }
@@ -270,7 +306,7 @@ fn epoch_of_server(observation: &Observation) -> Option<Seq> {
     match observation {
         Observation::GoAwayReceived(it) => Some(it.epoch),
         Observation::ResumptionHandleReceived(it) => Some(it.epoch),
-        Observation::FunctionCallReceived(it) => Some(it.epoch),
+        Observation::FunctionCallReceived(it) => it.by.is_none().then_some(it.epoch),
         Observation::CallCancellationReceived(it) => Some(it.epoch),
         Observation::ModelOutputReceived(it) => Some(it.epoch),
         Observation::TranscriptReceived(it) => Some(it.epoch),

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use recount::session::*;
-use recount::testing::{Toolbox, answer_to};
+use recount::testing::{Toolbox, answer_to, written};
 use serde_json::json;
 
 use crate::recording::{Recording, observed};
-use crate::terms::{NAMES, tools_of};
+use crate::terms::{Dice, KEYS, NAMES, tools_of};
 
 /// Histories in which answers pass the door.
 pub(crate) fn recordings() -> impl Strategy<Value = Recording> {
@@ -27,14 +27,27 @@ pub(crate) fn wild_recordings() -> impl Strategy<Value = Recording> {
 /// The dice of one history: what the runners bring, and the moves.
 #[derive(Debug)]
 struct Script {
-    tools: Vec<[u8; 6]>,
+    tools: Vec<Dice>,
     moves: Vec<[u8; 4]>,
 }
 
 fn scripts() -> impl Strategy<Value = Script> {
-    let tools = vec(any::<[u8; 6]>(), 1..5);
+    let tools = vec(any::<Dice>(), 1..5);
     let moves = vec(any::<[u8; 4]>(), 0..70);
     (tools, moves).prop_map(|(tools, moves)| Script { tools, moves })
+}
+
+/// Arguments of which some are equal in another order of keys, and some only look equal.
+fn args_of(die: u8) -> String {
+    let n = die % 3;
+    match die % 5 {
+        // Decisions see sealed bytes like any others.
+        0 => format!(r#"{{"n":{{"$sealed":"v1.{n}"}}}}"#),
+        1 if die & 64 == 0 => r#"{"m":[1,{"y":1,"x":2}],"n":0}"#.to_owned(),
+        1 => r#"{"n":0,"m":[1,{"x":2,"y":1}]}"#.to_owned(),
+        2 => format!(r#"{{"n":{n}.0}}"#),
+        _ => format!(r#"{{"n":{n}}}"#),
+    }
 }
 
 /// A history in the making.
@@ -74,7 +87,7 @@ fn play(script: &Script, wild: bool) -> Recording {
         program: "test".into(),
     });
     world.attach(0);
-    world.connect();
+    world.connect(0);
     for dice in &script.moves {
         world.act(*dice);
     }
@@ -113,8 +126,9 @@ impl World {
     }
 
     fn act(&mut self, [kind, which, flavour, delay]: [u8; 4]) {
-        // Now and then a clock goes backwards.
-        let ms = i64::from(delay % 8) - i64::from(delay == 255) * 20;
+        // Now and then a clock goes backwards, or a minute goes by.
+        let ms = i64::from(delay % 8) - i64::from(delay == 255) * 20
+            + i64::from(delay % 32 == 30) * 59_999;
         self.now = Timestamp(self.now.0 + ms * 1000);
         if flavour % 16 != 15 {
             for due in overdue(&self.session, self.now) {
@@ -122,7 +136,7 @@ impl World {
             }
         }
         let live = self.session.connection.unwrap_or(Seq(0));
-        match kind % 32 {
+        match kind % 40 {
             0..=8 => self.call(which, flavour),
             9..=16 => self.progress(which, flavour),
             17 | 18 => self.send(which),
@@ -134,14 +148,18 @@ impl World {
             22 => self.observe(RunnerDetached {
                 reason: "shutdown".into(),
             }),
-            23 => self.connect(),
+            23 => self.connect(which),
             24 => self.disconnect(flavour),
             25 | 26 => self.take_back(which, flavour),
             27 => self.cancel(which),
             28 => self.misreport(which, flavour),
             29 => self.answer_again(which, flavour),
             30 => self.chatter(which, live),
-            _ => self.close_or_intrude(which, flavour),
+            31 => self.close_or_intrude(which, flavour),
+            32..=34 => self.write(which, flavour),
+            35 => self.program_calls(which, flavour),
+            36 | 37 => self.instruct(which, flavour),
+            _ => self.progress(which, flavour),
         }
     }
 
@@ -156,16 +174,12 @@ impl World {
                 .or(self.last_epoch())
                 .unwrap_or(Seq(0)),
         };
-        let args = (!malformed && flavour % 16 != 2).then(|| match flavour % 5 {
-            // Decisions see sealed bytes like any others.
-            0 => json!({"n": {"$sealed": format!("v1.{}", flavour % 3)}}),
-            _ => json!({"n": flavour % 3}),
-        });
+        let args = (!malformed && flavour % 16 != 2).then(|| args_of(flavour));
         let sealed = match &args {
-            Some(args) if args["n"].is_object() => vec!["/n".to_owned()],
+            Some(args) if args.contains("$sealed") => vec!["/n".to_owned()],
             Some(_) | None => Vec::new(),
         };
-        let args = args.as_ref().map(Json::of);
+        let args = args.map(|text| Json::parse(&text).expect("the generator writes JSON"));
         self.observe(FunctionCallReceived {
             epoch,
             id: match flavour % 8 {
@@ -188,6 +202,78 @@ impl World {
             original_args: None,
             by: None,
         });
+    }
+
+    /// The embedding program calls a tool without a model.
+    fn program_calls(&mut self, which: u8, flavour: u8) {
+        self.observe(FunctionCallReceived {
+            epoch: Seq(0),
+            id: None,
+            name: Some(NAMES[usize::from(which) % NAMES.len()].into()),
+            args: Json::parse(&args_of(flavour)).ok(),
+            malformed_args: None,
+            invalid_args: None,
+            sealed_args: Vec::new(),
+            original_args: None,
+            by: Some(Actor::embedder("pipeline")),
+        });
+    }
+
+    /// Somebody writes to the state: a hook, the program, a tool that runs, or one that ran before.
+    fn write(&mut self, which: u8, flavour: u8) {
+        let values = [
+            json!(true),
+            json!(1),
+            json!(2),
+            json!(null),
+            json!("x"),
+            json!(1.0),
+            json!(false),
+            json!([1]),
+        ];
+        let value = |die: u8| values[usize::from(die) % values.len()].clone();
+        let key = |die: u8| KEYS[usize::from(die) % KEYS.len()];
+        let mut changes = vec![(key(flavour), value(flavour / 4))];
+        if flavour & 128 != 0 {
+            changes.push((key(flavour / 8), value(flavour / 2)));
+        }
+        if flavour == 255 {
+            changes.push(("temp:c", json!(1)));
+        }
+        let call = self.session.calls.iter().nth(usize::from(which / 4 % 4));
+        let author = match (which % 4, call) {
+            (0, _) | (_, None) => Author::Hook("extract".into()),
+            (1, Some(_)) => Author::Program(Actor::embedder("crm")),
+            (_, Some((call, open))) => Author::Tool {
+                call: *call,
+                attempt: open.attempts.saturating_sub(u32::from(which / 16 % 8 == 0)),
+            },
+        };
+        self.observe(written(author, changes));
+    }
+
+    /// The model is told the instruction that is owed, or something is said of another connection or stay.
+    fn instruct(&mut self, which: u8, flavour: u8) {
+        let owed = owed(&self.session)
+            .into_iter()
+            .find_map(|effect| match effect {
+                Effect::SendInstruction { phase, epoch } => Some((phase, epoch)),
+                Effect::RunTool { .. }
+                | Effect::AskConfirmation { .. }
+                | Effect::SendResponse { .. }
+                | Effect::ArmTimer { .. } => None,
+            });
+        let stay = self.session.phase.as_ref().map(|stay| stay.entered);
+        let (phase, epoch) = match (which % 4, owed) {
+            (0, _) => (stay.unwrap_or(Seq(1)), Seq(u64::from(flavour))),
+            (1, _) => (
+                Seq(u64::from(flavour)),
+                self.session.connection.unwrap_or(Seq(0)),
+            ),
+            (_, Some(owed)) => owed,
+            (_, None) => return self.write(which, flavour),
+        };
+        self.observe(InstructionSent { epoch, phase });
     }
 
     /// What a well-behaved world does next about one of the open calls.
@@ -221,6 +307,11 @@ impl World {
                 let deadline = Deadline::Run { call, attempt };
                 self.observe(DeadlinePassed { deadline, due_us });
             }
+            Phase::Running { attempt, .. } if flavour % 16 == 4 => self.observe(ToolYielded {
+                call,
+                attempt,
+                response,
+            }),
             Phase::Running { attempt, .. } if flavour % 4 == 1 => {
                 let interim = (flavour % 8 == 1).then_some(response);
                 self.observe(ToolPaused {
@@ -231,15 +322,30 @@ impl World {
             }
             Phase::Running { attempt, .. } => {
                 let failed = flavour % 4 == 2;
+                let kind = if flavour / 16 % 4 == 0 {
+                    "invalid_args"
+                } else {
+                    "execution_failed"
+                };
+                let scheduling = FunctionResponseScheduling::Interrupt;
                 self.observe(ToolReturned {
                     call,
                     attempt,
                     failed,
                     response,
-                    error_kind: None,
-                    scheduling: None,
+                    error_kind: failed.then(|| kind.to_owned()),
+                    scheduling: (flavour / 32 == 1).then_some(scheduling),
                 });
             }
+            Phase::Retrying { attempt, due, .. } if flavour % 4 != 3 => {
+                self.now = self.now.max(due);
+                let deadline = Deadline::Retry { call, attempt };
+                self.observe(DeadlinePassed {
+                    deadline,
+                    due_us: due,
+                });
+            }
+            Phase::Retrying { .. } => self.attach(flavour),
             Phase::Paused { .. } => {
                 let name = if flavour % 8 == 7 {
                     "other".into()
@@ -254,7 +360,7 @@ impl World {
                     by,
                 });
             }
-            // These wait for a runner; the rest is over before a step ends.
+            // These wait for a runner, or for an equal call that runs; the rest is over before a step ends.
             Phase::Ready { .. } | Phase::InDoubt { .. } => self.attach(flavour),
             Phase::Received
             | Phase::Refused { .. }
@@ -265,7 +371,6 @@ impl World {
             | Phase::Permitted { .. }
             | Phase::Returned { .. }
             | Phase::Supplied { .. }
-            | Phase::Retrying { .. }
             | Phase::TimedOut { .. } => {
                 panic!("{:?} outlived its step\n{:?}", open.phase, self.recording)
             }
@@ -301,12 +406,19 @@ impl World {
         self.observe(attached);
     }
 
-    fn connect(&mut self) {
+    /// The setup carries the instruction of now, none, or another one.
+    fn connect(&mut self, which: u8) {
         let (model, endpoint) = ("models/test".into(), "ws://127.0.0.1:1".into());
+        let stay = self.session.phase.as_ref().map(|stay| stay.entered);
+        let phase = match which % 4 {
+            0 | 1 => stay,
+            2 => None,
+            _ => Some(Seq(u64::from(which))),
+        };
         self.observe(Connected {
             model,
             endpoint,
-            phase: None,
+            phase,
         });
     }
 
@@ -378,7 +490,20 @@ impl World {
             .map(|(seq, _)| *seq);
         let anywhere = Seq(u64::from(which) % (head + 3));
         let (due_us, request) = (self.now, asked.min().unwrap_or(anywhere));
-        match flavour / 4 % 6 {
+        match flavour / 4 % 9 {
+            6 => self.observe(ToolYielded {
+                call,
+                attempt,
+                response,
+            }),
+            7 => self.observe(DeadlinePassed {
+                deadline: Deadline::Retry { call, attempt },
+                due_us,
+            }),
+            8 => {
+                let author = Author::Tool { call, attempt };
+                self.observe(written(author, [("a", json!("stale"))]));
+            }
             0 => self.observe(ToolReturned {
                 call,
                 attempt,
@@ -426,7 +551,13 @@ impl World {
     }
 
     fn chatter(&mut self, which: u8, epoch: Seq) {
-        match which % 9 {
+        match which % 10 {
+            9 => self.observe(ToolEventEmitted {
+                call: epoch,
+                attempt: 1,
+                name: "escalated".into(),
+                data: Json::empty_object(),
+            }),
             0 => self.observe(GoAwayReceived {
                 epoch,
                 time_left: Some("10s".into()),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::catalog::contract_hash;
 use recount::session::{
-    Decision, InDoubt, ObjectHash, Observation, RunnerAttached, Seq, Verdict as Says,
+    Deadline, Decision, InDoubt, ObjectHash, Observation, RunnerAttached, Seq, Verdict as Says,
 };
 
 use crate::Verdict;
@@ -117,7 +117,7 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
 /// The attempts of a call count from 1 without a gap, each starts under the runner in force, and never while another attempt of it runs.
 pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Verdict {
     let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
-    let mut runs: BTreeSet<Seq> = BTreeSet::new();
+    let mut runs: BTreeSet<(Seq, u32)> = BTreeSet::new();
     let mut runner = None;
     for fact in &recording.facts {
         match observed(fact) {
@@ -129,12 +129,20 @@ pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Ve
                 runner = None;
                 runs.clear();
             }
+            Some(Observation::ToolReturned(it)) => _ = runs.remove(&(it.call, it.attempt)),
+            Some(Observation::DeadlinePassed(it)) => {
+                if let Deadline::Run { call, attempt } = it.deadline {
+                    runs.remove(&(call, attempt));
+                }
+            }
             _ => {}
         }
         if let Some(Decision::CallStarted(it)) = decided(fact) {
             let attempt = attempts.entry(it.call).or_default();
             *attempt += 1;
-            if *attempt != it.attempt || Some(it.runner) != runner || !runs.insert(it.call) {
+            let runs_already = runs.iter().any(|(call, _)| *call == it.call);
+            runs.insert((it.call, it.attempt));
+            if *attempt != it.attempt || Some(it.runner) != runner || runs_already {
                 return Err(format!(
                     "{} is not the next attempt by {runner:?}",
                     fact.seq

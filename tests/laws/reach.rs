@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use recount::session::{Decision, Observation};
+use recount::session::{Decision, Observation, Rule};
 
 use crate::generator::wild_recordings;
+use crate::recording::decided;
 
-/// How often each event kind, outcome and lasting phase is met in so many histories.
+/// How often each event kind, rule of a verdict, outcome and lasting phase is met in so many histories.
 pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut reached = BTreeMap::new();
@@ -26,7 +27,14 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             let phases = session.calls.values().map(|call| call.phase.name());
             phases.collect::<Vec<_>>()
         });
-        for word in kinds.chain(ends).chain(phases) {
+        let rules = recording
+            .facts
+            .iter()
+            .filter_map(|fact| match decided(fact) {
+                Some(Decision::PolicyDecided(it)) => Some(word_of(it.rule)),
+                _ => None,
+            });
+        for word in kinds.chain(ends).chain(phases).chain(rules) {
             *reached.entry(word).or_default() += 1;
         }
     }
@@ -36,7 +44,8 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
 /// What the histories must reach.
 pub(crate) const TO_REACH: &[&str] = &concat_kinds();
 
-const LASTING: [&str; 15] = [
+const LASTING: [&str; 16] = [
+    "retrying",
     "awaiting_confirmation",
     "ready",
     "running",
@@ -54,10 +63,52 @@ const LASTING: [&str; 15] = [
     "it was withdrawn",
 ];
 
-const fn concat_kinds()
--> [&'static str; Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len()] {
-    let mut all = [""; Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len()];
-    let lists: [&[&str]; 3] = [Observation::KINDS, Decision::KINDS, &LASTING];
+const VERDICTS: [&str; 10] = [
+    "by missing_name",
+    "by unknown_tool",
+    "by malformed_args",
+    "by invalid_args",
+    "by phase",
+    "by condition",
+    "by cached",
+    "by limit",
+    "by confirm",
+    "by default",
+];
+
+fn word_of(rule: Rule) -> &'static str {
+    let [
+        name,
+        tool,
+        malformed,
+        invalid,
+        phase,
+        condition,
+        cached,
+        limit,
+        confirm,
+        default,
+    ] = VERDICTS;
+    match rule {
+        Rule::MissingName => name,
+        Rule::UnknownTool => tool,
+        Rule::MalformedArgs => malformed,
+        Rule::InvalidArgs => invalid,
+        Rule::Phase => phase,
+        Rule::Condition => condition,
+        Rule::Cached => cached,
+        Rule::Limit => limit,
+        Rule::Confirm => confirm,
+        Rule::Default => default,
+    }
+}
+
+const TO_REACH_COUNT: usize =
+    Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len() + VERDICTS.len();
+
+const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
+    let mut all = [""; TO_REACH_COUNT];
+    let lists: [&[&str]; 4] = [Observation::KINDS, Decision::KINDS, &LASTING, &VERDICTS];
     let (mut list, mut at) = (0, 0);
     while list < lists.len() {
         let mut item = 0;

@@ -2,19 +2,31 @@
 
 use std::time::Duration;
 
-use recount::session::InDoubt;
+use recount::session::catalog::ToolKind;
+use recount::session::{
+    Comparison, Condition, FunctionResponseScheduling, InDoubt, Limits, PhaseDeclaration, S,
+    Transition,
+};
 use recount::testing::{Toolbox, toolbox};
 
 /// The tools that a runner may have.
 pub(crate) const NAMES: [&str; 3] = ["look", "pay", "order"];
 
-/// What a runner brings, from six dice: one and a half a tool.
-pub(crate) fn tools_of(dice: [u8; 6]) -> Toolbox {
+/// The phases that a runner may declare.
+const PHASES: [&str; 3] = ["greet", "verify", "settle"];
+
+/// The keys that guards and conditions read, one of them by its other name.
+pub(crate) const KEYS: [&str; 4] = ["a", "b", "turn:t", "session:b"];
+
+/// What a runner brings: four dice a tool, one for all of them, and one for the phases.
+pub(crate) type Dice = [u8; 14];
+
+/// What a runner brings, from its dice.
+pub(crate) fn tools_of(dice: Dice) -> Toolbox {
     let mut tools = toolbox();
-    for (name, (shape, rules)) in NAMES
-        .into_iter()
-        .zip([0, 2, 4].map(|i| (dice[i], dice[i + 1])))
-    {
+    for (tool, name) in NAMES.into_iter().enumerate() {
+        let at = |die: usize| dice[4 * tool + die];
+        let (shape, rules) = (at(0), at(1));
         if shape % 8 == 7 {
             continue;
         }
@@ -38,13 +50,99 @@ pub(crate) fn tools_of(dice: [u8; 6]) -> Toolbox {
         if rules & 24 == 24 {
             tools = tools.expires_ms(name, 6);
         }
+        tools = what_repeats(tools, name, at(2));
+        tools = what_it_depends_on(tools, name, at(3));
     }
-    let limits = dice[0] / 8;
+    let limits = dice[12];
     if !limits.is_multiple_of(4) {
         tools = tools.running_max(u32::from(limits % 4));
     }
-    if limits / 4 == 7 {
+    if limits / 4 % 8 == 7 {
         tools = tools.gates_waived("asked for by the embedder");
     }
-    tools
+    tools.phases(phases_of(dice[13]))
+}
+
+/// Results used again, further runs, and limits.
+fn what_repeats(tools: Toolbox, name: &str, die: u8) -> Toolbox {
+    tools.policy(name, |policy| {
+        policy.cache = die % 4 >= 2;
+        policy.cache_max_age = (die % 4 == 3).then_some(Duration::from_millis(12));
+        policy.retry = (die & 4 != 0).then_some(recount::session::Retry {
+            attempts_max: 1 + u32::from(die / 64),
+            backoff_ms: 3,
+        });
+        policy.limits = match die / 8 % 8 {
+            0 => Limits {
+                per_session: Some(u32::from(die / 64)),
+                per_minute: None,
+            },
+            1 => Limits {
+                per_session: None,
+                per_minute: Some(u32::from(die / 64)),
+            },
+            2 => Limits {
+                per_session: Some(6),
+                per_minute: Some(2),
+            },
+            _ => Limits::default(),
+        };
+    })
+}
+
+/// Of what kind it is, whether the model waits for it, and where it may be called.
+fn what_it_depends_on(tools: Toolbox, name: &str, die: u8) -> Toolbox {
+    let kind = match die % 4 {
+        0 | 1 => ToolKind::Function,
+        2 => ToolKind::LongRunning,
+        _ => ToolKind::Streaming,
+    };
+    let tools = tools.kind(name, kind);
+    match die / 4 % 8 {
+        0 => tools.background(name, FunctionResponseScheduling::WhenIdle),
+        1 => tools.background(name, FunctionResponseScheduling::Interrupt),
+        2 => tools.when(name, condition(die / 32)),
+        3 => tools.only_in(name, [PHASES[usize::from(die / 32) % 3], "settle"]),
+        _ => tools,
+    }
+}
+
+/// Phases whose guards read a few keys; some lead in a circle, some to a phase that nobody declared.
+fn phases_of(die: u8) -> Vec<PhaseDeclaration> {
+    let declared = usize::from(die % 4);
+    let phase = |at: usize| {
+        let spin = die.rotate_left(at as u32 * 3);
+        let to = |offset: usize| PHASES[(at + offset) % PHASES.len()].to_owned();
+        let transition = |offset, die| Transition {
+            to: to(offset),
+            when: condition(die),
+        };
+        let mut transitions = vec![transition(1, spin / 4)];
+        if spin & 1 != 0 {
+            transitions.push(transition(2, spin / 8));
+        }
+        PhaseDeclaration {
+            name: PHASES[at].to_owned(),
+            instruction: (spin & 2 == 0).then(|| format!("Do {at}.")),
+            tools: (spin & 12 == 12).then(|| [NAMES[at].to_owned()].into()),
+            transitions,
+        }
+    };
+    (0..declared).map(phase).collect()
+}
+
+fn condition(die: u8) -> Condition {
+    match die % 8 {
+        0 => S::is_true("a"),
+        1 => S::exists("session:b"),
+        2 => S::equals("b", 1),
+        3 => S::compares("b", Comparison::Greater, 1),
+        4 => S::and([S::is_true("a"), S::not(S::exists("turn:t"))]),
+        5 => S::or([
+            S::equals("a", "x"),
+            S::compares("b", Comparison::AtMost, 1.5),
+        ]),
+        6 => S::not(S::is_true("a")),
+        _ => S::exists("turn:t"),
+    }
 }

@@ -17,6 +17,7 @@ use crate::session::decision::ResultReused;
 use crate::session::id::Seq;
 use crate::session::object::ObjectHash;
 use crate::session::policy::ToolPolicy;
+use crate::session::scheduling::FunctionResponseScheduling;
 use crate::session::state::Session;
 use crate::session::time::Timestamp;
 use crate::session::tool_policy::milliseconds;
@@ -33,6 +34,7 @@ struct Cached {
     of: Seq,
     at: Timestamp,
     contract: Option<ObjectHash>,
+    scheduling: Option<FunctionResponseScheduling>,
 }
 
 /// What a call shares results by, if its tool's policy lets it.
@@ -85,16 +87,27 @@ pub(in crate::session) fn returned(session: &mut Session, call: Seq, of: Seq) {
         return;
     };
     if let Some(key) = call.cache_key {
-        let contract = session.terms.contract(&call.name);
-        let at = session.at;
-        session
-            .cache
-            .results
-            .insert(key, Cached { of, at, contract });
+        let cached = Cached {
+            of,
+            at: session.at,
+            contract: session.terms.contract(&call.name),
+            scheduling: call.own_scheduling,
+        };
+        session.cache.results.insert(key, cached);
     }
 }
 
-/// The call ended, or goes back to a person: whoever waited for its result need not wait any longer.
+/// When the model should take up a result that is used again, where the result said so itself.
+pub(in crate::session) fn scheduling_of(
+    session: &Session,
+    it: &ResultReused,
+) -> Option<FunctionResponseScheduling> {
+    let key = session.calls.get(&it.call)?.cache_key?;
+    let cached = session.cache.results.get(&key)?;
+    cached.scheduling.filter(|_| cached.of == it.of)
+}
+
+/// The call ended, goes on elsewhere, or goes back to a person: whoever waited for its result need not wait any longer.
 pub(in crate::session) fn stopped(session: &mut Session, seq: Seq, key: Option<ObjectHash>) {
     if let Some(key) = key
         && session.cache.running.get(&key) == Some(&seq)
@@ -102,3 +115,7 @@ pub(in crate::session) fn stopped(session: &mut Session, seq: Seq, key: Option<O
         session.cache.running.remove(&key);
     }
 }
+
+#[cfg(test)]
+#[path = "cache_tests.rs"]
+mod tests;

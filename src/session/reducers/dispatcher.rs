@@ -136,7 +136,7 @@ impl<'a> Inputs<'a> {
     fn of(session: &'a Session, call: &Call, of: Option<Seq>) -> Option<Inputs<'a>> {
         let condition = session.terms.policies.of(&call.name).when.as_ref();
         let inputs = Inputs {
-            phase: session.phase.as_ref().map(|stay| stay.phase.as_str()),
+            phase: phases::name(session),
             state: condition.map(|it| phases::values_read(session, it)),
             used: limits::used(session, &call.name),
             of,
@@ -435,3 +435,7 @@ fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) {
 #[cfg(test)]
 #[path = "dispatcher_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "program_call_tests.rs"]
+mod program_call_tests;

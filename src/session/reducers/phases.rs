@@ -25,6 +25,11 @@ pub(in crate::session) fn look_again(session: &mut Session) {
     session.phase_moves = session.terms.policies.phases.len();
 }
 
+/// The phases are declared anew, which changes no state: the next change or turn end looks at the guards of now.
+pub(in crate::session) fn declared_anew(session: &mut Session) {
+    session.phase_moves = 0;
+}
+
 /// The phase to enter now.
 pub(in crate::session) fn next(session: &Session) -> Option<Decision> {
     let first = session.terms.policies.phases.first()?;
@@ -57,6 +62,11 @@ fn current(session: &Session) -> Option<(&Stay, &PhaseDeclaration)> {
     Some((stay, session.terms.policies.phase(&stay.phase)?))
 }
 
+/// The phase that the conversation is in, where phases are declared.
+pub(in crate::session) fn name(session: &Session) -> Option<&str> {
+    current(session).map(|(stay, _)| stay.phase.as_str())
+}
+
 pub(in crate::session) fn holds(session: &Session, condition: &Condition) -> bool {
     condition.holds(&|key| session.value(key))
 }
@@ -79,8 +89,11 @@ pub(in crate::session) fn connected(session: &mut Session, epoch: Seq, carried: 
     }
 }
 
+/// What is said of a connection that is gone changes nothing.
 pub(in crate::session) fn instruction_sent(session: &mut Session, it: &InstructionSent) {
-    connected(session, it.epoch, Some(it.phase));
+    if session.connection == Some(it.epoch) {
+        connected(session, it.epoch, Some(it.phase));
+    }
 }
 
 pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
@@ -128,3 +141,7 @@ pub(in crate::session) fn values_read<'a>(
     keys.filter_map(|key| Some((key, session.value(key)?)))
         .collect()
 }
+
+#[cfg(test)]
+#[path = "phases_tests.rs"]
+mod tests;

@@ -52,3 +52,7 @@ pub(in crate::session) fn turn_completed(session: &mut Session) {
     }
     super::phases::look_again(session);
 }
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

@@ -26,9 +26,11 @@ use crate::session::state::{Runner, Session};
 use super::cache::{self, Instead};
 use super::confirmation;
 use super::dispatcher::{error, made_here};
+use super::phases;
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
+    phases::declared_anew(session);
     session.runner = Some(Runner { seq });
     doubt_running(session);
 }
@@ -129,6 +131,7 @@ pub(in crate::session) fn call_started(session: &mut Session, it: &CallStarted) 
         };
         call.attempts = it.attempt;
         call.background = None;
+        call.own_scheduling = None;
         call.phase = Phase::Running {
             attempt: it.attempt,
             runner: it.runner,
@@ -186,7 +189,12 @@ pub(in crate::session) fn tool_returned(session: &mut Session, seq: Seq, it: &To
 }
 
 pub(in crate::session) fn result_reused(session: &mut Session, it: &ResultReused) {
+    let own = cache::scheduling_of(session, it);
+    let policies = session.terms.policies.clone();
     if let Some(call) = session.calls.get_mut(&it.call) {
+        // The model takes it up as it would if the tool had run.
+        call.own_scheduling = own;
+        call.background = policies.of(&call.name).background.map(|it| it.scheduling);
         call.phase = Phase::Returned {
             of: it.of,
             failed: false,
@@ -234,6 +242,9 @@ pub(in crate::session) fn tool_paused(session: &mut Session, seq: Seq, it: &Tool
         call.phase = Phase::Paused {
             interim: it.interim.as_ref().map(|_| seq),
         };
+        // What is supplied one day is no result of the tool, so nobody waits for it.
+        let key = call.cache_key;
+        cache::stopped(session, it.call, key);
     }
 }
 
@@ -263,7 +274,8 @@ pub(in crate::session) fn deadline_passed(session: &mut Session, deadline: Deadl
                 } = call.phase
                 && next == attempt
             {
-                call.phase = Phase::Ready { leave };
+                // The tool may have been declared anew meanwhile: its rule of now says whether it may run again.
+                call.phase = Phase::InDoubt { leave };
             }
         }
         Deadline::Confirmation { call, request } => {
@@ -331,7 +343,7 @@ pub(in crate::session) fn resolve_doubt(
     leave: Leave,
 ) -> Option<Decision> {
     match session.terms.policies.of(&call.name).in_doubt {
-        InDoubt::Retry => start(session, seq, call, leave),
+        InDoubt::Retry => start_or_reuse(session, seq, call, leave),
         InDoubt::Ask => confirmation::request(session, seq, call, About::InDoubt),
         InDoubt::SettleUnknown => Some(made_here(
             session,
@@ -397,3 +409,15 @@ pub(in crate::session) fn owed(
 #[cfg(test)]
 #[path = "tracker_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "retry_tests.rs"]
+mod retry_tests;
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod stream_tests;
+
+#[cfg(test)]
+#[path = "background_tests.rs"]
+mod background_tests;

@@ -1,0 +1,168 @@
+//! What else the world does, in words: turns, state, instructions, chunks, and programs that call tools themselves.
+
+use serde_json::Value;
+
+use crate::session::{
+    Actor, Author, Connected, Delivery, Effect, FunctionCallReceived, InstructionSent, Json, Seq,
+    StateChange, StateChanged, ToolReturned, ToolYielded, TurnCompleted, owed,
+};
+
+use super::history::History;
+
+impl History {
+    /// The model ends its turn.
+    #[must_use]
+    pub fn turn_ended(self) -> History {
+        let epoch = self.epoch();
+        self.observed(TurnCompleted {
+            epoch,
+            reason: None,
+        })
+    }
+
+    /// The program writes one value; `null` removes it.
+    ///
+    /// ```
+    /// use recount::testing::history;
+    /// use serde_json::json;
+    ///
+    /// let told = history().opened("support").state("plan", json!("monthly"));
+    /// assert_eq!(told.value("plan"), Some(json!("monthly")));
+    /// ```
+    #[must_use]
+    pub fn state(self, key: &str, value: Value) -> History {
+        let author = Author::Program(Actor::embedder("crm"));
+        self.observed(written(author, [(key, value)]))
+    }
+
+    /// The tool of the current call writes one value while it runs.
+    #[must_use]
+    pub fn tool_state(self, key: &str, value: Value) -> History {
+        let changed = self.tool_changed([(key, value)]);
+        self.observed(changed)
+    }
+
+    /// The observation that the tool of the current call writes these values.
+    #[must_use]
+    pub fn tool_changed<'k>(
+        &self,
+        changes: impl IntoIterator<Item = (&'k str, Value)>,
+    ) -> StateChanged {
+        let (call, attempt) = (self.call_seq(), self.attempt());
+        written(Author::Tool { call, attempt }, changes)
+    }
+
+    /// The tool of the current call gives one result of several.
+    #[must_use]
+    pub fn yielded(self, response: Value) -> History {
+        let yielded = self.tool_yielded(&response);
+        self.observed(yielded)
+    }
+
+    /// The observation that the tool of the current call gives one result of several.
+    #[must_use]
+    pub fn tool_yielded(&self, response: &Value) -> ToolYielded {
+        ToolYielded {
+            call: self.call_seq(),
+            attempt: self.attempt(),
+            response: Json::of(response),
+        }
+    }
+
+    /// The tool of the current call fails in a way that has a name.
+    #[must_use]
+    pub fn failed_as(self, kind: &str) -> History {
+        let returned = self.tool_returned(true, &Value::Null);
+        let error_kind = Some(kind.to_owned());
+        self.observed(ToolReturned {
+            error_kind,
+            ..returned
+        })
+    }
+
+    /// The embedding program calls a tool itself.
+    #[must_use]
+    pub fn program_call(self, name: &str, args: Value) -> History {
+        self.observed(FunctionCallReceived {
+            epoch: Seq(0),
+            id: None,
+            name: Some(name.to_owned()),
+            args: Some(Json::of(&args)),
+            malformed_args: None,
+            invalid_args: None,
+            sealed_args: Vec::new(),
+            original_args: None,
+            by: Some(Actor::embedder("pipeline")),
+        })
+    }
+
+    /// The model is told the instruction that is owed; nothing happens where none is.
+    #[must_use]
+    pub fn instructed(self) -> History {
+        match self.instruction_owed() {
+            Some((phase, epoch)) => self.observed(InstructionSent { epoch, phase }),
+            None => self,
+        }
+    }
+
+    /// A connection is ready whose setup carried the instruction of the phase.
+    #[must_use]
+    pub fn connected_and_instructed(self) -> History {
+        let phase = self.session().phase.as_ref().map(|stay| stay.entered);
+        self.observed(Connected {
+            model: "models/test".to_owned(),
+            endpoint: "ws://127.0.0.1:1".to_owned(),
+            phase,
+        })
+    }
+
+    /// The instruction that the model is still to be told: its `phase_entered`, and the connection.
+    #[must_use]
+    pub fn instruction_owed(&self) -> Option<(Seq, Seq)> {
+        let owed = owed(self.session()).into_iter();
+        owed.filter_map(|effect| match effect {
+            Effect::SendInstruction { phase, epoch } => Some((phase, epoch)),
+            Effect::RunTool { .. }
+            | Effect::AskConfirmation { .. }
+            | Effect::SendResponse { .. }
+            | Effect::ArmTimer { .. } => None,
+        })
+        .next()
+    }
+
+    /// The phase that the conversation is in.
+    #[must_use]
+    pub fn phase(&self) -> Option<&str> {
+        let stay = self.session().phase.as_ref();
+        stay.map(|stay| stay.phase.as_str())
+    }
+
+    /// A value of the state.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<Value> {
+        self.session().value(key).map(Json::to_value)
+    }
+
+    /// What the model is still to be told about the current call, oldest first.
+    #[must_use]
+    pub fn told(&self) -> Vec<&Delivery> {
+        let deliveries = self.session().deliveries.values();
+        deliveries
+            .filter(|delivery| delivery.call == self.call_seq())
+            .collect()
+    }
+}
+
+/// The observation that somebody writes these values at once; `null` removes a key.
+#[must_use]
+pub fn written<'k>(
+    author: Author,
+    changes: impl IntoIterator<Item = (&'k str, Value)>,
+) -> StateChanged {
+    let change = |(key, value): (&str, Value)| StateChange {
+        key: key.to_owned(),
+        value: Json::of(&value),
+    };
+    let changes = changes.into_iter().map(change).collect();
+    StateChanged { changes, author }
+}

@@ -1,0 +1,124 @@
+//! Verdicts: on record is what they read, and that alone leads to them again.
+
+use recount::session::catalog::ToolKind;
+use recount::session::{
+    Decision, FunctionCallReceived, PolicyDecided, Rule, ToolPolicy, Verdict as Says,
+};
+use recount::testing::Toolbox;
+use serde_json::Value;
+
+use crate::Verdict;
+use crate::model::{Model, holds, name_of};
+use crate::recording::{Recording, decided};
+
+/// Every verdict records the phase, the values, the counts and the result that the records before it give; and whoever has the call, the policies
+/// and those inputs, and nothing else, comes to the same verdict by the same rule.
+pub(crate) fn verdicts_follow_from_what_they_record(recording: &Recording) -> Verdict {
+    let mut model = Model::new(recording);
+    for fact in &recording.facts {
+        if let Some(Decision::PolicyDecided(it)) = decided(fact) {
+            let inputs = it.inputs.as_ref().map(|inputs| inputs.to_value());
+            let expected = model.inputs(it.call, it.rule, fact.at);
+            if inputs != expected {
+                return Err(format!("{} read {inputs:?}, not {expected:?}", fact.seq));
+            }
+            let again = judge(
+                model.call(it.call),
+                model.tools,
+                &inputs.unwrap_or_default(),
+            );
+            if again != (it.verdict, it.rule) {
+                return Err(format!("{} would be {again:?}", fact.seq));
+            }
+            let has = model.result_for(it.call, fact.at).is_some();
+            if has && matches!(it.rule, Rule::Limit | Rule::Confirm | Rule::Default) {
+                return Err(format!("{} overlooks a result", fact.seq));
+            }
+            let hash = model.tools.map(|tools| tools.policies().hash());
+            if it.policies != hash {
+                return Err(format!("{} names other policies", fact.seq));
+            }
+            if it.reason.is_some() != (it.verdict == Says::Refused) {
+                return Err(format!("{} gives {:?} as its reason", fact.seq, it.reason));
+            }
+        }
+        model.read(fact);
+    }
+    Ok(())
+}
+
+/// No tool is let through more often than the limits in force then allow, in the session and in any minute.
+pub(crate) fn no_limit_is_exceeded(recording: &Recording) -> Verdict {
+    let mut model = Model::new(recording);
+    for fact in &recording.facts {
+        model.read(fact);
+        let Some(Decision::PolicyDecided(PolicyDecided {
+            call,
+            verdict: Says::Allowed | Says::Ask,
+            rule: Rule::Confirm | Rule::Default,
+            ..
+        })) = decided(fact)
+        else {
+            continue;
+        };
+        let name = name_of(model.call(*call));
+        let limits = model.policy(name).limits;
+        let (session, minute) = model.used(name, fact.at);
+        let within = |max: Option<u32>, used| max.is_none_or(|max| used <= max as usize);
+        if !within(limits.per_session, session) || !within(limits.per_minute, minute) {
+            let seq = fact.seq;
+            return Err(format!(
+                "{seq} makes it {session} and {minute}, of {limits:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The verdict on a call by its text, the policies, and the recorded inputs.
+fn judge(call: &FunctionCallReceived, tools: Option<&Toolbox>, inputs: &Value) -> (Says, Rule) {
+    let name = name_of(call);
+    let declared = tools.and_then(|tools| tools.catalog().get(name));
+    let policy: ToolPolicy = tools.map_or_else(ToolPolicy::default, |tools| {
+        tools.policies().of(name).clone()
+    });
+    let outside = inputs["phase"].as_str().is_some_and(|phase| {
+        let of_phase = tools.and_then(|tools| tools.policies().phase(phase)?.tools.as_ref());
+        of_phase.is_some_and(|tools| !tools.contains(name))
+            || policy.phases.as_ref().is_some_and(|it| !it.contains(phase))
+    });
+    let value_of = |key: &str| inputs["state"].get(key).cloned();
+    let unmet = policy.when.as_ref().is_some_and(|it| !holds(it, &value_of));
+    let reached = |max: Option<u32>, used: &Value| {
+        max.is_some_and(|max| used.as_u64().is_some_and(|used| used >= u64::from(max)))
+    };
+    let used_up = reached(policy.limits.per_session, &inputs["used"]["session"])
+        || reached(policy.limits.per_minute, &inputs["used"]["minute"]);
+    let rules = [
+        (call.name.is_none(), Says::Refused, Rule::MissingName),
+        (
+            declared.is_none_or(|it| it.kind == ToolKind::ServerSide),
+            Says::Refused,
+            Rule::UnknownTool,
+        ),
+        (
+            call.malformed_args.is_some(),
+            Says::Refused,
+            Rule::MalformedArgs,
+        ),
+        (
+            call.invalid_args.is_some(),
+            Says::Refused,
+            Rule::InvalidArgs,
+        ),
+        (outside, Says::Refused, Rule::Phase),
+        (unmet, Says::Refused, Rule::Condition),
+        (inputs["of"].is_u64(), Says::Allowed, Rule::Cached),
+        (used_up, Says::Refused, Rule::Limit),
+        (policy.confirm, Says::Ask, Rule::Confirm),
+    ];
+    let first = rules.into_iter().find(|(applies, ..)| *applies);
+    first.map_or((Says::Allowed, Rule::Default), |(_, says, rule)| {
+        (says, rule)
+    })
+}
