@@ -174,6 +174,17 @@ impl Agent {
     }
 
     /// What the model can do, where that is not what [`Capabilities::of_model`] says.
+    ///
+    /// ```
+    /// use recount::live::Capabilities;
+    /// use recount::prelude::*;
+    ///
+    /// let model = "gemini-live-2.5-flash";
+    /// let mut capabilities = Capabilities::of_model(model);
+    /// capabilities.code_execution = true;
+    /// let agent = Agent::new().model(model).tools(T::code_execution()).capabilities(capabilities);
+    /// # let _ = agent;
+    /// ```
     pub fn capabilities(mut self, capabilities: Capabilities) -> Agent {
         self.capabilities = Some(capabilities);
         self
@@ -215,6 +226,21 @@ impl Agent {
         }
         if let Err(error) = dispatcher.register(self.tools) {
             mistakes.push(format!("agent {name:?}: {error}"));
+        }
+        let capabilities = self
+            .capabilities
+            .unwrap_or_else(|| Capabilities::of_model(&self.model));
+        let catalog = dispatcher.catalog();
+        for tool in catalog.tools.values() {
+            let declared = tool.server_side.as_ref().and_then(|it| it.as_object());
+            for field in declared.into_iter().flat_map(|it| it.keys()) {
+                if !capabilities.takes(field) {
+                    let (tool, model) = (&tool.name, &self.model);
+                    mistakes.push(format!(
+                        "agent {name:?}: model {model:?} is not known to take {field}, so it cannot have tool {tool:?}; if it does take it, say so with .capabilities(…)"
+                    ));
+                }
+            }
         }
         if self.model.trim().is_empty() {
             mistakes.push(format!("agent {name:?} has no model: call .model(\"…\")"));
@@ -259,12 +285,10 @@ impl Agent {
         };
         Ok(Prepared {
             name: name.to_owned(),
-            capabilities: self
-                .capabilities
-                .unwrap_or_else(|| Capabilities::of_model(&self.model)),
+            capabilities,
             model: self.model,
             instruction: self.instruction,
-            catalog: Arc::new(dispatcher.catalog()),
+            catalog: Arc::new(catalog),
             policies: Arc::new(policies),
             dispatcher,
             connector: self.connector,

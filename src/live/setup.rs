@@ -15,22 +15,20 @@ pub(crate) fn message(
     catalog: &Catalog,
     form: SchemaForm,
 ) -> String {
-    let tools = catalog.tools.values();
-    let declarations: Vec<_> = tools.map(|tool| declaration(tool, form)).collect();
-    let tool = Tool {
+    let functions = catalog.tools.values().filter(|it| it.server_side.is_none());
+    let declarations: Vec<_> = functions.map(|tool| declaration(tool, form)).collect();
+    let functions = (!declarations.is_empty()).then(|| Tool {
         function_declarations: declarations.into(),
         ..Tool::default()
-    };
+    });
+    let of_service = catalog.tools.values().filter_map(run_by_the_service);
+    let tools: Vec<Tool> = functions.into_iter().chain(of_service).collect();
     let setup = Setup {
         model: model.to_owned(),
         // Text is what this program can show; a voice client will say so itself.
         generation_config: raw(&serde_json::json!({"responseModalities": ["TEXT"]})),
         system_instruction: instruction.map(|text| Content::text("user", text)),
-        tools: if catalog.tools.is_empty() {
-            Vec::new().into()
-        } else {
-            vec![tool].into()
-        },
+        tools: tools.into(),
         ..Setup::default()
     };
     ClientMessage::setup(setup).encode()
@@ -75,6 +73,15 @@ pub(crate) fn tool_response(delivery: &Delivery, response: &Json) -> String {
         ..FunctionResponse::default()
     };
     ClientMessage::tool_response([response]).encode()
+}
+
+/// A tool that the service runs itself, as it wants to be told of it.
+fn run_by_the_service(tool: &ToolDeclaration) -> Option<Tool> {
+    let mut told = Tool::default();
+    for (field, value) in tool.server_side.as_ref()?.as_object()? {
+        told.other.set(field, value.into());
+    }
+    Some(told)
 }
 
 fn declaration(tool: &ToolDeclaration, form: SchemaForm) -> FunctionDeclaration {
@@ -135,6 +142,30 @@ mod tests {
         let declared = &sent["setup"]["tools"][0]["functionDeclarations"][0];
         assert_eq!(declared["name"], "weather");
         assert_eq!(declared["parametersJsonSchema"], schema);
+    }
+
+    #[test]
+    fn what_the_service_runs_itself_is_declared_in_its_own_field_and_as_no_function() {
+        let mut catalog = Catalog::default();
+        catalog.insert(ToolDeclaration::new("weather", "Tells the weather"));
+        for (name, declared) in [
+            ("google_maps", json!({"googleMaps": {"enableWidget": true}})),
+            ("google_search", json!({"googleSearch": {}})),
+        ] {
+            catalog.insert(ToolDeclaration {
+                server_side: Some(declared),
+                ..ToolDeclaration::new(name, "")
+            });
+        }
+        let sent = sent(&catalog, SchemaForm::JsonSchema);
+        assert_eq!(
+            sent["setup"]["tools"],
+            json!([
+                {"functionDeclarations": [{"name": "weather", "description": "Tells the weather"}]},
+                {"googleMaps": {"enableWidget": true}},
+                {"googleSearch": {}},
+            ])
+        );
     }
 
     #[test]
