@@ -246,7 +246,9 @@ impl World {
             (1, Some(_)) => Author::Program(Actor::embedder("crm")),
             (_, Some((call, open))) => Author::Tool {
                 call: *call,
-                attempt: open.attempts.saturating_sub(u32::from(which / 16 % 8 == 0)),
+                attempt: open
+                    .attempts
+                    .saturating_sub(u32::from((which / 16).is_multiple_of(8))),
             },
         };
         self.observe(written(author, changes));
@@ -322,7 +324,7 @@ impl World {
             }
             Phase::Running { attempt, .. } => {
                 let failed = flavour % 4 == 2;
-                let kind = if flavour / 16 % 4 == 0 {
+                let kind = if (flavour / 16).is_multiple_of(4) {
                     "invalid_args"
                 } else {
                     "execution_failed"
