@@ -31,5 +31,58 @@ pub use engine::{
 };
 #[cfg(feature = "engine")]
 pub use recount_journal as journal;
+/// Makes an async function a tool that a model can call.
+///
+/// The function becomes a constructor of the same name and visibility, `fn get_weather() -> impl ToolFunction`. Its
+/// parameters are the arguments: any type that is `Deserialize + JsonSchema`, read as by [`TypedTool`](tool::TypedTool);
+/// `Option` ones may be left out.
+///
+/// ```
+/// use recount::prelude::*;
+/// use std::sync::Arc;
+///
+/// #[tool("Get the current weather for a city")]
+/// async fn get_weather(city: String, units: Option<String>) -> Result<Value, ToolError> {
+///     Ok(json!({ "city": city, "temp_c": 22, "units": units.unwrap_or("metric".into()) }))
+/// }
+///
+/// let mut dispatcher = ToolDispatcher::new();
+/// dispatcher.register_function(Arc::new(get_weather()))?;
+/// # Ok::<(), recount::tool::RegistrationError>(())
+/// ```
+///
+/// * The name is the function's, or `name = ".."`. The description is the string, or `description = ".."`, or the doc
+///   comment; one of them there must be.
+/// * A parameter is described by a doc comment of its own, or by the item of its name in an `# Arguments` list in the
+///   function's; attributes of serde and schemars on it hold for it as for a field.
+/// * A parameter of type [`ToolContext`] is filled by the runtime, and the model does not hear of it.
+/// * It returns a value that can be written as JSON, or a `Result` of one, or nothing, which the model hears as `null`. An
+///   error that is or becomes a [`ToolError`] keeps its kind; any other one is told in its words as
+///   [`ToolError::ExecutionFailed`].
+///
+/// ```
+/// use recount::prelude::*;
+///
+/// /// Pays an invoice.
+/// ///
+/// /// # Arguments
+/// /// * `invoice` - The number on the invoice
+/// #[tool(name = "pay_invoice")]
+/// async fn pay(
+///     invoice: String,
+///     /// Pay only if it is due within this many days
+///     #[serde(default)]
+///     due_days: u32,
+///     context: ToolContext,
+/// ) -> Result<String, std::io::Error> {
+///     Ok(format!("paid {invoice}, due within {due_days} days, as {}", context.idempotency_key))
+/// }
+///
+/// let pay = T::confirm(pay(), "Pay this invoice?");
+/// ```
+#[cfg(feature = "engine")]
+pub use recount_macros::tool;
+#[cfg(feature = "engine")]
+pub use schemars;
 #[cfg(feature = "engine")]
 pub use tool::{T, ToolContext, ToolDispatcher, ToolError, ToolFunction};

@@ -1,5 +1,6 @@
 //! What a program that embeds Recount names.
 
+pub use recount_macros::tool;
 pub use serde_json::{Value, json};
 
 #[cfg(feature = "live")]
@@ -10,8 +11,11 @@ pub use crate::engine::{
 };
 #[cfg(feature = "live")]
 pub use crate::live::Endpoint;
-pub use crate::session::{Actor, InDoubt, RequestId, SessionId};
+pub use crate::session::{
+    Actor, Comparison, Condition, FunctionResponseScheduling, InDoubt, RequestId, S, SessionId,
+};
 pub use crate::tool::{
-    LongRunningFunctionTool, Pending, SimpleTool, T, ToolContext, ToolDispatcher, ToolError,
-    ToolFunction, Toolset,
+    InputEvent, InputStreamingTool, LongRunningFunctionTool, Pending, PolicyTool, SimpleTool,
+    State, StreamingTool, T, ToolContext, ToolDispatcher, ToolError, ToolFunction, ToolPolicy,
+    Toolset, TypedTool,
 };

@@ -100,6 +100,7 @@ fn the_tree_keeps_to_the_design() {
     let sources = [
         ("src", root.join("src")),
         ("journal", root.join("journal/src")),
+        ("macros", root.join("macros/src")),
     ];
     let mut read = 0;
     let mut broken = Vec::new();
@@ -125,7 +126,7 @@ fn the_tree_keeps_to_the_design() {
     );
 }
 
-/// Everything that speaks against one file; `part` is `src` or `journal`, `name` the path inside it.
+/// Everything that speaks against one file; `part` is `src`, `journal` or `macros`, `name` the path inside it.
 fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
     let code = Source::of(text);
     let module = module_of(name);
@@ -162,6 +163,18 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
         "journal" => {
             if words(&code.product).any(|word| word == "recount") {
                 object("the journal imports nothing of ours".to_owned());
+            }
+        }
+        // What it writes into a user's code begins with `::`, so that nothing there can stand in for it.
+        "macros" => {
+            for (at, _) in words_at(&code.product).filter(|(_, word)| word.starts_with("recount")) {
+                let before = code.product[..at].trim_end();
+                let named = before
+                    .strip_suffix("::")
+                    .is_some_and(|it| !it.ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+                if !named {
+                    object("the macros name what is ours from `::`".to_owned());
+                }
             }
         }
         _ => {
@@ -583,6 +596,20 @@ mod each_rule_sees_its_violation {
             )
             .is_empty()
         );
+    }
+
+    #[test]
+    fn macros_that_know_what_they_name() {
+        let against = |code: &str| objections("macros", "x.rs", &format!("//! Doc.\n{code}"));
+        for code in [
+            "use recount::tool::ToolError;",
+            "use recount_journal::Store;",
+            "fn f() { quote!(recount::tool::TypedTool) }",
+        ] {
+            assert!(!against(code).is_empty(), "{code}");
+        }
+        let expansion = "fn f() { quote!(::recount::tool::TypedTool::new(\"recount\")) }";
+        assert_eq!(against(expansion), [""; 0]);
     }
 
     #[test]

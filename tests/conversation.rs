@@ -51,7 +51,7 @@ async fn a_slow_call_holds_no_other_up() {
     let mut answered = ids_answered(&model);
     answered.sort();
     assert_eq!(answered, ["none", "quick", "slow"]);
-    assert_eq!(live.state().await.unwrap().calls.len(), 0);
+    assert_eq!(live.session().await.unwrap().calls.len(), 0);
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ async fn closing_a_session_ends_its_connection() {
         .await
         .unwrap();
     live.close("done", Actor::embedder("ada")).await.unwrap();
-    assert_eq!(live.state().await.unwrap().connection, None);
+    assert_eq!(live.session().await.unwrap().connection, None);
     assert!(matches!(
         live.send_text("Hello?").await,
         Err(Error::NotConnected { .. })

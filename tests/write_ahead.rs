@@ -165,7 +165,7 @@ async fn where_the_journal_fails_nothing_runs_nothing_is_sent_and_the_caller_is_
                     let before = (world.ran(), world.model.transcript().received().count());
                     for refused in [
                         live.send_text("Hello?").await.unwrap_err(),
-                        live.state().await.unwrap_err(),
+                        live.session().await.unwrap_err(),
                         live.disconnect().await.unwrap_err(),
                         engine
                             .close_session(live.session_id(), "over", Actor::embedder("ada"))

@@ -143,6 +143,7 @@ async fn refused(ledger: &Ledger, session: SessionId, rejection: &Rejection) -> 
         | Rejection::CallNotPaused { .. }
         | Rejection::WrongName { .. }
         | Rejection::ResponseNotAnObject
+        | Rejection::UnfitState { .. }
         | Rejection::SessionClosed
         | Rejection::TooLarge { .. } => (rejection.to_string(), None),
     };

@@ -226,6 +226,7 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::CallNotPaused { .. } => "call-not-paused",
         Rejection::WrongName { .. } => "wrong-name",
         Rejection::ResponseNotAnObject => "response-not-an-object",
+        Rejection::UnfitState { .. } => "unfit-state",
         Rejection::SessionClosed => "session-closed",
         Rejection::TooLarge { .. } => "too-large",
     }

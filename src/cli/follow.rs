@@ -82,7 +82,7 @@ impl Follower {
     /// Why the session is not served any more, where nothing can happen.
     pub(super) async fn wake(&mut self, live: &LiveHandle) -> Result<(), Failure> {
         if self.updates.next().await.is_none() {
-            live.state().await?;
+            live.session().await?;
         }
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Follower {
     ) -> Result<Session, Failure> {
         loop {
             self.tell(screen).await?;
-            let session = live.state().await?;
+            let session = live.session().await?;
             if session.head == self.told && reached(&session, self.turns) {
                 return Ok(session);
             }

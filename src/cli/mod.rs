@@ -29,6 +29,7 @@ mod run;
 mod screen;
 mod sentence;
 mod sessions;
+mod show;
 mod simulate;
 mod style;
 mod timeline;

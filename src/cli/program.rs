@@ -20,6 +20,7 @@ use super::restore::Restore;
 use super::run::Run;
 use super::screen::Screen;
 use super::sessions::Sessions;
+use super::show::Show;
 use super::simulate::Simulate;
 use super::style::{ColorChoice, Palette};
 use super::verify::Verify;
@@ -64,6 +65,7 @@ enum Command {
     Simulate(Simulate),
     Sessions(Sessions),
     Log(Log),
+    Show(Show),
     Pending(Pending),
     /// Approves a call that waits: records the answer, starts nothing.
     #[command(long_about = None)]
@@ -118,6 +120,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Simulate(it) => it.run(screen).await,
         Command::Sessions(it) => it.run(screen).await,
         Command::Log(it) => it.run(screen).await,
+        Command::Show(it) => it.run(screen).await,
         Command::Pending(it) => it.run(screen).await,
         Command::Approve(it) => it.run(true, screen).await,
         Command::Deny(it) => it.run(false, screen).await,

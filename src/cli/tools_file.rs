@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use crate::session::policy::{InDoubt, ToolPolicy};
-use crate::tool::{CommandTool, RegisteredTool, ToolDispatcher, ToolMistake};
+use crate::tool::{CommandTool, PolicyTool, ToolDispatcher, ToolMistake};
 
 /// Reads the text of a tools file.
 ///
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The tool, unless something it cannot be made without is wrong.
-    fn tool(&mut self) -> Option<RegisteredTool> {
+    fn tool(&mut self) -> Option<PolicyTool> {
         for key in self
             .entry
             .into_iter()
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
             timeout: timeout.map(Duration::from_millis),
             ..confirm.unwrap_or_default()
         };
-        let mut tool = RegisteredTool::new(Arc::new(function)).with_policy(policy);
+        let mut tool = PolicyTool::new(Arc::new(function), policy);
         if let Some(rule) = in_doubt {
             tool = tool.with_in_doubt(rule);
         }

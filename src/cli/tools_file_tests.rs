@@ -61,7 +61,9 @@ async fn the_tools_of_the_example_file_run() {
         let outcome = tools
             .get(name)
             .unwrap()
-            .run(json!({"order": "A-17"}), context.clone())
+            .run(json!({"order": "A-17"}), context.clone(), |_| async {
+                Ok(())
+            })
             .await;
         assert_eq!(outcome, expected, "{name}");
     }
@@ -118,7 +120,7 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
         "tool number 2: name: expected a string, found nothing",
         "tool number 2: command: expected a list of at least one string, found an empty list",
         "tool \"not a name\": expected a name of 1 to 64 letters, digits and `_ : . -`",
-        "tool \"not a name\": expected a timeout of at least 1 ms, found 0",
+        "tool \"not a name\": timeout: expected at least 1 ms, found 0",
         "tool \"not a name\": invalid parameter schema: expected a schema of type \"object\", found type string \"nothing\"",
         "tool \"twice\" is registered twice",
     ];

@@ -2,13 +2,19 @@
 //!
 //! Code is not in the journal, so a session names its agent, and whoever opens the journal registers it again.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::confirmation::ConfirmationProvider;
 use crate::ledger::Ledger;
 use crate::live::{Capabilities, Connector};
-use crate::session::{Catalog, Gates, PolicySet};
-use crate::tool::{ToolDispatcher, Toolset};
+use crate::session::{Background, Catalog, Gates, PhaseDeclaration, PolicySet, ResponseShape};
+use crate::tool::{
+    ConfirmationProvider, ResultFormatter, Services, State, ToolDispatcher, ToolExecutionMode,
+    Toolset,
+};
+
+use super::extractors::{Extractor, Turn};
+use super::phases::{self, PhaseBuilder};
 
 /// Tools, policies, instruction and connection under one name.
 ///
@@ -29,6 +35,11 @@ pub struct Agent {
     provider: Option<Arc<dyn ConfirmationProvider>>,
     gates: GateChoice,
     running_max: Option<u32>,
+    phases: Vec<PhaseDeclaration>,
+    extractors: Vec<Extractor>,
+    services: Services,
+    modes: Vec<(String, ToolExecutionMode)>,
+    response: ResponseShape,
     capabilities: Option<Capabilities>,
     sealed: bool,
 }
@@ -81,7 +92,7 @@ impl Agent {
         self
     }
 
-    /// Who answers confirmation requests in this process.
+    /// Who answers confirmation requests in this process; without it, the provider of its dispatcher does.
     pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> Agent {
         self.provider = Some(provider);
         self
@@ -96,6 +107,69 @@ impl Agent {
     /// Gated calls run without asking; the journal says so for each.
     pub fn unenforced_confirmations(mut self) -> Agent {
         self.gates = GateChoice::Unenforced;
+        self
+    }
+
+    /// Begins to describe a phase of the conversation; see [`PhaseBuilder`].
+    pub fn phase(self, name: impl Into<String>) -> PhaseBuilder<Agent> {
+        PhaseBuilder::new(self, name.into(), Agent::with_phase)
+    }
+
+    pub(super) fn with_phase(mut self, phase: PhaseDeclaration) -> Agent {
+        self.phases.push(phase);
+        self
+    }
+
+    /// A hook that reads what was said, at the end of every turn of the model, and writes to the state.
+    ///
+    /// What it writes is one change on record, by the hook's name. It runs beside the conversation and has 30 seconds; one
+    /// that a crash cuts off is not run again.
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    /// use recount::session::Speaker;
+    ///
+    /// let agent = Agent::new().extract("mood", |turn, state| async move {
+    ///     if turn.by(Speaker::User).contains("angry") {
+    ///         state.set("angry", true);
+    ///     }
+    /// });
+    /// # let _ = agent;
+    /// ```
+    pub fn extract<F, Fut>(mut self, name: impl Into<String>, hook: F) -> Agent
+    where
+        F: Fn(Turn, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.extractors.push(Extractor {
+            name: name.into(),
+            read: Arc::new(move |turn, state| Box::pin(hook(turn, state))),
+        });
+        self
+    }
+
+    /// How calls of the tool `name` are executed; the name must be that of a tool.
+    ///
+    /// The policy form is [`T::background`](crate::tool::T::background); here the words may be chosen, too.
+    pub fn tool_execution_mode(
+        mut self,
+        name: impl Into<String>,
+        mode: ToolExecutionMode,
+    ) -> Agent {
+        self.modes.push((name.into(), mode));
+        self
+    }
+
+    /// Hands something to the tools of this agent: a client, a pool, settings. They get it by its type, from their
+    /// [`ToolContext`](crate::tool::ToolContext).
+    pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> Agent {
+        self.services = self.services.with(service);
+        self
+    }
+
+    /// How what the model is answered is wrapped.
+    pub fn response_shape(mut self, shape: ResponseShape) -> Agent {
+        self.response = shape;
         self
     }
 
@@ -119,9 +193,26 @@ impl Agent {
     }
 
     /// Checks everything at once and makes it ready to serve.
-    pub(crate) fn prepare(self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
+    pub(crate) fn prepare(mut self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
         let mut mistakes = Vec::new();
         let mut dispatcher = ToolDispatcher::new();
+        let mut formatters = BTreeMap::new();
+        for (tool, mode) in self.modes {
+            let ToolExecutionMode::Background {
+                formatter,
+                scheduling,
+            } = mode
+            else {
+                continue;
+            };
+            let scheduling = scheduling.unwrap_or_default();
+            match self.tools.in_background(&tool, Background { scheduling }) {
+                Ok(()) => formatters.extend(formatter.map(|it| (tool, it))),
+                Err(known) => mistakes.push(format!(
+                    "agent {name:?}: no tool is named {tool:?}, so it cannot run in the background; there are {known}"
+                )),
+            }
+        }
         if let Err(error) = dispatcher.register(self.tools) {
             mistakes.push(format!("agent {name:?}: {error}"));
         }
@@ -139,25 +230,32 @@ impl Agent {
                 ));
             }
         }
+        let policies = PolicySet {
+            running_max: self.running_max,
+            response: self.response,
+            phases: self.phases,
+            ..dispatcher.policies()
+        };
+        let of_phases = phases::mistakes(&policies, &dispatcher).into_iter();
+        mistakes.extend(of_phases.map(|it| format!("agent {name:?}: {it}")));
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
+        let provider = self
+            .provider
+            .or_else(|| dispatcher.confirmation_provider().cloned());
         let journal_is_durable = ledger.journal().is_durable();
         let gates = match self.gates {
             GateChoice::Strict => Gates::enforced(),
             GateChoice::Unenforced => {
                 Gates::waived("the embedding program chose unenforced confirmations")
             }
-            GateChoice::WhereAnswerable if journal_is_durable || self.provider.is_some() => {
+            GateChoice::WhereAnswerable if journal_is_durable || provider.is_some() => {
                 Gates::enforced()
             }
             GateChoice::WhereAnswerable => {
                 Gates::waived("no durable journal and no confirmation provider")
             }
-        };
-        let policies = PolicySet {
-            running_max: self.running_max,
-            ..dispatcher.policies()
         };
         Ok(Prepared {
             name: name.to_owned(),
@@ -170,9 +268,12 @@ impl Agent {
             policies: Arc::new(policies),
             dispatcher,
             connector: self.connector,
-            provider: self.provider,
+            provider,
             gates,
             sealed: self.sealed,
+            extractors: self.extractors,
+            services: self.services,
+            formatters,
         })
     }
 }
@@ -198,4 +299,7 @@ pub(crate) struct Prepared {
     pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(crate) gates: Gates,
     pub(crate) sealed: bool,
+    pub(super) extractors: Vec<Extractor>,
+    pub(super) services: Services,
+    pub(super) formatters: BTreeMap<String, Arc<dyn ResultFormatter>>,
 }

@@ -7,6 +7,7 @@ use super::inbox::{Input, Opened, Reply};
 use super::socket::{self, Socket};
 use super::task::SessionTask;
 use crate::ledger::Objects;
+use crate::live::schema::SchemaForm;
 use crate::live::{ConnectError, Connection, setup};
 use crate::session::{Connected, Disconnected, Rejection, RunnerDetached};
 
@@ -52,7 +53,12 @@ impl SessionTask {
             self.attach(Vec::new()).await?;
         }
         let model = connector.model_name(&agent.model);
-        let message = setup::message(&model, self.instruction().as_deref(), &agent.catalog);
+        let message = setup::message(
+            &model,
+            self.instruction().as_deref(),
+            &agent.catalog,
+            SchemaForm::of(agent.capabilities),
+        );
         let endpoint = connector.endpoint();
         let phase = self.session.phase.as_ref().map(|stay| stay.entered);
         Ok(async move {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use recount_journal::Durability;
 
+use super::ToolConfirmation;
 use super::clock::Clock;
-use super::confirmation::ToolConfirmation;
 use super::error::Error;
 use super::takeover;
 use crate::ledger::{self, Ledger, Loaded, Objects};

@@ -1,11 +1,11 @@
 //! How each effect is begun, once it is on record that it is owed.
 
 use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::confirmation::ConfirmationRequest;
 use super::error::Error;
 use super::inbox::Input;
 use super::performer::InFlight;
@@ -13,9 +13,12 @@ use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
-    Decision, Delivery, Effect, Event, Fact, Json, Observation, ResponseIssued, Seq, response,
+    Decision, Delivery, Effect, Event, Fact, Json, Observation, ResponseIssued, Seq,
+    ToolEventEmitted, response,
 };
-use crate::tool::{RegisteredTool, ToolContext, ToolError, ToolOutcome};
+use crate::tool::{
+    ConfirmationRequest, Emitter, Key, PolicyTool, Ticket, ToolContext, ToolError, ToolOutcome,
+};
 
 impl SessionTask {
     pub(super) async fn begin_effect(&mut self, effect: Effect) -> Result<(), Error> {
@@ -59,9 +62,24 @@ impl SessionTask {
             return InFlight::Left;
         };
         let cancelled = CancellationToken::new();
-        let key = self.id.idempotency_key(seq).to_string();
-        let context = ToolContext::new(self.id, self.id.call_id(seq), attempt, key)
-            .with_cancellation(cancelled.clone());
+        let state = self.state();
+        let ticket = Ticket {
+            session: self.id,
+            call: seq,
+            tool: call.name.clone(),
+        };
+        let (call_id, cancelled_too) = (self.id.call_id(seq), cancelled.clone());
+        let context = ToolContext::of_run(
+            self.id,
+            call_id,
+            attempt,
+            Key::Of(seq),
+            cancelled_too,
+            state.clone(),
+        )
+        .with_services(self.agent.services.clone())
+        .with_ticket(ticket)
+        .with_emitter(self.emitter(seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
         let own = self.own.clone();
         let opened = self.opened_arguments(call);
@@ -70,23 +88,55 @@ impl SessionTask {
         let checked = opened.and_then(|args| {
             let not_found = || ToolError::NotFound(call.name.clone());
             let tool = dispatcher.get(&call.name).ok_or_else(not_found)?;
+            let value = args.to_value();
             dispatcher
-                .check_opened(&call.name, &args, &call.sealed_args)
+                .check_opened(&call.name, &value, &call.sealed_args)
                 .map_err(ToolError::InvalidArgs)?;
-            Ok((tool.clone(), args))
+            let secret = [dispatcher.secret_arguments(&call.name), &call.sealed_args].concat();
+            let context = context.with_args(args).with_secret(secret);
+            Ok((tool.clone(), value, context))
         });
+        if call.background.is_some() {
+            let (recorded, _) = oneshot::channel();
+            // It is queued before the tool can end, so the model hears of it first.
+            let _ = own.send(Input::ToolYielded {
+                call: seq,
+                attempt,
+                value: self.acknowledgement(call),
+                recorded,
+            });
+        }
+        let on_yield = {
+            let own = own.clone();
+            move |value| recorded(own.clone(), seq, attempt, value)
+        };
         let run = async move {
             let outcome = match checked {
-                Ok((tool, args)) => contained(tool, args, context).await,
+                Ok((tool, args, context)) => contained(tool, args, context, on_yield).await,
                 Err(error) => ToolOutcome::Failed(error),
             };
             let _ = own.send(Input::ToolEnded {
                 call: seq,
                 attempt,
                 outcome,
+                state,
             });
         };
         task(cancelled, run.instrument(span))
+    }
+
+    /// Where the events of a run go.
+    fn emitter(&self, call: Seq, attempt: u32) -> Emitter {
+        let own = self.own.clone();
+        Emitter::new(move |name, data| {
+            let emitted = ToolEventEmitted {
+                call,
+                attempt,
+                name,
+                data,
+            };
+            let _ = own.send(Input::ToolEmitted(emitted));
+        })
     }
 
     /// Asks the provider of this process, if there is one; the other doors need no asking.
@@ -179,7 +229,7 @@ impl SessionTask {
     }
 
     /// The response itself: in its own record, or in the one that this refers to.
-    async fn response_body(&self, issued: Seq) -> Result<Option<Json>, Error> {
+    pub(super) async fn response_body(&self, issued: Seq) -> Result<Option<Json>, Error> {
         let Some(Fact {
             event: Event::Decided(Decision::ResponseIssued(ResponseIssued { of, response, .. })),
             ..
@@ -201,9 +251,36 @@ impl SessionTask {
     }
 }
 
+/// Puts one result of several on record, and waits until it is.
+async fn recorded(
+    own: mpsc::UnboundedSender<Input>,
+    call: Seq,
+    attempt: u32,
+    value: Value,
+) -> Result<(), ToolError> {
+    let (recorded, on_record) = oneshot::channel();
+    let _ = own.send(Input::ToolYielded {
+        call,
+        attempt,
+        value,
+        recorded,
+    });
+    let stopped = |_| ToolError::Cancelled("the session has stopped".to_owned());
+    on_record.await.map_err(stopped)
+}
+
 /// Runs a tool in a task of its own, so that a panic which its own containment misses still ends the call.
-async fn contained(tool: RegisteredTool, args: Value, context: ToolContext) -> ToolOutcome {
-    let run = async move { tool.run(args, context).await };
+async fn contained<F, Fut>(
+    tool: PolicyTool,
+    args: Value,
+    context: ToolContext,
+    on_yield: F,
+) -> ToolOutcome
+where
+    F: FnMut(Value) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<(), ToolError>> + Send,
+{
+    let run = async move { tool.run(args, context, on_yield).await };
     let run = AbortOnDropHandle::new(tokio::spawn(run.in_current_span()));
     run.await.unwrap_or_else(|_| {
         ToolOutcome::Failed(ToolError::ExecutionFailed("the tool panicked".to_owned()))

@@ -9,7 +9,10 @@ use super::inbox::Input;
 use super::registry::TaskRef;
 use super::{Engine, Error, FunctionResponse, Ticket, ToolConfirmation};
 use crate::ledger::{PausedCall, PendingConfirmation, Recorded};
-use crate::session::{Actor, Command, Event, Observation, RequestId, Seq, Session, SessionId};
+use crate::session::{
+    Actor, Command, Event, Json, Observation, Rejection, RequestId, Seq, Session, SessionId,
+};
+use crate::tool::{State, ToolError};
 
 /// A live session.
 ///
@@ -116,14 +119,88 @@ impl LiveHandle {
             .await
     }
 
+    /// Calls a function as a model would, and waits for what comes of it: a text pipeline's way to the same tools,
+    /// policies and journal. No model hears of it.
+    ///
+    /// The result is the response as it stands on record: a result that is no object is under `output`. Dropping the
+    /// future leaves the call as it is.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::prelude::*;
+    /// let add = T::simple("add", "Adds", |args| async move {
+    ///     Ok(json!(args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)))
+    /// });
+    /// let agent = Agent::new().model("none").tools(add);
+    /// let engine = Engine::in_memory().agent("sums", agent).open().await?;
+    /// let session = engine.session("sums").open().await?;
+    /// let sum = session.call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline")).await;
+    /// assert_eq!(sum, Ok(json!({"output": 5})));
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Why the call did not succeed, in the words that a model would hear.
+    pub async fn call_function(
+        &self,
+        name: &str,
+        args: Value,
+        by: Actor,
+    ) -> Result<Value, ToolError> {
+        let (caller, answer) = oneshot::channel();
+        let (name, args) = (name.to_owned(), Json::of(&args));
+        let _ = self.task.inbox.send(Input::CallFunction {
+            name,
+            args,
+            by,
+            caller,
+        });
+        let stopped = |_| ToolError::Other(self.task.stopped(self.session).to_string());
+        answer.await.map_err(stopped)?
+    }
+
     /// The session as it is now.
     ///
     /// # Errors
     /// Where its task has stopped.
-    pub async fn state(&self) -> Result<Session, Error> {
+    pub async fn session(&self) -> Result<Session, Error> {
+        let (reply, session) = oneshot::channel();
+        let _ = self.task.inbox.send(Input::Session(reply));
+        session.await.map_err(|_| self.task.stopped(self.session))
+    }
+
+    /// The state that the session's tools, hooks and phases share, as it is now: to read and to watch.
+    ///
+    /// What is written to it goes nowhere; [`change_state`](LiveHandle::change_state) is for that.
+    ///
+    /// # Errors
+    /// Where the session's task has stopped.
+    pub async fn state(&self) -> Result<State, Error> {
         let (reply, state) = oneshot::channel();
         let _ = self.task.inbox.send(Input::State(reply));
         state.await.map_err(|_| self.task.stopped(self.session))
+    }
+
+    /// Writes to the state: everything that `write` writes is one change on record. Returns its record.
+    ///
+    /// ```no_run
+    /// # async fn example(live: recount::LiveHandle) -> Result<(), recount::engine::Error> {
+    /// use recount::session::Actor;
+    /// live.change_state(Actor::embedder("ada"), |state| state.set("plan_agreed", true)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where nothing was written, a key or a value cannot be on record, or the session is closed.
+    pub async fn change_state(&self, by: Actor, write: impl FnOnce(&State)) -> Result<Seq, Error> {
+        let state = self.state().await?;
+        write(&state);
+        let unfit = |problem| Error::Refused(Rejection::UnfitState { problem });
+        let changes = state.take_changes().map_err(unfit)?;
+        self.ask(|reply| Input::Command(Command::ChangeState { changes, by }, reply))
+            .await
     }
 
     /// Opens a connection, after the last one ended.
@@ -161,6 +238,16 @@ impl LiveHandle {
         let (reply, answer) = oneshot::channel();
         let _ = self.task.inbox.send(input(reply));
         answer.await.map_err(|_| self.task.stopped(self.session))?
+    }
+}
+
+impl From<&PausedCall> for Ticket {
+    fn from(paused: &PausedCall) -> Ticket {
+        Ticket {
+            session: paused.session,
+            call: paused.call,
+            tool: paused.tool.clone(),
+        }
     }
 }
 

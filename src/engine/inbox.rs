@@ -1,13 +1,15 @@
 //! What a session's task is told, by whom, and how it answers.
 
+use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::confirmation::ToolConfirmation;
+use super::ToolConfirmation;
+use super::callers::Caller;
 use super::error::Error;
 use super::socket::Carried;
 use crate::live::{ConnectError, Connection, ConnectionLost};
-use crate::session::{Actor, Command, Connected, RequestId, Seq, Session};
-use crate::tool::ToolOutcome;
+use crate::session::{Actor, Command, Connected, Json, RequestId, Seq, Session, ToolEventEmitted};
+use crate::tool::{State, ToolOutcome};
 
 /// The way back to whoever asked.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
@@ -34,7 +36,9 @@ pub(super) enum Input {
     /// Anything else that may be refused.
     Command(Command, Reply<Seq>),
     /// Show the session as it is.
-    State(oneshot::Sender<Session>),
+    Session(oneshot::Sender<Session>),
+    /// Show what its tools share.
+    State(oneshot::Sender<State>),
     /// One more handle is in use.
     HandleTaken,
     /// One handle less.
@@ -44,7 +48,26 @@ pub(super) enum Input {
         call: Seq,
         attempt: u32,
         outcome: ToolOutcome,
+        state: State,
     },
+    /// A tool gives one result of several, and waits until it is on record.
+    ToolYielded {
+        call: Seq,
+        attempt: u32,
+        value: Value,
+        recorded: oneshot::Sender<()>,
+    },
+    /// A tool tells the embedding program something.
+    ToolEmitted(ToolEventEmitted),
+    /// A program calls a function itself.
+    CallFunction {
+        name: String,
+        args: Json,
+        by: Actor,
+        caller: Caller,
+    },
+    /// A hook has done its work.
+    HookEnded { name: String, state: State },
     /// The provider answered.
     ProviderAnswered {
         request: Seq,

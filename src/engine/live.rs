@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use recount_journal::seal::KeyStore;
 
-use super::{Agent, ConfirmationProvider, Engine, Error, LiveHandle};
+use super::{Agent, ConfirmationProvider, Engine, Error, LiveHandle, PhaseBuilder, Turn};
 use crate::live::{Connector, Endpoint};
-use crate::tool::Toolset;
+use crate::session::FunctionResponseScheduling;
+use crate::tool::{ResultFormatter, State, ToolExecutionMode, Toolset};
 
 /// Where the fluent construction of a live session begins.
 pub struct Live;
@@ -79,6 +80,67 @@ impl LiveBuilder {
     /// Who answers confirmation requests in this process.
     pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> LiveBuilder {
         self.agent = self.agent.confirmation_provider(provider);
+        self
+    }
+
+    /// Runs a tool in the background: the model goes on and hears of the result when it has nothing else to say.
+    pub fn tool_background(self, name: impl Into<String>) -> LiveBuilder {
+        self.background(name, None, None)
+    }
+
+    /// As [`tool_background`](LiveBuilder::tool_background), and says when the model takes up the result.
+    pub fn tool_background_with_scheduling(
+        self,
+        name: impl Into<String>,
+        scheduling: FunctionResponseScheduling,
+    ) -> LiveBuilder {
+        self.background(name, None, Some(scheduling))
+    }
+
+    /// As [`tool_background`](LiveBuilder::tool_background), in words of your own.
+    pub fn tool_background_with_formatter(
+        self,
+        name: impl Into<String>,
+        formatter: Arc<dyn ResultFormatter>,
+    ) -> LiveBuilder {
+        self.background(name, Some(formatter), None)
+    }
+
+    fn background(
+        mut self,
+        name: impl Into<String>,
+        formatter: Option<Arc<dyn ResultFormatter>>,
+        scheduling: Option<FunctionResponseScheduling>,
+    ) -> LiveBuilder {
+        let mode = ToolExecutionMode::Background {
+            formatter,
+            scheduling,
+        };
+        self.agent = self.agent.tool_execution_mode(name, mode);
+        self
+    }
+
+    /// Begins to describe a phase of the conversation; see [`PhaseBuilder`].
+    pub fn phase(self, name: impl Into<String>) -> PhaseBuilder<LiveBuilder> {
+        PhaseBuilder::new(self, name.into(), |mut live, phase| {
+            live.agent = live.agent.with_phase(phase);
+            live
+        })
+    }
+
+    /// A hook that reads what was said, at the end of every turn; see [`Agent::extract`].
+    pub fn extract<F, Fut>(mut self, name: impl Into<String>, hook: F) -> LiveBuilder
+    where
+        F: Fn(Turn, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.agent = self.agent.extract(name, hook);
+        self
+    }
+
+    /// Hands something to the tools; see [`Agent::service`].
+    pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> LiveBuilder {
+        self.agent = self.agent.service(service);
         self
     }
 

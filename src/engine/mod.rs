@@ -5,17 +5,20 @@
 mod agent;
 mod attach;
 mod builder;
+mod callers;
 mod clock;
-mod confirmation;
 mod connecting;
 mod desk;
 mod effects;
 mod error;
+mod extractors;
 mod handle;
 mod inbox;
 #[cfg(feature = "live")]
 mod live;
+mod outcomes;
 mod performer;
+mod phases;
 mod record;
 mod registry;
 mod secrets;
@@ -23,7 +26,6 @@ mod sessions;
 mod socket;
 pub(crate) mod takeover;
 mod task;
-mod ticket;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,16 +36,21 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 pub use agent::Agent;
 pub use builder::EngineBuilder;
 pub use clock::{Clock, SystemClock};
-pub use confirmation::{
-    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
-};
 pub use desk::Desk;
 pub use error::Error;
+pub use extractors::Turn;
 pub use handle::{LiveHandle, Updates};
 #[cfg(feature = "live")]
 pub use live::{Live, LiveBuilder};
+pub use phases::{PhaseBuilder, ToolNames};
 pub use sessions::NewSession;
-pub use ticket::{FunctionResponse, Ticket};
+
+use crate::tool::Temporary;
+pub use crate::tool::{FunctionResponse, Ticket};
+
+pub use crate::tool::{
+    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
+};
 
 use crate::ledger::{
     self, Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,
@@ -302,7 +309,7 @@ impl Engine {
             };
             if whoever || agent.provider.is_some() {
                 let (reply, _) = oneshot::channel();
-                self.send(session, agent, Begin::Resume, Input::State(reply));
+                self.send(session, agent, Begin::Resume, Input::Session(reply));
             }
         }
         Ok(())
@@ -359,6 +366,11 @@ impl Engine {
             sockets: 0,
             opening: None,
             attached: None,
+            temporary: Temporary::default(),
+            watchers: Arc::default(),
+            turn: Turn::default(),
+            extracting: Vec::new(),
+            callers: BTreeMap::new(),
             handles: 0,
             inbox,
             own: own.clone(),

@@ -59,7 +59,7 @@ impl SessionTask {
         };
         let open_before = open_work(&self.session);
         let mut session = std::mem::replace(&mut self.session, Session::new(self.id));
-        let (mut facts, mut last) = (Vec::new(), session.head);
+        let (mut facts, mut changes, mut last) = (Vec::new(), Vec::new(), session.head);
         for observation in batch {
             last = session.head.next();
             let span =
@@ -69,8 +69,12 @@ impl SessionTask {
                 session: self.id,
                 source,
             };
+            let before = session.state.clone();
             let stepped = step(session, now, observation).map_err(endless)?;
             session = stepped.session;
+            if !Arc::ptr_eq(&before, &session.state) {
+                changes.push((last, before, session.state.clone()));
+            }
             facts.extend(stepped.facts);
         }
         // Only what decides nothing may be acknowledged before it is on the disk.
@@ -95,6 +99,20 @@ impl SessionTask {
             )
             .await?;
         self.session = session;
+        for (at, before, after) in &changes {
+            self.watchers.notify(*at, before, after);
+        }
+        for fact in &facts {
+            if !self.agent.extractors.is_empty() {
+                self.turn.hear(fact);
+                if matches!(fact.event, Event::Observed(Observation::TurnCompleted(_))) {
+                    self.extract();
+                }
+            }
+        }
+        if !self.callers.is_empty() {
+            self.answer_callers(&facts).await?;
+        }
         for fact in facts {
             // Nobody may be listening, which is nobody's fault.
             let _ = self.updates.send(Arc::new(Recorded {

@@ -1,12 +1,10 @@
 //! What is sealed on its way to the record, and opened on its way to a tool.
 
-use serde_json::Value;
-
 use super::error::Error;
 use super::task::SessionTask;
 use crate::ledger::{self, Seal, open_arguments, seal_arguments};
 use crate::session::{
-    Call, HANDLE_LIFE_MS, Observation, ResumptionHandle, ResumptionHandleReceived, SessionId,
+    Call, HANDLE_LIFE_MS, Json, Observation, ResumptionHandle, ResumptionHandleReceived, SessionId,
 };
 use crate::tool::ToolError;
 
@@ -68,21 +66,21 @@ impl SessionTask {
     }
 
     /// The arguments as the model sent them, for the tool alone.
-    pub(super) fn opened_arguments(&self, call: &Call) -> Result<Value, ToolError> {
+    pub(super) fn opened_arguments(&self, call: &Call) -> Result<Json, ToolError> {
         opened(self.id, &self.seal, call)
     }
 }
 
-fn opened(session: SessionId, seal: &Seal, call: &Call) -> Result<Value, ToolError> {
+fn opened(session: SessionId, seal: &Seal, call: &Call) -> Result<Json, ToolError> {
     if call.sealed_args.is_empty() {
-        return Ok(call.args.to_value());
+        return Ok(call.args.clone());
     }
     let key = seal.key.as_ref();
     let opened = key
         .ok_or(ledger::Error::Sealed { session })
         .and_then(|key| open_arguments(key, &call.name, &call.args, &call.sealed_args));
     match opened {
-        Ok(args) => Ok(args.to_value()),
+        Ok(args) => Ok(args),
         Err(error) => {
             tracing::error!(%session, %error, "sealed arguments cannot be opened");
             let told = "the secret arguments of the call cannot be opened; it did not run";

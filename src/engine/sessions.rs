@@ -51,6 +51,17 @@ impl NewSession {
         Ok(handle)
     }
 
+    /// Begins it without a connection: for calls that the program makes itself; see [`LiveHandle::call_function`].
+    ///
+    /// # Errors
+    /// Where the agent is unknown or the journal cannot be written.
+    pub async fn open(self) -> Result<LiveHandle, Error> {
+        let handle = self.begin()?;
+        // Whoever gets the session knows that it is on record.
+        handle.session().await?;
+        Ok(handle)
+    }
+
     fn begin(self) -> Result<LiveHandle, Error> {
         let agent = self.engine.agent(&self.agent)?;
         let opened = SessionOpened {

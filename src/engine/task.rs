@@ -3,14 +3,17 @@
 //! It is the session's only writer. Whatever happens to the session comes in through its two queues and is on record
 //! before anything follows from it; when the journal fails, the task stops and nothing runs any more.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::agent::Prepared;
+use super::callers::Caller;
 use super::clock::Clock;
 use super::error::Error;
+use super::extractors::Turn;
 use super::inbox::{Incoming, Input, Reply};
 use super::performer::Performer;
 use super::registry::Registry;
@@ -19,11 +22,10 @@ use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
-    Actor, Command, Disconnected, InstructionSent, Json, Observation, ResponsesSent, Seq, Session,
-    SessionId, SessionOpened, ToolPaused, ToolReturned, UserTextSent, admit, fits,
-    refusal_on_record, response,
+    Actor, Command, Disconnected, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
+    SessionOpened, UserTextSent, admit, fits, refusal_on_record,
 };
-use crate::tool::{ToolError, ToolOutcome};
+use crate::tool::{State, Temporary, Watchers};
 
 /// How a task begins.
 pub(super) enum Begin {
@@ -52,6 +54,14 @@ pub(super) struct SessionTask {
     pub(super) opening: Option<AbortOnDropHandle<()>>,
     /// The runner that this task attached.
     pub(super) attached: Option<Seq>,
+    /// The `temp:` values, and who watches the state.
+    pub(super) temporary: Temporary,
+    pub(super) watchers: Arc<Watchers>,
+    /// What was said since the last turn ended, and the hooks that read the one before.
+    pub(super) turn: Turn,
+    pub(super) extracting: Vec<AbortOnDropHandle<()>>,
+    /// The programs that wait for their own calls.
+    pub(super) callers: BTreeMap<Seq, Caller>,
     pub(super) handles: usize,
     pub(super) inbox: mpsc::UnboundedReceiver<Input>,
     pub(super) own: mpsc::UnboundedSender<Input>,
@@ -156,8 +166,12 @@ impl SessionTask {
                 let outcome = self.command(command).await;
                 self.answer(reply, outcome)
             }
-            Input::State(reply) => {
+            Input::Session(reply) => {
                 let _ = reply.send(self.session.clone());
+                Ok(())
+            }
+            Input::State(reply) => {
+                let _ = reply.send(self.state());
                 Ok(())
             }
             Input::HandleTaken => {
@@ -176,10 +190,40 @@ impl SessionTask {
                 call,
                 attempt,
                 outcome,
+                state,
             } => {
-                let observation = tool_ended(call, attempt, outcome);
-                self.record(vec![observation]).await
+                let ended = self.tool_ended(call, attempt, outcome, &state);
+                self.record(ended).await
             }
+            Input::ToolYielded {
+                call,
+                attempt,
+                value,
+                recorded,
+            } => {
+                let yielded = self.tool_yielded(call, attempt, value);
+                self.record(vec![yielded]).await?;
+                // The tool may go on to its next result.
+                let _ = recorded.send(());
+                Ok(())
+            }
+            Input::ToolEmitted(emitted) => {
+                // What is too large for the record is not worth a session.
+                match fits(emitted.into()) {
+                    Ok(emitted) => self.record(vec![emitted]).await,
+                    Err(rejection) => {
+                        tracing::warn!(session = %self.id, %rejection, "an event of a tool was dropped");
+                        Ok(())
+                    }
+                }
+            }
+            Input::CallFunction {
+                name,
+                args,
+                by,
+                caller,
+            } => self.call_function(name, args, by, caller).await,
+            Input::HookEnded { name, state } => self.hook_ended(name, &state).await,
             Input::ProviderAnswered {
                 request,
                 confirmation,
@@ -263,6 +307,7 @@ impl SessionTask {
             Command::AnswerConfirmation { request, by, .. } => Some((*request, by.clone())),
             Command::SupplyResponse { .. }
             | Command::CancelCall { .. }
+            | Command::ChangeState { .. }
             | Command::CloseSession { .. } => None,
         };
         match admit(&self.session, command) {
@@ -304,11 +349,19 @@ impl SessionTask {
         Ok(())
     }
 
+    /// What the tools of the session share, as it is now.
+    pub(super) fn state(&self) -> State {
+        let (temporary, watchers) = (self.temporary.clone(), self.watchers.clone());
+        State::of(self.session.state.clone(), temporary, watchers)
+    }
+
     fn is_idle(&self) -> bool {
         self.handles == 0
             && self.socket.is_none()
             && self.opening.is_none()
+            && self.callers.is_empty()
             && !self.performer.is_busy()
+            && self.extracting.iter().all(|task| task.is_finished())
             && self.inbox.is_empty()
     }
 
@@ -346,51 +399,6 @@ impl SessionTask {
         tracing::error!(session = %self.id, %cause, "the session stopped");
         let _ = self.failure.set(cause);
         self.registry.remove(self.id);
-    }
-}
-
-/// What a tool's end puts on record; one that is too large for it is a failure, of which the model is told.
-fn tool_ended(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
-    fits(outcome_of(call, attempt, outcome)).unwrap_or_else(|rejection| {
-        let told = ToolError::ExecutionFailed(format!("the result is too large: {rejection}"));
-        outcome_of(call, attempt, ToolOutcome::Failed(told))
-    })
-}
-
-fn outcome_of(call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
-    match outcome {
-        ToolOutcome::Returned(value) => {
-            let response = Json::of(&response::success_response(value));
-            ToolReturned {
-                call,
-                attempt,
-                failed: false,
-                response,
-                error_kind: None,
-                scheduling: None,
-            }
-            .into()
-        }
-        ToolOutcome::Failed(error) => ToolReturned {
-            call,
-            attempt,
-            failed: true,
-            response: Json::of(&error.to_response()),
-            error_kind: Some(error.kind().to_owned()),
-            scheduling: None,
-        }
-        .into(),
-        ToolOutcome::Paused(pending) => {
-            let interim = pending
-                .interim
-                .map(|value| Json::of(&response::success_response(value)));
-            ToolPaused {
-                call,
-                attempt,
-                interim,
-            }
-            .into()
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What we say to the service: the setup, the user's text, the responses.
 
+use super::schema::{SchemaForm, lowered};
 use super::wire::{
     ClientContent, ClientMessage, Content, FunctionDeclaration, FunctionResponse, RawJson, Setup,
     Tool,
@@ -8,8 +9,14 @@ use crate::session::catalog::Behavior;
 use crate::session::{Catalog, Delivery, Json, ToolDeclaration};
 
 /// The first message of a connection: the model, what it is told to be, and the tools it has.
-pub(crate) fn message(model: &str, instruction: Option<&str>, catalog: &Catalog) -> String {
-    let declarations: Vec<FunctionDeclaration> = catalog.tools.values().map(declaration).collect();
+pub(crate) fn message(
+    model: &str,
+    instruction: Option<&str>,
+    catalog: &Catalog,
+    form: SchemaForm,
+) -> String {
+    let tools = catalog.tools.values();
+    let declarations: Vec<_> = tools.map(|tool| declaration(tool, form)).collect();
     let tool = Tool {
         function_declarations: declarations.into(),
         ..Tool::default()
@@ -70,17 +77,19 @@ pub(crate) fn tool_response(delivery: &Delivery, response: &Json) -> String {
     ClientMessage::tool_response([response]).encode()
 }
 
-fn declaration(tool: &ToolDeclaration) -> FunctionDeclaration {
+fn declaration(tool: &ToolDeclaration, form: SchemaForm) -> FunctionDeclaration {
     let schema = tool.parameters.as_ref();
     // The service's own Schema spells its types in capitals and has a field of its own; anything else is JSON Schema.
     let capitals = schema
         .and_then(|schema| schema.get("type"))
         .and_then(|kind| kind.as_str())
         .is_some_and(|kind| kind.chars().all(|c| c.is_ascii_uppercase()));
-    let (parameters, parameters_json_schema) = match schema {
-        Some(schema) if capitals => (raw(schema), None),
-        Some(schema) => (None, raw(schema)),
-        None => (None, None),
+    let (parameters, parameters_json_schema) = match (schema, form) {
+        (Some(schema), SchemaForm::JsonSchema) if !capitals => (None, raw(schema)),
+        (Some(schema), SchemaForm::JsonSchema | SchemaForm::Subset) => {
+            (lowered(schema).as_ref().and_then(raw), None)
+        }
+        (None, SchemaForm::JsonSchema | SchemaForm::Subset) => (None, None),
     };
     FunctionDeclaration {
         name: tool.name.clone(),
@@ -117,8 +126,7 @@ mod tests {
         catalog.insert(
             ToolDeclaration::new("weather", "Tells the weather").with_parameters(schema.clone()),
         );
-        let sent: Value =
-            serde_json::from_str(&message("models/m", Some("Be brief."), &catalog)).unwrap();
+        let sent = sent(&catalog, SchemaForm::JsonSchema);
         assert_eq!(sent["setup"]["model"], "models/m");
         assert_eq!(
             sent["setup"]["systemInstruction"]["parts"][0]["text"],
@@ -127,6 +135,32 @@ mod tests {
         let declared = &sent["setup"]["tools"][0]["functionDeclarations"][0];
         assert_eq!(declared["name"], "weather");
         assert_eq!(declared["parametersJsonSchema"], schema);
+    }
+
+    #[test]
+    fn a_model_that_takes_no_json_schema_gets_the_protocols_own_form() {
+        let mut catalog = Catalog::default();
+        let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+        let capitals = json!({"type": "OBJECT", "properties": {"city": {"type": "STRING"}}});
+        for (name, schema) in [("weather", &schema), ("weather_in_capitals", &capitals)] {
+            catalog.insert(ToolDeclaration::new(name, "Tells").with_parameters(schema.clone()));
+        }
+        catalog.insert(
+            ToolDeclaration::new("without", "Tells").with_parameters(json!({"type": "object"})),
+        );
+        let sent = sent(&catalog, SchemaForm::Subset);
+        let declared = sent["setup"]["tools"][0]["functionDeclarations"]
+            .as_array()
+            .unwrap();
+        assert_eq!(declared.len(), 3);
+        assert_eq!(declared[0]["parameters"], capitals);
+        assert_eq!(declared[1]["parameters"], capitals);
+        assert_eq!(declared[2]["parameters"], Value::Null);
+        assert!(!sent.to_string().contains("parametersJsonSchema"));
+    }
+
+    fn sent(catalog: &Catalog, form: SchemaForm) -> Value {
+        serde_json::from_str(&message("models/m", Some("Be brief."), catalog, form)).unwrap()
     }
 
     #[test]

@@ -5,9 +5,10 @@ use super::call::Phase;
 use super::command::{BODY_BYTES_MAX, Command, Rejection};
 use super::id::Seq;
 use super::observation::{
-    AnswerRefused, ConfirmationAnswered, Observation, OperatorCancelled, ResponseSupplied,
-    SessionClosed,
+    AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, ResponseSupplied,
+    SessionClosed, StateChange, StateChanged,
 };
+use super::scope::recorded_key;
 use super::state::{RequestState, Session};
 
 /// How many refused answers to one request are recorded; one more says that the rest are not.
@@ -80,6 +81,12 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             open_call(session, call)?;
             Ok(OperatorCancelled { call, reason, by }.into())
         }
+        Command::ChangeState { changes, by } => {
+            if session.closed {
+                return Err(Rejection::SessionClosed);
+            }
+            changed(changes, by)
+        }
         Command::CloseSession { reason, by } => {
             if session.closed {
                 return Err(Rejection::SessionClosed);
@@ -87,6 +94,19 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             Ok(SessionClosed { reason, by }.into())
         }
     }
+}
+
+fn changed(mut changes: Vec<StateChange>, by: Actor) -> Result<Observation, Rejection> {
+    let unfit = |problem| Rejection::UnfitState { problem };
+    if changes.is_empty() {
+        return Err(unfit("there is nothing to write to the state".to_owned()));
+    }
+    for change in &mut changes {
+        let key = recorded_key(&change.key).map_err(|problem| unfit(problem.to_string()))?;
+        change.key = key.to_owned();
+    }
+    let author = Author::Program(by);
+    Ok(StateChanged { changes, author }.into())
 }
 
 /// What is put on record of a refused answer, if anything.

@@ -4,6 +4,7 @@ use super::actor::Actor;
 use super::decision::{CancelReason, Outcome};
 use super::id::Seq;
 use super::json::Json;
+use super::observation::StateChange;
 
 /// A request from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,13 @@ pub enum Command {
         call: Seq,
         /// Why.
         reason: Option<String>,
+        /// Who.
+        by: Actor,
+    },
+    /// Write to the state.
+    ChangeState {
+        /// What is written, as one change.
+        changes: Vec<StateChange>,
         /// Who.
         by: Actor,
     },
@@ -112,6 +120,11 @@ pub enum Rejection {
     },
     /// The response is not a JSON object.
     ResponseNotAnObject,
+    /// What was written to the state cannot be on record.
+    UnfitState {
+        /// Why.
+        problem: String,
+    },
     /// The session is closed.
     SessionClosed,
     /// It is larger than what goes on record.
@@ -150,6 +163,7 @@ impl Rejection {
             Rejection::CallNotPaused { .. } => "call_not_paused",
             Rejection::WrongName { .. } => "wrong_name",
             Rejection::ResponseNotAnObject => "response_not_an_object",
+            Rejection::UnfitState { .. } => "unfit_state",
             Rejection::SessionClosed => "session_closed",
             Rejection::TooLarge { .. } => "too_large",
         }
@@ -197,6 +211,7 @@ impl std::fmt::Display for Rejection {
                 )
             }
             Rejection::ResponseNotAnObject => f.write_str("a response must be a JSON object"),
+            Rejection::UnfitState { problem } => f.write_str(problem),
             Rejection::SessionClosed => f.write_str("the session is closed"),
             Rejection::TooLarge { bytes } => {
                 write!(

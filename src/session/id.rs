@@ -4,6 +4,7 @@
 //! missing. Ids for the outside are UUIDv5 of that name, so every process derives the same ones.
 
 use std::fmt;
+use std::io::Write;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -48,7 +49,17 @@ impl SessionId {
     }
 
     fn derive(self, what: &str, seq: Seq) -> Uuid {
-        Uuid::new_v5(&self.0, format!("{what}:{seq}").as_bytes())
+        // Written to the stack: a call is named several times, and its names are short.
+        let (mut name, what) = ([0; 48], what.as_bytes());
+        let mut rest = &mut name[..];
+        let written = rest.write_all(what).and_then(|()| write!(rest, ":{seq}"));
+        let left = rest.len();
+        debug_assert!(
+            written.is_ok(),
+            "a word and a seq are shorter than 48 bytes"
+        );
+        let used = name.len() - left;
+        Uuid::new_v5(&self.0, name.get(..used).unwrap_or_default())
     }
 }
 

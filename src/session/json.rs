@@ -59,12 +59,25 @@ impl Json {
     /// assert_eq!(Json::of(&serde_json::json!({"b": 1, "a": 2})).as_str(), r#"{"a":2,"b":1}"#);
     /// ```
     pub fn of(value: &serde_json::Value) -> Json {
-        // A `Value` always writes itself; `null` stands for the impossible.
-        Json(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+        Json::of_serialized(value)
     }
 
     /// The text of something of ours that was built here.
     pub(super) fn of_serialized(value: &impl Serialize) -> Json {
+        // What is short, as most arguments and results are, is written to the stack and allocated once.
+        let mut short = [0; 256];
+        let mut rest = &mut short[..];
+        if serde_json::to_writer(&mut rest, value).is_ok() {
+            let used = 256 - rest.len();
+            let text = short
+                .get(..used)
+                .and_then(|it| std::str::from_utf8(it).ok());
+            let raw = text.map(|text| RawValue::from_string(text.to_owned()));
+            if let Some(Ok(raw)) = raw {
+                return Json(raw);
+            }
+        }
+        // A value of ours always writes itself; `null` stands for the impossible.
         Json(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 
@@ -78,8 +91,13 @@ impl Json {
     /// ```
     pub fn canonical(&self) -> String {
         let mut out = String::with_capacity(self.as_str().len());
-        write_canonical(self.as_str(), &mut out);
+        self.write_canonical(&mut out);
         out
+    }
+
+    /// Appends [`canonical`](Json::canonical) to a text.
+    pub(super) fn write_canonical(&self, out: &mut String) {
+        write_canonical(self.as_str(), out);
     }
 
     /// Keeps a value that was made from another one, without looking at it again.

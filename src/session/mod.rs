@@ -61,5 +61,7 @@ pub use scope::{STATE_KEY_BYTES_MAX, Scope, UnfitKey, recorded_key};
 pub use state::{Delivery, Library, Request, RequestState, Runner, Session, Settled, Stay, Terms};
 #[cfg(feature = "engine")]
 pub(crate) use step::cause_of;
+#[cfg(feature = "engine")]
+pub(crate) use step::step_onto;
 pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 pub use time::Timestamp;

@@ -49,6 +49,21 @@ impl ResponseShape {
         }
     }
 
+    /// [`success`](ResponseShape::success) of a result that stays with its owner, as it is recorded.
+    #[cfg(feature = "engine")]
+    pub(crate) fn success_text(self, result: &Value) -> Json {
+        /// A result that is no object.
+        #[derive(Serialize)]
+        struct Output<'a> {
+            output: &'a Value,
+        }
+        match (self, result) {
+            (ResponseShape::Plain, Value::Object(_)) => Json::of(result),
+            (ResponseShape::Plain, output) => Json::of_serialized(&Output { output }),
+            (ResponseShape::Envelope, _) => Json::of(&self.success(result.clone(), None)),
+        }
+    }
+
     /// The answer to a call that did not succeed.
     #[must_use]
     pub fn error(self, kind: &str, message: &str) -> Value {

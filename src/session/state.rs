@@ -53,7 +53,7 @@ pub struct Session {
     /// What the model is still to be told, by the seq of `response_issued`.
     pub deliveries: BTreeMap<Seq, Delivery>,
     /// The values that tools, hooks and the program wrote, by key; see [`Scope`](super::Scope).
-    pub state: BTreeMap<String, Json>,
+    pub state: Arc<BTreeMap<String, Json>>,
     /// The phase that the conversation is in; none where none are declared.
     pub phase: Option<Stay>,
     /// How many phases may still be entered because of the last change.
@@ -274,7 +274,7 @@ impl Session {
             settled: BTreeMap::new(),
             requests: BTreeMap::new(),
             deliveries: BTreeMap::new(),
-            state: BTreeMap::new(),
+            state: Arc::default(),
             phase: None,
             phase_moves: 0,
             cache: Cache::default(),

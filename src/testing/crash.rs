@@ -16,7 +16,6 @@ use uuid::Uuid;
 use crate::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
-use crate::session::catalog::ToolKind;
 use crate::tool::{ToolContext, ToolError, ToolFunction, ToolOutcome};
 
 /// One of the four points at which every batch can be cut.
@@ -223,8 +222,8 @@ impl ToolFunction for CrashingTool {
         self.inner.confirmation_message()
     }
 
-    fn kind(&self) -> ToolKind {
-        self.inner.kind()
+    fn is_long_running(&self) -> bool {
+        self.inner.is_long_running()
     }
 }
 

@@ -200,12 +200,14 @@ fn collect(
 /// Whether words about the value at `pointer` might show some of the secret at `place`: it stands there or below, or it
 /// was to stand inside something that is no object.
 fn shows(place: &str, pointer: &str, is_object: bool) -> bool {
-    let within = |inner: &str, outer: &str| {
-        inner
-            .strip_prefix(outer)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
     within(pointer, place) || (within(place, pointer) && !is_object)
+}
+
+/// Whether one JSON Pointer leads to where the other does, or further in.
+pub(super) fn within(inner: &str, outer: &str) -> bool {
+    inner
+        .strip_prefix(outer)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn bounded(leaves: BTreeSet<String>) -> String {
@@ -222,7 +224,7 @@ fn bounded(leaves: BTreeSet<String>) -> String {
 }
 
 /// A value for a message: its type, and itself if it is short.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(flag) => format!("boolean {flag}"),

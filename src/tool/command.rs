@@ -66,7 +66,7 @@ impl CommandTool {
             command.env("RECOUNT_SESSION", context.session.to_string());
             command.env("RECOUNT_CALL", context.call.to_string());
             command.env("RECOUNT_ATTEMPT", context.attempt.to_string());
-            command.env("RECOUNT_IDEMPOTENCY_KEY", &context.idempotency_key);
+            command.env("RECOUNT_IDEMPOTENCY_KEY", context.idempotency_key());
         }
         let mut child = command
             .spawn()

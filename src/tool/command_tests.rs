@@ -7,20 +7,27 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::session::{Seq, SessionId};
-use crate::tool::{RegisteredTool, ToolOutcome};
+use crate::tool::{PolicyTool, ToolOutcome, ToolPolicy};
 
 fn context() -> ToolContext {
     let session = SessionId(uuid::Uuid::nil());
     ToolContext::new(session, session.call_id(Seq(1)), 2, "key-1")
 }
 
-fn shell(script: &str) -> RegisteredTool {
+async fn nothing_yielded(value: Value) -> Result<(), ToolError> {
+    Err(ToolError::Other(format!("yielded {value}")))
+}
+
+fn shell(script: &str) -> PolicyTool {
     let args = ["-c".to_owned(), script.to_owned()];
-    RegisteredTool::new(Arc::new(CommandTool::new("sh", "", None, "sh", args)))
+    PolicyTool::new(
+        Arc::new(CommandTool::new("sh", "", None, "sh", args)),
+        ToolPolicy::default(),
+    )
 }
 
 async fn outcome(script: &str, args: Value) -> ToolOutcome {
-    shell(script).run(args, context()).await
+    shell(script).run(args, context(), nothing_yielded).await
 }
 
 async fn failure_of(script: &str) -> String {
@@ -107,8 +114,8 @@ async fn a_program_that_reads_nothing_or_answers_before_it_reads_does_not_hang()
 #[tokio::test]
 async fn a_program_that_is_not_there_is_a_failure_with_its_name() {
     let tool = CommandTool::new("x", "", None, "/no/such/program", []);
-    let outcome = RegisteredTool::new(Arc::new(tool))
-        .run(json!({}), context())
+    let outcome = PolicyTool::new(Arc::new(tool), ToolPolicy::default())
+        .run(json!({}), context(), nothing_yielded)
         .await;
     let ToolOutcome::Failed(ToolError::ExecutionFailed(text)) = outcome else {
         unreachable!("{outcome:?}");
@@ -148,7 +155,11 @@ async fn cancellation_kills_the_program() -> io::Result<()> {
         io::Result::Ok(alive)
     });
     let outcome = shell(&script)
-        .run(json!({}), context().with_cancellation(token))
+        .run(
+            json!({}),
+            context().with_cancellation(token),
+            nothing_yielded,
+        )
         .await;
     assert!(
         matches!(outcome, ToolOutcome::Failed(ToolError::Cancelled(_))),

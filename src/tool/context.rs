@@ -1,8 +1,13 @@
 //! What a tool is told about the call it serves.
 
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use crate::session::{CallId, SessionId};
+use super::{Emitter, InputEvent, Services, State, Ticket, ToolError, ToolEvent};
+use crate::session::{CallId, Json, Seq, SessionId};
 
 /// What a tool is told about the call it serves, beside its arguments.
 ///
@@ -16,7 +21,7 @@ use crate::session::{CallId, SessionId};
 /// assert!(!context.cancellation.is_cancelled());
 /// # Ok::<(), uuid::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ToolContext {
     /// The session the call belongs to.
@@ -25,10 +30,30 @@ pub struct ToolContext {
     pub call: CallId,
     /// Which run of the call this is, counted from 1.
     pub attempt: u32,
-    /// The same for every attempt of one call and for no other call: hand it to the service the tool acts on.
-    pub idempotency_key: String,
     /// Fires when nobody waits for the result any more.
     pub cancellation: CancellationToken,
+    /// The arguments as they came, every digit of them, with what is secret in clear; none where nobody kept the text.
+    pub args: Option<Json>,
+    /// The JSON Pointers of the arguments that no message may quote.
+    pub(crate) secret: Vec<String>,
+    /// What the tools, hooks and phases of the session know in common.
+    pub state: State,
+    /// What the embedding program hands its tools.
+    pub services: Services,
+    key: Key,
+    ticket: Option<Ticket>,
+    emitter: Emitter,
+    /// Weak, so that a tool which keeps its context does not keep the input open.
+    input: Option<broadcast::WeakSender<InputEvent>>,
+}
+
+/// Where the idempotency key comes from; most tools never ask for it.
+#[derive(Clone, Debug)]
+pub(crate) enum Key {
+    /// Whoever made the context chose it.
+    Given(String),
+    /// It is derived from the call.
+    Of(Seq),
 }
 
 impl ToolContext {
@@ -40,13 +65,114 @@ impl ToolContext {
         attempt: u32,
         idempotency_key: impl Into<String>,
     ) -> Self {
+        let (cancellation, state) = (CancellationToken::new(), State::default());
+        Self::of_run(
+            session,
+            call,
+            attempt,
+            Key::Given(idempotency_key.into()),
+            cancellation,
+            state,
+        )
+    }
+
+    pub(crate) fn of_run(
+        session: SessionId,
+        call: CallId,
+        attempt: u32,
+        key: Key,
+        cancellation: CancellationToken,
+        state: State,
+    ) -> Self {
         Self {
             session,
             call,
             attempt,
-            idempotency_key: idempotency_key.into(),
-            cancellation: CancellationToken::new(),
+            cancellation,
+            args: None,
+            secret: Vec::new(),
+            state,
+            services: Services::default(),
+            key,
+            ticket: None,
+            emitter: Emitter::default(),
+            input: None,
         }
+    }
+
+    /// The same for every attempt of one call and for no other call: hand it to the service the tool acts on.
+    ///
+    /// ```
+    /// use recount::session::{Seq, SessionId};
+    /// use recount::tool::ToolContext;
+    ///
+    /// let session = SessionId(uuid::Uuid::nil());
+    /// let context = ToolContext::new(session, session.call_id(Seq(7)), 1, "key-1");
+    /// assert_eq!(context.idempotency_key(), "key-1");
+    /// ```
+    #[must_use]
+    pub fn idempotency_key(&self) -> String {
+        match &self.key {
+            Key::Given(key) => key.clone(),
+            Key::Of(call) => self.session.idempotency_key(*call).to_string(),
+        }
+    }
+
+    /// By what any part of the service can give the call's result later, if the tool pauses; none outside an engine.
+    ///
+    /// ```
+    /// # use recount::tool::{Pending, ToolContext, ToolError, ToolOutcome};
+    /// fn hand_over(context: &ToolContext) -> Result<ToolOutcome, ToolError> {
+    ///     let ticket = context.ticket().ok_or_else(|| ToolError::Other("there is no engine".into()))?;
+    ///     let text = serde_json::to_string(ticket).map_err(|error| ToolError::Other(error.to_string()))?;
+    ///     // queue `text` for the warehouse, which calls `engine.respond(&ticket, …)` when it is done; then:
+    ///     # drop(text);
+    ///     Ok(Pending::new().into())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn ticket(&self) -> Option<&Ticket> {
+        self.ticket.as_ref()
+    }
+
+    /// A service of this type, if the agent has one.
+    #[must_use]
+    pub fn service<S: std::any::Any + Send + Sync>(&self) -> Option<Arc<S>> {
+        self.services.get()
+    }
+
+    /// Tells the embedding program something; see [`ToolEvent`].
+    ///
+    /// # Errors
+    /// Where the event does not serialise.
+    pub fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {
+        let unwritable =
+            |error| ToolError::ExecutionFailed(format!("event {:?}: {error}", E::NAME));
+        self.emitter.emit(event).map_err(unwritable)
+    }
+
+    /// Sets the state.
+    #[must_use]
+    pub fn with_state(mut self, state: State) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// Sets the services.
+    #[must_use]
+    pub fn with_services(mut self, services: Services) -> Self {
+        self.services = services;
+        self
+    }
+
+    pub(crate) fn with_ticket(mut self, ticket: Ticket) -> Self {
+        self.ticket = Some(ticket);
+        self
+    }
+
+    pub(crate) fn with_emitter(mut self, emitter: Emitter) -> Self {
+        self.emitter = emitter;
+        self
     }
 
     /// Replaces the cancellation token.
@@ -54,5 +180,96 @@ impl ToolContext {
     pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
         self.cancellation = token;
         self
+    }
+
+    /// Adds the arguments as they came, for a tool that wants every digit of a number.
+    ///
+    /// ```
+    /// # use recount::session::{Json, Seq, SessionId};
+    /// # use recount::tool::ToolContext;
+    /// # let session = SessionId(uuid::Uuid::nil());
+    /// let args = Json::parse(r#"{"amount": 18446744073709551616}"#)?;
+    /// let context = ToolContext::new(session, session.call_id(Seq(7)), 1, "key-1").with_args(args);
+    /// assert_eq!(context.args.unwrap().as_str(), r#"{"amount":18446744073709551616}"#);
+    /// # Ok::<(), recount::session::JsonProblem>(())
+    /// ```
+    #[must_use]
+    pub fn with_args(mut self, args: Json) -> Self {
+        self.args = Some(args);
+        self
+    }
+
+    /// Names the arguments that no message may quote.
+    #[must_use]
+    pub(crate) fn with_secret(mut self, pointers: Vec<String>) -> Self {
+        self.secret = pointers;
+        self
+    }
+
+    /// Sets the live input of the session; it ends when the sender is dropped, whoever still has the context.
+    #[must_use]
+    pub fn with_input(mut self, input: &broadcast::Sender<InputEvent>) -> Self {
+        self.input = Some(input.downgrade());
+        self
+    }
+
+    /// Subscribes to what the user says and does from now on; without live input the receiver is closed at once.
+    ///
+    /// A receiver that falls behind gets an error with the number of events it has lost, and goes on after it. An
+    /// [`InputStreamingTool`](super::InputStreamingTool) gets them as an event instead.
+    ///
+    /// ```
+    /// use recount::session::{Seq, SessionId};
+    /// use recount::tool::{InputEvent, ToolContext};
+    /// use tokio::sync::broadcast::{self, error::TryRecvError};
+    ///
+    /// let session = SessionId(uuid::Uuid::nil());
+    /// let context = ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1");
+    /// assert_eq!(context.input().try_recv(), Err(TryRecvError::Closed));
+    ///
+    /// let (sender, _) = broadcast::channel(16);
+    /// let context = context.with_input(&sender);
+    /// let mut input = context.input();
+    /// sender.send(InputEvent::ActivityStart)?;
+    /// drop(sender);
+    /// assert_eq!(input.try_recv(), Ok(InputEvent::ActivityStart));
+    /// assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
+    /// # Ok::<(), broadcast::error::SendError<InputEvent>>(())
+    /// ```
+    #[must_use]
+    pub fn input(&self) -> broadcast::Receiver<InputEvent> {
+        let sender = self.input.as_ref().and_then(broadcast::WeakSender::upgrade);
+        sender.map_or_else(|| broadcast::channel(1).1, |sender| sender.subscribe())
+    }
+}
+
+/// Without the arguments, of which some may be secret.
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("session", &self.session)
+            .field("call", &self.call)
+            .field("attempt", &self.attempt)
+            .field("idempotency_key", &self.idempotency_key())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+    use crate::session::Seq;
+
+    #[test]
+    fn debug_does_not_show_arguments() {
+        let session = SessionId(uuid::Uuid::nil());
+        let context = ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1")
+            .with_args(Json::parse(r#"{"pin":"4711"}"#).unwrap());
+        let shown = format!("{context:?}");
+        assert!(
+            shown.contains("key-1") && !shown.contains("4711"),
+            "{shown}"
+        );
     }
 }

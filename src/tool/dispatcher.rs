@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::arguments::ArgumentCheck;
-use super::{RegisteredTool, ToolFunction, Toolset};
+use super::mistake::mistakes_of;
+use super::pipeline::Pipeline;
+use super::{
+    ConfirmationProvider, InputStreamingTool, PolicyTool, RegistrationError, StreamingTool,
+    ToolFunction, ToolMistake, Toolset,
+};
 use crate::session::catalog::{Catalog, ToolDeclaration};
 use crate::session::policy::{PolicySet, ToolPolicy};
 
@@ -34,11 +40,24 @@ use crate::session::policy::{PolicySet, ToolPolicy};
 #[derive(Clone, Default)]
 pub struct ToolDispatcher {
     entries: BTreeMap<String, Entry>,
+    /// The default time limit, if one was set.
+    timeout: Option<Duration>,
+    provider: Option<Arc<dyn ConfirmationProvider>>,
+    /// What the tools are by now, made at the first call after a change of them.
+    terms: OnceLock<OwnTerms>,
+    pub(super) pipeline: Pipeline,
+}
+
+/// The declarations and policies of a dispatcher's own session.
+#[derive(Clone)]
+pub(super) struct OwnTerms {
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) policies: Arc<PolicySet>,
 }
 
 #[derive(Clone)]
 struct Entry {
-    tool: RegisteredTool,
+    tool: PolicyTool,
     // Asked for once, so that what is checked is what was declared.
     declaration: ToolDeclaration,
     arguments: ArgumentCheck,
@@ -51,28 +70,145 @@ impl ToolDispatcher {
         Self::default()
     }
 
+    /// Sets the time limit of calls whose tool has none of its own: 30 seconds unless set.
+    ///
+    /// It holds for calls that the model waits for. Background, streaming and long-running ones have no limit but their own.
+    ///
+    /// ```
+    /// use recount::tool::ToolDispatcher;
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(ToolDispatcher::new().policies().timeout, Some(Duration::from_secs(30)));
+    /// let tools = ToolDispatcher::new().with_timeout(Duration::from_secs(10));
+    /// assert_eq!(tools.policies().timeout, Some(Duration::from_secs(10)));
+    /// ```
+    #[must_use]
+    pub fn with_timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self.terms = OnceLock::new();
+        self
+    }
+
+    /// Sets who answers confirmation requests; an agent's own provider comes before it.
+    ///
+    /// ```
+    /// use recount::tool::{ConfirmationRequest, ToolConfirmation, ToolDispatcher};
+    /// use std::sync::Arc;
+    ///
+    /// let tools = ToolDispatcher::new().with_confirmation_provider(Arc::new(|request: ConfirmationRequest| async move {
+    ///     if request.tool_name == "refund" { ToolConfirmation::denied("not today") } else { ToolConfirmation::confirmed() }
+    /// }));
+    /// assert!(tools.has_confirmation_provider());
+    /// ```
+    #[must_use]
+    pub fn with_confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> Self {
+        self.set_confirmation_provider(provider);
+        self
+    }
+
+    /// As [`with_confirmation_provider`](Self::with_confirmation_provider).
+    pub fn set_confirmation_provider(&mut self, provider: Arc<dyn ConfirmationProvider>) {
+        self.provider = Some(provider);
+        self.terms = OnceLock::new();
+    }
+
+    /// Whether somebody in this process answers confirmation requests.
+    #[must_use]
+    pub fn has_confirmation_provider(&self) -> bool {
+        self.provider.is_some()
+    }
+
+    pub(crate) fn confirmation_provider(&self) -> Option<&Arc<dyn ConfirmationProvider>> {
+        self.provider.as_ref()
+    }
+
     /// Adds tools: all of them, or none.
     ///
+    /// Of another dispatcher it also takes the time limit, the shorter of the two, and the confirmation provider unless it
+    /// has one.
+    ///
     /// # Errors
-    /// A name is taken or not a name, a schema or a policy is invalid; all mistakes are reported at once.
+    /// A name is taken or not a name, a schema or a policy is invalid or means nothing on its tool; all mistakes are
+    /// reported at once.
     pub fn register(&mut self, tools: impl Into<Toolset>) -> Result<(), RegistrationError> {
+        self.add(tools.into(), false)
+    }
+
+    /// As [`register`](Self::register), but a tool whose name is taken replaces the one that has it.
+    ///
+    /// ```
+    /// use recount::tool::{T, ToolDispatcher};
+    ///
+    /// let search = || T::simple("search", "Searches", |_| async { Ok(1.into()) });
+    /// let mut tools = ToolDispatcher::new();
+    /// tools.register(search())?;
+    /// assert!(tools.register(search()).is_err());
+    /// tools.register_or_replace(search())?;
+    /// # Ok::<(), recount::tool::RegistrationError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`register`](Self::register); two of the given tools may not share a name either.
+    pub fn register_or_replace(
+        &mut self,
+        tools: impl Into<Toolset>,
+    ) -> Result<(), RegistrationError> {
+        self.add(tools.into(), true)
+    }
+
+    /// Adds one tool of a type of yours.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn register_function(
+        &mut self,
+        function: Arc<dyn ToolFunction>,
+    ) -> Result<(), RegistrationError> {
+        self.register(function)
+    }
+
+    /// Adds one streaming tool.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn register_streaming(
+        &mut self,
+        tool: Arc<dyn StreamingTool>,
+    ) -> Result<(), RegistrationError> {
+        self.register(tool)
+    }
+
+    /// Adds one tool that hears the user while it runs.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn register_input_streaming(
+        &mut self,
+        tool: Arc<dyn InputStreamingTool>,
+    ) -> Result<(), RegistrationError> {
+        self.register(tool)
+    }
+
+    fn add(&mut self, tools: Toolset, replaces: bool) -> Result<(), RegistrationError> {
         let mut mistakes = Vec::new();
         let mut added: BTreeMap<String, Entry> = BTreeMap::new();
-        for tool in tools.into() {
+        let timeout = match (self.timeout, tools.timeout()) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (one, two) => one.or(two),
+        };
+        if timeout == Some(Duration::ZERO) {
+            mistakes.push(ToolMistake::ZeroDefaultTimeout);
+        }
+        let (provider, more) = (tools.providers().first().cloned(), tools.providers().get(1));
+        if more.is_some() {
+            mistakes.push(ToolMistake::TwoProviders);
+        }
+        for tool in tools {
+            mistakes.append(&mut mistakes_of(&tool));
             let declaration = tool.declaration();
             let name = declaration.name.clone();
-            if !is_name(&name) {
-                mistakes.push(ToolMistake::Name { tool: name.clone() });
-            }
-            let mut secret = declaration.secret.iter();
-            if let Some(path) = secret.find(|path| !path.starts_with('/')) {
-                let (tool, path) = (name.clone(), path.clone());
-                mistakes.push(ToolMistake::SecretPath { tool, path });
-            }
-            if tool.policy().timeout == Some(Duration::ZERO) {
-                mistakes.push(ToolMistake::ZeroTimeout { tool: name.clone() });
-            }
-            if self.entries.contains_key(&name) || added.contains_key(&name) {
+            let taken = self.entries.contains_key(&name) && !replaces;
+            if taken || added.contains_key(&name) {
                 mistakes.push(ToolMistake::Duplicate { tool: name.clone() });
             }
             match ArgumentCheck::new(declaration.parameters.as_ref()) {
@@ -91,23 +227,27 @@ impl ToolDispatcher {
             return Err(RegistrationError { mistakes });
         }
         self.entries.append(&mut added);
+        self.timeout = timeout;
+        self.provider = self.provider.take().or(provider);
+        self.terms = OnceLock::new();
         Ok(())
     }
 
-    /// Adds one tool of a type of yours.
-    ///
-    /// # Errors
-    /// As [`register`](Self::register).
-    pub fn register_function(
-        &mut self,
-        function: std::sync::Arc<dyn ToolFunction>,
-    ) -> Result<(), RegistrationError> {
-        self.register(function)
+    pub(super) fn terms(&self) -> &OwnTerms {
+        self.terms.get_or_init(|| OwnTerms {
+            catalog: Arc::new(self.catalog()),
+            policies: Arc::new(self.policies()),
+        })
+    }
+
+    pub(super) fn into_toolset(self) -> Toolset {
+        let tools = self.entries.into_values().map(|entry| entry.tool).collect();
+        Toolset::from_dispatcher(tools, self.timeout, self.provider)
     }
 
     /// The tool of this name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&RegisteredTool> {
+    pub fn get(&self, name: &str) -> Option<&PolicyTool> {
         self.entries.get(name).map(|entry| &entry.tool)
     }
 
@@ -128,7 +268,35 @@ impl ToolDispatcher {
         self.entries.is_empty()
     }
 
-    /// What the model is told about each tool.
+    /// The tools that are listed under a category, sorted by name.
+    ///
+    /// ```
+    /// use recount::tool::{T, ToolDispatcher};
+    ///
+    /// let mut tools = ToolDispatcher::new();
+    /// tools.register(
+    ///     T::category(T::simple("end", "Ends the session", |_| async { Ok(1.into()) }), "action")
+    ///         | T::simple("look", "Looks", |_| async { Ok(1.into()) }),
+    /// )?;
+    /// assert_eq!(tools.by_category("action").map(|tool| tool.name()).collect::<Vec<_>>(), ["end"]);
+    /// # Ok::<(), recount::tool::RegistrationError>(())
+    /// ```
+    pub fn by_category(&self, category: &str) -> impl Iterator<Item = &PolicyTool> {
+        let listed = move |entry: &&Entry| entry.declaration.category.as_deref() == Some(category);
+        self.entries
+            .values()
+            .filter(listed)
+            .map(|entry| &entry.tool)
+    }
+
+    /// What the model is told about each tool, sorted by name.
+    #[must_use]
+    pub fn declarations(&self) -> Vec<ToolDeclaration> {
+        let declared = self.entries.values().map(|entry| entry.declaration.clone());
+        declared.collect()
+    }
+
+    /// What the model is told about each tool, as it is stored.
     #[must_use]
     pub fn catalog(&self) -> Catalog {
         let declared = self
@@ -140,7 +308,7 @@ impl ToolDispatcher {
         }
     }
 
-    /// What holds for each tool; those for which nothing particular holds are left out.
+    /// What holds for all tools, and what for each; those for which nothing particular holds are left out.
     #[must_use]
     pub fn policies(&self) -> PolicySet {
         let policies = self
@@ -152,6 +320,7 @@ impl ToolDispatcher {
             tools: particular
                 .map(|(name, policy)| (name.clone(), policy.clone()))
                 .collect(),
+            timeout: Some(self.timeout.unwrap_or(TIMEOUT)),
             ..PolicySet::default()
         }
     }
@@ -204,72 +373,8 @@ impl fmt::Debug for ToolDispatcher {
     }
 }
 
-/// Tools were not registered; says everything that is wrong with them.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{}", listed(.mistakes))]
-#[non_exhaustive]
-pub struct RegistrationError {
-    /// The mistakes, in the order of the tools.
-    pub mistakes: Vec<ToolMistake>,
-}
-
-/// What is wrong with one tool.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ToolMistake {
-    /// The name is taken.
-    #[error("tool {tool:?} is registered twice")]
-    Duplicate {
-        /// The name.
-        tool: String,
-    },
-    /// The model could not call it by this name.
-    #[error("tool {tool:?}: expected a name of 1 to {NAME_MAX} letters, digits and `_ : . -`")]
-    Name {
-        /// The name.
-        tool: String,
-    },
-    /// The parameter schema is not one.
-    #[error("tool {tool:?}: invalid parameter schema: {reason}")]
-    Schema {
-        /// The tool's name.
-        tool: String,
-        /// What is wrong with the schema.
-        reason: String,
-    },
-    /// A secret argument is not named by a JSON Pointer.
-    #[error(
-        "tool {tool:?}: expected a secret argument as a JSON Pointer such as \"/card/number\", found {path:?}"
-    )]
-    SecretPath {
-        /// The tool's name.
-        tool: String,
-        /// What came.
-        path: String,
-    },
-    /// A time limit of zero would fail every call.
-    #[error("tool {tool:?}: expected a timeout of at least 1 ms, found 0")]
-    ZeroTimeout {
-        /// The tool's name.
-        tool: String,
-    },
-}
-
-fn listed(mistakes: &[ToolMistake]) -> String {
-    mistakes
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-fn is_name(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
-    (1..=NAME_MAX).contains(&name.len()) && name.chars().all(allowed)
-}
-
-/// The longest name the service takes.
-const NAME_MAX: usize = 64;
+/// How long a call that the model waits for may take, unless something else is set.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail")]

@@ -4,8 +4,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
+use crate::session::S;
 use crate::session::policy::ToolPolicy;
-use crate::tool::{SimpleTool, T};
+use crate::tool::{SimpleTool, StaticConfirmation, T};
 
 fn tool(name: &str) -> Toolset {
     T::simple(name, "Does it", |_| async { Ok(json!({})) })
@@ -59,7 +60,7 @@ fn all_mistakes_are_reported_at_once_and_nothing_is_registered() {
     for (line, start) in lines.iter().zip([
         "tool \"not fine\": expected a name",
         "tool \"b\": invalid parameter schema: ",
-        "tool \"c\": expected a timeout",
+        "tool \"c\": timeout: expected at least 1 ms",
     ]) {
         assert!(line.starts_with(start), "{line}");
     }
@@ -114,5 +115,182 @@ fn arguments_are_checked_by_the_schema_of_their_own_tool() {
     assert_eq!(
         tools.check_arguments("nope", &json!({})),
         Err("no tool is named \"nope\"".to_owned())
+    );
+}
+
+#[test]
+fn what_could_never_hold_is_a_mistake_and_all_are_reported_at_once() {
+    let zero = Duration::ZERO;
+    let set = T::cached_for(tool("age"), zero)
+        | T::confirm_within(tool("expiry"), "", zero)
+        | T::idempotent(T::retry(tool("once"), 1, zero))
+        | T::limit_per_minute(T::limit_per_session(tool("never"), 0), 0)
+        | T::in_phases(tool("nowhere"), Vec::<String>::new())
+        | T::in_phases(T::in_phases(tool("disjoint"), ["a"]), ["b"])
+        | T::when(
+            tool("passing"),
+            S::or([S::exists("temp:a"), S::is_true("b"), S::equals("", 1)]),
+        )
+        | T::secret(tool("secret"), "card")
+        | T::category(T::category(tool("listed"), "action"), "context");
+    assert_eq!(
+        mistakes(set),
+        [
+            "tool \"age\": cached_for: expected at least 1 ms, found 0",
+            "tool \"expiry\": confirm_within: expected at least 1 ms, found 0",
+            "tool \"once\": retry: expected at least 2 attempts, the first one counted, found 1",
+            "tool \"never\": limit_per_session: expected at least 1, found 0",
+            "tool \"never\": limit_per_minute: expected at least 1, found 0",
+            "tool \"nowhere\": in_phases: expected at least one phase, found none, or lists that have none in common",
+            "tool \"disjoint\": in_phases: expected at least one phase, found none, or lists that have none in common",
+            "tool \"passing\": when: expected keys that stand on record, found a key of the state must not be empty; \"temp:a\" is temporary: it is not on record, so nothing on record may read or write it",
+            "tool \"secret\": secret: expected a JSON Pointer such as \"/card/number\", found \"card\"",
+            "tool \"listed\": category: expected one, found \"action\" and \"context\"",
+        ]
+    );
+}
+
+#[test]
+fn what_says_something_about_a_policy_that_is_not_there_is_a_mistake() {
+    let policy = ToolPolicy {
+        cache_max_age: Some(Duration::from_secs(1)),
+        confirm_message: Some("sure?".to_owned()),
+        confirm_expires_after: Some(Duration::from_secs(1)),
+        ..ToolPolicy::default()
+    };
+    let loose = || T::policy(tool("a"), policy.clone());
+    assert_eq!(
+        mistakes(loose()),
+        [
+            "tool \"a\": cached_for makes no sense: the tool is not cached",
+            "tool \"a\": confirm_message makes no sense: nobody is asked to confirm",
+            "tool \"a\": confirm_expires_after makes no sense: nobody is asked to confirm",
+        ]
+    );
+    let held = T::cached(T::confirm(loose(), ""));
+    assert!(ToolDispatcher::new().register(held).is_ok());
+}
+
+#[test]
+fn a_tool_that_the_service_runs_is_declared_in_the_services_own_words() {
+    let mut tools = ToolDispatcher::new();
+    tools
+        .register(T::category(T::defaults(), "search") | tool("a"))
+        .unwrap();
+    let declared: Vec<_> = tools
+        .declarations()
+        .into_iter()
+        .map(|it| (it.name, it.server_side))
+        .collect();
+    let expected = [
+        ("a", None),
+        ("code_execution", Some(json!({"codeExecution": {}}))),
+        ("google_search", Some(json!({"googleSearch": {}}))),
+        ("url_context", Some(json!({"urlContext": {}}))),
+    ];
+    assert_eq!(
+        declared,
+        expected.map(|(name, declared)| (name.to_owned(), declared))
+    );
+    let listed: Vec<_> = tools.by_category("search").map(PolicyTool::name).collect();
+    assert_eq!(listed, ["code_execution", "google_search", "url_context"]);
+    assert_eq!(tools.by_category("other").count(), 0);
+}
+
+#[test]
+fn the_raw_form_declares_one_thing_and_no_functions() {
+    for good in [
+        json!({"googleMaps": {"enableWidget": true}}),
+        json!({"later": null}),
+    ] {
+        assert!(
+            ToolDispatcher::new()
+                .register(T::server_side("raw", good))
+                .is_ok()
+        );
+    }
+    for bad in [
+        json!({}),
+        json!("googleSearch"),
+        json!({"a": 1, "b": 2}),
+        json!({"functionDeclarations": []}),
+        json!({"function_declarations": []}),
+    ] {
+        let told = mistakes(T::server_side("raw", bad.clone()));
+        assert_eq!(told.len(), 1, "{bad}");
+        assert!(
+            told.iter()
+                .all(|it| it.starts_with("tool \"raw\": server_side: expected an object")),
+            "{told:?}"
+        );
+    }
+}
+
+#[test]
+fn a_name_is_only_replaced_when_that_is_what_is_asked_for() {
+    let other = || T::simple("a", "Does it otherwise", |_| async { Ok(json!({})) });
+    let mut tools = ToolDispatcher::new();
+    tools.register(tool("a") | tool("b")).unwrap();
+    assert!(tools.register(other()).is_err());
+    assert!(tools.register_or_replace(other() | other()).is_err());
+    let described = |tools: &ToolDispatcher| -> Vec<String> {
+        let declared = tools.declarations().into_iter();
+        declared.map(|it| it.description).collect()
+    };
+    assert_eq!(described(&tools), ["Does it", "Does it"]);
+    tools.register_or_replace(other() | tool("c")).unwrap();
+    assert_eq!(
+        described(&tools),
+        ["Does it otherwise", "Does it", "Does it"]
+    );
+}
+
+#[test]
+fn a_dispatcher_keeps_its_time_limit_where_it_goes() {
+    let seconds = |limit| ToolDispatcher::new().with_timeout(Duration::from_secs(limit));
+    let limit = |tools: Toolset| {
+        let mut all = ToolDispatcher::new();
+        all.register(tools).unwrap();
+        all.policies().timeout
+    };
+    assert_eq!(limit(tool("a")), Some(Duration::from_secs(30)));
+    assert_eq!(
+        limit(tool("a") | seconds(60)),
+        Some(Duration::from_secs(60))
+    );
+    for set in [seconds(60).into(), seconds(5).into()] {
+        let both: Toolset = set;
+        assert_eq!(limit(both | seconds(5)), Some(Duration::from_secs(5)));
+    }
+    let mut shorter = seconds(7);
+    shorter.register(seconds(9)).unwrap();
+    assert_eq!(shorter.policies().timeout, Some(Duration::from_secs(7)));
+    assert_eq!(
+        mistakes(seconds(0).into()),
+        ["with_timeout: expected a default timeout of at least 1 ms, found 0"]
+    );
+}
+
+#[test]
+fn a_dispatcher_keeps_its_provider_where_it_goes() {
+    let with = |provider: &Arc<dyn ConfirmationProvider>| {
+        ToolDispatcher::new().with_confirmation_provider(Arc::clone(provider))
+    };
+    let yes = StaticConfirmation::allow_all();
+    let no = StaticConfirmation::deny_all("no");
+    let provider_of = |mut dispatcher: ToolDispatcher, tools: Toolset| {
+        dispatcher.register(tools).unwrap();
+        dispatcher.confirmation_provider().cloned()
+    };
+    let is = |found: Option<Arc<dyn ConfirmationProvider>>, expected| {
+        found.is_some_and(|it| Arc::ptr_eq(&it, expected))
+    };
+    assert!(provider_of(ToolDispatcher::new(), tool("a")).is_none());
+    let set = tool("a") | with(&yes) | with(&yes);
+    assert!(is(provider_of(ToolDispatcher::new(), set), &yes));
+    assert!(is(provider_of(with(&no), with(&yes).into()), &no));
+    assert_eq!(
+        mistakes(tool("a") | with(&yes) | with(&no)),
+        ["expected one confirmation provider, found two"]
     );
 }

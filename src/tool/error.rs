@@ -33,6 +33,15 @@ pub enum ToolError {
     /// The call was cancelled or a person denied it, with the reason.
     #[error("{0}")]
     Cancelled(String),
+    /// The tool may not be called now: its phase or its condition says no.
+    #[error("{0}")]
+    NotAvailable(String),
+    /// The tool was called as often as it may be.
+    #[error("{0}")]
+    LimitReached(String),
+    /// The call was cut off between its start and its result, and whether it took effect is unknown.
+    #[error("{0}")]
+    UnknownOutcome(String),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -48,7 +57,26 @@ impl ToolError {
             Self::InvalidArgs(_) => "invalid_args",
             Self::Timeout(_) => "timeout",
             Self::Cancelled(_) => "cancelled",
+            Self::NotAvailable(_) => "not_available",
+            Self::LimitReached(_) => "limit_reached",
+            Self::UnknownOutcome(_) => "unknown_outcome",
             Self::Other(_) => "other",
+        }
+    }
+
+    /// The error that a response tells of, whatever it is wrapped in.
+    pub(crate) fn of_response(response: &Value) -> Self {
+        let told = response.get("output").unwrap_or(response);
+        let word = |key: &str| told.get(key).and_then(Value::as_str);
+        let message = word("error").map_or_else(|| response.to_string(), str::to_owned);
+        match word("kind") {
+            Some("execution_failed") => Self::ExecutionFailed(message),
+            Some("invalid_args") => {
+                let told = message.strip_prefix("invalid arguments: ");
+                Self::InvalidArgs(told.unwrap_or(&message).to_owned())
+            }
+            Some("cancelled") => Self::Cancelled(message),
+            Some(_) | None => Self::Other(message),
         }
     }
 
@@ -105,6 +133,21 @@ mod tests {
             ToolError::Cancelled("not today".into()),
             "cancelled",
             "not today",
+        );
+        told(
+            ToolError::NotAvailable("not in this phase".into()),
+            "not_available",
+            "not in this phase",
+        );
+        told(
+            ToolError::LimitReached("3 a minute".into()),
+            "limit_reached",
+            "3 a minute",
+        );
+        told(
+            ToolError::UnknownOutcome("cut off".into()),
+            "unknown_outcome",
+            "cut off",
         );
         told(ToolError::Other("odd".into()), "other", "odd");
     }

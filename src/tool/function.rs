@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{ToolContext, ToolError, ToolOutcome};
-use crate::session::catalog::ToolKind;
 
 /// A function the model may call.
 ///
@@ -102,9 +101,10 @@ pub trait ToolFunction: Send + Sync + 'static {
         None
     }
 
-    /// How its results are understood.
-    fn kind(&self) -> ToolKind {
-        ToolKind::Function
+    /// Whether what it returns only says that it has begun, as of a
+    /// [`LongRunningFunctionTool`](super::LongRunningFunctionTool).
+    fn is_long_running(&self) -> bool {
+        false
     }
 }
 
@@ -146,7 +146,7 @@ impl<F: ToolFunction + ?Sized> ToolFunction for Arc<F> {
         (**self).confirmation_message()
     }
 
-    fn kind(&self) -> ToolKind {
-        (**self).kind()
+    fn is_long_running(&self) -> bool {
+        (**self).is_long_running()
     }
 }

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{ToolContext, ToolError, ToolFunction, ToolOutcome};
-use crate::session::catalog::ToolKind;
 
 /// A tool that begins something and returns: its result is supplied later from outside, by the call's id.
 ///
@@ -76,7 +75,7 @@ impl ToolFunction for LongRunningFunctionTool {
         self.function.confirmation_message()
     }
 
-    fn kind(&self) -> ToolKind {
-        ToolKind::LongRunning
+    fn is_long_running(&self) -> bool {
+        true
     }
 }

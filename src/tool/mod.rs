@@ -2,28 +2,67 @@
 //! journaled, or whether a person agreed.
 
 mod arguments;
+#[doc(hidden)]
+pub mod attribute;
+mod calling;
 #[cfg(feature = "cli")]
 mod command;
+mod confirmation;
 mod context;
 mod dispatcher;
 mod error;
 mod function;
+mod input;
+mod input_streaming_tool;
 mod long_running;
+mod mistake;
 mod outcome;
-mod registered;
+mod pipeline;
+mod policy_tool;
+mod result_formatter;
+mod services;
 mod simple;
+mod state;
+mod state_watch;
+mod streaming_tool;
 mod t;
+mod t_policies;
+mod ticket;
+mod tool_event;
 mod toolset;
+mod typed;
+mod yielding;
 
+pub use crate::session::ToolPolicy;
 #[cfg(feature = "cli")]
 pub use command::CommandTool;
+pub use confirmation::{
+    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
+};
+pub(crate) use context::Key;
 pub use context::ToolContext;
-pub use dispatcher::{RegistrationError, ToolDispatcher, ToolMistake};
+pub use dispatcher::ToolDispatcher;
 pub use error::ToolError;
 pub use function::ToolFunction;
+pub use input::InputEvent;
+pub use input_streaming_tool::InputStreamingTool;
 pub use long_running::LongRunningFunctionTool;
+pub use mistake::{RegistrationError, ToolMistake};
 pub use outcome::{Pending, ToolOutcome};
-pub use registered::RegisteredTool;
+pub use policy_tool::PolicyTool;
+pub use result_formatter::{
+    DefaultResultFormatter, FunctionCall, ResultFormatter, ToolExecutionMode,
+};
+pub use services::Services;
 pub use simple::SimpleTool;
+pub use state::State;
+pub(crate) use state::Temporary;
+pub(crate) use state_watch::Watchers;
+pub use state_watch::{Watch, Watched, WatchedChange};
+pub use streaming_tool::StreamingTool;
 pub use t::T;
+pub use ticket::{FunctionResponse, Ticket};
+pub(crate) use tool_event::Emitter;
+pub use tool_event::ToolEvent;
 pub use toolset::Toolset;
+pub use typed::TypedTool;

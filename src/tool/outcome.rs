@@ -3,12 +3,28 @@
 use serde_json::Value;
 
 use super::ToolError;
+use crate::session::FunctionResponseScheduling;
 
 /// How one run of a tool ends.
+///
+/// A function gives one from [`invoke`](super::ToolFunction::invoke); of what its `call` returns it is made with `into`:
+///
+/// ```
+/// use recount::session::FunctionResponseScheduling;
+/// use recount::tool::{ToolError, ToolOutcome};
+/// use serde_json::json;
+///
+/// let failed = ToolOutcome::from(Err(ToolError::InvalidArgs("no city".into())));
+/// let urgent = ToolOutcome::Scheduled(json!({"alarm": true}), FunctionResponseScheduling::Interrupt);
+/// assert_ne!(failed, urgent);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolOutcome {
     /// It returned its result; `null` is a result, too.
     Returned(Value),
+    /// It returned its result and says when the model takes it up, whatever its policy says. Of a long-running tool the
+    /// value is interim news as any other, and the policy says when.
+    Scheduled(Value, FunctionResponseScheduling),
     /// It did not succeed.
     Failed(ToolError),
     /// It has begun something whose result will be supplied later from outside.

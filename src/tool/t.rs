@@ -1,17 +1,21 @@
-//! The short names: tools and the policies on them, to be put together with `|`.
+//! The short names of the kinds of tool, to be put together with `|`; those of policies stand in `t_policies`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-use super::{RegisteredTool, SimpleTool, ToolError, ToolFunction, Toolset};
-use crate::session::policy::{InDoubt, ToolPolicy};
+use super::{
+    InputStreamingTool, PolicyTool, SimpleTool, StreamingTool, ToolError, ToolFunction, Toolset,
+    TypedTool,
+};
 
 /// The short names of tools and policies.
 ///
-/// Policies compose in any order and none can be lost; the same one twice means the shorter time, either gate, both
-/// hints. On a set of several tools a policy holds for each.
+/// Policies compose in any order and none can be lost; of the same one twice the stricter holds, as
+/// [`ToolPolicy::merged`](super::ToolPolicy::merged) says. On a set of several tools a policy holds for each. One that
+/// means nothing on its tool, such as a gate on what the service runs itself, is an error when the tool is registered.
 ///
 /// ```
 /// use std::time::Duration;
@@ -69,10 +73,38 @@ impl T {
         SimpleTool::new(name, description, Some(schema), handler).into()
     }
 
+    /// A closure whose arguments are a Rust type; see [`TypedTool`].
+    ///
+    /// ```
+    /// # use recount::tool::T;
+    /// # use serde_json::json;
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Weather {
+    ///     /// The city
+    ///     city: String,
+    /// }
+    ///
+    /// let weather = T::typed("get_weather", "Tells the weather in a city", |args: Weather| async move {
+    ///     Ok(json!({"city": args.city, "temperature_c": 22}))
+    /// });
+    /// ```
+    pub fn typed<A, F, Fut>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        handler: F,
+    ) -> Toolset
+    where
+        A: DeserializeOwned + JsonSchema,
+        F: Fn(A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, ToolError>> + Send + 'static,
+    {
+        TypedTool::new(name, description, handler).into()
+    }
+
     /// A tool of a type of yours.
     #[must_use]
     pub fn function(function: Arc<dyn ToolFunction>) -> Toolset {
-        RegisteredTool::new(function).into()
+        PolicyTool::from(function).into()
     }
 
     /// Several tools at once.
@@ -90,40 +122,55 @@ impl T {
         functions.into()
     }
 
-    /// A person must agree to each call before it runs, and is told the hint.
-    #[must_use]
-    pub fn confirm(tool: impl Into<Toolset>, hint: impl Into<String>) -> Toolset {
-        Self::policy(tool, ToolPolicy::gate(hint))
-    }
-
-    /// A run may take this long; waiting for a person does not count.
-    #[must_use]
-    pub fn timeout(tool: impl Into<Toolset>, limit: Duration) -> Toolset {
-        Self::policy(
-            tool,
-            ToolPolicy {
-                timeout: Some(limit),
-                ..ToolPolicy::default()
-            },
-        )
-    }
-
-    /// Declares what becomes of a call that was cut off between its start and its result.
-    ///
-    /// [`InDoubt::Retry`] declares the tool idempotent: it may be run again with the same idempotency key.
+    /// A tool that gives one result after another.
     ///
     /// ```
-    /// use recount::session::policy::InDoubt;
-    /// use recount::tool::T;
-    /// use serde_json::json;
-    ///
-    /// let read = T::simple("read", "Reads", |_args| async { Ok(json!({"balance": 7})) });
-    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
-    /// let tools = T::in_doubt(read, InDoubt::Retry) | T::in_doubt(T::confirm(pay, "Pay?"), InDoubt::Ask);
+    /// # use async_trait::async_trait;
+    /// # use recount::tool::{StreamingTool, T, ToolError};
+    /// # use serde_json::{Value, json};
+    /// # use std::sync::Arc;
+    /// # use std::time::Duration;
+    /// # use tokio::sync::mpsc;
+    /// # struct CountDown;
+    /// # #[async_trait]
+    /// # impl StreamingTool for CountDown {
+    /// #     fn name(&self) -> &str { "count_down" }
+    /// #     fn description(&self) -> &str { "Counts down" }
+    /// #     fn parameters(&self) -> Option<Value> { None }
+    /// #     async fn run(&self, _: Value, _: mpsc::Sender<Value>) -> Result<(), ToolError> { Ok(()) }
+    /// # }
+    /// let tools = T::timeout(T::streaming(Arc::new(CountDown)), Duration::from_secs(60));
+    /// assert_eq!(tools.tools()[0].name(), "count_down");
     /// ```
     #[must_use]
-    pub fn in_doubt(tool: impl Into<Toolset>, rule: InDoubt) -> Toolset {
-        tool.into().map(|tool| tool.with_in_doubt(rule))
+    pub fn streaming(tool: Arc<dyn StreamingTool>) -> Toolset {
+        tool.into()
+    }
+
+    /// A tool that hears the user while it runs; see [`InputStreamingTool`].
+    ///
+    /// ```
+    /// # use async_trait::async_trait;
+    /// # use recount::tool::{InputEvent, InputStreamingTool, T, ToolError};
+    /// # use serde_json::{Value, json};
+    /// # use std::sync::Arc;
+    /// # use tokio::sync::{broadcast, mpsc};
+    /// # struct Listen;
+    /// # #[async_trait]
+    /// # impl InputStreamingTool for Listen {
+    /// #     fn name(&self) -> &str { "listen" }
+    /// #     fn description(&self) -> &str { "Listens" }
+    /// #     fn parameters(&self) -> Option<Value> { None }
+    /// #     async fn run(
+    /// #         &self, _: Value, _: broadcast::Receiver<InputEvent>, _: mpsc::Sender<Value>,
+    /// #     ) -> Result<(), ToolError> { Ok(()) }
+    /// # }
+    /// let tools = T::input_streaming(Arc::new(Listen)) | T::google_search();
+    /// # assert_eq!(tools.tools().len(), 2);
+    /// ```
+    #[must_use]
+    pub fn input_streaming(tool: Arc<dyn InputStreamingTool>) -> Toolset {
+        tool.into()
     }
 
     /// Its result is supplied later from outside; see [`LongRunningFunctionTool`](super::LongRunningFunctionTool).
@@ -139,48 +186,59 @@ impl T {
     /// ```
     #[must_use]
     pub fn long_running(tool: impl Into<Toolset>) -> Toolset {
-        tool.into().map(RegisteredTool::long_running)
+        tool.into().map(PolicyTool::long_running)
     }
 
-    /// The argument at a JSON Pointer is secret: the journal has it sealed, the tool gets it open.
+    /// Google Search, which the service runs itself.
+    #[must_use]
+    pub fn google_search() -> Toolset {
+        Self::server_side("google_search", json!({"googleSearch": {}}))
+    }
+
+    /// Execution of code that the model writes, which the service runs itself.
+    #[must_use]
+    pub fn code_execution() -> Toolset {
+        Self::server_side("code_execution", json!({"codeExecution": {}}))
+    }
+
+    /// Reading of web pages named in the conversation, which the service runs itself.
+    #[must_use]
+    pub fn url_context() -> Toolset {
+        Self::server_side("url_context", json!({"urlContext": {}}))
+    }
+
+    /// Any other tool that the service runs itself, by the declaration that the service takes: an object with one field.
     ///
-    /// It is sealed under the session's key before the call goes on record, whatever the tool's session is otherwise, so
-    /// the engine needs a key store. Whoever is asked for leave sees that something stands there, and the leave binds
-    /// the sealed bytes; within a session the same secret at the same place has the same ones. Where a part of the way
-    /// is no object, that part is sealed whole.
+    /// The name is ours, for the registry and for lists. Calls of such a tool never come here, so no policy means
+    /// anything on it, and to put one there is an error when it is registered.
     ///
     /// ```
     /// use recount::tool::T;
     /// use serde_json::json;
     ///
-    /// let pay = T::secret(
-    ///     T::simple("pay", "Pays by card", |args| async move { Ok(json!({"last": args["card"]["number"]})) }),
-    ///     "/card/number",
-    /// );
-    /// assert_eq!(pay.tools()[0].declaration().secret, ["/card/number"]);
+    /// let maps = T::server_side("google_maps", json!({"googleMaps": {"enableWidget": true}}));
+    /// assert_eq!(maps.tools()[0].declaration().server_side, Some(json!({"googleMaps": {"enableWidget": true}})));
     /// ```
     #[must_use]
-    pub fn secret(tool: impl Into<Toolset>, pointer: impl Into<String>) -> Toolset {
-        let pointer = pointer.into();
-        tool.into().map(|tool| tool.with_secret(pointer.clone()))
+    pub fn server_side(name: impl Into<String>, declaration: Value) -> Toolset {
+        PolicyTool::server_side(name, declaration).into()
     }
 
-    /// A cancellation by the model withdraws an open confirmation instead of only being noted on it.
+    /// The tools that need nothing of the embedding program: search, code execution and reading of web pages.
+    ///
+    /// A tool that ends a session or calls for a person is not among them: only the embedding program knows what either
+    /// means, so an engine could no more than pretend.
+    ///
+    /// ```
+    /// use recount::tool::T;
+    ///
+    /// let tools = T::defaults();
+    /// let names: Vec<_> = tools.tools().iter().map(|tool| tool.name()).collect();
+    /// assert_eq!(names, ["google_search", "code_execution", "url_context"]);
+    /// ```
     #[must_use]
-    pub fn withdraw_on_cancel(tool: impl Into<Toolset>) -> Toolset {
-        Self::policy(
-            tool,
-            ToolPolicy {
-                withdraw_on_cancel: true,
-                ..ToolPolicy::default()
-            },
-        )
-    }
-
-    /// Any policy, added to what the tool has.
-    #[must_use]
-    pub fn policy(tool: impl Into<Toolset>, policy: ToolPolicy) -> Toolset {
-        tool.into().map(|tool| tool.with_policy(policy.clone()))
+    pub fn defaults() -> Toolset {
+        Self::google_search() | Self::code_execution() | Self::url_context()
     }
 }
 

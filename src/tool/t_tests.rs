@@ -1,9 +1,13 @@
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use async_trait::async_trait;
-use serde_json::json;
+use tokio::sync::{broadcast, mpsc};
 
 use super::*;
-use crate::session::catalog::ToolKind;
-use crate::tool::{LongRunningFunctionTool, ToolDispatcher};
+use crate::session::catalog::{Behavior, ToolDeclaration, ToolKind};
+use crate::session::{FunctionResponseScheduling, InDoubt, S};
+use crate::tool::{InputEvent, LongRunningFunctionTool, ToolDispatcher, ToolMistake, ToolPolicy};
 
 /// A tool that declares its gate itself.
 struct Gated;
@@ -43,13 +47,13 @@ fn forms() -> [(&'static str, Form); 6] {
         ("confirm", |tool| T::confirm(tool, "hint")),
         ("timeout", |tool| T::timeout(tool, LIMIT)),
         ("in_doubt", |tool| T::in_doubt(tool, InDoubt::Ask)),
-        ("long_running", |tool| T::long_running(tool)),
-        ("withdraw", |tool| T::withdraw_on_cancel(tool)),
+        ("long_running", T::long_running),
+        ("withdraw", T::withdraw_on_cancel),
         ("function", |tool| tool | Vec::new()),
     ]
 }
 
-fn registered(tools: Toolset) -> RegisteredTool {
+fn registered(tools: Toolset) -> PolicyTool {
     let mut dispatcher = ToolDispatcher::new();
     dispatcher.register(tools).unwrap();
     dispatcher.get("pay").unwrap().clone()
@@ -60,7 +64,7 @@ fn each_order(
     tool: &Toolset,
     left: &[(&'static str, Form)],
     path: &str,
-    check: &dyn Fn(&str, RegisteredTool),
+    check: &dyn Fn(&str, PolicyTool),
 ) {
     if left.is_empty() {
         check(path, registered(tool.clone()));
@@ -190,4 +194,270 @@ fn only_a_long_running_tool_tells_the_model_not_to_repeat_it_and_tells_it_once()
         )))),
         1
     );
+}
+
+/// A tool that does nothing, of both streaming kinds.
+struct Quiet;
+
+#[async_trait]
+impl StreamingTool for Quiet {
+    fn name(&self) -> &str {
+        "pay"
+    }
+    fn description(&self) -> &str {
+        "Pays"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(&self, _: Value, _: mpsc::Sender<Value>) -> Result<(), ToolError> {
+        Ok(())
+    }
+    fn requires_confirmation(&self) -> bool {
+        true
+    }
+    fn confirmation_message(&self) -> Option<&str> {
+        Some("own")
+    }
+}
+
+#[async_trait]
+impl InputStreamingTool for Quiet {
+    fn name(&self) -> &str {
+        "pay"
+    }
+    fn description(&self) -> &str {
+        "Pays"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(
+        &self,
+        _: Value,
+        _: broadcast::Receiver<InputEvent>,
+        _: mpsc::Sender<Value>,
+    ) -> Result<(), ToolError> {
+        Ok(())
+    }
+    fn requires_confirmation(&self) -> bool {
+        true
+    }
+    fn confirmation_message(&self) -> Option<&str> {
+        Some("own")
+    }
+}
+
+fn kinds() -> [(ToolKind, Toolset); 5] {
+    [
+        (ToolKind::Function, Gated.into()),
+        (ToolKind::LongRunning, T::long_running(Gated)),
+        (ToolKind::Streaming, T::streaming(Arc::new(Quiet))),
+        (
+            ToolKind::InputStreaming,
+            T::input_streaming(Arc::new(Quiet)),
+        ),
+        (
+            ToolKind::ServerSide,
+            T::server_side("pay", json!({"pay": {}})),
+        ),
+    ]
+}
+
+/// A form, what a mistake calls it, how it is put on a tool, and whether it holds of one.
+struct Rule {
+    name: &'static str,
+    reported: &'static str,
+    put: Form,
+    holds: fn(&ToolPolicy, &ToolDeclaration) -> bool,
+}
+
+impl Rule {
+    fn new(
+        name: &'static str,
+        put: Form,
+        holds: fn(&ToolPolicy, &ToolDeclaration) -> bool,
+    ) -> Self {
+        Self {
+            name,
+            reported: name,
+            put,
+            holds,
+        }
+    }
+
+    fn reported_as(self, reported: &'static str) -> Self {
+        Self { reported, ..self }
+    }
+}
+
+/// Whether both hints are there: the tool's own, and that of the form.
+fn asks(policy: &ToolPolicy) -> bool {
+    let hint = policy.confirm_message.as_deref().unwrap_or_default();
+    policy.confirm && hint.starts_with("own; hint")
+}
+
+fn rules() -> Vec<Rule> {
+    vec![
+        Rule::new(
+            "timeout",
+            |tool| T::timeout(tool, LIMIT),
+            |it, _| it.timeout == Some(LIMIT),
+        ),
+        Rule::new("cached", T::cached, |it, _| it.cache),
+        Rule::new(
+            "cached_for",
+            |tool| T::cached_for(tool, LIMIT),
+            |it, _| it.cache && it.cache_max_age == Some(LIMIT),
+        )
+        .reported_as("cached"),
+        Rule::new("confirm", |tool| T::confirm(tool, "hint"), |it, _| asks(it)),
+        Rule::new(
+            "confirm_within",
+            |tool| T::confirm_within(tool, "hint", LIMIT),
+            |it, _| asks(it) && it.confirm_expires_after == Some(LIMIT),
+        )
+        .reported_as("confirm"),
+        Rule::new("withdraw_on_cancel", T::withdraw_on_cancel, |it, _| {
+            it.withdraw_on_cancel
+        }),
+        Rule::new("background", T::background, |it, _| it.background.is_some()),
+        Rule::new(
+            "background_with",
+            |tool| T::background_with(tool, FunctionResponseScheduling::Silent),
+            |it, told| {
+                it.background.map(|it| it.scheduling) == Some(FunctionResponseScheduling::Silent)
+                    && told.behavior == Some(Behavior::NonBlocking)
+            },
+        )
+        .reported_as("background"),
+        Rule::new("idempotent", T::idempotent, |it, _| {
+            it.in_doubt != InDoubt::SettleUnknown
+        })
+        .reported_as("in_doubt"),
+        Rule::new(
+            "in_doubt",
+            |tool| T::in_doubt(tool, InDoubt::Ask),
+            |it, _| it.in_doubt == InDoubt::Ask,
+        ),
+        Rule::new(
+            "retry",
+            |tool| T::retry(tool, 3, LIMIT),
+            |it, _| {
+                it.retry
+                    .is_some_and(|it| (it.attempts_max, it.backoff_ms) == (3, 50))
+            },
+        ),
+        Rule::new(
+            "limit_per_session",
+            |tool| T::limit_per_session(tool, 9),
+            |it, _| it.limits.per_session == Some(9),
+        ),
+        Rule::new(
+            "limit_per_minute",
+            |tool| T::limit_per_minute(tool, 3),
+            |it, _| it.limits.per_minute == Some(3),
+        ),
+        Rule::new(
+            "in_phases",
+            |tool| T::in_phases(tool, ["a", "b"]),
+            |it, _| it.phases.as_ref().is_some_and(|it| it.contains("b")),
+        ),
+        Rule::new(
+            "in_fewer_phases",
+            |tool| T::in_phases(tool, ["b"]),
+            |it, _| it.phases == Some(["b".to_owned()].into()),
+        )
+        .reported_as("in_phases"),
+        Rule::new(
+            "when",
+            |tool| T::when(tool, S::is_true("a")),
+            |it, _| it.when == Some(S::is_true("a")),
+        ),
+        Rule::new(
+            "secret",
+            |tool| T::secret(tool, "/card"),
+            |_, told| told.secret == ["/card"],
+        ),
+        Rule::new(
+            "category",
+            |tool| T::category(tool, "action"),
+            |_, told| told.category.as_deref() == Some("action"),
+        ),
+        Rule::new(
+            "blocking",
+            |tool| T::behavior(tool, Behavior::Blocking),
+            |_, told| told.behavior == Some(Behavior::Blocking),
+        )
+        .reported_as("behavior"),
+        Rule::new(
+            "non_blocking",
+            |tool| T::behavior(tool, Behavior::NonBlocking),
+            |_, told| told.behavior.is_some(),
+        )
+        .reported_as("behavior"),
+        Rule::new("long_running", T::long_running, |_, told| {
+            told.kind == ToolKind::LongRunning
+        }),
+        Rule::new("beside_others", |tool| tool | Vec::new(), |_, _| true),
+    ]
+}
+
+/// The forms that mean nothing, of two on a tool of a kind: what the rules are, in other words.
+fn senseless(kind: ToolKind, forms: [&Rule; 2]) -> BTreeSet<&'static str> {
+    let has = |name: &str| forms.iter().any(|rule| rule.name == name);
+    let streams = matches!(kind, ToolKind::Streaming | ToolKind::InputStreaming);
+    let is_later = kind == ToolKind::LongRunning || has("long_running");
+    let is_idempotent = has("idempotent") && !has("in_doubt");
+    let is_senseless = |rule: &&&Rule| match (kind, rule.reported) {
+        (_, "category" | "beside_others") => false,
+        (ToolKind::ServerSide, _) => true,
+        (_, "cached") => streams || is_later,
+        (_, "long_running") => streams,
+        (_, "retry") => !is_idempotent,
+        (_, "background") => has("blocking"),
+        (_, _) => false,
+    };
+    let found = forms.iter().filter(is_senseless);
+    found.map(|rule| rule.reported).collect()
+}
+
+#[test]
+fn every_two_forms_in_either_order_hold_on_every_kind_of_tool_or_are_refused() {
+    let rules = rules();
+    let (mut accepted, mut refused) = (0, 0);
+    for (kind, tool) in kinds() {
+        for (first, second) in rules.iter().flat_map(|a| rules.iter().map(move |b| (a, b))) {
+            let path = format!("{} {} {kind:?}", second.name, first.name);
+            let expected = senseless(kind, [first, second]);
+            let mut dispatcher = ToolDispatcher::new();
+            let outcome = dispatcher.register((second.put)((first.put)(tool.clone())));
+            if let Err(error) = outcome {
+                let found = error.mistakes.iter().map(|mistake| match mistake {
+                    ToolMistake::Senseless { form, .. } => *form,
+                    _ => "something else",
+                });
+                assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{path}: {error}");
+                refused += 1;
+                continue;
+            }
+            assert_eq!(expected, BTreeSet::new(), "{path}");
+            let both = dispatcher.get("pay").unwrap();
+            let (policy, told) = (both.policy(), both.declaration());
+            assert!(
+                (first.holds)(policy, &told) && (second.holds)(policy, &told),
+                "{path}: {both:?}"
+            );
+            assert!(policy.confirm || kind == ToolKind::ServerSide, "{path}");
+            let turned = registered((first.put)((second.put)(tool.clone())));
+            assert_eq!(
+                (turned.policy(), turned.declaration()),
+                (policy, told),
+                "{path}"
+            );
+            accepted += 1;
+        }
+    }
+    assert_eq!(accepted + refused, 5 * rules.len() * rules.len());
+    assert!(accepted > 1000, "{accepted}");
 }

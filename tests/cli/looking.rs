@@ -192,3 +192,41 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         .map(|entry| read(entry.unwrap()))
         .collect()
 }
+
+#[test]
+fn what_stands_behind_a_hash_of_a_verdict_and_of_a_request_is_shown() {
+    let bench = Bench::with_demo();
+    let id = bench.session("demo");
+    let records = bench.run(&format!("log demo {id} --json")).json_lines();
+    let body = |kind: &str| {
+        let found = records.iter().find(|it| it["kind"] == kind);
+        found.map(|it| it["body"].clone()).unwrap()
+    };
+    let policies = body("policy_decided")["policies"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let shown = bench.run(&format!("show demo {policies} --json"));
+    let shown = shown.ends_with(0).json();
+    assert_eq!(
+        (&shown["kind"], &shown["hash"]),
+        (&"policies".into(), &policies.clone().into())
+    );
+    assert!(
+        shown["content"]["tools"]["refund"]["confirm"].is_object(),
+        "{shown}"
+    );
+
+    let asked = body("confirmation_requested");
+    for kind in ["contract", "declaration"] {
+        let hash = asked[kind].as_str().unwrap();
+        bench
+            .run(&format!("show demo {}", &hash[..12]))
+            .ends_with(0)
+            .says(&[&format!("{kind} {hash}"), "\"name\": \"refund\""]);
+    }
+    bench
+        .run(&format!("show demo {}", "0".repeat(64)))
+        .fails(1, "unknown-hash");
+    bench.run("show demo nonsense").fails(2, "not-a-hash");
+}

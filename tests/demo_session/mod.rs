@@ -83,7 +83,7 @@ pub(crate) async fn see_through(live: &LiveHandle, text: &str) -> Result<(), Err
                 .await;
             refusal_apart(supplied)?;
         }
-        let state = live.state().await?;
+        let state = live.session().await?;
         let nothing_left = state.calls.is_empty() && state.deliveries.values().all(|it| it.sent);
         if nothing_left && state.settled.len() == 4 {
             live.send_text("Thank you, that is all.").await?;

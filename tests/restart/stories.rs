@@ -214,7 +214,7 @@ fn doubt_denied() -> World {
 }
 
 fn cancelled_by_the_model() -> World {
-    let (world, life, live) = asked(|world| world.till.hangs().into());
+    let (world, life, live) = asked(|world| T::timeout(world.till.hangs(), 10 * LATER));
     life.run(live.send_text("No, stop!")).unwrap();
     life.settle();
     life.end();
@@ -230,8 +230,14 @@ fn withdrawn_by_the_model() -> World {
 }
 
 fn cancelled_by_an_operator() -> World {
-    let (world, life, live) = asked(|world| world.till.hangs().into());
-    let call = *life.run(live.state()).unwrap().calls.keys().next().unwrap();
+    let (world, life, live) = asked(|world| T::timeout(world.till.hangs(), 10 * LATER));
+    let call = *life
+        .run(live.session())
+        .unwrap()
+        .calls
+        .keys()
+        .next()
+        .unwrap();
     let reason = Some("it takes too long".to_owned());
     life.run(live.cancel(call, reason, Actor::os_user("ops")))
         .unwrap();

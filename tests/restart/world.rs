@@ -248,7 +248,7 @@ impl ToolFunction for Pay {
         _args: Value,
         context: ToolContext,
     ) -> Result<Value, ToolError> {
-        let run = (context.attempt, context.idempotency_key);
+        let run = (context.attempt, context.idempotency_key());
         self.till.runs.lock().unwrap().push(run);
         if !self.ends {
             let _unfinished = Unfinished(self.till.dropped.clone());

@@ -105,7 +105,7 @@ impl ToolFunction for Refund {
             .unwrap_or_default();
         let line = format!(
             "refunded order={order} cents={cents} key={}\n",
-            context.idempotency_key
+            context.idempotency_key()
         );
         let witnessed = OpenOptions::new()
             .create(true)

@@ -91,7 +91,7 @@ impl<'a> Conversation<'a> {
                 let what = format!("the connection was lost: {reason}");
                 return Err(Failure::new("disconnected", what).advice("go on with --resume"));
             }
-            let session = self.live.state().await?;
+            let session = self.live.session().await?;
             if session.head != self.follower.told() {
                 continue;
             }

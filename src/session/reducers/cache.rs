@@ -40,7 +40,10 @@ struct Cached {
 /// What a call shares results by, if its tool's policy lets it.
 pub(in crate::session) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {
     (policy.cache && call.flaw.is_none()).then(|| {
-        let text = format!("{}\u{1}{}", call.name, call.args.canonical());
+        let mut text = String::with_capacity(call.name.len() + 1 + call.args.as_str().len());
+        text.push_str(&call.name);
+        text.push('\u{1}');
+        call.args.write_canonical(&mut text);
         ObjectHash::of(text.as_bytes())
     })
 }

@@ -165,9 +165,8 @@ pub(in crate::session) fn policy_decided(session: &mut Session, it: &PolicyDecid
         (Verdict::Refused, _) | (Verdict::Allowed | Verdict::Ask, Rule::Cached) => false,
         (Verdict::Allowed | Verdict::Ask, _) => true,
     };
-    if counts && let Some(call) = session.calls.get(&it.call) {
-        let tool = call.name.clone();
-        limits::count(session, &tool);
+    if counts {
+        limits::count(session, it.call);
     }
     set_phase(session, it.call, phase);
 }
@@ -301,15 +300,19 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
     let Some(call) = session.calls.get_mut(&it.call) else {
         return;
     };
-    let delivery = Delivery {
-        call: it.call,
-        wire_id: call.wire_id.clone(),
-        name: call.name.clone(),
-        outcome: it.outcome,
-        route: it.route,
-        will_continue: will_continue(call, it.outcome),
-        scheduling: scheduling(call, it.outcome),
-        sent: false,
+    let delivery = match it.route {
+        Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Parked => Some(Delivery {
+            call: it.call,
+            wire_id: call.wire_id.clone(),
+            name: call.name.clone(),
+            outcome: it.outcome,
+            route: it.route,
+            will_continue: will_continue(call, it.outcome),
+            scheduling: scheduling(call, it.outcome),
+            sent: false,
+        }),
+        // Whoever made the call takes the response from its record.
+        Route::Caller => None,
     };
     if it.outcome != Outcome::Interim {
         settle(session, at, it.call, it.outcome);
@@ -321,12 +324,8 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
             call.yields.retain(|yielded| Some(*yielded) != it.of);
         }
     }
-    match it.route {
-        Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Parked => {
-            session.deliveries.insert(at, delivery);
-        }
-        // Whoever made the call takes the response from its record.
-        Route::Caller => {}
+    if let Some(delivery) = delivery {
+        session.deliveries.insert(at, delivery);
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
+use crate::session::id::Seq;
 use crate::session::policy::Limits;
 use crate::session::state::Session;
 use crate::session::time::Timestamp;
@@ -63,16 +64,18 @@ pub(in crate::session) fn reached(session: &Session, tool: &str) -> Option<Strin
 }
 
 /// One more call was let through.
-pub(in crate::session) fn count(session: &mut Session, tool: &str) {
-    let at = session.at;
-    let kept = session.terms.policies.of(tool).limits.per_minute;
-    let uses = match session.uses.get_mut(tool) {
+pub(in crate::session) fn count(session: &mut Session, call: Seq) {
+    let Some(call) = session.calls.get(&call) else {
+        return;
+    };
+    let kept = session.terms.policies.of(&call.name).limits.per_minute;
+    let uses = match session.uses.get_mut(&call.name) {
         Some(uses) => uses,
-        None => session.uses.entry(tool.to_owned()).or_default(),
+        None => session.uses.entry(call.name.clone()).or_default(),
     };
     uses.total = uses.total.saturating_add(1);
     if let Some(kept) = kept {
-        uses.recent.push_back(at);
+        uses.recent.push_back(session.at);
         while u32::try_from(uses.recent.len()).is_ok_and(|len| len > kept) {
             uses.recent.pop_front();
         }

@@ -2,6 +2,8 @@
 //!
 //! A set of changes holds as a whole. A tool's changes count while its attempt runs; whoever is recorded last wins.
 
+use std::sync::Arc;
+
 use crate::session::call::Phase;
 use crate::session::observation::{Author, StateChanged};
 use crate::session::scope::Scope;
@@ -11,16 +13,18 @@ pub(in crate::session) fn changed(session: &mut Session, it: &StateChanged) {
     if session.closed || !counts(session, &it.author) {
         return;
     }
+    // A snapshot of before may be in a tool's hands.
+    let state = Arc::make_mut(&mut session.state);
     for change in &it.changes {
         let (scope, key) = Scope::of(&change.key);
         match scope {
             // It is not on record; what stands there all the same changes nothing.
             Scope::Temp => {}
             Scope::Session | Scope::Turn | Scope::User if change.value.as_str() == "null" => {
-                session.state.remove(key);
+                state.remove(key);
             }
             Scope::Session | Scope::Turn | Scope::User => {
-                session.state.insert(key.to_owned(), change.value.clone());
+                state.insert(key.to_owned(), change.value.clone());
             }
         }
     }
@@ -39,10 +43,13 @@ fn counts(session: &Session, author: &Author) -> bool {
 
 /// The model's turn ended: what lived for the turn is gone.
 pub(in crate::session) fn turn_completed(session: &mut Session) {
-    session.state.retain(|key, _| match Scope::of(key).0 {
-        Scope::Turn => false,
-        Scope::Session | Scope::User | Scope::Temp => true,
-    });
+    let of_turn = |key: &String| match Scope::of(key).0 {
+        Scope::Turn => true,
+        Scope::Session | Scope::User | Scope::Temp => false,
+    };
+    if session.state.keys().any(of_turn) {
+        Arc::make_mut(&mut session.state).retain(|key, _| !of_turn(key));
+    }
     super::phases::look_again(session);
 }
 

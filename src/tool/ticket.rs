@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ledger::PausedCall;
 use crate::session::{Seq, SessionId};
 
 /// Names a paused call so that any part of a service can give its result, after any number of restarts.
@@ -19,16 +18,6 @@ pub struct Ticket {
     pub call: Seq,
     /// The tool.
     pub tool: String,
-}
-
-impl From<&PausedCall> for Ticket {
-    fn from(paused: &PausedCall) -> Ticket {
-        Ticket {
-            session: paused.session,
-            call: paused.call,
-            tool: paused.tool.clone(),
-        }
-    }
 }
 
 /// What the model is told about a call.

@@ -14,6 +14,14 @@ fn context() -> ToolContext {
     ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1")
 }
 
+async fn nothing_yielded(value: Value) -> Result<(), ToolError> {
+    Err(ToolError::Other(format!("yielded {value}")))
+}
+
+fn plain(function: Arc<dyn ToolFunction>) -> PolicyTool {
+    PolicyTool::new(function, ToolPolicy::default())
+}
+
 fn returning(value: Value) -> Arc<dyn ToolFunction> {
     Arc::new(SimpleTool::new("give", "Gives", None, move |_| {
         let value = value.clone();
@@ -38,7 +46,7 @@ impl Drop for Dropped {
 }
 
 /// A tool that never ends, and whether its future has been dropped.
-fn endless() -> (RegisteredTool, Arc<AtomicBool>) {
+fn endless() -> (PolicyTool, Arc<AtomicBool>) {
     let dropped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&dropped);
     let tool = SimpleTool::new("wait", "Waits", None, move |_| {
@@ -49,15 +57,15 @@ fn endless() -> (RegisteredTool, Arc<AtomicBool>) {
             Ok(Value::Null)
         }
     });
-    (RegisteredTool::new(Arc::new(tool)), dropped)
+    (plain(Arc::new(tool)), dropped)
 }
 
 #[tokio::test]
 async fn null_from_a_plain_tool_is_a_result() {
     for value in [json!(null), json!({}), json!(0)] {
-        let tool = RegisteredTool::new(returning(value.clone()));
+        let tool = plain(returning(value.clone()));
         assert_eq!(
-            tool.run(json!({}), context()).await,
+            tool.run(json!({}), context(), nothing_yielded).await,
             ToolOutcome::Returned(value)
         );
     }
@@ -65,19 +73,19 @@ async fn null_from_a_plain_tool_is_a_result() {
 
 #[tokio::test]
 async fn null_from_a_long_running_tool_pauses_and_any_value_is_news() {
-    let wrappers: [fn(Arc<dyn ToolFunction>) -> RegisteredTool; 3] = [
-        |function| RegisteredTool::new(Arc::new(LongRunningFunctionTool::new(function))),
-        |function| RegisteredTool::new(function).long_running(),
-        |function| {
-            RegisteredTool::new(Arc::new(LongRunningFunctionTool::new(function))).long_running()
-        },
+    let wrappers: [fn(Arc<dyn ToolFunction>) -> PolicyTool; 3] = [
+        |function| plain(Arc::new(LongRunningFunctionTool::new(function))),
+        |function| plain(function).long_running(),
+        |function| plain(Arc::new(LongRunningFunctionTool::new(function))).long_running(),
     ];
     for wrap in wrappers {
-        let paused = wrap(returning(Value::Null)).run(json!({}), context()).await;
+        let paused = wrap(returning(Value::Null))
+            .run(json!({}), context(), nothing_yielded)
+            .await;
         assert_eq!(paused, ToolOutcome::Paused(Pending::new()));
         for value in [json!({}), json!(false), json!({"ticket": 7})] {
             let told = wrap(returning(value.clone()))
-                .run(json!({}), context())
+                .run(json!({}), context(), nothing_yielded)
                 .await;
             assert_eq!(told, ToolOutcome::Paused(Pending::with_interim(value)));
         }
@@ -87,9 +95,9 @@ async fn null_from_a_long_running_tool_pauses_and_any_value_is_news() {
 #[tokio::test]
 async fn a_failure_of_a_long_running_tool_is_no_pause() {
     let error = ToolError::InvalidArgs("no amount".into());
-    let tool = RegisteredTool::new(failing(error.clone())).long_running();
+    let tool = plain(failing(error.clone())).long_running();
     assert_eq!(
-        tool.run(json!({}), context()).await,
+        tool.run(json!({}), context(), nothing_yielded).await,
         ToolOutcome::Failed(error)
     );
 }
@@ -116,11 +124,14 @@ async fn a_tool_of_any_kind_may_say_that_it_is_pending() {
         }
     }
     let expected = ToolOutcome::Paused(Pending::with_interim(json!("soon")));
-    let bare = RegisteredTool::new(Arc::new(Sometimes));
-    let behind_pointers = RegisteredTool::new(Arc::new(Arc::new(Sometimes)));
-    let wrapped = RegisteredTool::new(Arc::new(LongRunningFunctionTool::new(Arc::new(Sometimes))));
+    let bare = plain(Arc::new(Sometimes));
+    let behind_pointers = plain(Arc::new(Arc::new(Sometimes)));
+    let wrapped = plain(Arc::new(LongRunningFunctionTool::new(Arc::new(Sometimes))));
     for tool in [bare, behind_pointers, wrapped] {
-        assert_eq!(tool.run(json!({}), context()).await, expected);
+        assert_eq!(
+            tool.run(json!({}), context(), nothing_yielded).await,
+            expected
+        );
     }
 }
 
@@ -138,8 +149,8 @@ async fn a_panic_becomes_a_failure_wherever_it_happens() {
         (late, "too late"),
         (odd, "without a message"),
     ] {
-        let outcome = RegisteredTool::new(Arc::new(tool))
-            .run(json!({}), context())
+        let outcome = plain(Arc::new(tool))
+            .run(json!({}), context(), nothing_yielded)
             .await;
         let expected = ToolError::ExecutionFailed(format!("the tool panicked: {text}"));
         assert_eq!(outcome, ToolOutcome::Failed(expected));
@@ -156,8 +167,12 @@ async fn a_tool_is_not_run_after_its_cancellation() {
     });
     let token = CancellationToken::new();
     token.cancel();
-    let outcome = RegisteredTool::new(Arc::new(tool))
-        .run(json!({}), context().with_cancellation(token))
+    let outcome = plain(Arc::new(tool))
+        .run(
+            json!({}),
+            context().with_cancellation(token),
+            nothing_yielded,
+        )
         .await;
     assert!(
         matches!(outcome, ToolOutcome::Failed(ToolError::Cancelled(_))),
@@ -170,7 +185,11 @@ async fn a_tool_is_not_run_after_its_cancellation() {
 async fn cancellation_drops_the_running_tool() {
     let (tool, dropped) = endless();
     let token = CancellationToken::new();
-    let running = tool.run(json!({}), context().with_cancellation(token.clone()));
+    let running = tool.run(
+        json!({}),
+        context().with_cancellation(token.clone()),
+        nothing_yielded,
+    );
     tokio::pin!(running);
     assert_eq!((&mut running).now_or_never(), None);
     assert!(!dropped.load(Ordering::SeqCst));
@@ -186,7 +205,7 @@ async fn cancellation_drops_the_running_tool() {
 #[tokio::test]
 async fn dropping_the_run_drops_the_tool() {
     let (tool, dropped) = endless();
-    let mut running = Box::pin(tool.run(json!({}), context()));
+    let mut running = Box::pin(tool.run(json!({}), context(), nothing_yielded));
     assert_eq!((&mut running).now_or_never(), None);
     drop(running);
     assert!(dropped.load(Ordering::SeqCst));
@@ -218,7 +237,7 @@ async fn a_tool_sees_the_call_it_serves() {
                 context.session,
                 context.call,
                 context.attempt,
-                context.idempotency_key
+                context.idempotency_key()
             ]))
         }
     }
@@ -228,8 +247,8 @@ async fn a_tool_sees_the_call_it_serves() {
         Arc::new(Curious) as Arc<dyn ToolFunction>,
         Arc::new(Arc::new(Curious)),
     ] {
-        let outcome = RegisteredTool::new(function)
-            .run(json!({}), context.clone())
+        let outcome = plain(function)
+            .run(json!({}), context.clone(), nothing_yielded)
             .await;
         assert_eq!(outcome, ToolOutcome::Returned(expected.clone()));
     }

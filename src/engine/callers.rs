@@ -1,0 +1,103 @@
+//! Calls that a program makes itself, without a model: a text pipeline's way to the same tools, policies and journal.
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::error::Error;
+use super::task::SessionTask;
+use crate::session::{
+    Actor, Decision, Event, Fact, FunctionCallReceived, Json, Outcome, Rejection, Route, Seq, fits,
+};
+use crate::tool::ToolError;
+
+/// The way back to whoever made a call.
+pub(super) type Caller = oneshot::Sender<Result<Value, ToolError>>;
+
+impl SessionTask {
+    /// Records the call of a program; what comes of it goes to `caller`.
+    pub(super) async fn call_function(
+        &mut self,
+        name: String,
+        args: Json,
+        by: Actor,
+        caller: Caller,
+    ) -> Result<(), Error> {
+        if self.session.closed {
+            let closed = ToolError::Cancelled(Rejection::SessionClosed.to_string());
+            let _ = caller.send(Err(closed));
+            return Ok(());
+        }
+        if self.attached.is_none() {
+            self.attach(Vec::new()).await?;
+        }
+        let checked = self
+            .agent
+            .dispatcher
+            .check_arguments(&name, &args.to_value());
+        let received = FunctionCallReceived {
+            epoch: Seq(0),
+            id: None,
+            name: Some(name),
+            args: Some(args),
+            malformed_args: None,
+            invalid_args: checked.err(),
+            sealed_args: Vec::new(),
+            original_args: None,
+            by: Some(by),
+        };
+        let mut received = [received.into()];
+        self.seal_secrets(&mut received).await?;
+        let [received] = received;
+        match fits(received) {
+            Ok(received) => {
+                // It may be answered in the very batch that receives it.
+                self.callers.insert(self.session.head.next(), caller);
+                self.record(vec![received]).await
+            }
+            Err(rejection) => {
+                let _ = caller.send(Err(ToolError::InvalidArgs(rejection.to_string())));
+                Ok(())
+            }
+        }
+    }
+
+    /// Hands what was decided about the calls of programs to whoever made them.
+    pub(super) async fn answer_callers(&mut self, facts: &[Fact]) -> Result<(), Error> {
+        for fact in facts {
+            let (call, answer) = match &fact.event {
+                Event::Decided(Decision::ResponseIssued(it)) if it.route == Route::Caller => {
+                    if it.outcome == Outcome::Interim {
+                        continue;
+                    }
+                    let body = self.response_body(fact.seq).await?;
+                    let body = body.map(|body| body.to_value()).unwrap_or_default();
+                    (it.call, answer(it.outcome, body))
+                }
+                Event::Decided(Decision::CallCancelled(it)) => {
+                    let told = it.reason.in_words().to_owned();
+                    (it.call, Err(ToolError::Cancelled(told)))
+                }
+                Event::Decided(_) | Event::Observed(_) => continue,
+            };
+            if let Some(caller) = self.callers.remove(&call) {
+                // Whoever made the call may have gone away.
+                let _ = caller.send(answer);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn answer(outcome: Outcome, response: Value) -> Result<Value, ToolError> {
+    match outcome {
+        Outcome::Interim | Outcome::Returned | Outcome::Supplied => Ok(response),
+        Outcome::Failed
+        | Outcome::Refused
+        | Outcome::Denied
+        | Outcome::Expired
+        | Outcome::TimedOut
+        | Outcome::Cancelled
+        | Outcome::Unknown
+        | Outcome::Withdrawn => Err(ToolError::of_response(&response)),
+    }
+}

@@ -1,0 +1,342 @@
+//! Calls without a live session: a dispatcher runs them in a session of its own, which it keeps in memory.
+//!
+//! The same reducers decide and the same events are recorded as in a session with a journal, so a policy means the same in
+//! both. What makes the difference: nothing outlives the process, and nobody but a provider can answer a question.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{State, Temporary, ToolDispatcher, ToolError, Watchers};
+use crate::session::{
+    Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, Observation, Outcome, RULES,
+    ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened, StateChanged,
+    Timestamp, ToolReturned, step_onto,
+};
+
+/// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
+#[derive(Default)]
+pub(super) struct Pipeline {
+    core: Mutex<Core>,
+}
+
+/// How many facts are kept; the oldest half goes when there are more.
+const FACTS_MAX: usize = 1 << 16;
+
+#[derive(Default)]
+struct Core {
+    /// Absent before the first call, and after a broken invariant.
+    session: Option<Session>,
+    facts: Vec<Fact>,
+    /// The results that equal calls may take, by their `tool_returned`.
+    results: BTreeMap<Seq, Value>,
+    waiters: BTreeMap<Seq, oneshot::Sender<Next>>,
+    temporary: Temporary,
+    watchers: Arc<Watchers>,
+}
+
+/// What a call does next.
+pub(super) enum Next {
+    /// Its tool runs.
+    Run {
+        attempt: u32,
+        limit: Option<Duration>,
+    },
+    /// A person is asked.
+    Ask { request: Seq },
+    /// It is run again, after a while.
+    Again { attempt: u32, wait: Duration },
+    /// It waits for another call, or for a slot.
+    Wait(oneshot::Receiver<Next>),
+    /// It has begun what is finished elsewhere; the model would be told this meanwhile.
+    Paused(Option<Json>),
+    /// It is over.
+    Ended(Ended),
+}
+
+/// How a call ended.
+pub(super) struct Ended {
+    pub(super) outcome: Outcome,
+    /// The result of an equal call, if it took one.
+    pub(super) reused: Option<Value>,
+    /// What the engine answered itself.
+    pub(super) response: Option<Json>,
+}
+
+impl Pipeline {
+    /// Records a call and says what it does next.
+    pub(super) fn receive(
+        &self,
+        tools: &ToolDispatcher,
+        name: &str,
+        args: Json,
+        invalid_args: Option<String>,
+    ) -> Result<(Seq, Next), ToolError> {
+        let mut core = self.core();
+        core.attach(tools)?;
+        let received = FunctionCallReceived {
+            epoch: Seq(0),
+            id: None,
+            name: Some(name.to_owned()),
+            args: Some(args),
+            malformed_args: None,
+            invalid_args,
+            sealed_args: Vec::new(),
+            original_args: None,
+            by: Some(Actor::embedder("")),
+        };
+        let call = core.head().next();
+        Ok((call, core.observe(call, received.into())?))
+    }
+
+    /// Records what happened to a call and says what it does next.
+    pub(super) fn observe(&self, call: Seq, observation: Observation) -> Result<Next, ToolError> {
+        self.core().observe(call, observation)
+    }
+
+    /// Records the end of a run, after what it wrote to the state; a result that equal calls may take is kept.
+    pub(super) fn report(
+        &self,
+        call: Seq,
+        changed: Option<StateChanged>,
+        returned: ToolReturned,
+        result: &Result<Value, ToolError>,
+    ) -> Result<Next, ToolError> {
+        let mut core = self.core();
+        if let Some(changed) = changed {
+            core.step(changed.into())?;
+        }
+        let open = core.session.as_ref().and_then(|it| it.calls.get(&call));
+        if let (Some(_), Ok(value)) = (open.and_then(|call| call.cache_key), result) {
+            let of = core.head().next();
+            core.results.insert(of, value.clone());
+        }
+        core.observe(call, returned.into())
+    }
+
+    /// What a tool that runs now shares with the others, and the session's name.
+    pub(super) fn shared(&self) -> (SessionId, State) {
+        let core = self.core();
+        let (temporary, watchers) = (core.temporary.clone(), core.watchers.clone());
+        match &core.session {
+            Some(session) => {
+                let state = State::of(session.state.clone(), temporary, watchers);
+                (session.id, state)
+            }
+            None => (SessionId(uuid::Uuid::nil()), State::default()),
+        }
+    }
+
+    /// A question about a call: the hint, and the arguments.
+    pub(super) fn question(
+        &self,
+        call: Seq,
+        request: Seq,
+    ) -> Option<(SessionId, Option<String>, Json)> {
+        let core = self.core();
+        let session = core.session.as_ref()?;
+        let asked = core.facts.iter().rev().find(|fact| fact.seq == request)?;
+        let hint = match &asked.event {
+            Event::Decided(decision) => decision.question().and_then(|it| it.hint.clone()),
+            Event::Observed(_) => None,
+        };
+        Some((session.id, hint, session.calls.get(&call)?.args.clone()))
+    }
+
+    /// Everything on record, oldest first, as far as it is kept.
+    pub(super) fn recorded(&self) -> Vec<Fact> {
+        self.core().facts.clone()
+    }
+
+    fn core(&self) -> std::sync::MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Core {
+    fn head(&self) -> Seq {
+        self.session.as_ref().map_or(Seq(0), |session| session.head)
+    }
+
+    /// Begins the session with the first call, and tells it of tools that were registered since.
+    fn attach(&mut self, tools: &ToolDispatcher) -> Result<(), ToolError> {
+        let terms = tools.terms();
+        let same = self.session.as_ref().is_some_and(|session| {
+            Arc::ptr_eq(&session.terms.catalog, &terms.catalog)
+                && Arc::ptr_eq(&session.terms.policies, &terms.policies)
+        });
+        if same {
+            return Ok(());
+        }
+        if self.session.is_none() {
+            if !self.facts.is_empty() {
+                return Err(broken());
+            }
+            let id = SessionId(uuid::Uuid::now_v7());
+            self.session = Some(Session::new(id));
+            let opened = SessionOpened {
+                agent: "dispatcher".to_owned(),
+                external_id: None,
+                labels: BTreeMap::new(),
+                rules: RULES,
+                program: PROGRAM.to_owned(),
+            };
+            self.step(opened.into())?;
+        }
+        let (catalog, policies) = (terms.catalog.hash(), terms.policies.hash());
+        if let Some(session) = &mut self.session {
+            let library = session.library_mut();
+            library.add_catalog(catalog, terms.catalog.clone());
+            library.add_policies(policies, terms.policies.clone());
+        }
+        let gates = if tools.has_confirmation_provider() {
+            Gates::enforced()
+        } else {
+            Gates::waived("a dispatcher of its own without a confirmation provider")
+        };
+        let attached = RunnerAttached {
+            agent: "dispatcher".to_owned(),
+            catalog,
+            policies,
+            rules: RULES,
+            program: PROGRAM.to_owned(),
+            gates,
+        };
+        // Calls that run go on in this very process: it is their runner that is told anew, so they are in doubt for it.
+        self.step(attached.into())?;
+        Ok(())
+    }
+
+    fn observe(&mut self, call: Seq, observation: Observation) -> Result<Next, ToolError> {
+        let from = self.step(observation)?;
+        let own = self.tell(call, from);
+        if let Some(next) = own {
+            return Ok(next);
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.waiters.insert(call, sender);
+        Ok(Next::Wait(receiver))
+    }
+
+    /// Folds an observation and what follows from it; returns where its facts begin.
+    fn step(&mut self, observation: Observation) -> Result<usize, ToolError> {
+        let session = self.session.take().ok_or_else(broken)?;
+        if self.facts.len() >= FACTS_MAX {
+            self.facts.drain(..FACTS_MAX / 2);
+        }
+        let before = session.state.clone();
+        let from = self.facts.len();
+        let session = step_onto(session, now(), observation, &mut self.facts)
+            .map_err(|endless| ToolError::Other(endless.to_string()))?;
+        if let Some(first) = self.facts.get(from) {
+            self.watchers.notify(first.seq, &before, &session.state);
+        }
+        self.session = Some(session);
+        Ok(from)
+    }
+
+    /// Tells whoever waits what the facts from `from` on mean for their calls; returns it for `own`.
+    fn tell(&mut self, own: Seq, from: usize) -> Option<Next> {
+        let mut of_own = None;
+        for fact in self.facts.get(from..).unwrap_or_default() {
+            let Some((call, next)) = means(fact, &self.results) else {
+                continue;
+            };
+            if call == own {
+                of_own = Some(next);
+            } else if let Some(waiter) = self.waiters.remove(&call) {
+                // Whoever waited may have gone away.
+                let _ = waiter.send(next);
+            }
+        }
+        of_own
+    }
+}
+
+/// What a fact means for a call.
+fn means(fact: &Fact, results: &BTreeMap<Seq, Value>) -> Option<(Seq, Next)> {
+    let decision = match &fact.event {
+        Event::Observed(Observation::ToolPaused(it)) => {
+            return Some((it.call, Next::Paused(it.interim.clone())));
+        }
+        Event::Observed(_) => return None,
+        Event::Decided(decision) => decision,
+    };
+    let since = |due: Timestamp| {
+        Duration::from_micros(u64::try_from(due.0.saturating_sub(fact.at.0)).unwrap_or(0))
+    };
+    match decision {
+        Decision::CallStarted(it) => {
+            let (attempt, limit) = (it.attempt, it.deadline_us.map(since));
+            Some((it.call, Next::Run { attempt, limit }))
+        }
+        Decision::ConfirmationRequested(it) => Some((it.call, Next::Ask { request: fact.seq })),
+        Decision::ConfirmationReopened(it) => {
+            Some((it.question.call, Next::Ask { request: fact.seq }))
+        }
+        Decision::RetryScheduled(it) => {
+            let (attempt, wait) = (it.attempt, since(it.due_us));
+            Some((it.call, Next::Again { attempt, wait }))
+        }
+        Decision::ResponseIssued(it) if it.outcome != Outcome::Interim => {
+            Some((it.call, Next::Ended(ended(it, results))))
+        }
+        Decision::CallCancelled(it) => {
+            let ended = Ended {
+                outcome: Outcome::Withdrawn,
+                reused: None,
+                response: None,
+            };
+            Some((it.call, Next::Ended(ended)))
+        }
+        Decision::PolicyDecided(_)
+        | Decision::GateWaived(_)
+        | Decision::ConfirmationExpired(_)
+        | Decision::ConfirmationWithdrawn(_)
+        | Decision::CallReady(_)
+        | Decision::ResultReused(_)
+        | Decision::BackgroundSpawned(_)
+        | Decision::ResponseIssued(_)
+        | Decision::DeliveryChosen(_)
+        | Decision::PhaseEntered(_) => None,
+    }
+}
+
+fn ended(issued: &ResponseIssued, results: &BTreeMap<Seq, Value>) -> Ended {
+    Ended {
+        outcome: issued.outcome,
+        reused: issued.of.and_then(|of| results.get(&of)).cloned(),
+        response: issued.response.clone(),
+    }
+}
+
+fn broken() -> ToolError {
+    ToolError::Other("the rules of the session contradict themselves".to_owned())
+}
+
+/// The time of now. The session orders what it is told, so a clock that is set back harms nothing.
+pub(super) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let us = since.map_or(0, |since| since.as_micros());
+    Timestamp(i64::try_from(us).unwrap_or(i64::MAX))
+}
+
+/// The program and version as the record names it.
+const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
+
+impl Clone for Pipeline {
+    /// A clone begins a session of its own.
+    fn clone(&self) -> Pipeline {
+        Pipeline::default()
+    }
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline").finish_non_exhaustive()
+    }
+}

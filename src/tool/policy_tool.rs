@@ -1,0 +1,347 @@
+//! One tool as it is registered: what it does, and beside it, as data, what holds for it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::{
+    InputStreamingTool, Pending, StreamingTool, ToolContext, ToolError, ToolFunction, ToolOutcome,
+    input, yielding,
+};
+use crate::session::catalog::{Behavior, ToolDeclaration, ToolKind};
+use crate::session::policy::{InDoubt, ToolPolicy};
+
+/// A tool with its policy and its kind.
+///
+/// The policy stands beside the tool and not around it, so however a tool is composed, no gate can get lost.
+///
+/// ```
+/// use recount::tool::{PolicyTool, SimpleTool, ToolPolicy};
+/// use serde_json::json;
+/// use std::sync::Arc;
+///
+/// let email = SimpleTool::new("send_email", "Sends an email", None, |_| async { Ok(json!({"sent": true})) });
+/// let tool = PolicyTool::new(Arc::new(email), ToolPolicy::gate("Really send it?"));
+/// assert!(tool.requires_confirmation());
+/// assert_eq!(tool.confirmation_message(), Some("Really send it?"));
+/// ```
+#[derive(Clone)]
+pub struct PolicyTool {
+    pub(super) body: Body,
+    pub(super) policy: ToolPolicy,
+    pub(super) long_running: bool,
+    pub(super) behavior: Option<Behavior>,
+    pub(super) categories: BTreeSet<String>,
+    pub(super) secret: Vec<String>,
+    /// The in-doubt rule if one was declared, because a declared default must not look like none.
+    pub(super) rule: Option<InDoubt>,
+}
+
+/// What a tool is made of.
+#[derive(Clone)]
+pub(super) enum Body {
+    Function(Arc<dyn ToolFunction>),
+    Streaming(Arc<dyn StreamingTool>),
+    InputStreaming(Arc<dyn InputStreamingTool>),
+    ServerSide { name: String, declaration: Value },
+}
+
+impl PolicyTool {
+    /// Takes a function with the gate it declares itself, and a policy beside it.
+    #[must_use]
+    pub fn new(tool: Arc<dyn ToolFunction>, policy: ToolPolicy) -> Self {
+        let gate = tool
+            .requires_confirmation()
+            .then(|| gate(tool.confirmation_message()));
+        let long_running = tool.is_long_running();
+        Self {
+            long_running,
+            ..Self::of(Body::Function(tool), gate)
+        }
+        .with_policy(policy)
+    }
+
+    /// Takes a streaming tool with the gate it declares itself.
+    #[must_use]
+    pub fn streaming(tool: Arc<dyn StreamingTool>) -> Self {
+        let gate = tool
+            .requires_confirmation()
+            .then(|| gate(tool.confirmation_message()));
+        Self::of(Body::Streaming(tool), gate)
+    }
+
+    /// Takes an input streaming tool with the gate it declares itself.
+    #[must_use]
+    pub fn input_streaming(tool: Arc<dyn InputStreamingTool>) -> Self {
+        let gate = tool
+            .requires_confirmation()
+            .then(|| gate(tool.confirmation_message()));
+        Self::of(Body::InputStreaming(tool), gate)
+    }
+
+    /// A tool that the service runs itself; see [`T::server_side`](super::T::server_side).
+    #[must_use]
+    pub fn server_side(name: impl Into<String>, declaration: Value) -> Self {
+        let name = name.into();
+        Self::of(Body::ServerSide { name, declaration }, None)
+    }
+
+    fn of(body: Body, gate: Option<ToolPolicy>) -> Self {
+        Self {
+            body,
+            policy: gate.unwrap_or_default(),
+            long_running: false,
+            behavior: None,
+            categories: BTreeSet::new(),
+            secret: Vec::new(),
+            rule: None,
+        }
+    }
+
+    /// Adds a policy to the one it has; a policy only ever gets stricter.
+    #[must_use]
+    pub fn with_policy(mut self, policy: ToolPolicy) -> Self {
+        self.policy = self.policy.merged(policy);
+        if let Some(rule) = self.rule {
+            self.policy.in_doubt = rule;
+        }
+        self
+    }
+
+    /// Declares the in-doubt rule; of two declared ones the more careful holds.
+    #[must_use]
+    pub fn with_in_doubt(mut self, rule: InDoubt) -> Self {
+        let rule = self
+            .rule
+            .map_or(rule, |declared| declared.more_careful(rule));
+        self.rule = Some(rule);
+        self.policy.in_doubt = rule;
+        self
+    }
+
+    /// Makes it a long-running tool.
+    #[must_use]
+    pub fn long_running(mut self) -> Self {
+        self.long_running = true;
+        self
+    }
+
+    /// Declares whether the model waits for the answer; of two declarations the one that it waits holds.
+    #[must_use]
+    pub fn with_behavior(mut self, behavior: Behavior) -> Self {
+        self.behavior = match (self.behavior, behavior) {
+            (Some(Behavior::Blocking), _) | (_, Behavior::Blocking) => Some(Behavior::Blocking),
+            (Some(Behavior::NonBlocking) | None, Behavior::NonBlocking) => {
+                Some(Behavior::NonBlocking)
+            }
+        };
+        self
+    }
+
+    /// Lists it under a category; it may have one.
+    #[must_use]
+    pub fn with_category(mut self, category: impl Into<String>) -> Self {
+        self.categories.insert(category.into());
+        self
+    }
+
+    /// Declares the argument at a JSON Pointer secret; see [`T::secret`](super::T::secret).
+    #[must_use]
+    pub fn with_secret(mut self, pointer: impl Into<String>) -> Self {
+        self.secret.push(pointer.into());
+        // What encloses another stands before it, and each but once.
+        self.secret.sort_unstable();
+        self.secret.dedup();
+        self
+    }
+
+    /// The name the model calls it by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match &self.body {
+            Body::Function(tool) => tool.name(),
+            Body::Streaming(tool) => tool.name(),
+            Body::InputStreaming(tool) => tool.name(),
+            Body::ServerSide { name, .. } => name,
+        }
+    }
+
+    /// What holds for its calls.
+    #[must_use]
+    pub fn policy(&self) -> &ToolPolicy {
+        &self.policy
+    }
+
+    /// Whether a person must agree before it runs.
+    #[must_use]
+    pub fn requires_confirmation(&self) -> bool {
+        self.policy.confirm
+    }
+
+    /// What that person is told.
+    #[must_use]
+    pub fn confirmation_message(&self) -> Option<&str> {
+        self.policy.confirm_message.as_deref()
+    }
+
+    /// How its results are understood.
+    #[must_use]
+    pub fn kind(&self) -> ToolKind {
+        match self.body {
+            Body::Function(_) if self.long_running => ToolKind::LongRunning,
+            Body::Function(_) => ToolKind::Function,
+            Body::Streaming(_) => ToolKind::Streaming,
+            Body::InputStreaming(_) => ToolKind::InputStreaming,
+            Body::ServerSide { .. } => ToolKind::ServerSide,
+        }
+    }
+
+    /// What the model is told about it. A tool that runs in the background is declared non-blocking.
+    #[must_use]
+    pub fn declaration(&self) -> ToolDeclaration {
+        let (said, parameters, server_side) = match &self.body {
+            Body::Function(tool) => (tool.description(), tool.parameters(), None),
+            Body::Streaming(tool) => (tool.description(), tool.parameters(), None),
+            Body::InputStreaming(tool) => (tool.description(), tool.parameters(), None),
+            Body::ServerSide { declaration, .. } => ("", None, Some(declaration.clone())),
+        };
+        let description = match self.kind() {
+            ToolKind::Function
+            | ToolKind::Streaming
+            | ToolKind::InputStreaming
+            | ToolKind::ServerSide => said.to_owned(),
+            ToolKind::LongRunning if said.is_empty() => LONG_RUNNING_NOTE.to_owned(),
+            ToolKind::LongRunning => format!("{said}\n\n{LONG_RUNNING_NOTE}"),
+        };
+        let in_background = self.policy.background.map(|_| Behavior::NonBlocking);
+        ToolDeclaration {
+            name: self.name().to_owned(),
+            description,
+            parameters,
+            behavior: self.behavior.or(in_background),
+            kind: self.kind(),
+            secret: self.secret.clone(),
+            category: self.categories.first().cloned(),
+            server_side,
+        }
+    }
+
+    /// Runs the tool once, without asking for leave and without a time limit: both are the engine's.
+    ///
+    /// Each value of a streaming tool goes to `on_yield`, and the tool is not run on before that future is done; its error
+    /// ends the run. A streaming tool that ends well has returned `null`. Other tools yield nothing.
+    ///
+    /// A panic becomes a failure. When the token of the context fires, the tool's future is dropped and the call is
+    /// cancelled; when it has fired before, the tool is not run at all. Dropping the returned future drops the tool's.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use recount::session::{Seq, SessionId};
+    /// use recount::tool::{PolicyTool, SimpleTool, ToolContext, ToolOutcome, ToolPolicy};
+    /// use serde_json::json;
+    ///
+    /// let echo = SimpleTool::new("echo", "Echoes", None, |args| async { Ok(args) });
+    /// let echo = PolicyTool::new(Arc::new(echo), ToolPolicy::default());
+    /// let session = SessionId(uuid::Uuid::nil());
+    /// let context = ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1");
+    /// let outcome = echo.run(json!({"a": 1}), context, |_value| async { Ok(()) }).await;
+    /// assert_eq!(outcome, ToolOutcome::Returned(json!({"a": 1})));
+    /// # });
+    /// ```
+    pub async fn run<F, Fut>(&self, args: Value, context: ToolContext, on_yield: F) -> ToolOutcome
+    where
+        F: FnMut(Value) -> Fut + Send,
+        Fut: Future<Output = Result<(), ToolError>> + Send,
+    {
+        let cancellation = context.cancellation.clone();
+        tokio::select! {
+            biased;
+            () = cancellation.cancelled() => ToolOutcome::Failed(ToolError::Cancelled("the call was cancelled".to_owned())),
+            outcome = self.run_to_its_end(args, context, on_yield) => outcome,
+        }
+    }
+
+    async fn run_to_its_end<F, Fut>(
+        &self,
+        args: Value,
+        context: ToolContext,
+        on_yield: F,
+    ) -> ToolOutcome
+    where
+        F: FnMut(Value) -> Fut + Send,
+        Fut: Future<Output = Result<(), ToolError>> + Send,
+    {
+        // The calls stand inside blocks, because a tool may panic before it returns its future.
+        match &self.body {
+            Body::Function(tool) => {
+                let running = AssertUnwindSafe(async { (**tool).invoke(args, context).await });
+                let ended = running.catch_unwind().await;
+                let outcome = ended.unwrap_or_else(|panic| yielding::panicked(&*panic));
+                if self.long_running {
+                    paused(outcome)
+                } else {
+                    outcome
+                }
+            }
+            Body::Streaming(tool) => {
+                let (sender, yielded) = mpsc::channel(1);
+                let running = async { tool.run_with_context(args, context, sender).await };
+                yielding::run(running, yielded, std::future::ready(()), on_yield).await
+            }
+            Body::InputStreaming(tool) => {
+                let (sender, yielded) = mpsc::channel(1);
+                let (input, heard) = input::channel();
+                let feeding = input::feed(context.input(), input);
+                let running = async { tool.run_with_context(args, context, heard, sender).await };
+                yielding::run(running, yielded, feeding, on_yield).await
+            }
+            Body::ServerSide { name, .. } => ToolOutcome::Failed(ToolError::NotAvailable(format!(
+                "tool {name:?} is run by the service and not by calls"
+            ))),
+        }
+    }
+}
+
+impl From<Arc<dyn ToolFunction>> for PolicyTool {
+    fn from(tool: Arc<dyn ToolFunction>) -> Self {
+        Self::new(tool, ToolPolicy::default())
+    }
+}
+
+impl fmt::Debug for PolicyTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicyTool")
+            .field("name", &self.name())
+            .field("policy", &self.policy)
+            .field("kind", &self.kind())
+            .finish_non_exhaustive()
+    }
+}
+
+fn gate(message: Option<&str>) -> ToolPolicy {
+    ToolPolicy::gate(message.unwrap_or_default())
+}
+
+/// What the outcome of a function means when its result comes later.
+fn paused(outcome: ToolOutcome) -> ToolOutcome {
+    match outcome {
+        ToolOutcome::Returned(Value::Null) => Pending::new().into(),
+        ToolOutcome::Returned(value) | ToolOutcome::Scheduled(value, _) => {
+            Pending::with_interim(value).into()
+        }
+        outcome @ (ToolOutcome::Failed(_) | ToolOutcome::Paused(_)) => outcome,
+    }
+}
+
+/// Tells the model not to repeat a pending call.
+const LONG_RUNNING_NOTE: &str = "NOTE: This is a long-running operation. Do not call this tool again while an earlier call is still pending.";
+
+#[cfg(test)]
+#[path = "policy_tool_tests.rs"]
+mod tests;

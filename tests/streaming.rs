@@ -1,0 +1,81 @@
+//! A tool that gives one result after another tells the model each, and none is told before it is on record.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use recount::prelude::*;
+use recount::session::Seq;
+use recount::testing::ScriptedModel;
+use tokio::sync::mpsc;
+
+struct CountDown;
+
+#[async_trait]
+impl StreamingTool for CountDown {
+    fn name(&self) -> &str {
+        "count_down"
+    }
+    fn description(&self) -> &str {
+        "Counts down"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(&self, args: Value, yield_tx: mpsc::Sender<Value>) -> Result<(), ToolError> {
+        let from = args.get("from").and_then(Value::as_u64).unwrap_or_default();
+        for left in (1..=from).rev() {
+            let told = yield_tx.send(json!({ "left": left })).await;
+            told.map_err(|error| ToolError::ExecutionFailed(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+const SCRIPT: &str = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "count_down", "args": {"from": 3}}]}]}
+{"on": {"responses_to": ["c"]}, "send": [{"say": "Counting."}]}
+"#;
+
+#[tokio::test]
+async fn the_model_is_told_each_result_in_order_and_that_more_may_come() {
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
+    let live = Live::builder()
+        .model("m")
+        .tools(T::streaming(Arc::new(CountDown)));
+    let live = live.connect_with(model.clone()).await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    // The model takes up the final response, and that is told last.
+    assert_eq!(updates.turn().await.as_deref(), Some("Counting."));
+    let transcript = model.transcript();
+    let told: Vec<_> = transcript
+        .answers()
+        .map(|(_, answer, _)| {
+            let response = answer.response.as_ref().unwrap().to_string();
+            let response: Value = serde_json::from_str(&response).unwrap();
+            (response, answer.will_continue == Some(true))
+        })
+        .collect();
+    let step = |left: u64| (json!({ "left": left }), true);
+    assert!(told.starts_with(&[step(3), step(2), step(1)]), "{told:?}");
+    let goes_on: Vec<bool> = told.iter().map(|(_, goes_on)| *goes_on).collect();
+    assert_eq!(goes_on, [true, true, true, false]);
+    let facts = live.engine().ledger();
+    let facts = facts.facts(live.session_id(), Seq(1), 100).await.unwrap();
+    let kinds = facts.iter().map(|fact| fact.event.kind());
+    let of_tool: Vec<&str> = kinds.filter(|kind| kind.starts_with("tool_")).collect();
+    assert_eq!(
+        of_tool,
+        [
+            "tool_yielded",
+            "tool_yielded",
+            "tool_yielded",
+            "tool_returned"
+        ]
+    );
+}
