@@ -242,8 +242,16 @@ impl World {
         }
         let call = self.session.calls.iter().nth(usize::from(which / 4 % 4));
         let author = match (which % 4, call) {
+            (1, _) => {
+                let change = |(key, value): (&str, _)| StateChange {
+                    key: key.to_owned(),
+                    value: Json::of(&value),
+                };
+                let changes = changes.into_iter().map(change).collect();
+                let by = Actor::embedder("crm");
+                return self.command(Command::ChangeState { changes, by });
+            }
             (0, _) | (_, None) => Author::Hook("extract".into()),
-            (1, Some(_)) => Author::Program(Actor::embedder("crm")),
             (_, Some((call, open))) => Author::Tool {
                 call: *call,
                 attempt: open
