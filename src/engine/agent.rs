@@ -227,21 +227,6 @@ impl Agent {
         if let Err(error) = dispatcher.register(self.tools) {
             mistakes.push(format!("agent {name:?}: {error}"));
         }
-        let capabilities = self
-            .capabilities
-            .unwrap_or_else(|| Capabilities::of_model(&self.model));
-        let catalog = dispatcher.catalog();
-        for tool in catalog.tools.values() {
-            let declared = tool.server_side.as_ref().and_then(|it| it.as_object());
-            for field in declared.into_iter().flat_map(|it| it.keys()) {
-                if !capabilities.takes(field) {
-                    let (tool, model) = (&tool.name, &self.model);
-                    mistakes.push(format!(
-                        "agent {name:?}: model {model:?} is not known to take {field}, so it cannot have tool {tool:?}; if it does take it, say so with .capabilities(…)"
-                    ));
-                }
-            }
-        }
         if self.model.trim().is_empty() {
             mistakes.push(format!("agent {name:?} has no model: call .model(\"…\")"));
         }
@@ -262,6 +247,21 @@ impl Agent {
             phases: self.phases,
             ..dispatcher.policies()
         };
+        let capabilities = self
+            .capabilities
+            .unwrap_or_else(|| Capabilities::of_model(&self.model));
+        let catalog = dispatcher.catalog();
+        for tool in catalog.tools.values() {
+            let declared = tool.server_side.as_ref().and_then(|it| it.as_object());
+            for wire in declared.into_iter().flat_map(|it| it.keys()) {
+                if !capabilities.takes(wire) {
+                    let (tool, model) = (&tool.name, &self.model);
+                    mistakes.push(format!(
+                        "agent {name:?}: the model {model:?} has no {tool:?}; if it has by now, say so with .capabilities(…)"
+                    ));
+                }
+            }
+        }
         let of_phases = phases::mistakes(&policies, &dispatcher).into_iter();
         mistakes.extend(of_phases.map(|it| format!("agent {name:?}: {it}")));
         if !mistakes.is_empty() {
@@ -289,7 +289,7 @@ impl Agent {
             model: self.model,
             instruction: self.instruction,
             catalog: Arc::new(catalog),
-            policies: Arc::new(policies),
+            policies: Arc::new(policies.as_stored()),
             dispatcher,
             connector: self.connector,
             provider,

@@ -16,13 +16,15 @@ pub(crate) fn message(
     form: SchemaForm,
 ) -> String {
     let functions = catalog.tools.values().filter(|it| it.server_side.is_none());
-    let declarations: Vec<_> = functions.map(|tool| declaration(tool, form)).collect();
-    let functions = (!declarations.is_empty()).then(|| Tool {
-        function_declarations: declarations.into(),
-        ..Tool::default()
-    });
-    let of_service = catalog.tools.values().filter_map(run_by_the_service);
-    let tools: Vec<Tool> = functions.into_iter().chain(of_service).collect();
+    let functions: Vec<_> = functions.map(|tool| declaration(tool, form)).collect();
+    let mut tools = Vec::new();
+    if !functions.is_empty() {
+        tools.push(Tool {
+            function_declarations: functions.into(),
+            ..Tool::default()
+        });
+    }
+    tools.extend(catalog.tools.values().filter_map(server_side));
     let setup = Setup {
         model: model.to_owned(),
         // Text is what this program can show; a voice client will say so itself.
@@ -75,13 +77,14 @@ pub(crate) fn tool_response(delivery: &Delivery, response: &Json) -> String {
     ClientMessage::tool_response([response]).encode()
 }
 
-/// A tool that the service runs itself, as it wants to be told of it.
-fn run_by_the_service(tool: &ToolDeclaration) -> Option<Tool> {
-    let mut told = Tool::default();
-    for (field, value) in tool.server_side.as_ref()?.as_object()? {
-        told.other.set(field, value.into());
+/// A tool that the service runs itself: an entry of its own, as the normal form of the tool list has it.
+fn server_side(tool: &ToolDeclaration) -> Option<Tool> {
+    let declared = tool.server_side.as_ref()?.as_object()?;
+    let mut entry = Tool::default();
+    for (name, value) in declared {
+        entry.other.set(name.clone(), raw(value)?);
     }
-    Some(told)
+    Some(entry)
 }
 
 fn declaration(tool: &ToolDeclaration, form: SchemaForm) -> FunctionDeclaration {
@@ -123,6 +126,7 @@ fn raw(value: &serde_json::Value) -> Option<RawJson> {
 )]
 mod tests {
     use super::*;
+    use crate::session::catalog::ToolKind;
     use crate::session::{FunctionResponseScheduling, Outcome, Route, Seq};
     use serde_json::{Value, json};
 
@@ -142,30 +146,6 @@ mod tests {
         let declared = &sent["setup"]["tools"][0]["functionDeclarations"][0];
         assert_eq!(declared["name"], "weather");
         assert_eq!(declared["parametersJsonSchema"], schema);
-    }
-
-    #[test]
-    fn what_the_service_runs_itself_is_declared_in_its_own_field_and_as_no_function() {
-        let mut catalog = Catalog::default();
-        catalog.insert(ToolDeclaration::new("weather", "Tells the weather"));
-        for (name, declared) in [
-            ("google_maps", json!({"googleMaps": {"enableWidget": true}})),
-            ("google_search", json!({"googleSearch": {}})),
-        ] {
-            catalog.insert(ToolDeclaration {
-                server_side: Some(declared),
-                ..ToolDeclaration::new(name, "")
-            });
-        }
-        let sent = sent(&catalog, SchemaForm::JsonSchema);
-        assert_eq!(
-            sent["setup"]["tools"],
-            json!([
-                {"functionDeclarations": [{"name": "weather", "description": "Tells the weather"}]},
-                {"googleMaps": {"enableWidget": true}},
-                {"googleSearch": {}},
-            ])
-        );
     }
 
     #[test]
@@ -192,6 +172,27 @@ mod tests {
 
     fn sent(catalog: &Catalog, form: SchemaForm) -> Value {
         serde_json::from_str(&message("models/m", Some("Be brief."), catalog, form)).unwrap()
+    }
+
+    #[test]
+    fn a_tool_of_the_services_own_is_an_entry_of_its_own() {
+        let mut catalog = Catalog::default();
+        catalog.insert(ToolDeclaration::new("weather", "Tells the weather"));
+        let search = ToolDeclaration {
+            kind: ToolKind::ServerSide,
+            server_side: Some(json!({"googleSearch": {}})),
+            ..ToolDeclaration::new("google_search", "")
+        };
+        catalog.insert(search);
+        let sent: Value =
+            serde_json::from_str(&message("m", None, &catalog, SchemaForm::JsonSchema)).unwrap();
+        let tools = &sent["setup"]["tools"];
+        assert_eq!(
+            tools[0]["functionDeclarations"].as_array().unwrap().len(),
+            1
+        );
+        assert_eq!(tools[1], json!({"googleSearch": {}}));
+        assert_eq!(tools.as_array().unwrap().len(), 2);
     }
 
     #[test]

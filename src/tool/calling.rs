@@ -220,7 +220,7 @@ impl Call<'_> {
             call: self.seq,
             attempt,
         };
-        let changed = (!changes.is_empty()).then(|| StateChanged { changes, author });
+        let changed = (!changes.is_empty()).then_some(StateChanged { changes, author });
         let next =
             self.tools
                 .pipeline

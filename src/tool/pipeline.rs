@@ -15,7 +15,7 @@ use super::{State, Temporary, ToolDispatcher, ToolError, Watchers};
 use crate::session::{
     Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, Observation, Outcome, RULES,
     ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened, StateChanged,
-    Timestamp, ToolReturned, step_onto,
+    Timestamp, ToolReturned, step_in_place,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
@@ -224,18 +224,20 @@ impl Core {
 
     /// Folds an observation and what follows from it; returns where its facts begin.
     fn step(&mut self, observation: Observation) -> Result<usize, ToolError> {
-        let session = self.session.take().ok_or_else(broken)?;
+        let session = self.session.as_mut().ok_or_else(broken)?;
         if self.facts.len() >= FACTS_MAX {
             self.facts.drain(..FACTS_MAX / 2);
         }
         let before = session.state.clone();
         let from = self.facts.len();
-        let session = step_onto(session, now(), observation, &mut self.facts)
-            .map_err(|endless| ToolError::Other(endless.to_string()))?;
+        let stepped = step_in_place(session, now(), observation, &mut self.facts);
         if let Some(first) = self.facts.get(from) {
             self.watchers.notify(first.seq, &before, &session.state);
         }
-        self.session = Some(session);
+        if let Err(endless) = stepped {
+            self.session = None;
+            return Err(ToolError::Other(endless.to_string()));
+        }
         Ok(from)
     }
 

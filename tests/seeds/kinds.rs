@@ -289,7 +289,7 @@ async fn a_model_that_cannot_run_code_is_not_asked_to_unless_the_program_knows_b
     let refused = builder().connect_with(model.clone()).await;
     let told = refused.map(drop).unwrap_err().to_string();
     assert!(
-        told.contains("codeExecution") && told.contains("capabilities"),
+        told.contains("code_execution") && told.contains("capabilities"),
         "{told}"
     );
     let mut capabilities = recount::live::Capabilities::of_model("gemini-live-2.5-flash");
