@@ -1,6 +1,7 @@
 //! A call about a debt, in four phases: whoever restarts the process in any of them, the story ends the same.
 #![cfg(all(feature = "testing", feature = "live"))]
 #![expect(
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"

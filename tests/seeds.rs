@@ -16,6 +16,10 @@ mod blocks;
 #[path = "seeds/kinds.rs"]
 mod kinds;
 #[path = "seeds/policies.rs"]
+#[expect(
+    clippy::needless_question_mark,
+    reason = "the blocks are left as they are"
+)]
 mod policies;
 #[path = "seeds/registration.rs"]
 mod registration;

@@ -136,15 +136,34 @@ async fn a_phase_has_its_own_tools_and_leads_on_when_the_state_says_so() {
     assert!(plan.await.is_ok());
 }
 
+/// A tool that begins something.
+struct MySlowTool;
+
+impl MySlowTool {
+    fn new() -> MySlowTool {
+        MySlowTool
+    }
+}
+
+#[async_trait]
+impl ToolFunction for MySlowTool {
+    fn name(&self) -> &str {
+        "slow_tool"
+    }
+    fn description(&self) -> &str {
+        "Begins something"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Ok(json!({"status": "begun"}))
+    }
+}
+
 #[tokio::test]
 #[expect(unused_must_use, reason = "registration may fail here")]
 async fn a_long_running_tool_tells_the_model_not_to_call_again() {
-    struct MySlowTool;
-    impl MySlowTool {
-        fn new() -> Says {
-            Says("slow_tool")
-        }
-    }
     let mut dispatcher = ToolDispatcher::new();
 
     use recount::tool::LongRunningFunctionTool;
