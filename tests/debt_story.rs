@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use recount::ledger::Ledger;
@@ -82,6 +83,8 @@ struct Story {
 struct Books {
     /// The tool that does not come to its end in this process.
     stuck: Mutex<Option<&'static str>>,
+    /// How many plans were worked out.
+    plans: AtomicUsize,
     /// The payments, by idempotency key.
     payments: Mutex<BTreeMap<String, u64>>,
 }
@@ -228,6 +231,8 @@ impl Story {
         for outcome in self.heard() {
             writeln!(told, "the model heard: {outcome}").unwrap();
         }
+        let plans = self.books.plans.load(Ordering::SeqCst);
+        writeln!(told, "plans worked out: {plans}").unwrap();
         for cents in self.books.payments.lock().unwrap().values() {
             writeln!(told, "paid {cents}").unwrap();
         }
@@ -327,7 +332,8 @@ async fn disclose_debt(context: ToolContext) -> Value {
 /// Plans payments.
 #[tool]
 async fn plan_payments(months: u64, cents: u64, context: ToolContext) -> Value {
-    unless_stuck("plan_payments", &context).await;
+    let books = unless_stuck("plan_payments", &context).await;
+    books.plans.fetch_add(1, Ordering::SeqCst);
     json!({ "cents_a_month": cents.checked_div(months) })
 }
 
