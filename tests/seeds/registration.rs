@@ -55,13 +55,13 @@ async fn a_dispatcher_takes_functions_and_streaming_tools_and_serves_a_session()
 }
 
 #[tokio::test]
+#[expect(unused_variables, reason = "the block does not use its arguments")]
 async fn functions_closures_and_tools_of_the_service_compose() {
     let weather_tool = Says("weather");
 
     let builder = Live::builder().with_tools(
         T::function(Arc::new(weather_tool))
             | T::simple("calculate", "Evaluate expression", |args| async move {
-                let _: Value = args;
                 Ok(json!({"result": 42}))
             })
             | T::google_search(),
