@@ -24,14 +24,16 @@ pub(super) struct Pipeline {
     core: Mutex<Core>,
 }
 
-/// How many facts are kept; the oldest half goes when there are more.
-const FACTS_MAX: usize = 1 << 16;
+/// How many facts are kept at least; when there are twice as many the older half goes. So many fit a processor's cache.
+const FACTS_KEPT: usize = 1 << 11;
 
 #[derive(Default)]
 struct Core {
     /// Absent before the first call, and after a broken invariant.
     session: Option<Session>,
     facts: Vec<Fact>,
+    /// The facts before those.
+    older: Vec<Fact>,
     /// The results that equal calls may take, by their `tool_returned`.
     results: BTreeMap<Seq, Value>,
     waiters: BTreeMap<Seq, oneshot::Sender<Next>>,
@@ -139,7 +141,7 @@ impl Pipeline {
     ) -> Option<(SessionId, Option<String>, Json)> {
         let core = self.core();
         let session = core.session.as_ref()?;
-        let asked = core.facts.iter().rev().find(|fact| fact.seq == request)?;
+        let asked = core.kept().rev().find(|fact| fact.seq == request)?;
         let hint = match &asked.event {
             Event::Decided(decision) => decision.question().and_then(|it| it.hint.clone()),
             Event::Observed(_) => None,
@@ -149,7 +151,7 @@ impl Pipeline {
 
     /// Everything on record, oldest first, as far as it is kept.
     pub(super) fn recorded(&self) -> Vec<Fact> {
-        self.core().facts.clone()
+        self.core().kept().cloned().collect()
     }
 
     fn core(&self) -> std::sync::MutexGuard<'_, Core> {
@@ -158,6 +160,11 @@ impl Pipeline {
 }
 
 impl Core {
+    /// Everything on record, oldest first, as far as it is kept.
+    fn kept(&self) -> impl DoubleEndedIterator<Item = &Fact> {
+        self.older.iter().chain(&self.facts)
+    }
+
     fn head(&self) -> Seq {
         self.session.as_ref().map_or(Seq(0), |session| session.head)
     }
@@ -173,7 +180,7 @@ impl Core {
             return Ok(());
         }
         if self.session.is_none() {
-            if !self.facts.is_empty() {
+            if self.kept().next().is_some() {
                 return Err(broken());
             }
             let id = SessionId(uuid::Uuid::now_v7());
@@ -225,8 +232,13 @@ impl Core {
     /// Folds an observation and what follows from it; returns where its facts begin.
     fn step(&mut self, observation: Observation) -> Result<usize, ToolError> {
         let session = self.session.as_mut().ok_or_else(broken)?;
-        if self.facts.len() >= FACTS_MAX {
-            self.facts.drain(..FACTS_MAX / 2);
+        if self.facts.len() >= FACTS_KEPT {
+            std::mem::swap(&mut self.older, &mut self.facts);
+            self.facts.clear();
+            // Nobody answers late here: what ended before the facts that are kept is forgotten with them.
+            if let Some(first) = self.older.first() {
+                session.settled = session.settled.split_off(&first.seq);
+            }
         }
         let before = session.state.clone();
         let from = self.facts.len();
