@@ -8,6 +8,8 @@ pub mod session;
 pub mod cli;
 #[cfg(feature = "engine")]
 pub mod engine;
+#[cfg(all(doc, feature = "live"))]
+pub mod guide;
 #[cfg(feature = "engine")]
 pub mod ledger;
 pub mod live;
