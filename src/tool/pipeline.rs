@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 
 use super::{State, Temporary, ToolDispatcher, ToolError, Watchers};
 use crate::session::{
-    Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, Observation, Outcome, RULES,
-    ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened, StateChanged,
-    Timestamp, ToolReturned, step_onto,
+    Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, ObjectHash, Observation,
+    Outcome, RULES, ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened,
+    StateChanged, Timestamp, step_onto,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
@@ -34,6 +34,8 @@ struct Core {
     facts: Vec<Fact>,
     /// The results that equal calls may take, by their `tool_returned`.
     results: BTreeMap<Seq, Value>,
+    /// The latest result of equal calls: an older one is never taken again.
+    latest: BTreeMap<ObjectHash, Seq>,
     waiters: BTreeMap<Seq, oneshot::Sender<Next>>,
     temporary: Temporary,
     watchers: Arc<Watchers>,
@@ -44,18 +46,26 @@ pub(super) enum Next {
     /// Its tool runs.
     Run {
         attempt: u32,
+        started: Timestamp,
         limit: Option<Duration>,
     },
-    /// A person is asked.
-    Ask { request: Seq },
+    /// A person is asked, and may take so long.
+    Ask { request: Seq, expires: Option<Due> },
     /// It is run again, after a while.
-    Again { attempt: u32, wait: Duration },
+    Again { attempt: u32, due: Due },
     /// It waits for another call, or for a slot.
     Wait(oneshot::Receiver<Next>),
     /// It has begun what is finished elsewhere; the model would be told this meanwhile.
     Paused(Option<Json>),
     /// It is over.
     Ended(Ended),
+}
+
+/// When a time comes, and how long that is from the record that says so.
+#[derive(Clone, Copy)]
+pub(super) struct Due {
+    pub(super) at: Timestamp,
+    pub(super) wait: Duration,
 }
 
 /// How a call ended.
@@ -98,24 +108,35 @@ impl Pipeline {
         self.core().observe(call, observation)
     }
 
+    /// Records something of a call that goes on as before.
+    pub(super) fn note(&self, call: Seq, observation: Observation) -> Result<(), ToolError> {
+        let mut core = self.core();
+        let from = core.step(observation)?;
+        core.tell(call, from);
+        Ok(())
+    }
+
     /// Records the end of a run, after what it wrote to the state; a result that equal calls may take is kept.
     pub(super) fn report(
         &self,
         call: Seq,
         changed: Option<StateChanged>,
-        returned: ToolReturned,
-        result: &Result<Value, ToolError>,
+        ended: Observation,
+        result: Option<&Value>,
     ) -> Result<Next, ToolError> {
         let mut core = self.core();
         if let Some(changed) = changed {
             core.step(changed.into())?;
         }
         let open = core.session.as_ref().and_then(|it| it.calls.get(&call));
-        if let (Some(_), Ok(value)) = (open.and_then(|call| call.cache_key), result) {
+        if let (Some(key), Some(value)) = (open.and_then(|call| call.cache_key), result) {
             let of = core.head().next();
             core.results.insert(of, value.clone());
+            if let Some(older) = core.latest.insert(key, of) {
+                core.results.remove(&older);
+            }
         }
-        core.observe(call, returned.into())
+        core.observe(call, ended)
     }
 
     /// What a tool that runs now shares with the others, and the session's name.
@@ -212,6 +233,8 @@ impl Core {
     }
 
     fn observe(&mut self, call: Seq, observation: Observation) -> Result<Next, ToolError> {
+        // Whoever speaks for the call does not wait for it any more.
+        self.waiters.remove(&call);
         let from = self.step(observation)?;
         let own = self.tell(call, from);
         if let Some(next) = own {
@@ -230,8 +253,14 @@ impl Core {
         }
         let before = session.state.clone();
         let from = self.facts.len();
-        let session = step_onto(session, now(), observation, &mut self.facts)
-            .map_err(|endless| ToolError::Other(endless.to_string()))?;
+        let session = match step_onto(session, now(), observation, &mut self.facts) {
+            Ok(session) => session,
+            Err(endless) => {
+                // Nothing will be decided any more, and whoever waits must hear of it.
+                self.waiters.clear();
+                return Err(ToolError::Other(endless.to_string()));
+            }
+        };
         if let Some(first) = self.facts.get(from) {
             self.watchers.notify(first.seq, &before, &session.state);
         }
@@ -266,21 +295,28 @@ fn means(fact: &Fact, results: &BTreeMap<Seq, Value>) -> Option<(Seq, Next)> {
         Event::Observed(_) => return None,
         Event::Decided(decision) => decision,
     };
-    let since = |due: Timestamp| {
-        Duration::from_micros(u64::try_from(due.0.saturating_sub(fact.at.0)).unwrap_or(0))
+    let due = |at: Timestamp| {
+        let us = u64::try_from(at.0.saturating_sub(fact.at.0)).unwrap_or(0);
+        let wait = Duration::from_micros(us);
+        Due { at, wait }
     };
     match decision {
         Decision::CallStarted(it) => {
-            let (attempt, limit) = (it.attempt, it.deadline_us.map(since));
-            Some((it.call, Next::Run { attempt, limit }))
+            let run = Next::Run {
+                attempt: it.attempt,
+                started: fact.at,
+                limit: it.deadline_us.map(|at| due(at).wait),
+            };
+            Some((it.call, run))
         }
-        Decision::ConfirmationRequested(it) => Some((it.call, Next::Ask { request: fact.seq })),
-        Decision::ConfirmationReopened(it) => {
-            Some((it.question.call, Next::Ask { request: fact.seq }))
+        Decision::ConfirmationRequested(_) | Decision::ConfirmationReopened(_) => {
+            let asked = decision.question()?;
+            let (request, expires) = (fact.seq, asked.expires_at_us.map(due));
+            Some((asked.call, Next::Ask { request, expires }))
         }
         Decision::RetryScheduled(it) => {
-            let (attempt, wait) = (it.attempt, since(it.due_us));
-            Some((it.call, Next::Again { attempt, wait }))
+            let (attempt, due) = (it.attempt, due(it.due_us));
+            Some((it.call, Next::Again { attempt, due }))
         }
         Decision::ResponseIssued(it) if it.outcome != Outcome::Interim => {
             Some((it.call, Next::Ended(ended(it, results))))
@@ -319,7 +355,7 @@ fn broken() -> ToolError {
 }
 
 /// The time of now. The session orders what it is told, so a clock that is set back harms nothing.
-pub(super) fn now() -> Timestamp {
+fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let us = since.map_or(0, |since| since.as_micros());
     Timestamp(i64::try_from(us).unwrap_or(i64::MAX))
