@@ -11,6 +11,8 @@
 
 #[path = "restart/approvals.rs"]
 mod approvals;
+#[path = "restart/debt.rs"]
+mod debt;
 #[path = "restart/doubt.rs"]
 mod doubt;
 #[path = "restart/paused.rs"]

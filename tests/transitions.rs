@@ -701,6 +701,10 @@ fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
         let asked = history.session().requests.keys().next_back();
         let (call, by) = (history.call_seq(), Actor::embedder("ops"));
         let response = Json::of(&json!({}));
+        let change = |key: &str| StateChange {
+            key: key.into(),
+            value: response.clone(),
+        };
         let supply = |name: &str, response: &Json| Command::SupplyResponse {
             call,
             name: name.into(),
@@ -738,6 +742,20 @@ fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
                 Command::CancelCall {
                     call: Seq(999),
                     reason: None,
+                    by: by.clone(),
+                },
+            ),
+            (
+                "change the state",
+                Command::ChangeState {
+                    changes: vec![change("session:plan")],
+                    by: by.clone(),
+                },
+            ),
+            (
+                "change what is not on record",
+                Command::ChangeState {
+                    changes: vec![change("session:temp:draft")],
                     by: by.clone(),
                 },
             ),

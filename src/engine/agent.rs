@@ -236,6 +236,21 @@ impl Agent {
             phases: self.phases,
             ..dispatcher.policies()
         };
+        let capabilities = self
+            .capabilities
+            .unwrap_or_else(|| Capabilities::of_model(&self.model));
+        let catalog = dispatcher.catalog();
+        for tool in catalog.tools.values() {
+            let declared = tool.server_side.as_ref().and_then(|it| it.as_object());
+            for wire in declared.into_iter().flat_map(|it| it.keys()) {
+                if !capabilities.takes(wire) {
+                    let (tool, model) = (&tool.name, &self.model);
+                    mistakes.push(format!(
+                        "agent {name:?}: the model {model:?} has no {tool:?}; if it has by now, say so with .capabilities(…)"
+                    ));
+                }
+            }
+        }
         let of_phases = phases::mistakes(&policies, &dispatcher).into_iter();
         mistakes.extend(of_phases.map(|it| format!("agent {name:?}: {it}")));
         if !mistakes.is_empty() {
@@ -259,13 +274,11 @@ impl Agent {
         };
         Ok(Prepared {
             name: name.to_owned(),
-            capabilities: self
-                .capabilities
-                .unwrap_or_else(|| Capabilities::of_model(&self.model)),
+            capabilities,
             model: self.model,
             instruction: self.instruction,
-            catalog: Arc::new(dispatcher.catalog()),
-            policies: Arc::new(policies),
+            catalog: Arc::new(catalog),
+            policies: Arc::new(policies.as_stored()),
             dispatcher,
             connector: self.connector,
             provider,

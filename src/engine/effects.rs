@@ -78,6 +78,7 @@ impl SessionTask {
             state.clone(),
         )
         .with_services(self.agent.services.clone())
+        .with_input(&self.input)
         .with_ticket(ticket)
         .with_emitter(self.emitter(seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);

@@ -68,6 +68,9 @@ pub(crate) const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
 /// How many updates a slow subscriber may fall behind before it loses the oldest.
 const UPDATES: usize = 4096;
 
+/// How much live input a tool may fall behind before it loses some, and is told.
+const INPUT: usize = 256;
+
 /// How many messages of a connection wait for their session before its reader waits, too.
 const INCOMING: usize = 256;
 
@@ -370,6 +373,7 @@ impl Engine {
             watchers: Arc::default(),
             turn: Turn::default(),
             extracting: Vec::new(),
+            input: broadcast::channel(INPUT).0,
             callers: BTreeMap::new(),
             handles: 0,
             inbox,

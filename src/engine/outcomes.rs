@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::task::SessionTask;
+use crate::session::catalog::ToolKind;
 use crate::session::{
     Author, Call, FunctionResponseScheduling, Json, Observation, Rejection, Seq, StateChanged,
     ToolPaused, ToolReturned, ToolYielded, fits,
@@ -92,16 +93,19 @@ impl SessionTask {
     ) -> Observation {
         let error_kind = result.as_ref().err().map(|error| error.kind().to_owned());
         let shape = self.agent.policies.response;
-        let open = self.session.calls.get(&call);
+        let (seq, open) = (call, self.session.calls.get(&call));
         let response = match (open.filter(|call| call.background.is_some()), result) {
             (Some(call), Err(ToolError::Cancelled(_))) => {
-                let own = self.id.call_id(self.session.head).to_string();
+                let own = self.id.call_id(seq).to_string();
                 let id = call.wire_id.as_deref().unwrap_or(&own);
                 self.formatter(call).format_cancelled(id)
             }
             (Some(call), result) => {
                 let formatter = self.formatter(call);
                 formatter.format_result(&function_call(call), result)
+            }
+            (None, Ok(Value::Null)) if self.is_stream(open) => {
+                shape.success(json!({"status": "completed"}), scheduling)
             }
             (None, Ok(value)) => shape.success(value, scheduling),
             (None, Err(error)) => shape.error(error.kind(), &error.to_string()),
@@ -115,6 +119,15 @@ impl SessionTask {
             scheduling,
         }
         .into()
+    }
+
+    /// Whether the call's results came one by one, so that its end carries none.
+    fn is_stream(&self, call: Option<&Call>) -> bool {
+        let tool = call.and_then(|call| self.agent.dispatcher.get(&call.name));
+        tool.is_some_and(|tool| match tool.kind() {
+            ToolKind::Streaming | ToolKind::InputStreaming => true,
+            ToolKind::Function | ToolKind::LongRunning | ToolKind::ServerSide => false,
+        })
     }
 
     fn formatter(&self, call: &Call) -> Arc<dyn ResultFormatter> {

@@ -25,7 +25,7 @@ use crate::session::{
     Actor, Command, Disconnected, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
     SessionOpened, UserTextSent, admit, fits, refusal_on_record,
 };
-use crate::tool::{State, Temporary, Watchers};
+use crate::tool::{InputEvent, State, Temporary, Watchers};
 
 /// How a task begins.
 pub(super) enum Begin {
@@ -60,6 +60,8 @@ pub(super) struct SessionTask {
     /// What was said since the last turn ended, and the hooks that read the one before.
     pub(super) turn: Turn,
     pub(super) extracting: Vec<AbortOnDropHandle<()>>,
+    /// What the user says and does, for the tools that hear it.
+    pub(super) input: broadcast::Sender<InputEvent>,
     /// The programs that wait for their own calls.
     pub(super) callers: BTreeMap<Seq, Caller>,
     pub(super) handles: usize,
@@ -340,12 +342,14 @@ impl SessionTask {
         let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) else {
             return Err(Error::NotConnected { session: self.id });
         };
-        let frame = setup::user_text(&text);
+        let (frame, heard) = (setup::user_text(&text), text.clone());
         let said = fits(UserTextSent { epoch, text }.into())?;
         self.record(vec![said]).await?;
         if let Some(socket) = &self.socket {
             socket.send(frame, None);
         }
+        // Most of the time no tool listens.
+        let _ = self.input.send(InputEvent::Text(heard));
         Ok(())
     }
 

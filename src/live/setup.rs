@@ -15,22 +15,22 @@ pub(crate) fn message(
     catalog: &Catalog,
     form: SchemaForm,
 ) -> String {
-    let tools = catalog.tools.values();
-    let declarations: Vec<_> = tools.map(|tool| declaration(tool, form)).collect();
-    let tool = Tool {
-        function_declarations: declarations.into(),
-        ..Tool::default()
-    };
+    let functions = catalog.tools.values().filter(|it| it.server_side.is_none());
+    let functions: Vec<_> = functions.map(|tool| declaration(tool, form)).collect();
+    let mut tools = Vec::new();
+    if !functions.is_empty() {
+        tools.push(Tool {
+            function_declarations: functions.into(),
+            ..Tool::default()
+        });
+    }
+    tools.extend(catalog.tools.values().filter_map(server_side));
     let setup = Setup {
         model: model.to_owned(),
         // Text is what this program can show; a voice client will say so itself.
         generation_config: raw(&serde_json::json!({"responseModalities": ["TEXT"]})),
         system_instruction: instruction.map(|text| Content::text("user", text)),
-        tools: if catalog.tools.is_empty() {
-            Vec::new().into()
-        } else {
-            vec![tool].into()
-        },
+        tools: tools.into(),
         ..Setup::default()
     };
     ClientMessage::setup(setup).encode()
@@ -77,6 +77,16 @@ pub(crate) fn tool_response(delivery: &Delivery, response: &Json) -> String {
     ClientMessage::tool_response([response]).encode()
 }
 
+/// A tool that the service runs itself: an entry of its own, as the normal form of the tool list has it.
+fn server_side(tool: &ToolDeclaration) -> Option<Tool> {
+    let declared = tool.server_side.as_ref()?.as_object()?;
+    let mut entry = Tool::default();
+    for (name, value) in declared {
+        entry.other.set(name.clone(), raw(value)?);
+    }
+    Some(entry)
+}
+
 fn declaration(tool: &ToolDeclaration, form: SchemaForm) -> FunctionDeclaration {
     let schema = tool.parameters.as_ref();
     // The service's own Schema spells its types in capitals and has a field of its own; anything else is JSON Schema.
@@ -116,6 +126,7 @@ fn raw(value: &serde_json::Value) -> Option<RawJson> {
 )]
 mod tests {
     use super::*;
+    use crate::session::catalog::ToolKind;
     use crate::session::{FunctionResponseScheduling, Outcome, Route, Seq};
     use serde_json::{Value, json};
 
@@ -161,6 +172,27 @@ mod tests {
 
     fn sent(catalog: &Catalog, form: SchemaForm) -> Value {
         serde_json::from_str(&message("models/m", Some("Be brief."), catalog, form)).unwrap()
+    }
+
+    #[test]
+    fn a_tool_of_the_services_own_is_an_entry_of_its_own() {
+        let mut catalog = Catalog::default();
+        catalog.insert(ToolDeclaration::new("weather", "Tells the weather"));
+        let search = ToolDeclaration {
+            kind: ToolKind::ServerSide,
+            server_side: Some(json!({"googleSearch": {}})),
+            ..ToolDeclaration::new("google_search", "")
+        };
+        catalog.insert(search);
+        let sent: Value =
+            serde_json::from_str(&message("m", None, &catalog, SchemaForm::JsonSchema)).unwrap();
+        let tools = &sent["setup"]["tools"];
+        assert_eq!(
+            tools[0]["functionDeclarations"].as_array().unwrap().len(),
+            1
+        );
+        assert_eq!(tools[1], json!({"googleSearch": {}}));
+        assert_eq!(tools.as_array().unwrap().len(), 2);
     }
 
     #[test]

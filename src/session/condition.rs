@@ -109,10 +109,6 @@ impl S {
     }
 
     /// It does not hold.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it stands beside `and` and `or`, which no operator could be"
-    )]
     pub fn not(condition: Condition) -> Condition {
         Condition::Not(Box::new(condition))
     }

@@ -62,6 +62,6 @@ pub use state::{Delivery, Library, Request, RequestState, Runner, Session, Settl
 #[cfg(feature = "engine")]
 pub(crate) use step::cause_of;
 #[cfg(feature = "engine")]
-pub(crate) use step::step_onto;
+pub(crate) use step::step_in_place;
 pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 pub use time::Timestamp;

@@ -68,6 +68,12 @@ impl PolicySet {
         self.phases.iter().find(|phase| phase.name == name)
     }
 
+    /// The set as it reads back from its stored form: times in whole milliseconds.
+    #[must_use]
+    pub fn as_stored(self) -> Self {
+        Self::from_bytes(&self.to_bytes()).unwrap_or(self)
+    }
+
     /// The stored form: canonical JSON.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

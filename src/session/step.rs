@@ -37,52 +37,53 @@ pub struct Endless {
 ///
 /// # Errors
 /// [`Endless`] where the rules contradict themselves.
-pub fn step(session: Session, at: Timestamp, observation: Observation) -> Result<Step, Endless> {
+pub fn step(
+    mut session: Session,
+    at: Timestamp,
+    observation: Observation,
+) -> Result<Step, Endless> {
     let mut facts = Vec::new();
-    let session = step_onto(session, at, observation, &mut facts)?;
+    step_in_place(&mut session, at, observation, &mut facts)?;
     Ok(Step { session, facts })
 }
 
-/// As [`step`]; the facts go behind those that `facts` holds.
-pub(crate) fn step_onto(
-    session: Session,
+/// As [`step`], where the session stands; the facts go behind those that `facts` holds. After an error neither is of use.
+pub(crate) fn step_in_place(
+    session: &mut Session,
     at: Timestamp,
     observation: Observation,
     facts: &mut Vec<Fact>,
-) -> Result<Session, Endless> {
+) -> Result<(), Endless> {
     let at = at.max(session.at);
     let kind = observation.kind();
-    let first = Fact {
+    let before = facts.len();
+    let about = observation.provenance().about;
+    // Facts are large, so each is folded where it stands on record.
+    facts.push(Fact {
         seq: session.head.next(),
         at,
-        cause: observation
-            .provenance()
-            .about
-            .filter(|cause| Seq(0) < *cause && *cause <= session.head),
+        cause: about.filter(|cause| Seq(0) < *cause && *cause <= session.head),
         event: Event::Observed(observation),
-    };
-    let before = facts.len();
-    let mut session = evolve(session, &first);
-    facts.push(first);
+    });
+    facts.last().into_iter().for_each(|it| fold(session, it));
     // Each open call and each delivery takes a handful of decisions at most, so this bound is never met.
     let open = session.calls.len() + session.deliveries.len() + session.terms.policies.phases.len();
     let decisions_max = 16 + 8 * open;
-    while let Some(decision) = decide(&session) {
+    while let Some(decision) = decide(session) {
         let decisions = facts.len() - before;
         if decisions > decisions_max {
             return Err(Endless { kind, decisions });
         }
         let cause = cause_of(&decision, facts.get(before..).unwrap_or_default());
-        let fact = Fact {
+        facts.push(Fact {
             seq: session.head.next(),
             at,
             cause,
             event: Event::Decided(decision),
-        };
-        session = evolve(session, &fact);
-        facts.push(fact);
+        });
+        facts.last().into_iter().for_each(|it| fold(session, it));
     }
-    Ok(session)
+    Ok(())
 }
 
 /// The next decision that is due, if one is.
@@ -133,14 +134,18 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
 
 /// Folds one fact into the session.
 pub fn evolve(mut session: Session, fact: &Fact) -> Session {
+    fold(&mut session, fact);
+    session
+}
+
+fn fold(session: &mut Session, fact: &Fact) {
     session.head = fact.seq;
     session.at = fact.at;
     match &fact.event {
-        Event::Observed(observation) => observe(&mut session, fact, observation),
-        Event::Decided(decision) => conclude(&mut session, fact, decision),
+        Event::Observed(observation) => observe(session, fact, observation),
+        Event::Decided(decision) => conclude(session, fact, decision),
     }
-    restless::note(&mut session, fact);
-    session
+    restless::note(session, fact);
 }
 
 fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {

@@ -124,7 +124,11 @@ impl ToolDispatcher {
                     let limit = call.limit.or(by_policy);
                     call.run(attempt, started, limit).await?
                 }
-                Next::Ask { request, expires } => call.ask(request, expires).await?,
+                Next::Ask {
+                    request,
+                    hint,
+                    expires,
+                } => call.ask(request, hint, expires).await?,
                 Next::Again { attempt, due } => {
                     tokio::time::sleep(due.wait).await;
                     let deadline = Deadline::Retry { call: seq, attempt };
@@ -220,7 +224,7 @@ impl Call<'_> {
             (_, Err(problem)) => (Err(ToolError::ExecutionFailed(problem)).into(), Vec::new()),
         };
         let author = Author::Tool { call, attempt };
-        let changed = (!changes.is_empty()).then(|| StateChanged { changes, author });
+        let changed = (!changes.is_empty()).then_some(StateChanged { changes, author });
         let pipeline = &self.tools.pipeline;
         let (result, scheduling) = match outcome {
             ToolOutcome::Returned(_) if is_streaming(tool) => (Ok(Value::Array(yielded)), None),
@@ -267,10 +271,15 @@ impl Call<'_> {
     }
 
     /// Asks the dispatcher's provider, and records what it says, or that it said nothing in time.
-    async fn ask(&self, request: Seq, expires: Option<Due>) -> Result<Next, ToolError> {
+    async fn ask(
+        &self,
+        request: Seq,
+        message: Option<String>,
+        expires: Option<Due>,
+    ) -> Result<Next, ToolError> {
         let provider = self.tools.confirmation_provider();
-        let asked = self.tools.pipeline.question(self.seq, request);
-        let (Some(provider), Some((session, message, args))) = (provider, asked) else {
+        let asked = self.tools.pipeline.asked_about(self.seq);
+        let (Some(provider), Some((session, args))) = (provider, asked) else {
             return Err(ToolError::Cancelled("there is nobody to ask".to_owned()));
         };
         let question = ConfirmationRequest {

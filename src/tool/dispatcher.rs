@@ -236,7 +236,7 @@ impl ToolDispatcher {
     pub(super) fn terms(&self) -> &OwnTerms {
         self.terms.get_or_init(|| OwnTerms {
             catalog: Arc::new(self.catalog()),
-            policies: Arc::new(self.policies()),
+            policies: Arc::new(self.policies().as_stored()),
         })
     }
 

@@ -15,7 +15,7 @@ use super::{State, Temporary, ToolDispatcher, ToolError, Watchers};
 use crate::session::{
     Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, ObjectHash, Observation,
     Outcome, RULES, ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened,
-    StateChanged, Timestamp, step_onto,
+    StateChanged, Timestamp, step_in_place,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
@@ -24,14 +24,16 @@ pub(super) struct Pipeline {
     core: Mutex<Core>,
 }
 
-/// How many facts are kept; the oldest half goes when there are more.
-const FACTS_MAX: usize = 1 << 16;
+/// How many facts are kept at least; when there are twice as many the older half goes. So many fit a processor's cache.
+const FACTS_KEPT: usize = 1 << 11;
 
 #[derive(Default)]
 struct Core {
     /// Absent before the first call, and after a broken invariant.
     session: Option<Session>,
     facts: Vec<Fact>,
+    /// The facts before those.
+    older: Vec<Fact>,
     /// The results that equal calls may take, by their `tool_returned`.
     results: BTreeMap<Seq, Value>,
     /// The latest result of equal calls: an older one is never taken again.
@@ -49,8 +51,12 @@ pub(super) enum Next {
         started: Timestamp,
         limit: Option<Duration>,
     },
-    /// A person is asked, and may take so long.
-    Ask { request: Seq, expires: Option<Due> },
+    /// A person is asked, is told the hint, and may take so long.
+    Ask {
+        request: Seq,
+        hint: Option<String>,
+        expires: Option<Due>,
+    },
     /// It is run again, after a while.
     Again { attempt: u32, due: Due },
     /// It waits for another call, or for a slot.
@@ -152,25 +158,16 @@ impl Pipeline {
         }
     }
 
-    /// A question about a call: the hint, and the arguments.
-    pub(super) fn question(
-        &self,
-        call: Seq,
-        request: Seq,
-    ) -> Option<(SessionId, Option<String>, Json)> {
+    /// What a question about a call is about: the session, and the arguments.
+    pub(super) fn asked_about(&self, call: Seq) -> Option<(SessionId, Json)> {
         let core = self.core();
         let session = core.session.as_ref()?;
-        let asked = core.facts.iter().rev().find(|fact| fact.seq == request)?;
-        let hint = match &asked.event {
-            Event::Decided(decision) => decision.question().and_then(|it| it.hint.clone()),
-            Event::Observed(_) => None,
-        };
-        Some((session.id, hint, session.calls.get(&call)?.args.clone()))
+        Some((session.id, session.calls.get(&call)?.args.clone()))
     }
 
     /// Everything on record, oldest first, as far as it is kept.
     pub(super) fn recorded(&self) -> Vec<Fact> {
-        self.core().facts.clone()
+        self.core().kept().cloned().collect()
     }
 
     fn core(&self) -> std::sync::MutexGuard<'_, Core> {
@@ -179,6 +176,11 @@ impl Pipeline {
 }
 
 impl Core {
+    /// Everything on record, oldest first, as far as it is kept.
+    fn kept(&self) -> impl Iterator<Item = &Fact> {
+        self.older.iter().chain(&self.facts)
+    }
+
     fn head(&self) -> Seq {
         self.session.as_ref().map_or(Seq(0), |session| session.head)
     }
@@ -194,7 +196,7 @@ impl Core {
             return Ok(());
         }
         if self.session.is_none() {
-            if !self.facts.is_empty() {
+            if self.kept().next().is_some() {
                 return Err(broken());
             }
             let id = SessionId(uuid::Uuid::now_v7());
@@ -247,24 +249,27 @@ impl Core {
 
     /// Folds an observation and what follows from it; returns where its facts begin.
     fn step(&mut self, observation: Observation) -> Result<usize, ToolError> {
-        let session = self.session.take().ok_or_else(broken)?;
-        if self.facts.len() >= FACTS_MAX {
-            self.facts.drain(..FACTS_MAX / 2);
+        let session = self.session.as_mut().ok_or_else(broken)?;
+        if self.facts.len() >= FACTS_KEPT {
+            std::mem::swap(&mut self.older, &mut self.facts);
+            self.facts.clear();
+            // Nobody answers late here: what ended before the facts that are kept is forgotten with them.
+            if let Some(first) = self.older.first() {
+                session.settled = session.settled.split_off(&first.seq);
+            }
         }
         let before = session.state.clone();
         let from = self.facts.len();
-        let session = match step_onto(session, now(), observation, &mut self.facts) {
-            Ok(session) => session,
-            Err(endless) => {
-                // Nothing will be decided any more, and whoever waits must hear of it.
-                self.waiters.clear();
-                return Err(ToolError::Other(endless.to_string()));
-            }
-        };
+        let stepped = step_in_place(session, now(), observation, &mut self.facts);
         if let Some(first) = self.facts.get(from) {
             self.watchers.notify(first.seq, &before, &session.state);
         }
-        self.session = Some(session);
+        if let Err(endless) = stepped {
+            // Nothing will be decided any more, and whoever waits must hear of it.
+            self.session = None;
+            self.waiters.clear();
+            return Err(ToolError::Other(endless.to_string()));
+        }
         Ok(from)
     }
 
@@ -311,8 +316,12 @@ fn means(fact: &Fact, results: &BTreeMap<Seq, Value>) -> Option<(Seq, Next)> {
         }
         Decision::ConfirmationRequested(_) | Decision::ConfirmationReopened(_) => {
             let asked = decision.question()?;
-            let (request, expires) = (fact.seq, asked.expires_at_us.map(due));
-            Some((asked.call, Next::Ask { request, expires }))
+            let ask = Next::Ask {
+                request: fact.seq,
+                hint: asked.hint.clone(),
+                expires: asked.expires_at_us.map(due),
+            };
+            Some((asked.call, ask))
         }
         Decision::RetryScheduled(it) => {
             let (attempt, due) = (it.attempt, due(it.due_us));

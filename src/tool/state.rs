@@ -24,7 +24,7 @@ use crate::session::{Condition, Json, Scope, StateChange, recorded_key};
 /// state.set("identity_verified", true);
 /// state.set("user:name", "Ada");
 /// assert_eq!(state.get::<bool>("identity_verified"), Some(true));
-/// assert_eq!(state.get::<String>("session:user:name"), None);
+/// assert_eq!(state.get::<String>("user:name").as_deref(), Some("Ada"));
 /// assert_eq!(state.get::<u32>("absent"), None);
 /// ```
 #[derive(Clone, Default)]

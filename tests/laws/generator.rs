@@ -242,11 +242,21 @@ impl World {
         }
         let call = self.session.calls.iter().nth(usize::from(which / 4 % 4));
         let author = match (which % 4, call) {
+            (1, _) => {
+                let change = |(key, value): (&str, _)| StateChange {
+                    key: key.to_owned(),
+                    value: Json::of(&value),
+                };
+                let changes = changes.into_iter().map(change).collect();
+                let by = Actor::embedder("crm");
+                return self.command(Command::ChangeState { changes, by });
+            }
             (0, _) | (_, None) => Author::Hook("extract".into()),
-            (1, Some(_)) => Author::Program(Actor::embedder("crm")),
             (_, Some((call, open))) => Author::Tool {
                 call: *call,
-                attempt: open.attempts.saturating_sub(u32::from(which / 16 % 8 == 0)),
+                attempt: open
+                    .attempts
+                    .saturating_sub(u32::from((which / 16).is_multiple_of(8))),
             },
         };
         self.observe(written(author, changes));
@@ -322,7 +332,7 @@ impl World {
             }
             Phase::Running { attempt, .. } => {
                 let failed = flavour % 4 == 2;
-                let kind = if flavour / 16 % 4 == 0 {
+                let kind = if (flavour / 16).is_multiple_of(4) {
                     "invalid_args"
                 } else {
                     "execution_failed"

@@ -1,6 +1,6 @@
 //! The other way to know what a session is in: state, stay, runs, uses and results, read off the records one by one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::catalog::contract_hash;
 use recount::session::{
@@ -17,7 +17,7 @@ pub(crate) struct Model<'r> {
     recording: &'r Recording,
     calls: BTreeMap<Seq, &'r FunctionCallReceived>,
     /// The calls that were received while results of their tool might be used again.
-    shared: BTreeMap<Seq, ()>,
+    shared: BTreeSet<Seq>,
     /// What the runner in force, or the last one, has.
     pub(crate) tools: Option<&'r Toolbox>,
     /// The attempt that runs of each running call.
@@ -46,7 +46,7 @@ impl<'r> Model<'r> {
         Model {
             recording,
             calls: recording.calls(),
-            shared: BTreeMap::new(),
+            shared: BTreeSet::new(),
             tools: None,
             running: BTreeMap::new(),
             state: BTreeMap::new(),
@@ -93,7 +93,7 @@ impl<'r> Model<'r> {
 
     /// Whether results may be shared with the call, and are.
     pub(crate) fn shares(&self, call: Seq) -> bool {
-        self.shared.contains_key(&call) && self.policy(name_of(self.call(call))).cache
+        self.shared.contains(&call) && self.policy(name_of(self.call(call))).cache
     }
 
     /// Whether two calls ask for the same.
@@ -163,14 +163,14 @@ impl<'r> Model<'r> {
                 self.running.clear();
             }
             Observation::RunnerDetached(_) => self.running.clear(),
-            Observation::FunctionCallReceived(it) if self.calls.contains_key(&fact.seq) => {
-                if self.policy(name_of(it)).cache {
-                    self.shared.insert(fact.seq, ());
-                }
+            Observation::FunctionCallReceived(it)
+                if self.calls.contains_key(&fact.seq) && self.policy(name_of(it)).cache =>
+            {
+                self.shared.insert(fact.seq);
             }
             Observation::ToolReturned(it) if self.ends(it.call, it.attempt) => {
                 let call = self.call(it.call);
-                if !it.failed && self.shared.contains_key(&it.call) {
+                if !it.failed && self.shared.contains(&it.call) {
                     let contract = self.contract(name_of(call));
                     self.results.push(Found {
                         of: fact.seq,

@@ -43,6 +43,7 @@ const STORIES: &[(&str, Story)] = &[
         connection_lost,
     ),
     ("small_talk", small_talk),
+    ("every_policy_and_a_restart", crate::debt::story),
 ];
 
 /// Set by hand to write the file of a new story; what is there is never written again.

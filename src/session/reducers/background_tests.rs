@@ -1,8 +1,3 @@
-#![expect(
-    clippy::indexing_slicing,
-    reason = "a test that meets the impossible must stop"
-)]
-
 use serde_json::json;
 
 use crate::session::*;

@@ -1,0 +1,81 @@
+//! What a call costs that a dispatcher runs in memory: policies, record and all, but no journal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use futures_util::future::join_all;
+use recount::tool::{T, ToolDispatcher, Toolset};
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+
+fn with(tools: impl Into<Toolset>) -> ToolDispatcher {
+    let mut dispatcher = ToolDispatcher::new();
+    if let Err(error) = dispatcher.register(tools) {
+        unreachable!("the tools of a bench are sound: {error}");
+    }
+    dispatcher
+}
+
+fn nothing() -> Toolset {
+    T::simple("nothing", "Does nothing", |_| async { Ok(Value::Null) })
+}
+
+/// A tool that takes ten milliseconds of somebody else's time.
+fn ten_ms() -> Toolset {
+    T::simple("ten_ms", "Waits", |_| async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        Ok(Value::Null)
+    })
+}
+
+/// Calls `name` so often, one after another; says how many succeeded.
+async fn called(dispatcher: &ToolDispatcher, name: &str, times: u64) -> u64 {
+    let mut succeeded = 0;
+    for _ in 0..times {
+        succeeded += u64::from(dispatcher.call_function(name, json!({})).await.is_ok());
+    }
+    succeeded
+}
+
+fn runtime(threads: usize) -> Runtime {
+    let mut builder = match threads {
+        1 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    match builder.worker_threads(threads.max(1)).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => unreachable!("a runtime starts: {error}"),
+    }
+}
+
+const BATCH: u64 = 1_000;
+
+fn dispatch(c: &mut Criterion) {
+    let one = runtime(1);
+    let mut group = c.benchmark_group("dispatch");
+    group.throughput(Throughput::Elements(BATCH));
+    for (name, tools) in [("no-op", nothing()), ("cached hit", T::cached(nothing()))] {
+        let dispatcher = with(tools);
+        let batch = || one.block_on(called(&dispatcher, "nothing", BATCH));
+        assert_eq!(batch(), BATCH, "a bench of failures measures nothing");
+        group.bench_function(name, |b| b.iter(batch));
+    }
+    group.finish();
+
+    let two = runtime(2);
+    let dispatcher = Arc::new(with(ten_ms()));
+    let mut group = c.benchmark_group("concurrent");
+    group.sample_size(20);
+    group.bench_function("10,000 calls of a 10 ms tool", |b| {
+        b.iter(|| {
+            let calls = (0..10_000).map(|_| dispatcher.call_function("ten_ms", json!({})));
+            let results = two.block_on(join_all(calls));
+            assert!(results.iter().all(Result::is_ok));
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, dispatch);
+criterion_main!(benches);
