@@ -59,9 +59,6 @@ fn dispatch(c: &mut Criterion) {
         let dispatcher = with(tools);
         let batch = || one.block_on(called(&dispatcher, "nothing", BATCH));
         assert_eq!(batch(), BATCH, "a bench of failures measures nothing");
-        let counted = allocation_counter::measure(|| _ = batch());
-        let per_call = counted.count_total as f64 / BATCH as f64;
-        println!("{name}: {per_call:.2} allocations a call");
         group.bench_function(name, |b| b.iter(batch));
     }
     group.finish();

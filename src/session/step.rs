@@ -56,18 +56,16 @@ pub(crate) fn step_in_place(
 ) -> Result<(), Endless> {
     let at = at.max(session.at);
     let kind = observation.kind();
-    let first = Fact {
+    let before = facts.len();
+    let about = observation.provenance().about;
+    // Facts are large, so each is folded where it stands on record.
+    facts.push(Fact {
         seq: session.head.next(),
         at,
-        cause: observation
-            .provenance()
-            .about
-            .filter(|cause| Seq(0) < *cause && *cause <= session.head),
+        cause: about.filter(|cause| Seq(0) < *cause && *cause <= session.head),
         event: Event::Observed(observation),
-    };
-    let before = facts.len();
-    fold(session, &first);
-    facts.push(first);
+    });
+    facts.last().into_iter().for_each(|it| fold(session, it));
     // Each open call and each delivery takes a handful of decisions at most, so this bound is never met.
     let open = session.calls.len() + session.deliveries.len() + session.terms.policies.phases.len();
     let decisions_max = 16 + 8 * open;
@@ -77,14 +75,13 @@ pub(crate) fn step_in_place(
             return Err(Endless { kind, decisions });
         }
         let cause = cause_of(&decision, facts.get(before..).unwrap_or_default());
-        let fact = Fact {
+        facts.push(Fact {
             seq: session.head.next(),
             at,
             cause,
             event: Event::Decided(decision),
-        };
-        fold(session, &fact);
-        facts.push(fact);
+        });
+        facts.last().into_iter().for_each(|it| fold(session, it));
     }
     Ok(())
 }

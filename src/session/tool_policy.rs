@@ -82,7 +82,8 @@ impl Retry {
     }
 }
 
-/// How often a tool may be called; calls that were refused, or answered from the cache, do not count.
+/// How often a tool may be called. Calls that were refused do not count, nor those answered at once with an earlier result; one
+/// that waited for an equal call and took its result does, because nobody knew whether it would run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Limits {
     /// In the whole session.
