@@ -30,6 +30,9 @@ impl SessionTask {
         if self.attached.is_none() {
             self.attach(Vec::new()).await?;
         }
+        let in_text = args.object_in_text();
+        let original_args = in_text.as_ref().map(|_| args.clone());
+        let args = in_text.unwrap_or(args);
         let checked = self
             .agent
             .dispatcher
@@ -42,7 +45,7 @@ impl SessionTask {
             malformed_args: None,
             invalid_args: checked.err(),
             sealed_args: Vec::new(),
-            original_args: None,
+            original_args,
             by: Some(by),
         };
         let mut received = [received.into()];

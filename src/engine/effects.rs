@@ -97,7 +97,8 @@ impl SessionTask {
             let context = context.with_args(args).with_secret(secret);
             Ok((tool.clone(), value, context))
         });
-        if call.background.is_some() {
+        // Once a call: the model knows already that it runs when it is run again.
+        if call.background.is_some() && !call.told_meanwhile {
             let (recorded, _) = oneshot::channel();
             // It is queued before the tool can end, so the model hears of it first.
             let _ = own.send(Input::ToolYielded {

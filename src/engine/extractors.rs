@@ -69,7 +69,9 @@ impl SessionTask {
         self.extracting.retain(|task| !task.is_finished());
         for extractor in &self.agent.extractors {
             let (name, state, own) = (extractor.name.clone(), self.state(), self.own.clone());
-            let reading = AssertUnwindSafe((extractor.read)(turn.clone(), state.clone()));
+            let (read, turn, seen) = (extractor.read.clone(), turn.clone(), state.clone());
+            // The call stands inside the block, because a hook may panic before it returns its future.
+            let reading = AssertUnwindSafe(async move { read(turn, seen).await });
             let session = self.id;
             let task = tokio::spawn(async move {
                 let read = tokio::time::timeout(EXTRACTOR_LIMIT, reading.catch_unwind()).await;

@@ -12,7 +12,7 @@ use crate::ledger::{PausedCall, PendingConfirmation, Recorded};
 use crate::session::{
     Actor, Command, Event, Json, Observation, Rejection, RequestId, Seq, Session, SessionId,
 };
-use crate::tool::{State, ToolError};
+use crate::tool::{State, ToolError, ToolEvent};
 
 /// A live session.
 ///
@@ -122,8 +122,9 @@ impl LiveHandle {
     /// Calls a function as a model would, and waits for what comes of it: a text pipeline's way to the same tools,
     /// policies and journal. No model hears of it.
     ///
-    /// The result is the response as it stands on record: a result that is no object is under `output`. Dropping the
-    /// future leaves the call as it is.
+    /// The result is the response as it stands on record: a result that is no object is under `output`. Of a streaming tool
+    /// it is the end alone; what it gave before are facts, as [`subscribe`](LiveHandle::subscribe) shows them. Arguments
+    /// may be a string that holds an object. Dropping the future leaves the call as it is.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -149,7 +150,10 @@ impl LiveHandle {
         by: Actor,
     ) -> Result<Value, ToolError> {
         let (caller, answer) = oneshot::channel();
-        let (name, args) = (name.to_owned(), Json::of(&args));
+        // What no model could send, such as nesting without end, no program may, either.
+        let args = Json::parse(&args.to_string())
+            .map_err(|problem| ToolError::InvalidArgs(format!("the arguments are {problem}")))?;
+        let name = name.to_owned();
         let _ = self.task.inbox.send(Input::CallFunction {
             name,
             args,
@@ -310,6 +314,47 @@ impl Updates {
             let recorded = self.next().await?;
             if wanted(&recorded.fact.event) {
                 return Some(recorded);
+            }
+        }
+    }
+
+    /// Waits for the next event of this type that a tool emits.
+    ///
+    /// Of which call it is, says the fact: [`wait_for`](Updates::wait_for) and [`ToolEvent::read`] together give both.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::prelude::*;
+    /// use recount::tool::ToolEvent;
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Escalated { to: String }
+    ///
+    /// impl ToolEvent for Escalated {
+    ///     const NAME: &'static str = "escalated";
+    /// }
+    ///
+    /// #[tool("Calls for a person")]
+    /// async fn escalate(context: ToolContext) -> Result<(), ToolError> {
+    ///     context.emit(&Escalated { to: "desk".into() })
+    /// }
+    ///
+    /// let agent = Agent::new().model("none").tools(T::function(std::sync::Arc::new(escalate())));
+    /// let engine = Engine::in_memory().agent("a", agent).open().await?;
+    /// let session = engine.session("a").open().await?;
+    /// let mut updates = session.subscribe();
+    /// let called = session.call_function("escalate", json!({}), Actor::embedder("test")).await;
+    /// assert_eq!(called, Ok(json!({"output": null})));
+    /// let event = updates.next_event::<Escalated>().await;
+    /// assert!(event.is_some_and(|event| event.is_ok_and(|it| it.to == "desk")));
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn next_event<E: ToolEvent>(&mut self) -> Option<Result<E, serde_json::Error>> {
+        loop {
+            if let Some(event) = E::read(&self.next().await?.fact.event) {
+                return Some(event);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What a tool's reports put on record: its response as it will be sent.
 
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::{Value, json};
 
@@ -54,7 +54,24 @@ impl SessionTask {
 
     /// The acknowledgement of a call for which the model does not wait.
     pub(super) fn acknowledgement(&self, call: &Call) -> Value {
-        self.formatter(call).format_running(&function_call(call))
+        self.worded(call, |formatter, call| formatter.format_running(call))
+    }
+
+    /// What the chosen formatter says of a call, or the default one where it panics: its words are not worth a session.
+    fn worded(
+        &self,
+        call: &Call,
+        say: impl Fn(&dyn ResultFormatter, &FunctionCall) -> Value,
+    ) -> Value {
+        let called = function_call(call);
+        let Some(chosen) = self.agent.formatters.get(&call.name) else {
+            return say(&DefaultResultFormatter, &called);
+        };
+        let said = catch_unwind(AssertUnwindSafe(|| say(&**chosen, &called)));
+        said.unwrap_or_else(|_| {
+            tracing::error!(session = %self.id, tool = %call.name, "the result formatter panicked");
+            say(&DefaultResultFormatter, &called)
+        })
     }
 
     fn unfit(&self, call: Seq, attempt: u32, rejection: &Rejection) -> Observation {
@@ -95,14 +112,19 @@ impl SessionTask {
         let shape = self.agent.policies.response;
         let (seq, open) = (call, self.session.calls.get(&call));
         let response = match (open.filter(|call| call.background.is_some()), result) {
-            (Some(call), Err(ToolError::Cancelled(_))) => {
+            (Some(call), result) => {
                 let own = self.id.call_id(seq).to_string();
                 let id = call.wire_id.as_deref().unwrap_or(&own);
-                self.formatter(call).format_cancelled(id)
-            }
-            (Some(call), result) => {
-                let formatter = self.formatter(call);
-                formatter.format_result(&function_call(call), result)
+                let when = match &result {
+                    Ok(_) => scheduling.or(call.background),
+                    Err(_) => Some(FunctionResponseScheduling::Silent),
+                };
+                let words = self.worded(call, |formatter, call| match &result {
+                    Err(ToolError::Cancelled(_)) => formatter.format_cancelled(id),
+                    Ok(_) | Err(_) => formatter.format_result(call, result.clone()),
+                });
+                // The words are a formatter's, the wrapping is the agent's, as of every other answer.
+                shape.success(words, when)
             }
             (None, Ok(Value::Null)) if self.is_stream(open) => {
                 shape.success(json!({"status": "completed"}), scheduling)
@@ -128,11 +150,6 @@ impl SessionTask {
             ToolKind::Streaming | ToolKind::InputStreaming => true,
             ToolKind::Function | ToolKind::LongRunning | ToolKind::ServerSide => false,
         })
-    }
-
-    fn formatter(&self, call: &Call) -> Arc<dyn ResultFormatter> {
-        let chosen = self.agent.formatters.get(&call.name).cloned();
-        chosen.unwrap_or_else(|| Arc::new(DefaultResultFormatter))
     }
 }
 

@@ -363,7 +363,7 @@ impl SessionTask {
         self.handles == 0
             && self.socket.is_none()
             && self.opening.is_none()
-            && self.callers.is_empty()
+            && self.callers.values().all(Caller::is_closed)
             && !self.performer.is_busy()
             && self.extracting.iter().all(|task| task.is_finished())
             && self.inbox.is_empty()

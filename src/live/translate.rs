@@ -172,15 +172,16 @@ fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Obser
     {
         None => (None, None),
         Some((_, Ok(args))) if args.is_object() => (Some(args), None),
-        Some((_, Ok(text))) if object_in(&text).is_some() => {
-            let args = object_in(&text);
-            original_args = Some(text);
-            (args, None)
-        }
-        Some((text, Ok(_))) => (
-            None,
-            Some("the arguments must be a JSON object".to_owned()).map(|it| (text, it)),
-        ),
+        Some((text, Ok(given))) => match given.object_in_text() {
+            Some(args) => {
+                original_args = Some(given);
+                (Some(args), None)
+            }
+            None => (
+                None,
+                Some((text, "the arguments must be a JSON object".to_owned())),
+            ),
+        },
         Some((text, Err(problem))) => (None, Some((text, format!("the arguments are {problem}")))),
     };
     let empty = Json::empty_object();
@@ -205,12 +206,6 @@ fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Obser
         by: None,
     }
     .into()
-}
-
-/// The object in a string: some models send their arguments as text.
-fn object_in(text: &Json) -> Option<Json> {
-    let text: String = serde_json::from_str(text.as_str()).ok()?;
-    Json::parse(&text).ok().filter(Json::is_object)
 }
 
 #[cfg(test)]

@@ -124,6 +124,12 @@ impl Json {
     pub fn is_object(&self) -> bool {
         self.as_str().starts_with('{')
     }
+
+    /// The object that stands in a string: some models and programs send arguments as text.
+    pub(crate) fn object_in_text(&self) -> Option<Json> {
+        let text: String = serde_json::from_str(self.as_str()).ok()?;
+        Json::parse(&text).ok().filter(Json::is_object)
+    }
 }
 
 impl PartialEq for Json {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,8 +14,8 @@ use crate::session::{Condition, Json, Scope, StateChange, recorded_key};
 ///
 /// A tool sees the state as it was when it started, and what it writes itself. What it writes goes on record with its
 /// result, as one change; of a run that fails nothing is kept. Of two tools that run at the same time and write one key,
-/// the one that returns last wins, and a replay says the same. The prefix of a key says how long its value lives:
-/// [`Scope`].
+/// the one that returns last wins, and a replay says the same. What it writes after it has returned goes nowhere, whoever
+/// still has the context. The prefix of a key says how long its value lives: [`Scope`].
 ///
 /// ```
 /// use recount::tool::State;
@@ -32,7 +32,8 @@ pub struct State {
     seen: Arc<BTreeMap<String, Json>>,
     written: Arc<Mutex<Written>>,
     temporary: Temporary,
-    watchers: Arc<Watchers>,
+    /// Weak, so that whoever keeps a state does not keep the watches of a session open that nobody serves.
+    watchers: Weak<Watchers>,
 }
 
 /// The `temp:` values of a session: they live as long as the process serves it.
@@ -55,7 +56,7 @@ impl State {
             seen,
             written: Arc::default(),
             temporary,
-            watchers,
+            watchers: Arc::downgrade(&watchers),
         }
     }
 
@@ -128,7 +129,7 @@ impl State {
     }
 
     /// Every later change of what is watched, in the order in which they are recorded: a key, or a
-    /// [condition](Condition) that begins to hold.
+    /// [condition](Condition) that begins to hold. A `temp:` key is not on record, so nobody hears of its changes.
     ///
     /// ```
     /// # async fn example(state: recount::tool::State) {
@@ -140,7 +141,8 @@ impl State {
     /// ```
     #[must_use]
     pub fn watch(&self, watched: impl Into<Watched>) -> Watch {
-        self.watchers.watch(watched.into())
+        let watchers = self.watchers.upgrade().unwrap_or_default();
+        watchers.watch(watched.into())
     }
 
     /// What was written, to go on record as one change; or why it cannot.

@@ -22,6 +22,12 @@ impl From<&str> for Watched {
     }
 }
 
+impl From<String> for Watched {
+    fn from(key: String) -> Watched {
+        Watched::from(key.as_str())
+    }
+}
+
 impl From<Condition> for Watched {
     fn from(condition: Condition) -> Watched {
         Watched::Condition(condition)
@@ -140,6 +146,20 @@ mod tests {
         }
         let value = |n: i64| Some(Json::of(&n.into()));
         assert_eq!(heard, [(0, value(1)), (2, value(3)), (3, None)]);
+    }
+
+    #[tokio::test]
+    async fn a_watch_ends_with_the_service_of_its_session_whoever_keeps_the_state() {
+        use crate::tool::{State, Temporary};
+
+        let watchers: Arc<Watchers> = Arc::default();
+        let state = State::of(Arc::default(), Temporary::default(), watchers.clone());
+        let mut watch = state.watch("a".to_owned());
+        watchers.notify(Seq(1), &values(&[]), &values(&[("a", 1)]));
+        drop(watchers);
+        assert_eq!(watch.next().await.map(|it| it.at), Some(Seq(1)));
+        assert_eq!(watch.next().await, None);
+        assert_eq!(state.watch("a").next().await, None);
     }
 
     #[test]
