@@ -1,6 +1,7 @@
 //! A call in the background is acknowledged first; its result comes with its scheduling, once.
 #![cfg(feature = "testing")]
 #![expect(
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
