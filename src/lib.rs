@@ -8,6 +8,8 @@ pub mod session;
 pub mod cli;
 #[cfg(feature = "engine")]
 pub mod engine;
+#[cfg(all(doc, feature = "live"))]
+pub mod guide;
 #[cfg(feature = "engine")]
 pub mod ledger;
 pub mod live;
@@ -75,7 +77,7 @@ pub use recount_journal as journal;
 ///     due_days: u32,
 ///     context: ToolContext,
 /// ) -> Result<String, std::io::Error> {
-///     Ok(format!("paid {invoice}, due within {due_days} days, as {}", context.idempotency_key))
+///     Ok(format!("paid {invoice}, due within {due_days} days, as {}", context.idempotency_key()))
 /// }
 ///
 /// let pay = T::confirm(pay(), "Pay this invoice?");

@@ -15,7 +15,7 @@ pub use crate::session::{
     Actor, Comparison, Condition, FunctionResponseScheduling, InDoubt, RequestId, S, SessionId,
 };
 pub use crate::tool::{
-    InputEvent, InputStreamingTool, LongRunningFunctionTool, Pending, PolicyTool, SimpleTool,
-    State, StreamingTool, T, ToolContext, ToolDispatcher, ToolError, ToolFunction, ToolPolicy,
-    Toolset, TypedTool,
+    FunctionCall, InputEvent, InputStreamingTool, LongRunningFunctionTool, Pending, PolicyTool,
+    ResultFormatter, SimpleTool, State, StreamingTool, T, ToolContext, ToolDispatcher, ToolError,
+    ToolExecutionMode, ToolFunction, ToolPolicy, Toolset, TypedTool,
 };

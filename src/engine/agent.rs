@@ -174,6 +174,17 @@ impl Agent {
     }
 
     /// What the model can do, where that is not what [`Capabilities::of_model`] says.
+    ///
+    /// ```
+    /// use recount::live::Capabilities;
+    /// use recount::prelude::*;
+    ///
+    /// let model = "gemini-live-2.5-flash";
+    /// let mut capabilities = Capabilities::of_model(model);
+    /// capabilities.code_execution = true;
+    /// let agent = Agent::new().model(model).tools(T::code_execution()).capabilities(capabilities);
+    /// # let _ = agent;
+    /// ```
     pub fn capabilities(mut self, capabilities: Capabilities) -> Agent {
         self.capabilities = Some(capabilities);
         self

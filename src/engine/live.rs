@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use recount_journal::seal::KeyStore;
 
-use super::{Agent, ConfirmationProvider, Engine, Error, LiveHandle, PhaseBuilder, Turn};
-use crate::live::{Connector, Endpoint};
+use super::{
+    Agent, ConfirmationProvider, Engine, Error, LiveHandle, PhaseBuilder, SessionConfig, Turn,
+};
+use crate::live::{Capabilities, Connector, Endpoint};
 use crate::session::FunctionResponseScheduling;
-use crate::tool::{ResultFormatter, State, ToolExecutionMode, Toolset};
+use crate::tool::{ResultFormatter, State, T, ToolExecutionMode, Toolset};
 
 /// Where the fluent construction of a live session begins.
 pub struct Live;
@@ -77,6 +79,27 @@ impl LiveBuilder {
         self.tools(tools)
     }
 
+    /// Lets the service search the web itself; see [`T::google_search`].
+    pub fn google_search(self) -> LiveBuilder {
+        self.tools(T::google_search())
+    }
+
+    /// Lets the service run code that the model writes; see [`T::code_execution`].
+    pub fn code_execution(self) -> LiveBuilder {
+        self.tools(T::code_execution())
+    }
+
+    /// Lets the service read web pages named in the conversation; see [`T::url_context`].
+    pub fn url_context(self) -> LiveBuilder {
+        self.tools(T::url_context())
+    }
+
+    /// What the model can do, where that is not what is known of it; see [`Agent::capabilities`].
+    pub fn capabilities(mut self, capabilities: Capabilities) -> LiveBuilder {
+        self.agent = self.agent.capabilities(capabilities);
+        self
+    }
+
     /// Who answers confirmation requests in this process.
     pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> LiveBuilder {
         self.agent = self.agent.confirmation_provider(provider);
@@ -106,8 +129,18 @@ impl LiveBuilder {
         self.background(name, Some(formatter), None)
     }
 
-    fn background(
+    /// How calls of the tool `name` are executed; see [`Agent::tool_execution_mode`].
+    pub fn tool_execution_mode(
         mut self,
+        name: impl Into<String>,
+        mode: ToolExecutionMode,
+    ) -> LiveBuilder {
+        self.agent = self.agent.tool_execution_mode(name, mode);
+        self
+    }
+
+    fn background(
+        self,
         name: impl Into<String>,
         formatter: Option<Arc<dyn ResultFormatter>>,
         scheduling: Option<FunctionResponseScheduling>,
@@ -116,8 +149,7 @@ impl LiveBuilder {
             formatter,
             scheduling,
         };
-        self.agent = self.agent.tool_execution_mode(name, mode);
-        self
+        self.tool_execution_mode(name, mode)
     }
 
     /// Begins to describe a phase of the conversation; see [`PhaseBuilder`].
@@ -198,6 +230,23 @@ impl LiveBuilder {
         self
     }
 
+    /// Connects as a configuration says: its model, its instruction if it has one, its endpoint.
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to).
+    pub async fn connect(mut self, config: SessionConfig) -> Result<LiveHandle, Error> {
+        let SessionConfig {
+            model,
+            instruction,
+            connector,
+        } = config;
+        self = self.model(model);
+        if let Some(instruction) = instruction {
+            self = self.instruction(instruction);
+        }
+        self.connect_shared(connector).await
+    }
+
     /// Connects to a gateway or simulator at a URL.
     ///
     /// # Errors
@@ -219,7 +268,11 @@ impl LiveBuilder {
     /// # Errors
     /// As [`connect_to`](LiveBuilder::connect_to).
     pub async fn connect_with(self, connector: impl Connector) -> Result<LiveHandle, Error> {
-        let agent = self.agent.connect_to(connector);
+        self.connect_shared(Arc::new(connector)).await
+    }
+
+    async fn connect_shared(self, connector: Arc<dyn Connector>) -> Result<LiveHandle, Error> {
+        let agent = self.agent.connect_to_shared(connector);
         let engine = match (self.engine, self.journal) {
             (Some(engine), _) => {
                 engine.register(&self.name, agent)?;

@@ -16,6 +16,8 @@ mod handle;
 mod inbox;
 #[cfg(feature = "live")]
 mod live;
+#[cfg(feature = "live")]
+mod live_session_builder;
 mod outcomes;
 mod performer;
 mod phases;
@@ -42,6 +44,8 @@ pub use extractors::Turn;
 pub use handle::{LiveHandle, Updates};
 #[cfg(feature = "live")]
 pub use live::{Live, LiveBuilder};
+#[cfg(feature = "live")]
+pub use live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use phases::{PhaseBuilder, ToolNames};
 pub use sessions::NewSession;
 

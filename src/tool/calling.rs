@@ -7,13 +7,15 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::pipeline::{Ended, Next, now};
+use super::pipeline::{Due, Ended, Next};
 use super::{
     ConfirmationRequest, Key, PolicyTool, ToolContext, ToolDispatcher, ToolError, ToolOutcome,
 };
+use crate::session::catalog::ToolKind;
 use crate::session::{
-    Actor, Author, ConfirmationAnswered, Deadline, DeadlinePassed, Fact, Json, Observation,
-    OperatorCancelled, Outcome, Seq, StateChanged, ToolPaused, ToolReturned, ToolYielded,
+    Actor, Author, ConfirmationAnswered, Deadline, DeadlinePassed, Fact,
+    FunctionResponseScheduling, Json, Observation, OperatorCancelled, Outcome, Seq, StateChanged,
+    Timestamp, ToolPaused, ToolReturned, ToolYielded,
 };
 
 impl ToolDispatcher {
@@ -46,7 +48,7 @@ impl ToolDispatcher {
     /// # Errors
     /// Why the call did not succeed, as a model would hear it.
     pub async fn call_function(&self, name: &str, args: Value) -> Result<Value, ToolError> {
-        self.call(name, args, None, CancellationToken::new()).await
+        self.call(name, args, None, None).await
     }
 
     /// As [`call_function`](Self::call_function), with a time limit of its own for each run, in place of the tool's.
@@ -59,11 +61,12 @@ impl ToolDispatcher {
         args: Value,
         limit: Duration,
     ) -> Result<Value, ToolError> {
-        self.call(name, args, Some(limit), CancellationToken::new())
-            .await
+        self.call(name, args, Some(limit), None).await
     }
 
-    /// As [`call_function`](Self::call_function), until `cancel` fires: then the tool's future is dropped.
+    /// As [`call_function`](Self::call_function), until `cancel` fires: then the tool's future is dropped, and what it has
+    /// begun elsewhere hears of it by the token of its [`ToolContext`]. Where `cancel` has fired before, nothing runs and
+    /// nothing is recorded. The token stays the caller's: nothing else fires it, so it may serve many calls.
     ///
     /// # Errors
     /// [`ToolError::Cancelled`] when it fired.
@@ -73,7 +76,7 @@ impl ToolDispatcher {
         args: Value,
         cancel: CancellationToken,
     ) -> Result<Value, ToolError> {
-        let called = self.call(name, args, None, cancel.clone());
+        let called = self.call(name, args, None, Some(&cancel));
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ToolError::Cancelled("the call was cancelled".to_owned())),
@@ -92,7 +95,7 @@ impl ToolDispatcher {
         name: &str,
         args: Value,
         limit: Option<Duration>,
-        cancelled: CancellationToken,
+        cancel: Option<&CancellationToken>,
     ) -> Result<Value, ToolError> {
         if !self.secret_arguments(name).is_empty() {
             let told = "a call with secret arguments takes an engine with a key store";
@@ -107,7 +110,7 @@ impl ToolDispatcher {
             seq,
             args: Some(args),
             limit,
-            cancelled,
+            cancel,
             result: None,
             over: false,
         };
@@ -115,13 +118,21 @@ impl ToolDispatcher {
             next = match next {
                 Next::Run {
                     attempt,
+                    started,
                     limit: by_policy,
-                } => call.run(attempt, call.limit.or(by_policy)).await?,
-                Next::Ask { request } => call.ask(request).await?,
-                Next::Again { attempt, wait } => {
-                    tokio::time::sleep(wait).await;
+                } => {
+                    let limit = call.limit.or(by_policy);
+                    call.run(attempt, started, limit).await?
+                }
+                Next::Ask {
+                    request,
+                    hint,
+                    expires,
+                } => call.ask(request, hint, expires).await?,
+                Next::Again { attempt, due } => {
+                    tokio::time::sleep(due.wait).await;
                     let deadline = Deadline::Retry { call: seq, attempt };
-                    call.passed(deadline)?
+                    call.passed(deadline, due.at)?
                 }
                 Next::Wait(woken) => woken
                     .await
@@ -146,24 +157,35 @@ struct Call<'a> {
     seq: Seq,
     args: Option<Value>,
     limit: Option<Duration>,
-    cancelled: CancellationToken,
+    /// Whoever made the call fires it; others may go by it, too, so nobody here does.
+    cancel: Option<&'a CancellationToken>,
     /// What the last run gave, or why it did not.
     result: Option<Result<Value, ToolError>>,
     over: bool,
 }
 
 impl Call<'_> {
-    async fn run(&mut self, attempt: u32, limit: Option<Duration>) -> Result<Next, ToolError> {
+    async fn run(
+        &mut self,
+        attempt: u32,
+        started: Timestamp,
+        limit: Option<Duration>,
+    ) -> Result<Next, ToolError> {
         let Some(tool) = self.tools.get(self.name) else {
             return Err(ToolError::NotFound(self.name.to_owned()));
         };
+        let call = self.seq;
         let (session, state) = self.tools.pipeline.shared();
-        let (call, cancelled) = (session.call_id(self.seq), self.cancelled.clone());
+        let cancelled = self
+            .cancel
+            .map_or_else(CancellationToken::new, CancellationToken::child_token);
+        // What a run has begun elsewhere hears that the run is over, however it ends, as in an engine.
+        let _over = cancelled.clone().drop_guard();
         let context = ToolContext::of_run(
             session,
-            call,
+            session.call_id(call),
             attempt,
-            Key::Of(self.seq),
+            Key::Of(call),
             cancelled,
             state.clone(),
         );
@@ -192,39 +214,35 @@ impl Call<'_> {
             Ok(outcome) => outcome,
             Err(limit) => {
                 self.result = Some(Err(ToolError::Timeout(limit)));
-                let call = self.seq;
-                return self.passed(Deadline::Run { call, attempt });
+                return self.passed(Deadline::Run { call, attempt }, started.after(limit));
             }
         };
-        let result = match outcome {
-            ToolOutcome::Returned(Value::Null) if !yielded.is_empty() => Ok(Value::Array(yielded)),
-            ToolOutcome::Returned(value) | ToolOutcome::Scheduled(value, _) => Ok(value),
-            ToolOutcome::Failed(error) => Err(error),
+        // Of a run that failed, nothing that it wrote is kept.
+        let (outcome, changes) = match (outcome, state.take_changes()) {
+            (failed @ ToolOutcome::Failed(_), _) => (failed, Vec::new()),
+            (outcome, Ok(changes)) => (outcome, changes),
+            (_, Err(problem)) => (Err(ToolError::ExecutionFailed(problem)).into(), Vec::new()),
+        };
+        let author = Author::Tool { call, attempt };
+        let changed = (!changes.is_empty()).then_some(StateChanged { changes, author });
+        let pipeline = &self.tools.pipeline;
+        let (result, scheduling) = match outcome {
+            ToolOutcome::Returned(_) if is_streaming(tool) => (Ok(Value::Array(yielded)), None),
+            ToolOutcome::Returned(value) => (Ok(value), None),
+            ToolOutcome::Scheduled(value, scheduling) => (Ok(value), Some(scheduling)),
+            ToolOutcome::Failed(error) => (Err(error), None),
             ToolOutcome::Paused(pending) => {
                 let interim = pending.interim.as_ref().map(Json::of);
-                let call = self.seq;
-                return self.observe(ToolPaused {
+                let paused = ToolPaused {
                     call,
                     attempt,
                     interim,
-                });
+                };
+                return pipeline.report(call, changed, paused.into(), None);
             }
         };
-        let changes = state.take_changes();
-        let (result, changes) = match (result, changes) {
-            (Ok(value), Ok(changes)) => (Ok(value), changes),
-            (Ok(_), Err(problem)) => (Err(ToolError::ExecutionFailed(problem)), Vec::new()),
-            (Err(error), _) => (Err(error), Vec::new()),
-        };
-        let author = Author::Tool {
-            call: self.seq,
-            attempt,
-        };
-        let changed = (!changes.is_empty()).then_some(StateChanged { changes, author });
-        let next =
-            self.tools
-                .pipeline
-                .report(self.seq, changed, self.returned(attempt, &result), &result);
+        let returned = self.returned(attempt, &result, scheduling);
+        let next = pipeline.report(call, changed, returned.into(), result.as_ref().ok());
         self.result = Some(result);
         next
     }
@@ -242,25 +260,26 @@ impl Call<'_> {
             let call = self.seq;
             let response = Json::of(&crate::session::response::success_response(value.clone()));
             yielded.push(value);
-            let recorded = self.tools.pipeline.observe(
+            let yielded = ToolYielded {
                 call,
-                ToolYielded {
-                    call,
-                    attempt,
-                    response,
-                }
-                .into(),
-            );
-            std::future::ready(recorded.map(drop))
+                attempt,
+                response,
+            };
+            std::future::ready(self.tools.pipeline.note(call, yielded.into()))
         };
         tool.run(args, context, on_yield).await
     }
 
-    /// Asks the dispatcher's provider, and records what it says.
-    async fn ask(&self, request: Seq) -> Result<Next, ToolError> {
+    /// Asks the dispatcher's provider, and records what it says, or that it said nothing in time.
+    async fn ask(
+        &self,
+        request: Seq,
+        message: Option<String>,
+        expires: Option<Due>,
+    ) -> Result<Next, ToolError> {
         let provider = self.tools.confirmation_provider();
-        let asked = self.tools.pipeline.question(self.seq, request);
-        let (Some(provider), Some((session, message, args))) = (provider, asked) else {
+        let asked = self.tools.pipeline.asked_about(self.seq);
+        let (Some(provider), Some((session, args))) = (provider, asked) else {
             return Err(ToolError::Cancelled("there is nobody to ask".to_owned()));
         };
         let question = ConfirmationRequest {
@@ -271,9 +290,19 @@ impl Call<'_> {
             args_text: args,
             message,
         };
-        let answer = AssertUnwindSafe(provider.confirm(question))
-            .catch_unwind()
-            .await;
+        // The call stands inside a block, because a provider may panic before it returns its future.
+        let answering = async { provider.confirm(question).await };
+        let answering = AssertUnwindSafe(answering).catch_unwind();
+        let answer = match expires {
+            None => answering.await,
+            Some(due) => match tokio::time::timeout(due.wait, answering).await {
+                Ok(answer) => answer,
+                Err(_) => {
+                    let call = self.seq;
+                    return self.passed(Deadline::Confirmation { call, request }, due.at);
+                }
+            },
+        };
         let Ok(confirmation) = answer else {
             let told = "the confirmation provider panicked, so nobody agreed to the call";
             return Err(ToolError::Cancelled(told.to_owned()));
@@ -288,8 +317,7 @@ impl Call<'_> {
         })
     }
 
-    fn passed(&self, deadline: Deadline) -> Result<Next, ToolError> {
-        let due_us = now();
+    fn passed(&self, deadline: Deadline, due_us: Timestamp) -> Result<Next, ToolError> {
         self.observe(DeadlinePassed { deadline, due_us })
     }
 
@@ -297,7 +325,12 @@ impl Call<'_> {
         self.tools.pipeline.observe(self.seq, observation.into())
     }
 
-    fn returned(&self, attempt: u32, result: &Result<Value, ToolError>) -> ToolReturned {
+    fn returned(
+        &self,
+        attempt: u32,
+        result: &Result<Value, ToolError>,
+        scheduling: Option<FunctionResponseScheduling>,
+    ) -> ToolReturned {
         let shape = self.tools.terms().policies.response;
         let (response, error_kind) = match result {
             Ok(value) => (shape.success_text(value), None),
@@ -312,7 +345,7 @@ impl Call<'_> {
             failed: error_kind.is_some(),
             response,
             error_kind,
-            scheduling: None,
+            scheduling,
         }
     }
 
@@ -322,10 +355,10 @@ impl Call<'_> {
             ToolError::of_response(&response.unwrap_or_default())
         };
         match ended.outcome {
-            Outcome::Returned => match (ended.reused, self.result.take()) {
-                (Some(value), None) => Ok(value),
-                (_, Some(own)) => own,
-                (None, None) => Err(told()),
+            Outcome::Returned => match (self.result.take(), ended.reused) {
+                (Some(Ok(own)), _) => Ok(own),
+                (Some(Err(_)) | None, Some(reused)) => Ok(reused),
+                (Some(Err(_)) | None, None) => Err(told()),
             },
             Outcome::Failed | Outcome::TimedOut => {
                 self.result.take().unwrap_or_else(|| Err(told()))
@@ -343,14 +376,21 @@ impl Call<'_> {
 }
 
 impl Drop for Call<'_> {
-    /// Nobody waits for the call any more: whatever it still has running hears of it, and so do calls that wait for it.
+    /// Nobody waits for the call any more, and calls that wait for it hear of that.
     fn drop(&mut self) {
         if self.over {
             return;
         }
-        self.cancelled.cancel();
         let (call, reason, by) = (self.seq, None, Actor::embedder(""));
         // Where even this cannot be recorded, nothing more can be done about it.
         let _ = self.observe(OperatorCancelled { call, reason, by });
+    }
+}
+
+/// Whether the tool gives its results one by one, so that all of them are its result.
+fn is_streaming(tool: &PolicyTool) -> bool {
+    match tool.kind() {
+        ToolKind::Streaming | ToolKind::InputStreaming => true,
+        ToolKind::Function | ToolKind::LongRunning | ToolKind::ServerSide => false,
     }
 }

@@ -1,5 +1,6 @@
 //! Why a tool call did not succeed.
 
+use std::str::Chars;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -65,6 +66,9 @@ impl ToolError {
     }
 
     /// The error that a response tells of, whatever it is wrapped in.
+    ///
+    /// A response holds kind and message only, so a name and a time limit are read back from the message. Where it tells
+    /// none, the message is all there is.
     pub(crate) fn of_response(response: &Value) -> Self {
         let told = response.get("output").unwrap_or(response);
         let word = |key: &str| told.get(key).and_then(Value::as_str);
@@ -75,7 +79,18 @@ impl ToolError {
                 let told = message.strip_prefix("invalid arguments: ");
                 Self::InvalidArgs(told.unwrap_or(&message).to_owned())
             }
+            Some("not_found") => match name_in(&message) {
+                Some(name) => Self::NotFound(name),
+                None => Self::Other(message),
+            },
+            Some("timeout") => match limit_in(&message) {
+                Some(limit) => Self::Timeout(limit),
+                None => Self::Other(message),
+            },
             Some("cancelled") => Self::Cancelled(message),
+            Some("not_available") => Self::NotAvailable(message),
+            Some("limit_reached") => Self::LimitReached(message),
+            Some("unknown_outcome") => Self::UnknownOutcome(message),
             Some(_) | None => Self::Other(message),
         }
     }
@@ -94,6 +109,58 @@ impl ToolError {
         error_response(self.kind(), &self.to_string())
     }
 }
+
+/// The name of the tool that there is not, as a message of ours or of the rules quotes it.
+fn name_in(message: &str) -> Option<String> {
+    let quoted = message
+        .strip_prefix("no tool is named ")
+        .or_else(|| message.strip_prefix("there is no tool named "))?;
+    let mut quoted = quoted.strip_prefix('"')?.strip_suffix('"')?.chars();
+    let mut name = String::with_capacity(quoted.as_str().len());
+    while let Some(c) = quoted.next() {
+        name.push(if c == '\\' { escaped(&mut quoted)? } else { c });
+    }
+    Some(name)
+}
+
+/// The character that `{:?}` wrote after a backslash.
+fn escaped(chars: &mut Chars<'_>) -> Option<char> {
+    match chars.next()? {
+        'n' => Some('\n'),
+        'r' => Some('\r'),
+        't' => Some('\t'),
+        '0' => Some('\0'),
+        'u' => {
+            let (digits, rest) = chars.as_str().strip_prefix('{')?.split_once('}')?;
+            *chars = rest.chars();
+            char::from_u32(u32::from_str_radix(digits, 16).ok()?)
+        }
+        itself => Some(itself),
+    }
+}
+
+/// The time limit that a message of ours or of the rules tells.
+fn limit_in(message: &str) -> Option<Duration> {
+    if let Some(told) = message.strip_prefix("the tool did not finish within ") {
+        let (ms, _) = told.split_once(" ms")?;
+        return ms.parse().ok().map(Duration::from_millis);
+    }
+    let told = message.strip_prefix("timed out after ")?;
+    let units = [("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", SECOND)];
+    let (number, unit) = units
+        .iter()
+        .find_map(|(name, unit)| Some((told.strip_suffix(name)?, *unit)))?;
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let places = u32::try_from(part.len()).ok()?;
+    let whole = whole.parse::<u128>().ok()?.checked_mul(unit)?;
+    let part = part.parse::<u128>().ok()?.checked_mul(unit)? / 10_u128.checked_pow(places)?;
+    let nanos = whole.checked_add(part)?;
+    let seconds = u64::try_from(nanos / SECOND).ok()?;
+    Some(Duration::new(seconds, u32::try_from(nanos % SECOND).ok()?))
+}
+
+/// A second in nanoseconds.
+const SECOND: u128 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -150,5 +217,67 @@ mod tests {
             "cut off",
         );
         told(ToolError::Other("odd".into()), "other", "odd");
+    }
+
+    #[test]
+    fn every_error_is_the_same_again_when_it_is_read_back_from_its_response() {
+        let durations = [
+            Duration::ZERO,
+            Duration::from_nanos(7),
+            Duration::from_nanos(1_001),
+            Duration::from_micros(1_500),
+            Duration::from_millis(1_500),
+            Duration::from_secs(30),
+            Duration::new(u64::MAX, 999_999_999),
+        ];
+        let names = ["nope", "", "a \"b\" \\c\n\t\r\0", "\u{7f}\u{202e}ü'"];
+        let told = || "the words".to_owned();
+        let errors = [
+            ToolError::ExecutionFailed(told()),
+            ToolError::InvalidArgs(told()),
+            ToolError::Cancelled(told()),
+            ToolError::NotAvailable(told()),
+            ToolError::LimitReached(told()),
+            ToolError::UnknownOutcome(told()),
+            ToolError::Other(told()),
+        ]
+        .into_iter()
+        .chain(durations.map(ToolError::Timeout))
+        .chain(names.map(|name| ToolError::NotFound(name.to_owned())));
+        for error in errors {
+            assert_eq!(ToolError::of_response(&error.to_response()), error);
+            let envelope = json!({ "output": error.to_response(), "scheduling": "SILENT" });
+            assert_eq!(ToolError::of_response(&envelope), error);
+        }
+    }
+
+    #[test]
+    fn what_the_rules_say_of_a_name_and_a_time_limit_is_understood() {
+        let read = |kind, told: &str| ToolError::of_response(&error_response(kind, told));
+        assert_eq!(
+            read("not_found", "there is no tool named \"pay\""),
+            ToolError::NotFound("pay".into())
+        );
+        assert_eq!(
+            read(
+                "timeout",
+                "the tool did not finish within 250 ms; what it did is unknown"
+            ),
+            ToolError::Timeout(Duration::from_millis(250))
+        );
+        for (kind, told) in [
+            ("not_found", "the function call has no name"),
+            ("not_found", "no tool is named \"\\u{110000}\""),
+            ("not_found", "no tool is named \""),
+            (
+                "timeout",
+                "the tool did not finish in time; what it did is unknown",
+            ),
+            ("timeout", "timed out after a while"),
+            ("timeout", "timed out after 99999999999999999999999999999s"),
+            ("refused", "because"),
+        ] {
+            assert_eq!(read(kind, told), ToolError::Other(told.into()));
+        }
     }
 }

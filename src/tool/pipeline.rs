@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 
 use super::{State, Temporary, ToolDispatcher, ToolError, Watchers};
 use crate::session::{
-    Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, Observation, Outcome, RULES,
-    ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened, StateChanged,
-    Timestamp, ToolReturned, step_in_place,
+    Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, ObjectHash, Observation,
+    Outcome, RULES, ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened,
+    StateChanged, Timestamp, step_in_place,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
@@ -36,6 +36,8 @@ struct Core {
     older: Vec<Fact>,
     /// The results that equal calls may take, by their `tool_returned`.
     results: BTreeMap<Seq, Value>,
+    /// The latest result of equal calls: an older one is never taken again.
+    latest: BTreeMap<ObjectHash, Seq>,
     waiters: BTreeMap<Seq, oneshot::Sender<Next>>,
     temporary: Temporary,
     watchers: Arc<Watchers>,
@@ -46,18 +48,30 @@ pub(super) enum Next {
     /// Its tool runs.
     Run {
         attempt: u32,
+        started: Timestamp,
         limit: Option<Duration>,
     },
-    /// A person is asked.
-    Ask { request: Seq },
+    /// A person is asked, is told the hint, and may take so long.
+    Ask {
+        request: Seq,
+        hint: Option<String>,
+        expires: Option<Due>,
+    },
     /// It is run again, after a while.
-    Again { attempt: u32, wait: Duration },
+    Again { attempt: u32, due: Due },
     /// It waits for another call, or for a slot.
     Wait(oneshot::Receiver<Next>),
     /// It has begun what is finished elsewhere; the model would be told this meanwhile.
     Paused(Option<Json>),
     /// It is over.
     Ended(Ended),
+}
+
+/// When a time comes, and how long that is from the record that says so.
+#[derive(Clone, Copy)]
+pub(super) struct Due {
+    pub(super) at: Timestamp,
+    pub(super) wait: Duration,
 }
 
 /// How a call ended.
@@ -100,24 +114,35 @@ impl Pipeline {
         self.core().observe(call, observation)
     }
 
+    /// Records something of a call that goes on as before.
+    pub(super) fn note(&self, call: Seq, observation: Observation) -> Result<(), ToolError> {
+        let mut core = self.core();
+        let from = core.step(observation)?;
+        core.tell(call, from);
+        Ok(())
+    }
+
     /// Records the end of a run, after what it wrote to the state; a result that equal calls may take is kept.
     pub(super) fn report(
         &self,
         call: Seq,
         changed: Option<StateChanged>,
-        returned: ToolReturned,
-        result: &Result<Value, ToolError>,
+        ended: Observation,
+        result: Option<&Value>,
     ) -> Result<Next, ToolError> {
         let mut core = self.core();
         if let Some(changed) = changed {
             core.step(changed.into())?;
         }
         let open = core.session.as_ref().and_then(|it| it.calls.get(&call));
-        if let (Some(_), Ok(value)) = (open.and_then(|call| call.cache_key), result) {
+        if let (Some(key), Some(value)) = (open.and_then(|call| call.cache_key), result) {
             let of = core.head().next();
             core.results.insert(of, value.clone());
+            if let Some(older) = core.latest.insert(key, of) {
+                core.results.remove(&older);
+            }
         }
-        core.observe(call, returned.into())
+        core.observe(call, ended)
     }
 
     /// What a tool that runs now shares with the others, and the session's name.
@@ -133,20 +158,11 @@ impl Pipeline {
         }
     }
 
-    /// A question about a call: the hint, and the arguments.
-    pub(super) fn question(
-        &self,
-        call: Seq,
-        request: Seq,
-    ) -> Option<(SessionId, Option<String>, Json)> {
+    /// What a question about a call is about: the session, and the arguments.
+    pub(super) fn asked_about(&self, call: Seq) -> Option<(SessionId, Json)> {
         let core = self.core();
         let session = core.session.as_ref()?;
-        let asked = core.kept().rev().find(|fact| fact.seq == request)?;
-        let hint = match &asked.event {
-            Event::Decided(decision) => decision.question().and_then(|it| it.hint.clone()),
-            Event::Observed(_) => None,
-        };
-        Some((session.id, hint, session.calls.get(&call)?.args.clone()))
+        Some((session.id, session.calls.get(&call)?.args.clone()))
     }
 
     /// Everything on record, oldest first, as far as it is kept.
@@ -161,7 +177,7 @@ impl Pipeline {
 
 impl Core {
     /// Everything on record, oldest first, as far as it is kept.
-    fn kept(&self) -> impl DoubleEndedIterator<Item = &Fact> {
+    fn kept(&self) -> impl Iterator<Item = &Fact> {
         self.older.iter().chain(&self.facts)
     }
 
@@ -219,6 +235,8 @@ impl Core {
     }
 
     fn observe(&mut self, call: Seq, observation: Observation) -> Result<Next, ToolError> {
+        // Whoever speaks for the call does not wait for it any more.
+        self.waiters.remove(&call);
         let from = self.step(observation)?;
         let own = self.tell(call, from);
         if let Some(next) = own {
@@ -247,7 +265,9 @@ impl Core {
             self.watchers.notify(first.seq, &before, &session.state);
         }
         if let Err(endless) = stepped {
+            // Nothing will be decided any more, and whoever waits must hear of it.
             self.session = None;
+            self.waiters.clear();
             return Err(ToolError::Other(endless.to_string()));
         }
         Ok(from)
@@ -280,21 +300,32 @@ fn means(fact: &Fact, results: &BTreeMap<Seq, Value>) -> Option<(Seq, Next)> {
         Event::Observed(_) => return None,
         Event::Decided(decision) => decision,
     };
-    let since = |due: Timestamp| {
-        Duration::from_micros(u64::try_from(due.0.saturating_sub(fact.at.0)).unwrap_or(0))
+    let due = |at: Timestamp| {
+        let us = u64::try_from(at.0.saturating_sub(fact.at.0)).unwrap_or(0);
+        let wait = Duration::from_micros(us);
+        Due { at, wait }
     };
     match decision {
         Decision::CallStarted(it) => {
-            let (attempt, limit) = (it.attempt, it.deadline_us.map(since));
-            Some((it.call, Next::Run { attempt, limit }))
+            let run = Next::Run {
+                attempt: it.attempt,
+                started: fact.at,
+                limit: it.deadline_us.map(|at| due(at).wait),
+            };
+            Some((it.call, run))
         }
-        Decision::ConfirmationRequested(it) => Some((it.call, Next::Ask { request: fact.seq })),
-        Decision::ConfirmationReopened(it) => {
-            Some((it.question.call, Next::Ask { request: fact.seq }))
+        Decision::ConfirmationRequested(_) | Decision::ConfirmationReopened(_) => {
+            let asked = decision.question()?;
+            let ask = Next::Ask {
+                request: fact.seq,
+                hint: asked.hint.clone(),
+                expires: asked.expires_at_us.map(due),
+            };
+            Some((asked.call, ask))
         }
         Decision::RetryScheduled(it) => {
-            let (attempt, wait) = (it.attempt, since(it.due_us));
-            Some((it.call, Next::Again { attempt, wait }))
+            let (attempt, due) = (it.attempt, due(it.due_us));
+            Some((it.call, Next::Again { attempt, due }))
         }
         Decision::ResponseIssued(it) if it.outcome != Outcome::Interim => {
             Some((it.call, Next::Ended(ended(it, results))))
@@ -333,7 +364,7 @@ fn broken() -> ToolError {
 }
 
 /// The time of now. The session orders what it is told, so a clock that is set back harms nothing.
-pub(super) fn now() -> Timestamp {
+fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let us = since.map_or(0, |since| since.as_micros());
     Timestamp(i64::try_from(us).unwrap_or(i64::MAX))

@@ -136,7 +136,7 @@ impl TypedTool {
     ///
     /// let pay = TypedTool::with_context("pay", "Pays", |payment: Payment, context: ToolContext| async move {
     ///     // The service behind it knows the key, so a retry does not pay twice.
-    ///     Ok(json!({"paid": payment.cents, "key": context.idempotency_key}))
+    ///     Ok(json!({"paid": payment.cents, "key": context.idempotency_key()}))
     /// });
     /// ```
     pub fn with_context<A, F, Fut>(

@@ -1,0 +1,31 @@
+//! The pages of `docs/`: a page for each kind of tool, and what holds for all of them. Their code is compiled and run.
+
+#[doc = include_str!("../docs/tools/functions.md")]
+pub mod functions {}
+
+#[doc = include_str!("../docs/tools/typed.md")]
+pub mod typed {}
+
+#[doc = include_str!("../docs/tools/streaming.md")]
+pub mod streaming {}
+
+#[doc = include_str!("../docs/tools/long-running.md")]
+pub mod long_running {}
+
+#[doc = include_str!("../docs/tools/server-side.md")]
+pub mod server_side {}
+
+#[doc = include_str!("../docs/tools/dispatcher.md")]
+pub mod dispatcher {}
+
+#[doc = include_str!("../docs/tools/policies.md")]
+pub mod policies {}
+
+#[doc = include_str!("../docs/tools/state.md")]
+pub mod state {}
+
+#[doc = include_str!("../docs/tools/phases.md")]
+pub mod phases {}
+
+#[doc = include_str!("../docs/migration.md")]
+pub mod migration {}

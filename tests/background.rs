@@ -1,0 +1,190 @@
+//! A call in the background is acknowledged first; its result comes with its scheduling, once.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::sync::Arc;
+
+use recount::prelude::*;
+use recount::session::{Outcome, ResponseShape};
+use recount::testing::ScriptedModel;
+use recount::tool::{FunctionCall, ResultFormatter};
+
+const SCRIPT: &str = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "search", "args": {"query": "rust"}}]}]}
+{"on": {"responses_to": ["c"]}, "send": [{"say": "Done."}]}
+"#;
+
+/// What the model was told about the call, in order: the response, whether more follows, and when to take it up.
+async fn told(live: recount::engine::LiveBuilder) -> Vec<(Value, Option<bool>, Option<String>)> {
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
+    let live = live.model("gemini-live-2.5-flash");
+    let live = live.connect_with(model.clone()).await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    assert_eq!(updates.turn().await.as_deref(), Some("Done."));
+    let session = live.session().await.unwrap();
+    let ended: Vec<Outcome> = session.settled.values().map(|it| it.outcome).collect();
+    assert_eq!(ended.len(), 1, "{ended:?}");
+    let transcript = model.transcript();
+    let answers = transcript.answers().map(|(_, answer, _)| {
+        let response = answer.response.as_ref().unwrap().to_string();
+        let response: Value = serde_json::from_str(&response).unwrap();
+        (response, answer.will_continue, answer.scheduling.clone())
+    });
+    answers.collect()
+}
+
+fn search(result: Result<Value, ToolError>) -> Toolset {
+    T::simple("search", "Searches", move |_| {
+        let result = result.clone();
+        async move { result }
+    })
+}
+
+#[tokio::test]
+async fn the_acknowledgement_comes_first_and_the_result_says_when_it_counts() {
+    let live = Live::builder()
+        .tools(search(Ok(json!({"found": 3}))))
+        .tool_background_with_scheduling("search", FunctionResponseScheduling::Interrupt);
+    let running = (
+        json!({"status": "running", "tool": "search"}),
+        Some(true),
+        None,
+    );
+    let result = json!({"status": "completed", "tool": "search", "result": {"found": 3}});
+    let result = (result, Some(false), Some("INTERRUPT".to_owned()));
+    assert_eq!(told(live).await, [running, result]);
+}
+
+#[tokio::test]
+async fn a_failure_comes_once_and_without_a_word_and_idle_is_the_default() {
+    let failed = ToolError::ExecutionFailed("boom".into());
+    let live = Live::builder().tools(T::background(search(Err(failed))));
+    let told_of_failure = told(live).await;
+    let error = json!({"status": "error", "tool": "search", "error": "boom"});
+    let silent = (error, Some(false), Some("SILENT".to_owned()));
+    assert_eq!(told_of_failure.last(), Some(&silent));
+    assert_eq!(told_of_failure.len(), 2);
+    let live = Live::builder()
+        .tools(search(Ok(json!(1))))
+        .tool_background("search");
+    let scheduling = told(live).await.pop().unwrap().2;
+    assert_eq!(scheduling.as_deref(), Some("WHEN_IDLE"));
+}
+
+#[tokio::test]
+async fn a_formatter_words_the_acknowledgement_and_the_result() {
+    struct Friendly;
+    impl ResultFormatter for Friendly {
+        fn format_running(&self, call: &FunctionCall) -> Value {
+            json!({"status": "searching", "for": call.args["query"]})
+        }
+        fn format_result(&self, call: &FunctionCall, result: Result<Value, ToolError>) -> Value {
+            match result {
+                Ok(data) => json!({"status": "found", "tool": call.name, "data": data}),
+                Err(error) => json!({"status": "failed", "error": error.to_string()}),
+            }
+        }
+        fn format_cancelled(&self, call_id: &str) -> Value {
+            json!({"status": "cancelled", "id": call_id})
+        }
+    }
+    let live = Live::builder()
+        .tools(search(Ok(json!([1]))))
+        .tool_background_with_formatter("search", Arc::new(Friendly));
+    let responses: Vec<Value> = told(live).await.into_iter().map(|it| it.0).collect();
+    let running = json!({"status": "searching", "for": "rust"});
+    let result = json!({"status": "found", "tool": "search", "data": [1]});
+    assert_eq!(responses, [running, result]);
+}
+
+#[tokio::test]
+async fn a_background_tool_that_nobody_registered_is_a_mistake() {
+    let live = Live::builder()
+        .model("m")
+        .tools(search(Ok(json!(1))))
+        .tool_background("serach");
+    let refused = live
+        .connect_with(ScriptedModel::parse(SCRIPT).unwrap())
+        .await;
+    let told = refused.map(|_| ()).unwrap_err().to_string();
+    assert!(
+        told.contains("\"serach\"") && told.contains("search"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_model_that_has_not_a_tool_of_the_services_own_is_a_mistake_unless_said_otherwise() {
+    let agent = |capabilities: Option<recount::live::Capabilities>| {
+        let agent = Agent::new()
+            .model("gemini-live-2.5-flash")
+            .tools(T::google_search() | T::code_execution());
+        match capabilities {
+            Some(capabilities) => agent.capabilities(capabilities),
+            None => agent,
+        }
+    };
+    let refused = Engine::in_memory().agent("a", agent(None)).open().await;
+    let told = refused.map(|_| ()).unwrap_err().to_string();
+    assert!(
+        told.contains("code_execution") && !told.contains("google_search"),
+        "{told}"
+    );
+    let mut by_now = recount::live::Capabilities::of_model("gemini-live-2.5-flash");
+    by_now.code_execution = true;
+    assert!(
+        Engine::in_memory()
+            .agent("a", agent(Some(by_now)))
+            .open()
+            .await
+            .is_ok()
+    );
+}
+
+#[tokio::test]
+async fn everything_the_model_is_answered_may_stand_in_an_envelope() {
+    let script = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "a", "name": "search"}, {"id": "b", "name": "nothing"}, {"id": "c", "name": "fails"}]}]}
+{"on": {"responses_to": ["a", "b", "c"]}, "send": [{"say": "Done."}]}
+"#;
+    let fails = T::simple("fails", "Fails", |_| async {
+        Err(ToolError::ExecutionFailed("kaput".into()))
+    });
+    let agent = Agent::new()
+        .model("m")
+        .tools(search(Ok(json!({"found": 3}))) | fails)
+        .response_shape(ResponseShape::Envelope);
+    let model = ScriptedModel::parse(script).unwrap();
+    let agent = agent.connect_to(model.clone());
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    updates.turn().await;
+    let told = |id: &str| {
+        let transcript = model.transcript();
+        let of_call =
+            |answer: &recount::live::wire::FunctionResponse| answer.id.as_deref() == Some(id);
+        let mut answers = transcript.answers();
+        let answer = answers.find(|(_, answer, _)| of_call(answer)).unwrap().1;
+        let text = answer.response.as_ref().unwrap().to_string();
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    assert_eq!(
+        told("a"),
+        json!({"output": {"found": 3}, "scheduling": "WHEN_IDLE"})
+    );
+    let error = |kind: &str, error: Value| {
+        let output = json!({"error": error, "kind": kind, "success": false});
+        json!({"output": output, "scheduling": "SILENT"})
+    };
+    assert_eq!(
+        told("b"),
+        error("not_found", json!("there is no tool named \"nothing\""))
+    );
+    assert_eq!(told("c"), error("execution_failed", json!("kaput")));
+}

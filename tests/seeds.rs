@@ -1,0 +1,27 @@
+//! The code of gemini-adk-rs's chapters on tools compiles here after changing imports only, and keeps what it promises.
+//!
+//! Every block of the two chapters is in the list of `blocks`: with the test that holds it, or with its row in the
+//! migration table. The text of a block is left as it is; what it takes for granted stands above it.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a JSON value without the key reads as null, and a test that meets the impossible must stop"
+)]
+
+#[path = "seeds/background.rs"]
+mod background;
+#[path = "seeds/blocks.rs"]
+mod blocks;
+#[path = "seeds/kinds.rs"]
+mod kinds;
+#[path = "seeds/policies.rs"]
+#[expect(
+    clippy::needless_question_mark,
+    reason = "the blocks are left as they are"
+)]
+mod policies;
+#[path = "seeds/registration.rs"]
+mod registration;
+#[path = "seeds/stage.rs"]
+mod stage;

@@ -1,0 +1,185 @@
+//! The list of all blocks, and the migration table that has what does not stand in a test.
+
+use std::collections::BTreeSet;
+
+/// One block of code: its title, the test that holds it, and what of it has a row in the table.
+struct Block {
+    title: &'static str,
+    test: Option<&'static str>,
+    rows: &'static [&'static str],
+}
+
+const fn compiles(title: &'static str, test: &'static str) -> Block {
+    compiles_but(title, test, &[])
+}
+
+/// The block stands in a test but for these names, which are not there yet.
+const fn compiles_but(
+    title: &'static str,
+    test: &'static str,
+    rows: &'static [&'static str],
+) -> Block {
+    let test = Some(test);
+    Block { title, test, rows }
+}
+
+const fn table(title: &'static str, rows: &'static [&'static str]) -> Block {
+    let test = None;
+    Block { title, test, rows }
+}
+
+/// The blocks of the chapters "Per-Tool Policies" and "Tool System", in their order.
+const BLOCKS: &[Block] = &[
+    compiles(
+        "policies: struct ToolPolicy",
+        "a_tool_policy_has_the_four_fields",
+    ),
+    compiles(
+        "policies: timeout",
+        "a_tool_that_takes_too_long_ends_with_a_timeout",
+    ),
+    compiles(
+        "policies: caching",
+        "equal_calls_run_once_whatever_the_order_of_their_keys_and_errors_are_not_kept",
+    ),
+    compiles(
+        "policies: confirmation flag",
+        "without_anybody_to_ask_the_gate_is_inert_and_the_record_says_so",
+    ),
+    compiles_but(
+        "policies: confirmation provider",
+        "what_the_provider_denies_does_not_run_and_ends_as_cancelled",
+        &["connect_from_env"],
+    ),
+    compiles(
+        "policies: enum ToolExecutionMode",
+        "an_execution_mode_is_standard_or_background",
+    ),
+    compiles_but(
+        "policies: background, fluent",
+        "a_background_call_is_acknowledged_and_its_result_is_scheduled",
+        &["connect_from_env"],
+    ),
+    compiles(
+        "policies: background, LiveSessionBuilder",
+        "the_lower_builder_sets_the_mode_by_name",
+    ),
+    compiles(
+        "policies: custom result formatting",
+        "a_formatter_words_the_acknowledgement_and_the_result",
+    ),
+    compiles(
+        "policies: default result formats",
+        "the_default_words_are_these",
+    ),
+    compiles(
+        "policies: combining",
+        "policies_and_execution_modes_compose_on_one_tool",
+    ),
+    compiles("tools: SimpleTool", "a_closure_with_a_schema_is_a_tool"),
+    compiles(
+        "tools: TypedTool",
+        "a_struct_gives_the_schema_its_docs_the_descriptions_and_its_defaults_what_is_optional",
+    ),
+    compiles(
+        "tools: #[tool]",
+        "an_async_function_is_a_tool_whose_option_parameters_may_be_left_out",
+    ),
+    compiles("tools: trait ToolFunction", "a_type_of_ones_own_is_a_tool"),
+    compiles(
+        "tools: StreamingTool",
+        "each_result_of_a_streaming_tool_reaches_the_model",
+    ),
+    compiles(
+        "tools: InputStreamingTool",
+        "a_tool_that_hears_the_user_ends_with_the_input",
+    ),
+    compiles(
+        "tools: built-in tools",
+        "what_the_service_runs_itself_is_declared_by_methods_or_composed",
+    ),
+    compiles(
+        "tools: per-tool policies",
+        "a_timeout_a_cache_and_a_gate_stand_side_by_side",
+    ),
+    table("tools: agent as tool", &["agent_tool", "TextAgentTool"]),
+    compiles(
+        "tools: registration, ToolDispatcher",
+        "a_dispatcher_takes_functions_and_streaming_tools_and_serves_a_session",
+    ),
+    compiles(
+        "tools: registration, T::",
+        "functions_closures_and_tools_of_the_service_compose",
+    ),
+    compiles(
+        "tools: registration, vector",
+        "a_vector_of_functions_is_a_toolset",
+    ),
+    table("tools: call handling", &["on_tool_call"]),
+    compiles(
+        "tools: phase-scoped tools",
+        "a_phase_has_its_own_tools_and_leads_on_when_the_state_says_so",
+    ),
+    compiles(
+        "tools: long-running tools",
+        "a_long_running_tool_tells_the_model_not_to_call_again",
+    ),
+    compiles(
+        "tools: time limits and cancellation",
+        "calls_have_a_time_limit_and_can_be_cancelled",
+    ),
+    compiles_but(
+        "tools: background, fluent",
+        "a_background_tool_may_have_a_formatter_and_another_none",
+        &["connect_vertex"],
+    ),
+    compiles(
+        "tools: background, LiveSessionBuilder",
+        "the_lower_builder_runs_a_tool_in_the_background",
+    ),
+    compiles(
+        "tools: custom result formatting",
+        "a_background_tool_may_have_a_formatter_and_another_none",
+    ),
+    table("tools: intercepting responses", &["before_tool_response"]),
+];
+
+const TESTS: [&str; 4] = [
+    include_str!("background.rs"),
+    include_str!("kinds.rs"),
+    include_str!("policies.rs"),
+    include_str!("registration.rs"),
+];
+
+const TABLE: &str = include_str!("../../docs/migration.md");
+
+#[test]
+fn every_block_stands_in_a_test_or_in_the_table() {
+    assert_eq!(BLOCKS.len(), 31);
+    let titles: BTreeSet<&str> = BLOCKS.iter().map(|block| block.title).collect();
+    assert_eq!(titles.len(), BLOCKS.len(), "two blocks have one title");
+    for block in BLOCKS {
+        let title = block.title;
+        assert!(block.test.is_some() || !block.rows.is_empty(), "{title}");
+        if let Some(test) = block.test {
+            let named = format!("fn {test}(");
+            let tests = TESTS.iter().map(|text| text.matches(&named).count());
+            assert_eq!(tests.sum::<usize>(), 1, "{title}: {test}");
+        }
+    }
+}
+
+#[test]
+fn the_table_has_exactly_the_rows_that_the_blocks_name() {
+    let named: BTreeSet<&str> = BLOCKS
+        .iter()
+        .flat_map(|block| block.rows)
+        .copied()
+        .collect();
+    let (_, section) = TABLE.split_once("\n## Not there yet\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let lines = section.lines().filter(|line| line.starts_with("| `"));
+    let rows: Vec<&str> = lines.map(|line| line.split('`').nth(1).unwrap()).collect();
+    assert_eq!(rows.iter().copied().collect::<BTreeSet<&str>>(), named);
+    assert_eq!(rows.len(), named.len(), "a row stands there twice");
+}
