@@ -14,7 +14,9 @@ use std::time::Duration;
 use recount::prelude::*;
 use recount::session::{Event, Observation, ResponseShape};
 use recount::testing::ScriptedModel;
-use recount::tool::{FunctionCall, ResultFormatter, ToolExecutionMode};
+use recount::tool::{FunctionCall, ResultFormatter, ToolEvent, ToolExecutionMode};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{broadcast, mpsc};
 
 const SCRIPT: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "search", "args": {}}]}]}
@@ -180,4 +182,140 @@ async fn a_string_that_holds_an_object_is_the_arguments_of_a_program_too() {
             "{odd}: {called:?}"
         );
     }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Progress {
+    step: u128,
+}
+
+impl ToolEvent for Progress {
+    const NAME: &'static str = "progress";
+}
+
+#[tool("Reports until nobody takes more reports")]
+async fn report(context: ToolContext) -> Result<usize, ToolError> {
+    let step = u128::MAX;
+    let taken = (0..5_000).take_while(|_| context.emit(&Progress { step }).is_ok());
+    let taken = taken.count();
+    let refused = context.emit(&Progress { step });
+    assert!(matches!(refused, Err(ToolError::LimitReached(_))));
+    Ok(taken)
+}
+
+#[tokio::test]
+async fn a_tool_that_reports_without_end_is_stopped_and_every_report_keeps_its_digits() {
+    let agent = Agent::new()
+        .model("none")
+        .tools(T::function(Arc::new(report())));
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = engine.session("a").open().await.unwrap();
+    let mut updates = live.subscribe();
+    // Twice: what is on record leaves its place to the next.
+    for _ in 0..2 {
+        let called = live.call_function("report", json!({}), Actor::embedder("test"));
+        assert_eq!(called.await, Ok(json!({"output": 1024})));
+        let event = updates.next_event::<Progress>().await;
+        assert_eq!(event.unwrap().unwrap().step, u128::MAX);
+    }
+}
+
+struct Listening;
+
+#[async_trait::async_trait]
+impl InputStreamingTool for Listening {
+    fn name(&self) -> &str {
+        "search"
+    }
+    fn description(&self) -> &str {
+        "Listens until the user says stop"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(
+        &self,
+        _args: Value,
+        mut input_rx: broadcast::Receiver<InputEvent>,
+        yield_tx: mpsc::Sender<Value>,
+    ) -> Result<(), ToolError> {
+        let _ = yield_tx.send(json!("listening")).await;
+        while let Ok(InputEvent::Text(text)) = input_rx.recv().await {
+            if text == "stop" {
+                return Ok(());
+            }
+            let _ = yield_tx.send(json!({ "heard": text })).await;
+        }
+        Err(ToolError::ExecutionFailed("the input ended".into()))
+    }
+}
+
+fn yielded(event: &Event) -> bool {
+    event.kind() == "tool_yielded"
+}
+
+/// A live session in which the model has called the tool that listens, and it does.
+async fn listening(script: &str) -> (ScriptedModel, LiveHandle, recount::engine::Updates) {
+    let model = ScriptedModel::parse(script).unwrap();
+    let agent = Agent::new()
+        .tools(Arc::new(Listening) as Arc<dyn InputStreamingTool>)
+        .model("m")
+        .connect_to(model.clone());
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    assert!(updates.wait_for(yielded).await.is_some());
+    (model, live, updates)
+}
+
+#[tokio::test]
+async fn a_tool_of_a_live_session_hears_the_user_while_it_runs() {
+    let script = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "search", "args": {}}]}]}
+"#;
+    let (model, live, mut updates) = listening(script).await;
+    live.send_text("warmer").await.unwrap();
+    assert!(updates.wait_for(yielded).await.is_some());
+    live.send_text("stop").await.unwrap();
+    let ended = updates
+        .wait_for(|event| event.kind() == "responses_sent")
+        .await;
+    assert!(ended.is_some());
+    while told(&model).len() < 3 {
+        tokio::task::yield_now().await;
+    }
+    let expected = [
+        json!({"output": "listening"}),
+        json!({"heard": "warmer"}),
+        json!({"status": "completed"}),
+    ];
+    assert_eq!(told(&model), expected);
+}
+
+#[tokio::test]
+async fn a_tool_that_listens_ends_when_the_model_takes_its_call_back() {
+    let script = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "search", "args": {}}]}]}
+{"on": {"text": "enough"}, "send": [{"cancel": ["c"]}]}
+"#;
+    let (model, live, mut updates) = listening(script).await;
+    live.send_text("enough").await.unwrap();
+    let cancelled = updates
+        .wait_for(|event| event.kind() == "call_cancelled")
+        .await;
+    assert!(cancelled.is_some());
+    let session = live.session().await.unwrap();
+    assert!(session.calls.is_empty());
+    live.disconnect().await.unwrap();
+    assert!(told(&model).iter().all(|it| it.get("status").is_none()));
+    let facts = live.engine().ledger();
+    let facts = facts
+        .facts(live.session_id(), recount::session::Seq(1), 1000)
+        .await
+        .unwrap();
+    let ended = facts
+        .iter()
+        .filter(|fact| matches!(fact.event.kind(), "tool_returned" | "call_cancelled"));
+    assert_eq!(ended.count(), 1, "{facts:#?}");
 }

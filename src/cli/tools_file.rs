@@ -10,6 +10,11 @@
 //! timeout = "10s"                  # ms, s, m or h
 //! in_doubt = "ask"                 # or "retry", "settle_unknown"
 //! long_running = false
+//! cached = "5m"                    # or true: as long as the session
+//! background = "INTERRUPT"         # or true: WHEN_IDLE; or "SILENT"
+//! retry = { attempts = 3, backoff = "200ms" }   # takes in_doubt = "retry"
+//! limit_per_session = 10
+//! limit_per_minute = 2
 //! secret = ["/card/number"]        # sealed on record, open for the tool; takes --keys
 //! ```
 
@@ -20,7 +25,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use crate::session::policy::{InDoubt, ToolPolicy};
+use crate::session::policy::{Background, InDoubt, Limits, Retry, ToolPolicy};
 use crate::tool::{CommandTool, PolicyTool, ToolDispatcher, ToolMistake};
 
 /// Reads the text of a tools file.
@@ -132,11 +137,7 @@ impl<'a> Reader<'a> {
         let command = self.required("command", "a list of at least one string", as_command);
         let parameters = self.optional("parameters", "a table or a string of JSON", as_schema);
         let confirm = self.optional("confirm", "a hint or true", as_confirm);
-        let timeout = self.optional(
-            "timeout",
-            "a time such as \"500ms\", \"10s\", \"2m\" or \"1h\"",
-            as_millis,
-        );
+        let timeout = self.optional("timeout", TIME, as_time);
         let in_doubt = self.optional(
             "in_doubt",
             "\"retry\", \"ask\" or \"settle_unknown\"",
@@ -144,10 +145,26 @@ impl<'a> Reader<'a> {
         );
         let long_running = self.optional("long_running", "true or false", Value::as_bool);
         let secret = self.optional("secret", "a list of JSON Pointers", as_texts);
+        let cached = self.optional("cached", "a time or true", as_cached);
+        let background = self.optional(
+            "background",
+            "\"INTERRUPT\", \"WHEN_IDLE\", \"SILENT\" or true",
+            as_background,
+        );
+        let retry = self.optional("retry", "{ attempts = 3, backoff = \"200ms\" }", as_retry);
+        let limits = Limits {
+            per_session: self.optional("limit_per_session", "a whole number", as_count),
+            per_minute: self.optional("limit_per_minute", "a whole number", as_count),
+        };
         let ((program, args), name) = (command?, name?);
         let function = CommandTool::new(name, description?, parameters, program, args);
         let policy = ToolPolicy {
-            timeout: timeout.map(Duration::from_millis),
+            timeout,
+            cache: cached.is_some_and(|cached| cached.is_on),
+            cache_max_age: cached.and_then(|cached| cached.max_age),
+            background: background.flatten(),
+            retry,
+            limits,
             ..confirm.unwrap_or_default()
         };
         let mut tool = PolicyTool::new(Arc::new(function), policy);
@@ -253,7 +270,45 @@ fn as_confirm(value: &Value) -> Option<ToolPolicy> {
     }
 }
 
-fn as_millis(value: &Value) -> Option<u64> {
+/// What `cached` says.
+#[derive(Clone, Copy)]
+struct Cached {
+    is_on: bool,
+    max_age: Option<Duration>,
+}
+
+fn as_cached(value: &Value) -> Option<Cached> {
+    let (is_on, max_age) = match value.as_bool() {
+        Some(is_on) => (is_on, None),
+        None => (true, Some(as_time(value)?)),
+    };
+    Some(Cached { is_on, max_age })
+}
+
+fn as_background(value: &Value) -> Option<Option<Background>> {
+    match value.as_bool() {
+        Some(is_on) => Some(is_on.then(Background::default)),
+        None => {
+            let scheduling = serde_json::from_value(value.as_str()?.into()).ok()?;
+            Some(Some(Background { scheduling }))
+        }
+    }
+}
+
+fn as_retry(value: &Value) -> Option<Retry> {
+    let table = value.as_table().filter(|table| table.len() == 2)?;
+    let backoff = as_time(table.get("backoff")?)?;
+    Some(Retry {
+        attempts_max: as_count(table.get("attempts")?)?,
+        backoff_ms: u64::try_from(backoff.as_millis()).ok()?,
+    })
+}
+
+fn as_count(value: &Value) -> Option<u32> {
+    u32::try_from(value.as_integer()?).ok()
+}
+
+fn as_time(value: &Value) -> Option<Duration> {
     let text = value.as_str()?;
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let factor = match unit.trim_start() {
@@ -263,7 +318,8 @@ fn as_millis(value: &Value) -> Option<u64> {
         "h" => 3_600_000,
         _ => return None,
     };
-    number.parse::<u64>().ok()?.checked_mul(factor)
+    let millis = number.parse::<u64>().ok()?.checked_mul(factor);
+    millis.map(Duration::from_millis)
 }
 
 fn as_rule(value: &Value) -> Option<InDoubt> {
@@ -301,7 +357,8 @@ fn found(value: &Value) -> String {
 }
 
 const SHOWN_CHARS_MAX: usize = 80;
-const KEYS: [&str; 9] = [
+const TIME: &str = "a time such as \"500ms\", \"10s\", \"2m\" or \"1h\"";
+const KEYS: [&str; 14] = [
     "name",
     "description",
     "command",
@@ -311,6 +368,11 @@ const KEYS: [&str; 9] = [
     "in_doubt",
     "long_running",
     "secret",
+    "cached",
+    "background",
+    "retry",
+    "limit_per_session",
+    "limit_per_minute",
 ];
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
     "#;
     let expected = [
         "tols: unknown key; did you mean \"tool\"?",
-        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, confirm, timeout, in_doubt, long_running, secret",
+        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, confirm, timeout, in_doubt, long_running, secret, cached, background, retry, limit_per_session, limit_per_minute",
         "tool \"pay\": descripton: unknown key; did you mean \"description\"?",
         "tool \"pay\": description: expected a string, found nothing",
         "tool \"pay\": command: expected a list of at least one string, found \"pay.sh\"",
@@ -148,7 +148,7 @@ fn what_is_no_tools_file_is_said_to_be_none() {
 
 #[test]
 fn a_time_is_a_whole_number_and_a_unit() {
-    let millis = |text: &str| as_millis(&text.into());
+    let millis = |text: &str| as_time(&text.into()).map(|time| time.as_millis());
     for (text, expected) in [
         ("500ms", 500),
         ("10s", 10_000),
@@ -170,4 +170,70 @@ fn a_time_is_a_whole_number_and_a_unit() {
     ] {
         assert_eq!(millis(text), None, "{text}");
     }
+}
+
+/// A file with one tool that has these lines, too.
+fn with(lines: &str) -> String {
+    format!("[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"cat\"]\n{lines}")
+}
+
+#[test]
+fn reuse_background_retries_and_limits_are_said_in_the_file() {
+    let policy = |lines: &str| {
+        parse(&with(lines))
+            .unwrap()
+            .get("t")
+            .unwrap()
+            .policy()
+            .clone()
+    };
+    let all = policy(
+        "cached = \"5m\"\nbackground = \"INTERRUPT\"\nin_doubt = \"retry\"\n\
+         retry = { attempts = 3, backoff = \"200ms\" }\nlimit_per_session = 10\nlimit_per_minute = 2",
+    );
+    let expected = ToolPolicy {
+        cache: true,
+        cache_max_age: Some(Duration::from_secs(300)),
+        background: Some(Background {
+            scheduling: crate::session::FunctionResponseScheduling::Interrupt,
+        }),
+        in_doubt: InDoubt::Retry,
+        retry: Some(Retry {
+            attempts_max: 3,
+            backoff_ms: 200,
+        }),
+        limits: Limits {
+            per_session: Some(10),
+            per_minute: Some(2),
+        },
+        ..ToolPolicy::default()
+    };
+    assert_eq!(all, expected);
+    assert!(policy("cached = true").cache && !policy("cached = false").cache);
+    let background = policy("background = true").background;
+    assert_eq!(background, Some(Background::default()));
+    assert_eq!(policy("background = false"), ToolPolicy::default());
+}
+
+#[test]
+fn what_is_wrong_with_reuse_background_retries_and_limits_is_said() {
+    let lines =
+        "cached = 5\nbackground = \"LATER\"\nretry = { attempts = 3 }\nlimit_per_minute = -1";
+    assert_eq!(
+        mistakes(&with(lines)),
+        [
+            "tool \"t\": cached: expected a time or true, found 5",
+            "tool \"t\": background: expected \"INTERRUPT\", \"WHEN_IDLE\", \"SILENT\" or true, found \"LATER\"",
+            "tool \"t\": retry: expected { attempts = 3, backoff = \"200ms\" }, found a table",
+            "tool \"t\": limit_per_minute: expected a whole number, found -1",
+        ]
+    );
+    let lines = "retry = { attempts = 3, backoff = \"1s\" }\nlimit_per_session = 0";
+    assert_eq!(
+        mistakes(&with(lines)),
+        [
+            "tool \"t\": retry makes no sense: the tool is not declared idempotent",
+            "tool \"t\": limit_per_session: expected at least 1, found 0",
+        ]
+    );
 }

@@ -1,7 +1,9 @@
 //! How each effect is begun, once it is on record that it is owed.
 
+use std::sync::Arc;
+
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
@@ -17,7 +19,8 @@ use crate::session::{
     ToolEventEmitted, response,
 };
 use crate::tool::{
-    ConfirmationRequest, Emitter, Key, PolicyTool, Ticket, ToolContext, ToolError, ToolOutcome,
+    ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Key, PolicyTool, Ticket, ToolContext,
+    ToolError, ToolOutcome,
 };
 
 impl SessionTask {
@@ -129,15 +132,22 @@ impl SessionTask {
 
     /// Where the events of a run go.
     fn emitter(&self, call: Seq, attempt: u32) -> Emitter {
-        let own = self.own.clone();
+        let (own, room) = (
+            self.own.clone(),
+            Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
+        );
         Emitter::new(move |name, data| {
+            let Ok(place) = room.clone().try_acquire_owned() else {
+                return false;
+            };
             let emitted = ToolEventEmitted {
                 call,
                 attempt,
                 name,
                 data,
             };
-            let _ = own.send(Input::ToolEmitted(emitted));
+            let _ = own.send(Input::ToolEmitted(emitted, place));
+            true
         })
     }
 

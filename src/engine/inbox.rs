@@ -1,7 +1,7 @@
 //! What a session's task is told, by whom, and how it answers.
 
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::ToolConfirmation;
 use super::callers::Caller;
@@ -57,8 +57,8 @@ pub(super) enum Input {
         value: Value,
         recorded: oneshot::Sender<()>,
     },
-    /// A tool tells the embedding program something.
-    ToolEmitted(ToolEventEmitted),
+    /// A tool tells the embedding program something; the place it takes among those that wait is free once it is on record.
+    ToolEmitted(ToolEventEmitted, OwnedSemaphorePermit),
     /// A program calls a function itself.
     CallFunction {
         name: String,

@@ -209,7 +209,7 @@ impl SessionTask {
                 let _ = recorded.send(());
                 Ok(())
             }
-            Input::ToolEmitted(emitted) => {
+            Input::ToolEmitted(emitted, _place) => {
                 // What is too large for the record is not worth a session.
                 match fits(emitted.into()) {
                     Ok(emitted) => self.record(vec![emitted]).await,

@@ -144,11 +144,9 @@ impl ToolContext {
     /// Tells the embedding program something; see [`ToolEvent`].
     ///
     /// # Errors
-    /// Where the event does not serialise.
+    /// Where the event does not serialise; [`ToolError::LimitReached`] where 1,024 events of this run wait for the journal.
     pub fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {
-        let unwritable =
-            |error| ToolError::ExecutionFailed(format!("event {:?}: {error}", E::NAME));
-        self.emitter.emit(event).map_err(unwritable)
+        self.emitter.emit(event)
     }
 
     /// Sets the state.

@@ -62,7 +62,7 @@ pub use state_watch::{Watch, Watched, WatchedChange};
 pub use streaming_tool::StreamingTool;
 pub use t::T;
 pub use ticket::{FunctionResponse, Ticket};
-pub(crate) use tool_event::Emitter;
 pub use tool_event::ToolEvent;
+pub(crate) use tool_event::{EVENTS_WAITING_MAX, Emitter};
 pub use toolset::Toolset;
 pub use typed::TypedTool;

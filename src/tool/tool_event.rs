@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::ser::Error as _;
 
+use super::ToolError;
 use crate::session::{Event, Json, Observation};
 
 /// An event of a tool, of a type of yours. It goes on record; the model does not hear of it.
 ///
 /// A tool tells it by [`ToolContext::emit`](super::ToolContext::emit), and the embedding program hears it by
-/// [`Updates::next_event`](crate::engine::Updates::next_event). Emitting waits for nothing, so a tool in a loop is not slowed
-/// down by the journal. What is too large for a record, or comes when nobody serves the session any more, is dropped.
+/// [`Updates::next_event`](crate::engine::Updates::next_event). Emitting waits for nothing: what is too large for a record, or comes when
+/// nobody serves the session any more, is dropped.
 ///
 /// ```
 /// use recount::tool::ToolEvent;
@@ -58,23 +58,35 @@ pub trait ToolEvent: Serialize + DeserializeOwned {
     }
 }
 
+/// How many events of one run may wait for the journal.
+pub(crate) const EVENTS_WAITING_MAX: usize = 1024;
+
 /// Where the events of a call go.
 #[derive(Clone, Default)]
-pub(crate) struct Emitter(Option<Arc<dyn Fn(String, Json) + Send + Sync>>);
+pub(crate) struct Emitter(Option<Emit>);
+
+/// Takes the name of an event and what it says, unless too many wait already.
+type Emit = Arc<dyn Fn(String, Json) -> bool + Send + Sync>;
 
 impl Emitter {
-    pub(crate) fn new(emit: impl Fn(String, Json) + Send + Sync + 'static) -> Emitter {
+    pub(crate) fn new(emit: impl Fn(String, Json) -> bool + Send + Sync + 'static) -> Emitter {
         Emitter(Some(Arc::new(emit)))
     }
 
-    pub(crate) fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), serde_json::Error> {
+    pub(crate) fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {
+        let unwritable = |problem: &dyn fmt::Display| {
+            ToolError::ExecutionFailed(format!("event {:?}: {problem}", E::NAME))
+        };
         // Through the text, because a value rounds what it cannot hold.
-        let data =
-            Json::parse(&serde_json::to_string(event)?).map_err(serde_json::Error::custom)?;
-        if let Some(emit) = &self.0 {
-            emit(E::NAME.to_owned(), data);
+        let text = serde_json::to_string(event).map_err(|error| unwritable(&error))?;
+        let data = Json::parse(&text).map_err(|problem| unwritable(&problem))?;
+        match &self.0 {
+            Some(emit) if !emit(E::NAME.to_owned(), data) => Err(ToolError::LimitReached(format!(
+                "event {:?}: {EVENTS_WAITING_MAX} events of this run wait for the journal already",
+                E::NAME
+            ))),
+            Some(_) | None => Ok(()),
         }
-        Ok(())
     }
 }
 

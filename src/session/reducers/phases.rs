@@ -111,7 +111,15 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
 /// Why the tool is not there now: the rule, and the words.
 pub(in crate::session) fn unavailable(session: &Session, call: &Call) -> Option<(Rule, String)> {
     let policy = session.terms.policies.of(&call.name);
-    if let Some((stay, declared)) = current(session) {
+    let here = current(session);
+    if here.is_none() && policy.phases.is_some() {
+        let told = format!(
+            "{:?} is available in phases of the conversation only, and it has none",
+            call.name
+        );
+        return Some((Rule::Phase, told));
+    }
+    if let Some((stay, declared)) = here {
         let in_phase = declared
             .tools
             .as_ref()

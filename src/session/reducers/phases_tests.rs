@@ -268,6 +268,14 @@ fn a_tool_may_name_its_phases_itself() {
 }
 
 #[test]
+fn a_tool_that_names_phases_is_in_no_conversation_without_them() {
+    let tools = toolbox().plain("look").only_in("look", ["negotiate"]);
+    let without = history().opened("support").attached(&tools).connected();
+    let called = without.call("c1", "look", json!({}));
+    assert_eq!(verdict(&called), (Verdict::Refused, Rule::Phase, None));
+}
+
+#[test]
 fn a_condition_that_does_not_hold_refuses_and_what_it_read_is_on_record() {
     let condition = S::and([S::is_true("verified"), S::exists("plan")]);
     let tools = toolbox().plain("pay").when("pay", condition);
