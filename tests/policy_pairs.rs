@@ -5,6 +5,7 @@
 //! of it: the runs that the tool counted, the records, and what the model was told. A pair of twice the same is one, too.
 #![cfg(all(feature = "testing", feature = "live"))]
 #![expect(
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
