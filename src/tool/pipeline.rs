@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use super::{State, Temporary, ToolDispatcher, ToolError, Watchers};
 use crate::session::{
     Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, ObjectHash, Observation,
-    Outcome, RULES, ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened,
-    StateChanged, Timestamp, step_in_place,
+    Outcome, RULES, Request, RequestState, ResponseIssued, RunnerAttached, Seq, Session, SessionId,
+    SessionOpened, StateChanged, Timestamp, step_in_place,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
@@ -256,6 +256,9 @@ impl Core {
             // Nobody answers late here: what ended before the facts that are kept is forgotten with them.
             if let Some(first) = self.older.first() {
                 session.settled = session.settled.split_off(&first.seq);
+                let open = |request: &Request| request.state == RequestState::Open;
+                let requests = &mut session.requests;
+                requests.retain(|asked, request| *asked >= first.seq || open(request));
             }
         }
         let before = session.state.clone();
@@ -385,3 +388,8 @@ impl fmt::Debug for Pipeline {
         f.debug_struct("Pipeline").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+#[path = "pipeline_tests.rs"]
+mod tests;
