@@ -31,7 +31,7 @@ pub struct Ticket {
 pub struct FunctionResponse {
     /// The tool's name, which must be the call's.
     pub name: String,
-    /// The result, a JSON object.
+    /// The result, a JSON object. The model is told it as it is, whatever the agent's response shape.
     pub response: Value,
     /// The id on the wire, where the caller knows it; the ticket already says which call is meant.
     pub id: Option<String>,
