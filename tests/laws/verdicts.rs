@@ -82,7 +82,9 @@ fn judge(call: &FunctionCallReceived, tools: Option<&Toolbox>, inputs: &Value) -
     let policy: ToolPolicy = tools.map_or_else(ToolPolicy::default, |tools| {
         tools.policies().of(name).clone()
     });
-    let outside = inputs["phase"].as_str().is_some_and(|phase| {
+    // Where there is no phase, a tool of some phases is in none of them.
+    let nowhere = inputs["phase"].is_null() && policy.phases.is_some();
+    let outside = inputs["phase"].as_str().map_or(nowhere, |phase| {
         let of_phase = tools.and_then(|tools| tools.policies().phase(phase)?.tools.as_ref());
         of_phase.is_some_and(|tools| !tools.contains(name))
             || policy.phases.as_ref().is_some_and(|it| !it.contains(phase))
