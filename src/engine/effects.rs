@@ -19,7 +19,7 @@ use crate::session::{
     ToolEventEmitted, response,
 };
 use crate::tool::{
-    ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Key, PolicyTool, Ticket, ToolContext,
+    ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, Ticket, ToolContext,
     ToolError, ToolOutcome,
 };
 
@@ -71,19 +71,12 @@ impl SessionTask {
             call: seq,
             tool: call.name.clone(),
         };
-        let (call_id, cancelled_too) = (self.id.call_id(seq), cancelled.clone());
-        let context = ToolContext::of_run(
-            self.id,
-            call_id,
-            attempt,
-            Key::Of(seq),
-            cancelled_too,
-            state.clone(),
-        )
-        .with_services(self.agent.services.clone())
-        .with_input(&self.input)
-        .with_ticket(ticket)
-        .with_emitter(self.emitter(seq, attempt));
+        let (identity, token) = (Identity::Of(seq), cancelled.clone());
+        let context = ToolContext::of_run(self.id, attempt, identity, token, state.clone())
+            .with_services(self.agent.services.clone())
+            .with_input(&self.input)
+            .with_ticket(ticket)
+            .with_emitter(self.emitter(seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
         let own = self.own.clone();
         let opened = self.opened_arguments(call);

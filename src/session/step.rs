@@ -48,6 +48,7 @@ pub fn step(
 }
 
 /// As [`step`], where the session stands; the facts go behind those that `facts` holds. After an error neither is of use.
+#[inline]
 pub(crate) fn step_in_place(
     session: &mut Session,
     at: Timestamp,

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::pipeline::{Due, Ended, Next};
 use super::{
-    ConfirmationRequest, Key, PolicyTool, ToolContext, ToolDispatcher, ToolError, ToolOutcome,
+    ConfirmationRequest, Identity, PolicyTool, ToolContext, ToolDispatcher, ToolError, ToolOutcome,
 };
 use crate::session::catalog::ToolKind;
 use crate::session::{
@@ -181,14 +181,8 @@ impl Call<'_> {
             .map_or_else(CancellationToken::new, CancellationToken::child_token);
         // What a run has begun elsewhere hears that the run is over, however it ends, as in an engine.
         let _over = cancelled.clone().drop_guard();
-        let context = ToolContext::of_run(
-            session,
-            session.call_id(call),
-            attempt,
-            Key::Of(call),
-            cancelled,
-            state.clone(),
-        );
+        let identity = Identity::Of(call);
+        let context = ToolContext::of_run(session, attempt, identity, cancelled, state.clone());
         // Only a call that may run again needs its arguments another time.
         let again = tool.policy().retry.is_some();
         let args = if again {

@@ -64,7 +64,7 @@ impl CommandTool {
             .stderr(Stdio::piped());
         if let Some(context) = context {
             command.env("RECOUNT_SESSION", context.session.to_string());
-            command.env("RECOUNT_CALL", context.call.to_string());
+            command.env("RECOUNT_CALL", context.call_id().to_string());
             command.env("RECOUNT_ATTEMPT", context.attempt.to_string());
             command.env("RECOUNT_IDEMPOTENCY_KEY", context.idempotency_key());
         }

@@ -26,8 +26,6 @@ use crate::session::{CallId, Json, Seq, SessionId};
 pub struct ToolContext {
     /// The session the call belongs to.
     pub session: SessionId,
-    /// The call's own id, unlike the model's never used twice.
-    pub call: CallId,
     /// Which run of the call this is, counted from 1.
     pub attempt: u32,
     /// Fires when nobody waits for the result any more.
@@ -40,19 +38,22 @@ pub struct ToolContext {
     pub state: State,
     /// What the embedding program hands its tools.
     pub services: Services,
-    key: Key,
+    identity: Identity,
     ticket: Option<Ticket>,
     emitter: Emitter,
     /// Weak, so that a tool which keeps its context does not keep the input open.
     input: Option<broadcast::WeakSender<InputEvent>>,
 }
 
-/// Where the idempotency key comes from; most tools never ask for it.
+/// Where the names of a call come from; most tools never ask for them.
 #[derive(Clone, Debug)]
-pub(crate) enum Key {
-    /// Whoever made the context chose it.
-    Given(String),
-    /// It is derived from the call.
+pub(crate) enum Identity {
+    /// Whoever made the context chose them.
+    Given {
+        call: CallId,
+        idempotency_key: String,
+    },
+    /// They are derived from the call.
     Of(Seq),
 }
 
@@ -66,34 +67,30 @@ impl ToolContext {
         idempotency_key: impl Into<String>,
     ) -> Self {
         let (cancellation, state) = (CancellationToken::new(), State::default());
-        Self::of_run(
-            session,
+        let idempotency_key = idempotency_key.into();
+        let identity = Identity::Given {
             call,
-            attempt,
-            Key::Given(idempotency_key.into()),
-            cancellation,
-            state,
-        )
+            idempotency_key,
+        };
+        Self::of_run(session, attempt, identity, cancellation, state)
     }
 
     pub(crate) fn of_run(
         session: SessionId,
-        call: CallId,
         attempt: u32,
-        key: Key,
+        identity: Identity,
         cancellation: CancellationToken,
         state: State,
     ) -> Self {
         Self {
             session,
-            call,
             attempt,
             cancellation,
             args: None,
             secret: Vec::new(),
             state,
             services: Services::default(),
-            key,
+            identity,
             ticket: None,
             emitter: Emitter::default(),
             input: None,
@@ -112,9 +109,29 @@ impl ToolContext {
     /// ```
     #[must_use]
     pub fn idempotency_key(&self) -> String {
-        match &self.key {
-            Key::Given(key) => key.clone(),
-            Key::Of(call) => self.session.idempotency_key(*call).to_string(),
+        match &self.identity {
+            Identity::Given {
+                idempotency_key, ..
+            } => idempotency_key.clone(),
+            Identity::Of(call) => self.session.idempotency_key(*call).to_string(),
+        }
+    }
+
+    /// The call's own id, unlike the model's never used twice.
+    ///
+    /// ```
+    /// use recount::session::{Seq, SessionId};
+    /// use recount::tool::ToolContext;
+    ///
+    /// let session = SessionId(uuid::Uuid::nil());
+    /// let context = ToolContext::new(session, session.call_id(Seq(7)), 1, "key-1");
+    /// assert_eq!(context.call_id(), session.call_id(Seq(7)));
+    /// ```
+    #[must_use]
+    pub fn call_id(&self) -> CallId {
+        match &self.identity {
+            Identity::Given { call, .. } => *call,
+            Identity::Of(call) => self.session.call_id(*call),
         }
     }
 
@@ -246,7 +263,7 @@ impl fmt::Debug for ToolContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolContext")
             .field("session", &self.session)
-            .field("call", &self.call)
+            .field("call", &self.call_id())
             .field("attempt", &self.attempt)
             .field("idempotency_key", &self.idempotency_key())
             .finish_non_exhaustive()

@@ -39,7 +39,7 @@ pub use command::CommandTool;
 pub use confirmation::{
     ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
 };
-pub(crate) use context::Key;
+pub(crate) use context::Identity;
 pub use context::ToolContext;
 pub use dispatcher::ToolDispatcher;
 pub use error::ToolError;

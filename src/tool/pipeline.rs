@@ -234,6 +234,7 @@ impl Core {
         Ok(())
     }
 
+    #[inline]
     fn observe(&mut self, call: Seq, observation: Observation) -> Result<Next, ToolError> {
         // Whoever speaks for the call does not wait for it any more.
         self.waiters.remove(&call);
@@ -248,6 +249,7 @@ impl Core {
     }
 
     /// Folds an observation and what follows from it; returns where its facts begin.
+    #[inline]
     fn step(&mut self, observation: Observation) -> Result<usize, ToolError> {
         let session = self.session.as_mut().ok_or_else(broken)?;
         if self.facts.len() >= FACTS_KEPT {

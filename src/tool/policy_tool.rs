@@ -260,10 +260,15 @@ impl PolicyTool {
         Fut: Future<Output = Result<(), ToolError>> + Send,
     {
         let cancellation = context.cancellation.clone();
+        let cancelled = || ToolError::Cancelled("the call was cancelled".to_owned());
+        if cancellation.is_cancelled() {
+            return ToolOutcome::Failed(cancelled());
+        }
+        // The tool first: most are done at once, and then nobody listens for a cancellation.
         tokio::select! {
             biased;
-            () = cancellation.cancelled() => ToolOutcome::Failed(ToolError::Cancelled("the call was cancelled".to_owned())),
             outcome = self.run_to_its_end(args, context, on_yield) => outcome,
+            () = cancellation.cancelled() => ToolOutcome::Failed(cancelled()),
         }
     }
 
@@ -292,14 +297,16 @@ impl PolicyTool {
             Body::Streaming(tool) => {
                 let (sender, yielded) = mpsc::channel(1);
                 let running = async { tool.run_with_context(args, context, sender).await };
-                yielding::run(running, yielded, std::future::ready(()), on_yield).await
+                // On the heap, so that a call of a function need not carry the room for it.
+                let nothing = std::future::ready(());
+                Box::pin(yielding::run(running, yielded, nothing, on_yield)).await
             }
             Body::InputStreaming(tool) => {
                 let (sender, yielded) = mpsc::channel(1);
                 let (input, heard) = input::channel();
                 let feeding = input::feed(context.input(), input);
                 let running = async { tool.run_with_context(args, context, heard, sender).await };
-                yielding::run(running, yielded, feeding, on_yield).await
+                Box::pin(yielding::run(running, yielded, feeding, on_yield)).await
             }
             Body::ServerSide { name, .. } => ToolOutcome::Failed(ToolError::NotAvailable(format!(
                 "tool {name:?} is run by the service and not by calls"

@@ -235,14 +235,14 @@ async fn a_tool_sees_the_call_it_serves() {
         ) -> Result<Value, ToolError> {
             Ok(json!([
                 context.session,
-                context.call,
+                context.call_id(),
                 context.attempt,
                 context.idempotency_key()
             ]))
         }
     }
     let context = context();
-    let expected = json!([context.session, context.call, 1, "key-1"]);
+    let expected = json!([context.session, context.call_id(), 1, "key-1"]);
     for function in [
         Arc::new(Curious) as Arc<dyn ToolFunction>,
         Arc::new(Arc::new(Curious)),

@@ -28,9 +28,13 @@ use crate::session::{Condition, Json, Scope, StateChange, recorded_key};
 /// assert_eq!(state.get::<u32>("absent"), None);
 /// ```
 #[derive(Clone, Default)]
-pub struct State {
+pub struct State(Arc<Shared>);
+
+/// What all copies of a state are.
+#[derive(Default)]
+struct Shared {
     seen: Arc<BTreeMap<String, Json>>,
-    written: Arc<Mutex<Written>>,
+    written: Mutex<Written>,
     temporary: Temporary,
     /// Weak, so that whoever keeps a state does not keep the watches of a session open that nobody serves.
     watchers: Weak<Watchers>,
@@ -52,12 +56,12 @@ impl State {
         temporary: Temporary,
         watchers: Arc<Watchers>,
     ) -> State {
-        State {
+        State(Arc::new(Shared {
             seen,
-            written: Arc::default(),
+            written: Mutex::default(),
             temporary,
             watchers: Arc::downgrade(&watchers),
-        }
+        }))
     }
 
     /// The value of a key, if there is one and it is of this type.
@@ -73,15 +77,20 @@ impl State {
         match scope {
             Scope::Temp => {
                 let temporary = self
+                    .0
                     .temporary
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner);
                 temporary.get(key).cloned()
             }
             Scope::Session | Scope::Turn | Scope::User => {
-                let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+                let written = self
+                    .0
+                    .written
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 let own = written.changes.iter().rev().find(|it| it.key == key);
-                let value = own.map(|it| &it.value).or_else(|| self.seen.get(key));
+                let value = own.map(|it| &it.value).or_else(|| self.0.seen.get(key));
                 value.filter(|it| it.as_str() != "null").cloned()
             }
         }
@@ -141,13 +150,17 @@ impl State {
     /// ```
     #[must_use]
     pub fn watch(&self, watched: impl Into<Watched>) -> Watch {
-        let watchers = self.watchers.upgrade().unwrap_or_default();
+        let watchers = self.0.watchers.upgrade().unwrap_or_default();
         watchers.watch(watched.into())
     }
 
     /// What was written, to go on record as one change; or why it cannot.
     pub(crate) fn take_changes(&self) -> Result<Vec<StateChange>, String> {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self
+            .0
+            .written
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let Written { changes, problem } = std::mem::take(&mut *written);
         match problem {
             Some(problem) => Err(problem),
@@ -162,6 +175,7 @@ impl State {
         };
         if let (Scope::Temp, key) = Scope::of(key) {
             let mut temporary = self
+                .0
                 .temporary
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
@@ -170,7 +184,11 @@ impl State {
         }
         match recorded_key(key) {
             Ok(key) => {
-                let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut written = self
+                    .0
+                    .written
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 let key = key.to_owned();
                 written.changes.retain(|change| change.key != key);
                 written.changes.push(StateChange { key, value });
@@ -180,7 +198,11 @@ impl State {
     }
 
     fn refuse(&self, problem: String) {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self
+            .0
+            .written
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         written.problem.get_or_insert(problem);
     }
 }
@@ -188,7 +210,7 @@ impl State {
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("State")
-            .field("keys", &self.seen.keys().collect::<Vec<_>>())
+            .field("keys", &self.0.seen.keys().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }
