@@ -1,6 +1,9 @@
 //! How each effect is begun, once it is on record that it is owed.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+
+use futures_util::FutureExt;
 
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -20,7 +23,7 @@ use crate::session::{
 };
 use crate::tool::{
     ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, Ticket, ToolContext,
-    ToolError, ToolOutcome,
+    ToolError, ToolEvents, ToolOutcome,
 };
 
 impl SessionTask {
@@ -71,12 +74,16 @@ impl SessionTask {
             call: seq,
             tool: call.name.clone(),
         };
+        let events = EventsOfRun {
+            inbox: self.own.clone(),
+            room: Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
+        };
         let (identity, token) = (Identity::Of(seq), cancelled.clone());
         let context = ToolContext::of_run(self.id, attempt, identity, token, state.clone())
             .with_services(self.agent.services.clone())
             .with_input(&self.input)
             .with_ticket(ticket)
-            .with_emitter(self.emitter(seq, attempt));
+            .with_emitter(Emitter::new(Arc::new(events), seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
         let own = self.own.clone();
         let opened = self.opened_arguments(call);
@@ -123,27 +130,6 @@ impl SessionTask {
         task(cancelled, run.instrument(span))
     }
 
-    /// Where the events of a run go.
-    fn emitter(&self, call: Seq, attempt: u32) -> Emitter {
-        let (own, room) = (
-            self.own.clone(),
-            Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
-        );
-        Emitter::new(move |name, data| {
-            let Ok(place) = room.clone().try_acquire_owned() else {
-                return false;
-            };
-            let emitted = ToolEventEmitted {
-                call,
-                attempt,
-                name,
-                data,
-            };
-            let _ = own.send(Input::ToolEmitted(emitted, place));
-            true
-        })
-    }
-
     /// Asks the provider of this process, if there is one; the other doors need no asking.
     async fn ask(&self, seq: Seq, request: Seq) -> Result<InFlight, Error> {
         let (Some(provider), Some(call)) =
@@ -164,13 +150,20 @@ impl SessionTask {
             args_text: call.args.clone(),
             message,
         };
-        let own = self.own.clone();
+        let (own, session) = (self.own.clone(), self.id);
         Ok(task(CancellationToken::new(), async move {
-            let confirmation = provider.confirm(question).await;
-            let _ = own.send(Input::ProviderAnswered {
-                request,
-                confirmation,
-            });
+            // The call stands inside a block, because a provider may panic before it returns its future.
+            let answering = async { provider.confirm(question).await };
+            match AssertUnwindSafe(answering).catch_unwind().await {
+                Ok(confirmation) => {
+                    let _ = own.send(Input::ProviderAnswered {
+                        request,
+                        confirmation,
+                    });
+                }
+                // The question stays open for the other doors.
+                Err(_) => tracing::error!(%session, %request, "the confirmation provider panicked"),
+            }
         }))
     }
 
@@ -272,6 +265,23 @@ async fn recorded(
     });
     let stopped = |_| ToolError::Cancelled("the session has stopped".to_owned());
     on_record.await.map_err(stopped)
+}
+
+/// Hands the events of a run to its session; each holds a place until it is on record.
+struct EventsOfRun {
+    inbox: mpsc::UnboundedSender<Input>,
+    room: Arc<Semaphore>,
+}
+
+impl ToolEvents for EventsOfRun {
+    fn take(&self, emitted: ToolEventEmitted) -> bool {
+        let Ok(place) = self.room.clone().try_acquire_owned() else {
+            return false;
+        };
+        // Where the session has stopped, nobody hears of it any more.
+        let _ = self.inbox.send(Input::ToolEmitted(emitted, place));
+        true
+    }
 }
 
 /// Runs a tool in a task of its own, so that a panic which its own containment misses still ends the call.

@@ -101,9 +101,19 @@ impl ToolDispatcher {
             let told = "a call with secret arguments takes an engine with a key store";
             return Err(ToolError::NotAvailable(told.to_owned()));
         }
-        let invalid = self.check_arguments(name, &args).err();
         let text = Json::of(&args);
-        let (seq, mut next) = self.pipeline.receive(self, name, text, invalid)?;
+        // Some models send their arguments as text, and pass them on.
+        let in_text = if args.is_string() {
+            text.object_in_text()
+        } else {
+            None
+        };
+        let (args, texts) = match in_text {
+            Some(object) => (object.to_value(), (object, Some(text))),
+            None => (args, (text, None)),
+        };
+        let invalid = self.check_arguments(name, &args).err();
+        let (seq, mut next) = self.pipeline.receive(self, name, texts, invalid)?;
         let mut call = Call {
             tools: self,
             name,
@@ -182,7 +192,9 @@ impl Call<'_> {
         // What a run has begun elsewhere hears that the run is over, however it ends, as in an engine.
         let _over = cancelled.clone().drop_guard();
         let identity = Identity::Of(call);
-        let context = ToolContext::of_run(session, attempt, identity, cancelled, state.clone());
+        let context = ToolContext::of_run(session, attempt, identity, cancelled, state.clone())
+            .with_services(self.tools.services.clone())
+            .with_emitter(self.tools.pipeline.emitter(call, attempt));
         // Only a call that may run again needs its arguments another time.
         let again = tool.policy().retry.is_some();
         let args = if again {

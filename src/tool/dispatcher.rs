@@ -11,8 +11,8 @@ use super::arguments::ArgumentCheck;
 use super::mistake::mistakes_of;
 use super::pipeline::Pipeline;
 use super::{
-    ConfirmationProvider, InputStreamingTool, PolicyTool, RegistrationError, StreamingTool,
-    ToolFunction, ToolMistake, Toolset,
+    ConfirmationProvider, InputStreamingTool, PolicyTool, RegistrationError, Services,
+    StreamingTool, ToolFunction, ToolMistake, Toolset,
 };
 use crate::session::catalog::{Catalog, ToolDeclaration};
 use crate::session::policy::{PolicySet, ToolPolicy};
@@ -43,6 +43,8 @@ pub struct ToolDispatcher {
     /// The default time limit, if one was set.
     timeout: Option<Duration>,
     provider: Option<Arc<dyn ConfirmationProvider>>,
+    /// What the program hands the tools of calls that the dispatcher runs itself.
+    pub(super) services: Services,
     /// What the tools are by now, made at the first call after a change of them.
     terms: OnceLock<OwnTerms>,
     pub(super) pipeline: Pipeline,
@@ -110,6 +112,23 @@ impl ToolDispatcher {
     pub fn set_confirmation_provider(&mut self, provider: Arc<dyn ConfirmationProvider>) {
         self.provider = Some(provider);
         self.terms = OnceLock::new();
+    }
+
+    /// Hands something to the tools that this dispatcher runs itself: a client, a pool, settings; they get it by its type,
+    /// from their [`ToolContext`](super::ToolContext). In an engine the agent's own
+    /// [`service`](crate::engine::Agent::service) holds instead.
+    ///
+    /// ```
+    /// use recount::tool::ToolDispatcher;
+    ///
+    /// struct Bank;
+    /// let tools = ToolDispatcher::new().with_service(Bank);
+    /// # let _ = tools;
+    /// ```
+    #[must_use]
+    pub fn with_service<S: std::any::Any + Send + Sync>(mut self, service: S) -> Self {
+        self.services = self.services.with(service);
+        self
     }
 
     /// Whether somebody in this process answers confirmation requests.

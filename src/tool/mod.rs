@@ -63,6 +63,6 @@ pub use streaming_tool::StreamingTool;
 pub use t::T;
 pub use ticket::{FunctionResponse, Ticket};
 pub use tool_event::ToolEvent;
-pub(crate) use tool_event::{EVENTS_WAITING_MAX, Emitter};
+pub(crate) use tool_event::{EVENTS_WAITING_MAX, Emitter, ToolEvents};
 pub use toolset::Toolset;
 pub use typed::TypedTool;

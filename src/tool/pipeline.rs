@@ -11,17 +11,27 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{State, Temporary, ToolDispatcher, ToolError, Watchers};
+use super::{Emitter, State, Temporary, ToolDispatcher, ToolError, ToolEvents, Watchers};
 use crate::session::{
     Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, ObjectHash, Observation,
     Outcome, RULES, Request, RequestState, ResponseIssued, RunnerAttached, Seq, Session, SessionId,
-    SessionOpened, StateChanged, Timestamp, step_in_place,
+    SessionOpened, StateChanged, Timestamp, ToolEventEmitted, step_in_place,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
 #[derive(Default)]
 pub(super) struct Pipeline {
-    core: Mutex<Core>,
+    core: Arc<Mutex<Core>>,
+}
+
+impl ToolEvents for Mutex<Core> {
+    /// On record at once, so none ever waits.
+    fn take(&self, emitted: ToolEventEmitted) -> bool {
+        let mut core = self.lock().unwrap_or_else(PoisonError::into_inner);
+        // After a broken invariant nothing can be recorded any more, which the call itself will be told.
+        let _ = core.step(emitted.into());
+        true
+    }
 }
 
 /// How many facts are kept at least; when there are twice as many the older half goes. So many fit a processor's cache.
@@ -89,7 +99,7 @@ impl Pipeline {
         &self,
         tools: &ToolDispatcher,
         name: &str,
-        args: Json,
+        (args, original_args): (Json, Option<Json>),
         invalid_args: Option<String>,
     ) -> Result<(Seq, Next), ToolError> {
         let mut core = self.core();
@@ -102,7 +112,7 @@ impl Pipeline {
             malformed_args: None,
             invalid_args,
             sealed_args: Vec::new(),
-            original_args: None,
+            original_args,
             by: Some(Actor::embedder("")),
         };
         let call = core.head().next();
@@ -143,6 +153,11 @@ impl Pipeline {
             }
         }
         core.observe(call, ended)
+    }
+
+    /// Where the events of a run go.
+    pub(super) fn emitter(&self, call: Seq, attempt: u32) -> Emitter {
+        Emitter::new(self.core.clone(), call, attempt)
     }
 
     /// What a tool that runs now shares with the others, and the session's name.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ToolError;
-use crate::session::{Event, Json, Observation};
+use crate::session::{Event, Json, Observation, Seq, ToolEventEmitted};
 
 /// An event of a tool, of a type of yours. It goes on record; the model does not hear of it.
 ///
@@ -61,16 +61,19 @@ pub trait ToolEvent: Serialize + DeserializeOwned {
 /// How many events of one run may wait for the journal.
 pub(crate) const EVENTS_WAITING_MAX: usize = 1024;
 
-/// Where the events of a call go.
-#[derive(Clone, Default)]
-pub(crate) struct Emitter(Option<Emit>);
+/// Where the events of a run go.
+pub(crate) trait ToolEvents: Send + Sync {
+    /// Takes an event, unless too many wait already.
+    fn take(&self, emitted: ToolEventEmitted) -> bool;
+}
 
-/// Takes the name of an event and what it says, unless too many wait already.
-type Emit = Arc<dyn Fn(String, Json) -> bool + Send + Sync>;
+/// Where the events of a run go, and whose they are.
+#[derive(Clone, Default)]
+pub(crate) struct Emitter(Option<(Arc<dyn ToolEvents>, Seq, u32)>);
 
 impl Emitter {
-    pub(crate) fn new(emit: impl Fn(String, Json) -> bool + Send + Sync + 'static) -> Emitter {
-        Emitter(Some(Arc::new(emit)))
+    pub(crate) fn new(events: Arc<dyn ToolEvents>, call: Seq, attempt: u32) -> Emitter {
+        Emitter(Some((events, call, attempt)))
     }
 
     pub(crate) fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {
@@ -80,12 +83,25 @@ impl Emitter {
         // Through the text, because a value rounds what it cannot hold.
         let text = serde_json::to_string(event).map_err(|error| unwritable(&error))?;
         let data = Json::parse(&text).map_err(|problem| unwritable(&problem))?;
-        match &self.0 {
-            Some(emit) if !emit(E::NAME.to_owned(), data) => Err(ToolError::LimitReached(format!(
+        let Some((events, call, attempt)) = &self.0 else {
+            return Ok(());
+        };
+        let emitted = ToolEventEmitted {
+            call: *call,
+            attempt: *attempt,
+            name: E::NAME.to_owned(),
+            data,
+        };
+        let full = || {
+            ToolError::LimitReached(format!(
                 "event {:?}: {EVENTS_WAITING_MAX} events of this run wait for the journal already",
                 E::NAME
-            ))),
-            Some(_) | None => Ok(()),
+            ))
+        };
+        if events.take(emitted) {
+            Ok(())
+        } else {
+            Err(full())
         }
     }
 }
