@@ -52,6 +52,17 @@ async fn at_once(dispatcher: &Arc<ToolDispatcher>, calls: usize) {
     }
 }
 
+async fn sleeps_at_once(sleeps: usize) {
+    let sleep = |_| {
+        let slept = tokio::time::sleep(Duration::from_millis(10));
+        tokio::spawn(tokio::time::timeout(Duration::from_secs(30), slept))
+    };
+    let sleeps: Vec<_> = (0..sleeps).map(sleep).collect();
+    for slept in sleeps {
+        assert!(matches!(slept.await, Ok(Ok(()))));
+    }
+}
+
 fn runtime(threads: usize) -> Runtime {
     let mut builder = match threads {
         1 => Builder::new_current_thread(),
@@ -81,6 +92,10 @@ fn dispatch(c: &mut Criterion) {
     let dispatcher = Arc::new(with(ten_ms()));
     let mut group = c.benchmark_group("concurrent");
     group.sample_size(20);
+    // What the same number of bare tasks take here, each with its sleep and its time limit.
+    group.bench_function("10,000 sleeps of 10 ms", |b| {
+        b.iter(|| two.block_on(sleeps_at_once(10_000)));
+    });
     group.bench_function("10,000 calls of a 10 ms tool", |b| {
         b.iter(|| two.block_on(at_once(&dispatcher, 10_000)));
     });
