@@ -224,7 +224,8 @@ impl Agent {
                 )),
             }
         }
-        if let Err(error) = dispatcher.register(self.tools) {
+        let registered = dispatcher.register(self.tools);
+        if let Err(error) = &registered {
             mistakes.push(format!("agent {name:?}: {error}"));
         }
         if self.model.trim().is_empty() {
@@ -262,8 +263,11 @@ impl Agent {
                 }
             }
         }
-        let of_phases = phases::mistakes(&policies, &dispatcher).into_iter();
-        mistakes.extend(of_phases.map(|it| format!("agent {name:?}: {it}")));
+        // Without the tools every name would be unknown.
+        if registered.is_ok() {
+            let of_phases = phases::mistakes(&policies, &dispatcher).into_iter();
+            mistakes.extend(of_phases.map(|it| format!("agent {name:?}: {it}")));
+        }
         if !mistakes.is_empty() {
             return Err(mistakes);
         }

@@ -126,6 +126,7 @@ impl Json {
     }
 
     /// The object that stands in a string: some models and programs send arguments as text.
+    #[cfg(feature = "engine")]
     pub(crate) fn object_in_text(&self) -> Option<Json> {
         let text: String = serde_json::from_str(self.as_str()).ok()?;
         Json::parse(&text).ok().filter(Json::is_object)
