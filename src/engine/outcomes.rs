@@ -75,7 +75,11 @@ impl SessionTask {
     }
 
     fn unfit(&self, call: Seq, attempt: u32, rejection: &Rejection) -> Observation {
-        let told = format!("what the tool gave cannot be on record: {rejection}");
+        let told = if let Rejection::TooLarge { .. } = rejection {
+            format!("the result is too large: {rejection}")
+        } else {
+            format!("what the tool gave cannot be on record: {rejection}")
+        };
         let failed = ToolOutcome::Failed(ToolError::ExecutionFailed(told));
         self.outcome(call, attempt, failed)
     }
