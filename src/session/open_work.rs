@@ -65,7 +65,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
         };
         open.insert(Seq(1), item);
     }
-    for (seq, call) in &session.calls {
+    for (seq, call) in session.calls.iter() {
         let (kind, request, deadline) = match call.phase {
             Phase::AwaitingConfirmation {
                 request,

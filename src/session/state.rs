@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::call::Call;
 use super::catalog::{Catalog, contract_hash};
 use super::command::Answered;
 use super::decision::{CancelReason, Outcome, Route};
@@ -14,6 +13,7 @@ use super::id::{Seq, SessionId};
 use super::json::Json;
 use super::object::ObjectHash;
 use super::observation::{Gates, RunnerAttached};
+use super::open_calls::OpenCalls;
 use super::policy::{PolicySet, ToolPolicy};
 use super::reducers::cache::Cache;
 use super::reducers::limits::Uses;
@@ -45,7 +45,7 @@ pub struct Session {
     /// The live connection, while there is one; its seq is the epoch.
     pub connection: Option<Seq>,
     /// The calls that have not ended, by the seq that received them.
-    pub calls: BTreeMap<Seq, Box<Call>>,
+    pub calls: OpenCalls,
     /// How the others ended.
     pub settled: BTreeMap<Seq, Settled>,
     /// What became of every confirmation request.
@@ -270,7 +270,7 @@ impl Session {
             terms: Terms::new(Arc::default(), Arc::default(), None, Gates::enforced()),
             runner: None,
             connection: None,
-            calls: BTreeMap::new(),
+            calls: OpenCalls::default(),
             settled: BTreeMap::new(),
             requests: BTreeMap::new(),
             deliveries: BTreeMap::new(),

@@ -106,7 +106,7 @@ pub fn decide(session: &Session) -> Option<Decision> {
 /// What the engine owes the world now; what a restarted engine performs first.
 pub fn owed(session: &Session) -> Vec<Effect> {
     let mut effects = Vec::new();
-    for (seq, call) in &session.calls {
+    for (seq, call) in session.calls.iter() {
         confirmation::owed(*seq, call, &mut effects);
         tracker::owed(session, *seq, call, &mut effects);
     }

@@ -327,7 +327,7 @@ impl History {
     #[must_use]
     pub fn current(&self) -> &Call {
         self.expected(
-            self.session.calls.get(&self.call).map(Box::as_ref),
+            self.session.calls.get(&self.call),
             "the current call is not open",
         )
     }

@@ -102,8 +102,18 @@ impl ToolDispatcher {
         limit: Option<Duration>,
         cancel: Option<&'a CancellationToken>,
     ) -> impl Future<Output = Result<Value, ToolError>> + Send + 'a {
+        let mut call = Call {
+            tools: self,
+            name,
+            seq: Seq(0),
+            args: Some(args),
+            limit,
+            cancel,
+            result: None,
+            over: true,
+        };
         async move {
-            let (mut call, mut next) = self.receive(name, args, limit, cancel)?;
+            let mut next = call.receive()?;
             loop {
                 next = match next {
                     Next::Run(start) => call.run(start).await?,
@@ -120,31 +130,38 @@ impl ToolDispatcher {
                     Next::Wait(woken) => woken
                         .await
                         .map_err(|_| ToolError::Other("nobody runs the call".to_owned()))?,
-                    Next::Paused(interim) => {
-                        call.over = true;
-                        return Ok(interim.map_or(Value::Null, |interim| interim.to_value()));
-                    }
-                    Next::Ended(ended) => {
-                        call.over = true;
-                        return call.ended(ended);
-                    }
+                    Next::Paused(interim) => return Ok(call.paused(interim)),
+                    Next::Ended(ended) => return call.ended(ended),
                 };
             }
         }
     }
+}
 
-    /// Checks and records a call; says what it does first.
-    fn receive<'a>(
-        &'a self,
-        name: &'a str,
-        args: Value,
-        limit: Option<Duration>,
-        cancel: Option<&'a CancellationToken>,
-    ) -> Result<(Call<'a>, Next), ToolError> {
-        if !self.secret_arguments(name).is_empty() {
+/// A call; dropped between its record and its end, it is taken back on record.
+struct Call<'a> {
+    tools: &'a ToolDispatcher,
+    name: &'a str,
+    seq: Seq,
+    args: Option<Value>,
+    limit: Option<Duration>,
+    /// Whoever made the call fires it; others may go by it, too, so nobody here does.
+    cancel: Option<&'a CancellationToken>,
+    /// What the last run gave, or why it did not.
+    result: Option<Result<Value, ToolError>>,
+    /// Nothing more will be recorded of it; so also before it is received.
+    over: bool,
+}
+
+impl Call<'_> {
+    /// Checks and records the call; says what it does first.
+    fn receive(&mut self) -> Result<Next, ToolError> {
+        let (tools, name) = (self.tools, self.name);
+        if !tools.secret_arguments(name).is_empty() {
             let told = "a call with secret arguments takes an engine with a key store";
             return Err(ToolError::NotAvailable(told.to_owned()));
         }
+        let args = self.args.take().unwrap_or_default();
         let text = Json::of(&args);
         // Some models send their arguments as text, and pass them on.
         let in_text = if args.is_string() {
@@ -156,37 +173,12 @@ impl ToolDispatcher {
             Some(object) => (object.to_value(), (object, Some(text))),
             None => (args, (text, None)),
         };
-        let invalid = self.check_arguments(name, &args).err();
-        let (seq, next) = self.pipeline.receive(self, name, texts, invalid)?;
-        let call = Call {
-            tools: self,
-            name,
-            seq,
-            args: Some(args),
-            limit,
-            cancel,
-            result: None,
-            over: false,
-        };
-        Ok((call, next))
+        let invalid = tools.check_arguments(name, &args).err();
+        let (seq, next) = tools.pipeline.receive(tools, name, texts, invalid)?;
+        (self.seq, self.args, self.over) = (seq, Some(args), false);
+        Ok(next)
     }
-}
 
-/// A call that is not over; dropped before its end, it is taken back on record.
-struct Call<'a> {
-    tools: &'a ToolDispatcher,
-    name: &'a str,
-    seq: Seq,
-    args: Option<Value>,
-    limit: Option<Duration>,
-    /// Whoever made the call fires it; others may go by it, too, so nobody here does.
-    cancel: Option<&'a CancellationToken>,
-    /// What the last run gave, or why it did not.
-    result: Option<Result<Value, ToolError>>,
-    over: bool,
-}
-
-impl Call<'_> {
     async fn run(&mut self, start: Start) -> Result<Next, ToolError> {
         let Start {
             attempt,
@@ -367,7 +359,14 @@ impl Call<'_> {
         }
     }
 
+    /// What is told of a call that goes on elsewhere.
+    fn paused(&mut self, interim: Option<Json>) -> Value {
+        self.over = true;
+        interim.map_or(Value::Null, |interim| interim.to_value())
+    }
+
     fn ended(&mut self, ended: Ended) -> Result<Value, ToolError> {
+        self.over = true;
         let told = || {
             let response = ended.response.as_ref().map(Json::to_value);
             ToolError::of_response(&response.unwrap_or_default())

@@ -84,7 +84,7 @@ pub(crate) fn a_closed_session_has_nothing_open(recording: &Recording) -> Verdic
 /// has its tool and a free slot. It never waits for a decision that could be made.
 pub(crate) fn no_call_waits_for_the_engine_itself(recording: &Recording) -> Verdict {
     for (_, session) in &recording.steps {
-        for (seq, call) in &session.calls {
+        for (seq, call) in session.calls.iter() {
             if !waits_for_the_world(session, call) {
                 return Err(format!("call {seq} waits in {:?}", call.phase));
             }
@@ -105,7 +105,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         moves && other.cache_key == call.cache_key
     };
     let shares = policy.cache && call.cache_key.is_some();
-    let waits_for_equal = shares && session.calls.values().any(|it| is_on_its_way(it));
+    let waits_for_equal = shares && session.calls.values().any(is_on_its_way);
     if call.cancel.is_some() || !call.yields.is_empty() {
         return false;
     }

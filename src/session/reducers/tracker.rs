@@ -286,8 +286,10 @@ pub(in crate::session) fn deadline_passed(session: &mut Session, deadline: Deadl
 
 /// The call, if that attempt of it runs; what an older attempt reports is on record and changes nothing.
 fn running(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
-    let call = session.calls.get_mut(&call)?;
-    matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported).then_some(call)
+    session
+        .calls
+        .get_mut(&call)
+        .filter(|call| matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported))
 }
 
 /// The model takes calls back. An unknown or finished id has no effect.
