@@ -16,6 +16,9 @@ mod faults;
 mod free;
 #[path = "simulator/manual.rs"]
 mod manual;
+#[cfg(feature = "cli")]
+#[path = "simulator/program.rs"]
+mod program;
 #[path = "simulator/service.rs"]
 mod service;
 #[path = "simulator/sockets.rs"]

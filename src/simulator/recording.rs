@@ -58,10 +58,14 @@ impl Frame {
             connection,
             by,
             opcode,
-            // What cannot be read cannot be searched for secrets either.
-            message: readable.unwrap_or_else(|_| {
-                Value::from(format!("{} bytes that are no JSON", message.len())).to_string()
-            }),
+            message: match readable {
+                // Within JSON a line ends only between tokens.
+                Ok(text) => text.replace(['\n', '\r'], " "),
+                // What cannot be read cannot be searched for secrets either.
+                Err(_) => {
+                    Value::from(format!("{} bytes that are no JSON", message.len())).to_string()
+                }
+            },
         }
     }
 
@@ -160,6 +164,13 @@ mod tests {
         );
         let issued = r#"{"sessionResumptionUpdate":{"newHandle":"s3cret","resumable":true}}"#;
         assert!(!line(Side::Service, issued).contains("s3cret"));
+    }
+
+    #[test]
+    fn a_message_over_several_lines_is_one_line() {
+        let line = line(Side::Client, "{\"toolResponse\":[\r\n1,\n2]}\n");
+        assert!(!line.contains(['\n', '\r']), "{line}");
+        assert!(line.ends_with(r#"{"toolResponse":[  1, 2]}}"#), "{line}");
     }
 
     #[test]
