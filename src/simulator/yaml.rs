@@ -140,7 +140,6 @@ fn refused(line: usize, expected: &str, found: &str) -> ScriptError {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::super::Script;
-    use super::*;
 
     const SCRIPT: &str = r#"# A comment.
 - service: {strict: true, models: [gemini-live-test]}
