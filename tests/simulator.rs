@@ -8,6 +8,22 @@
     reason = "a test may fail loudly"
 )]
 
+#[path = "simulator/connections.rs"]
+mod connections;
+#[path = "simulator/faults.rs"]
+mod faults;
+#[path = "simulator/free.rs"]
+mod free;
+#[path = "simulator/manual.rs"]
+mod manual;
+#[cfg(feature = "cli")]
+#[path = "simulator/program.rs"]
+mod program;
+#[path = "simulator/service.rs"]
+mod service;
+#[path = "simulator/sockets.rs"]
+mod sockets;
+
 use std::fs;
 
 use futures_util::{SinkExt, StreamExt};
@@ -50,6 +66,8 @@ fn does(player: &mut Player, connection: ConnectionId, message: &ClientMessage) 
         .into_iter()
         .map(|action| match action {
             Action::Send(message) => serde_json::from_str(&message.encode()).unwrap(),
+            Action::SendRaw(frame) => json!(String::from_utf8(frame.bytes).unwrap()),
+            Action::Read(reads) => json!({ "reads": reads }),
             Action::Close { code, .. } => json!(code),
         })
         .collect()
@@ -62,7 +80,7 @@ fn says(player: &mut Player, connection: ConnectionId, message: &ClientMessage) 
         .into_iter()
         .filter_map(|action| match action {
             Action::Send(message) => Some(message.server_content?.model_turn?.spoken()),
-            Action::Close { .. } => None,
+            Action::SendRaw(_) | Action::Read(_) | Action::Close { .. } => None,
         })
         .collect()
 }
@@ -350,7 +368,7 @@ fn every_recorded_client_frame_is_taken() {
         }
         for line in fs::read_to_string(path).unwrap().lines() {
             let frame: Value = serde_json::from_str(line).unwrap();
-            let mut player = Player::new(Script::default());
+            let mut player = Player::new(script(r#"{"service":{"accepts_any_handle":true}}"#));
             let connection = player.connect();
             if frame["message"].get("setup").is_none() {
                 player.receive(connection, &setup());

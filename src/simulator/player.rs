@@ -1,10 +1,18 @@
 //! The script being played: a pure state machine over the connections of one conversation.
 
-use crate::live::wire::{Blob, ClientMessage, ServerMessage, Setup};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::live::wire::{ClientMessage, ServerMessage, SessionResumptionUpdate, SetupComplete};
 
 use super::connection::{Connection, Phase};
-use super::script::{Action, CLOSE_REASON_BYTES_MAX, Script, Trigger};
+use super::expectation::{Unmet, handle_of};
+use super::faults::{self, Fault};
+use super::handles::Handles;
+use super::script::Script;
+use super::step::{RawFrame, Step};
 use super::transcript::{Answer, ConnectionId, Event, Side, Standing, Transcript};
+use super::trigger::{Signal, Trigger};
 
 /// Plays a script to whoever hands it messages, and keeps the transcript.
 ///
@@ -26,8 +34,37 @@ pub struct Player {
     script: Script,
     /// Which rules have fired, in the order of the script.
     fired: Vec<bool>,
-    connections: Vec<Connection>,
+    /// Those that are not closed.
+    connections: BTreeMap<ConnectionId, Connection>,
+    connected: u32,
+    handles: Handles,
     transcript: Transcript,
+}
+
+/// What the service does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Sends a message.
+    Send(Box<ServerMessage>),
+    /// Sends a frame that need not be a message.
+    SendRaw(RawFrame),
+    /// Stops reading what the client sends, or goes on.
+    Read(bool),
+    /// Closes the connection; with code 1006 without a close frame.
+    Close {
+        /// The WebSocket close code.
+        code: u16,
+        /// Why, as the client is told.
+        reason: String,
+    },
+}
+
+/// A pause before the next action; it may be given up before it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    ticket: u64,
+    /// How long.
+    pub duration: Duration,
 }
 
 impl Player {
@@ -36,17 +73,31 @@ impl Player {
         Self {
             fired: vec![false; script.rules.len()],
             script,
-            connections: Vec::new(),
+            connections: BTreeMap::new(),
+            connected: 0,
+            handles: Handles::default(),
             transcript: Transcript::default(),
         }
     }
 
-    /// A client connects.
+    /// Keeps no transcript from here on.
+    pub(super) fn forget(&mut self) {
+        self.transcript.forget();
+    }
+
+    /// A client connects, with whatever key the service asks for. What the service does on that is [`due`](Self::due).
     pub fn connect(&mut self) -> ConnectionId {
-        self.connections.push(Connection::default());
-        let connection = ConnectionId(u32::try_from(self.connections.len()).unwrap_or(u32::MAX));
-        self.transcript.push(connection, Event::Connected);
-        connection
+        self.connect_with(true)
+    }
+
+    /// A client connects, with a key or without.
+    pub(super) fn connect_with(&mut self, has_key: bool) -> ConnectionId {
+        self.connected += 1;
+        let id = ConnectionId(self.connected);
+        self.connections.insert(id, Connection::begin(has_key));
+        self.transcript.push(id, Event::Connected);
+        self.fire_first(id, |trigger| *trigger == Trigger::Connect);
+        id
     }
 
     /// A client sends a text; what is no message ends the connection.
@@ -59,28 +110,29 @@ impl Player {
 
     /// A client sends something that is not even text, or no message; that ends the connection.
     pub fn receive_unreadable(&mut self, connection: ConnectionId, problem: &str) -> Vec<Action> {
-        if self.phase(connection) == Phase::Closed {
+        if !self.connections.contains_key(&connection) {
             return Vec::new();
         }
         let problem = problem.to_owned();
-        self.transcript.push(
-            connection,
-            Event::Unreadable {
-                problem: problem.clone(),
-            },
-        );
-        self.perform(
-            connection,
-            vec![refuse(format!("Invalid JSON payload received. {problem}"))],
-        )
+        let reason = format!("Invalid JSON payload received. {problem}");
+        self.transcript
+            .push(connection, Event::Unreadable { problem });
+        self.refuse(connection, Fault::new(1007, reason));
+        self.due(connection)
     }
 
     /// A client sends a message. A closed connection hears nothing any more.
     pub fn receive(&mut self, connection: ConnectionId, message: &ClientMessage) -> Vec<Action> {
-        if self.phase(connection) == Phase::Closed {
+        let Some(state) = self.connections.get_mut(&connection) else {
             return Vec::new();
-        }
-        let answers = self.take_answers(connection, message);
+        };
+        let fault = faults::fault(&self.script.service, state, message);
+        let answers: Vec<Answer> = message
+            .tool_response
+            .iter()
+            .flat_map(|answers| &answers.function_responses)
+            .map(|response| state.take_answer(response))
+            .collect();
         self.transcript.push(
             connection,
             Event::Received {
@@ -88,18 +140,42 @@ impl Player {
                 answers: answers.clone(),
             },
         );
-        let actions = match self.fault(connection, message) {
-            Some(reason) => vec![refuse(reason)],
+        match fault {
+            Some(fault) => self.refuse(connection, fault),
             None => self.respond(connection, message, &answers),
-        };
-        self.perform(connection, actions)
+        }
+        self.due(connection)
+    }
+
+    /// What is to be done now on a connection, in order; what follows a wait is not due yet.
+    pub fn due(&mut self, connection: ConnectionId) -> Vec<Action> {
+        let mut actions = Vec::new();
+        while let Some(step) = self
+            .connections
+            .get_mut(&connection)
+            .and_then(Connection::next_due)
+        {
+            actions.extend(self.perform(connection, step));
+        }
+        actions
+    }
+
+    /// How long to wait before more is due on a connection.
+    pub fn wait(&self, connection: ConnectionId) -> Option<Wait> {
+        let (ticket, duration) = self.connections.get(&connection)?.wait()?;
+        Some(Wait { ticket, duration })
+    }
+
+    /// A wait is over: what is to be done now. Nothing where the wait was given up before.
+    pub fn wake(&mut self, connection: ConnectionId, wait: Wait) -> Vec<Action> {
+        if let Some(state) = self.connections.get_mut(&connection) {
+            state.end_wait(wait.ticket);
+        }
+        self.due(connection)
     }
 
     /// The client is gone.
     pub fn disconnect(&mut self, connection: ConnectionId, code: u16, reason: &str) {
-        if self.phase(connection) == Phase::Closed {
-            return;
-        }
         self.close(connection, Side::Client, code, reason.to_owned());
     }
 
@@ -108,120 +184,192 @@ impl Player {
         &self.transcript
     }
 
-    /// Why the service would hang up on this message.
-    fn fault(&self, connection: ConnectionId, message: &ClientMessage) -> Option<String> {
-        match message.payloads().as_slice() {
-            [_] => {}
-            [] => {
-                return Some(message.other.iter().next().map_or_else(
-                    || "Request contains no payload.".to_owned(),
-                    |(name, _)| format!("Invalid JSON payload received. Unknown name \"{name}\"."),
-                ));
-            }
-            several => {
-                return Some(format!(
-                    "Request contains an invalid argument: expected one payload, found {}.",
-                    several.join(" and ")
-                ));
-            }
-        }
-        match (self.phase(connection), message.setup.is_some()) {
-            (Phase::AwaitingSetup, false) => {
-                return Some("The first message must be setup.".to_owned());
-            }
-            (Phase::Open | Phase::Closed, true) => {
-                return Some("setup must be the first message and only that.".to_owned());
-            }
-            (Phase::AwaitingSetup, true) | (Phase::Open | Phase::Closed, false) => {}
-        }
-        let input = message.realtime_input.as_ref()?;
-        let mut blobs = input
-            .audio
+    /// What the script expected of the client and has not come true so far.
+    pub fn unmet(&self) -> Vec<Unmet> {
+        self.script
+            .expectations
             .iter()
-            .chain(&input.video)
-            .chain(&input.media_chunks);
-        blobs
-            .any(|blob: &Blob| blob.bytes().is_none())
-            .then(|| "Request contains an invalid argument: data is not base64.".to_owned())
+            .filter_map(|expectation| expectation.unmet(&self.transcript))
+            .collect()
+    }
+
+    /// The newest connection that is not closed.
+    pub(super) fn newest(&self) -> Option<ConnectionId> {
+        self.connections.keys().next_back().copied()
+    }
+
+    /// Does something that no rule says, after what is still to be done.
+    pub(super) fn enqueue(&mut self, connection: ConnectionId, step: Step) {
+        if let Some(state) = self.connections.get_mut(&connection) {
+            state.enqueue([step]);
+        }
+    }
+
+    /// Whether resuming now would meet an older connection that has not ended.
+    pub(super) fn meets_another(&self, connection: ConnectionId, message: &ClientMessage) -> bool {
+        self.script.service.refuses_overlap
+            && handle_of(message).is_some()
+            && self.another_is_open(connection)
+    }
+
+    pub(super) fn sends_text(&self) -> bool {
+        self.script.service.sends_text
     }
 
     /// What the service does on a message without fault.
-    fn respond(
-        &mut self,
-        connection: ConnectionId,
-        message: &ClientMessage,
-        answers: &[Answer],
-    ) -> Vec<Action> {
-        if let Some(setup) = &message.setup {
-            return self.open(connection, setup);
+    fn respond(&mut self, connection: ConnectionId, message: &ClientMessage, answers: &[Answer]) {
+        if message.setup.is_some() {
+            return self.open(connection, message);
         }
-        if message.tool_response.is_some() {
+        let Some(state) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        if state.phase != Phase::Open {
+            return;
+        }
+        if let Some(response) = &message.tool_response {
+            let accepted = answers
+                .iter()
+                .zip(&response.function_responses)
+                .filter(|(answer, _)| answer.standing == Standing::Accepted);
+            for (answer, response) in accepted {
+                state.keep_promises(answer.id.as_deref(), response.response.as_ref());
+            }
             return self.fire_for_answers(connection, answers);
         }
-        let completed = self
-            .state(connection)
-            .and_then(|state| state.complete_turn(message));
-        completed.map_or_else(Vec::new, |words| self.fire_for_words(connection, &words))
-    }
-
-    fn open(&mut self, connection: ConnectionId, setup: &Setup) -> Vec<Action> {
-        if let Some(state) = self.state(connection) {
-            state.open(setup);
+        let completed = state.complete_turn(message);
+        self.fire_for_input(connection, message);
+        if let Some(words) = completed {
+            self.fire_for_words(connection, &words);
         }
-        let mut actions = vec![Action::Send(Box::new(ServerMessage::setup_complete()))];
-        actions.extend(self.fire_first(connection, |trigger| *trigger == Trigger::Setup));
-        actions
     }
 
-    fn fire_for_words(&mut self, connection: ConnectionId, words: &str) -> Vec<Action> {
-        let words = words.to_lowercase();
-        let fitting = self.first(connection, |trigger| match trigger {
-            Trigger::Text(part) => words.contains(part),
-            Trigger::AnyText => true,
-            Trigger::Setup | Trigger::Otherwise | Trigger::ResponsesTo(_) => false,
+    fn open(&mut self, connection: ConnectionId, message: &ClientMessage) {
+        let another_is_open = self.another_is_open(connection);
+        let is_valid = |handle: &str| self.handles.is_valid(handle);
+        let fault = faults::resumption(&self.script.service, message, is_valid, another_is_open);
+        if let Some(fault) = fault {
+            return self.refuse(connection, fault);
+        }
+        let handle = handle_of(message);
+        let rule = self.first(connection, |trigger| match trigger {
+            Trigger::Setup(kind) => kind.fits(handle),
+            Trigger::Connect
+            | Trigger::Text(_)
+            | Trigger::AnyText
+            | Trigger::Otherwise
+            | Trigger::ResponsesTo(_)
+            | Trigger::Audio(_)
+            | Trigger::Signal(_) => false,
         });
-        match fitting {
-            Some(rule) => self.fire(rule),
-            None => self.fire_first(connection, |trigger| *trigger == Trigger::Otherwise),
+        let completes = rule
+            .and_then(|rule| self.script.rules.get(rule))
+            .is_none_or(|rule| rule.completes);
+        if let (Some(state), Some(setup)) = (self.connections.get_mut(&connection), &message.setup)
+        {
+            state.open(setup);
+            if completes {
+                let complete = SetupComplete {
+                    session_id: self.script.service.session_id.clone(),
+                    ..SetupComplete::default()
+                };
+                state.enqueue([Step::Send(Box::new(ServerMessage {
+                    setup_complete: Some(complete),
+                    ..ServerMessage::default()
+                }))]);
+            } else {
+                state.phase = Phase::Silent;
+            }
         }
+        if let Some(rule) = rule {
+            self.fire(connection, rule);
+        }
+    }
+
+    /// Sound and marks of activity.
+    fn fire_for_input(&mut self, connection: ConnectionId, message: &ClientMessage) {
+        let Some(input) = &message.realtime_input else {
+            return;
+        };
+        let chunks = input.media_chunks.iter().filter(|chunk| {
+            let mime_type = chunk.mime_type.as_deref().unwrap_or_default();
+            mime_type.starts_with("audio/")
+        });
+        for _ in input.audio.iter().chain(chunks) {
+            let heard = self.connections.get_mut(&connection).map_or(0, |state| {
+                state.audio_heard = state.audio_heard.saturating_add(1);
+                state.audio_heard
+            });
+            self.fire_first(connection, |trigger| *trigger == Trigger::Audio(heard));
+        }
+        let signals = [
+            (Signal::ActivityStart, input.activity_start.is_some()),
+            (Signal::ActivityEnd, input.activity_end.is_some()),
+            (Signal::AudioStreamEnd, input.audio_stream_end == Some(true)),
+        ];
+        for (signal, _) in signals.iter().filter(|(_, came)| *came) {
+            self.fire_first(connection, |trigger| *trigger == Trigger::Signal(*signal));
+        }
+    }
+
+    fn fire_for_words(&mut self, connection: ConnectionId, words: &str) {
+        let lowered = words.to_lowercase();
+        let fitting = self.first(connection, |trigger| match trigger {
+            Trigger::Text(part) => lowered.contains(part),
+            Trigger::AnyText => true,
+            Trigger::Connect
+            | Trigger::Setup(_)
+            | Trigger::Otherwise
+            | Trigger::ResponsesTo(_)
+            | Trigger::Audio(_)
+            | Trigger::Signal(_) => false,
+        });
+        if let Some(rule) = fitting {
+            return self.fire(connection, rule);
+        }
+        let reply = self.script.replies.iter().find(|it| it.fits(&lowered));
+        if let Some(reply) = reply
+            && let Some(state) = self.connections.get_mut(&connection)
+        {
+            return state.reply(reply, words);
+        }
+        self.fire_first(connection, |trigger| *trigger == Trigger::Otherwise);
     }
 
     /// Fires every rule whose calls are all answered, the last of them by this message.
-    fn fire_for_answers(&mut self, connection: ConnectionId, answers: &[Answer]) -> Vec<Action> {
+    fn fire_for_answers(&mut self, connection: ConnectionId, answers: &[Answer]) {
         let just_settled: Vec<&str> = answers
             .iter()
             .filter(|answer| answer.standing == Standing::Accepted)
             .filter_map(|answer| answer.id.as_deref())
             .collect();
-        let is_answered = |player: &Self, id: &String| {
-            player
-                .state_ref(connection)
-                .is_some_and(|state| state.is_answered(id))
-        };
-        let mut actions = Vec::new();
         for rule in 0..self.script.rules.len() {
             let completes = self.fits(rule, connection, |trigger| match trigger {
                 Trigger::ResponsesTo(ids) => {
+                    let state = self.connections.get(&connection);
                     ids.iter().any(|id| just_settled.contains(&id.as_str()))
-                        && ids.iter().all(|id| is_answered(self, id))
+                        && ids
+                            .iter()
+                            .all(|id| state.is_some_and(|state| state.is_answered(id)))
                 }
-                Trigger::Setup | Trigger::Text(_) | Trigger::AnyText | Trigger::Otherwise => false,
+                Trigger::Connect
+                | Trigger::Setup(_)
+                | Trigger::Text(_)
+                | Trigger::AnyText
+                | Trigger::Otherwise
+                | Trigger::Audio(_)
+                | Trigger::Signal(_) => false,
             });
             if completes {
-                actions.extend(self.fire(rule));
+                self.fire(connection, rule);
             }
         }
-        actions
     }
 
-    fn fire_first(
-        &mut self,
-        connection: ConnectionId,
-        fits: impl Fn(&Trigger) -> bool,
-    ) -> Vec<Action> {
-        self.first(connection, fits)
-            .map(|rule| self.fire(rule))
-            .unwrap_or_default()
+    fn fire_first(&mut self, connection: ConnectionId, fits: impl Fn(&Trigger) -> bool) {
+        if let Some(rule) = self.first(connection, fits) {
+            self.fire(connection, rule);
+        }
     }
 
     fn first(&self, connection: ConnectionId, fits: impl Fn(&Trigger) -> bool) -> Option<usize> {
@@ -237,85 +385,104 @@ impl Player {
         })
     }
 
-    fn fire(&mut self, rule: usize) -> Vec<Action> {
+    fn fire(&mut self, connection: ConnectionId, rule: usize) {
         if let Some(fired) = self.fired.get_mut(rule) {
             *fired = true;
         }
-        self.script
-            .rules
-            .get(rule)
-            .map(|rule| rule.actions.clone())
-            .unwrap_or_default()
+        let rule = self.script.rules.get(rule);
+        if let (Some(state), Some(rule)) = (self.connections.get_mut(&connection), rule) {
+            state.enqueue(rule.steps.iter().cloned());
+        }
     }
 
-    /// Notes what the actions do to the connection; what follows a close is not done.
-    fn perform(&mut self, connection: ConnectionId, actions: Vec<Action>) -> Vec<Action> {
-        let mut performed = Vec::with_capacity(actions.len());
-        for action in actions {
-            if self.phase(connection) == Phase::Closed {
-                break;
-            }
-            match &action {
-                Action::Send(message) => {
-                    self.transcript
-                        .push(connection, Event::Sent(message.clone()));
-                    if let Some(state) = self.state(connection) {
-                        state.note_sent(message);
-                    }
-                }
-                Action::Close { code, reason } => {
-                    self.close(connection, Side::Service, *code, reason.clone());
-                }
-            }
-            performed.push(action);
+    /// Hangs up, and does nothing else any more.
+    fn refuse(&mut self, connection: ConnectionId, fault: Fault) {
+        if let Some(state) = self.connections.get_mut(&connection) {
+            state.enqueue([Step::DropRest, fault.close()]);
         }
-        performed
+    }
+
+    /// Notes what a step does to the connection, and says what the transport has to do.
+    fn perform(&mut self, connection: ConnectionId, step: Step) -> Option<Action> {
+        match step {
+            Step::Send(message) => {
+                self.send(connection, &message);
+                Some(Action::Send(message))
+            }
+            Step::SendRaw(frame) => {
+                self.transcript
+                    .push(connection, Event::SentRaw(frame.clone()));
+                Some(Action::SendRaw(frame))
+            }
+            Step::Handle(handle) => {
+                if let Some(handle) = &handle {
+                    self.handles.issue(handle);
+                }
+                let update = resumption_update(handle);
+                // Who did not ask for handles is told of none.
+                self.connections.get(&connection)?.wants_handles.then(|| {
+                    self.transcript
+                        .push(connection, Event::Sent(update.clone()));
+                    Action::Send(update)
+                })
+            }
+            Step::Expire(handle) => {
+                self.handles.expire(&handle);
+                None
+            }
+            Step::Read(reads) => Some(Action::Read(reads)),
+            Step::Close { code, reason } => {
+                self.close(connection, Side::Service, code, reason.clone());
+                Some(Action::Close { code, reason })
+            }
+            // Taken out where they are enqueued, and where they are waited for.
+            Step::DropRest | Step::Wait(_) => None,
+        }
+    }
+
+    fn send(&mut self, connection: ConnectionId, message: &ServerMessage) {
+        self.transcript
+            .push(connection, Event::Sent(Box::new(message.clone())));
+        let Some(state) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        state.note_sent(message);
+        if !self.script.service.issues_handles {
+            return;
+        }
+        let is_at_rest = message.setup_complete.is_some()
+            || message
+                .server_content
+                .as_ref()
+                .is_some_and(|content| content.turn_complete == Some(true));
+        if message.tool_call.is_some() {
+            state.put_first(vec![Step::Handle(None)]);
+        } else if is_at_rest && !state.has_pending_calls() {
+            state.put_first(vec![Step::Handle(Some(self.handles.issue_new()))]);
+        }
     }
 
     fn close(&mut self, connection: ConnectionId, by: Side, code: u16, reason: String) {
-        if let Some(state) = self.state(connection) {
-            state.phase = Phase::Closed;
+        if self.connections.remove(&connection).is_some() {
+            self.transcript
+                .push(connection, Event::Closed { by, code, reason });
         }
-        self.transcript
-            .push(connection, Event::Closed { by, code, reason });
     }
 
-    fn take_answers(&mut self, connection: ConnectionId, message: &ClientMessage) -> Vec<Answer> {
-        let Some(state) = self.state(connection) else {
-            return Vec::new();
-        };
-        message
-            .tool_response
+    fn another_is_open(&self, connection: ConnectionId) -> bool {
+        self.connections
             .iter()
-            .flat_map(|answers| &answers.function_responses)
-            .map(|response| state.take_answer(response))
-            .collect()
-    }
-
-    /// A connection that nobody opened is as good as closed.
-    fn phase(&self, connection: ConnectionId) -> Phase {
-        self.state_ref(connection)
-            .map_or(Phase::Closed, |state| state.phase)
-    }
-
-    fn state_ref(&self, connection: ConnectionId) -> Option<&Connection> {
-        self.connections.get(index(connection)?)
-    }
-
-    fn state(&mut self, connection: ConnectionId) -> Option<&mut Connection> {
-        self.connections.get_mut(index(connection)?)
+            .any(|(id, state)| *id != connection && state.phase == Phase::Open)
     }
 }
 
-fn index(connection: ConnectionId) -> Option<usize> {
-    usize::try_from(connection.0).ok()?.checked_sub(1)
-}
-
-/// Hangs up as the real service does on what it does not understand.
-fn refuse(mut reason: String) -> Action {
-    let end = (0..=CLOSE_REASON_BYTES_MAX.min(reason.len()))
-        .rev()
-        .find(|&end| reason.is_char_boundary(end));
-    reason.truncate(end.unwrap_or(0));
-    Action::Close { code: 1007, reason }
+fn resumption_update(handle: Option<String>) -> Box<ServerMessage> {
+    Box::new(ServerMessage {
+        session_resumption_update: Some(SessionResumptionUpdate {
+            resumable: Some(handle.is_some()),
+            new_handle: handle,
+            ..SessionResumptionUpdate::default()
+        }),
+        ..ServerMessage::default()
+    })
 }

@@ -1,20 +1,23 @@
 //! The player behind a WebSocket on this machine.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_util::{SinkExt, StreamExt};
 use thiserror::Error;
-use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
+use crate::live::wire::ServerMessage;
+
+use super::expectation::Unmet;
 use super::player::Player;
-use super::script::{Action, Script};
-use super::transcript::{ConnectionId, Transcript};
+use super::recording::Frame;
+use super::script::Script;
+use super::serve::serve;
+use super::step::Step;
+use super::transcript::{Entry, Transcript};
 
 /// A fake Gemini Live service that is not listening yet.
 ///
@@ -32,6 +35,7 @@ use super::transcript::{ConnectionId, Transcript};
 #[derive(Debug)]
 pub struct Simulator {
     player: Player,
+    recorder: Option<Recorder>,
 }
 
 /// A fake service that is listening; it stops when this is dropped.
@@ -66,18 +70,50 @@ pub enum SimulatorError {
     },
 }
 
+/// What the sockets share.
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     player: Mutex<Player>,
+    recorder: Option<Recorder>,
     changed: watch::Sender<()>,
+    /// Something is to be done that no message and no clock has brought about.
+    ordered: watch::Sender<()>,
+    sockets: AtomicUsize,
+    pub(super) sends_text: bool,
 }
+
+/// Who is handed every frame.
+struct Recorder(Mutex<Box<dyn FnMut(Frame) + Send>>);
+
+/// A socket that is open, as long as this lives.
+pub(super) struct OpenSocket<'a>(&'a Shared);
 
 impl Simulator {
     /// A service at the beginning of `script`.
     pub fn start(script: Script) -> Self {
         Self {
             player: Player::new(script),
+            recorder: None,
         }
+    }
+
+    /// Keeps no transcript, so that a service that runs for long does not grow; expectations are not met then.
+    #[must_use]
+    pub fn without_transcript(mut self) -> Self {
+        self.player.forget();
+        self
+    }
+
+    /// Hands every frame that goes over a socket to `recorder`, in order.
+    ///
+    /// ```
+    /// use recount::simulator::{Script, Simulator};
+    /// let simulator = Simulator::start(Script::default()).record(|frame| println!("{}", frame.line()));
+    /// ```
+    #[must_use]
+    pub fn record(mut self, recorder: impl FnMut(Frame) + Send + 'static) -> Self {
+        self.recorder = Some(Recorder(Mutex::new(Box::new(recorder))));
+        self
     }
 
     /// Listens on `address`, such as `127.0.0.1:0` for any free port.
@@ -104,8 +140,12 @@ impl Simulator {
             .map_err(unavailable)?;
         let address = listener.local_addr().map_err(unavailable)?;
         let shared = Arc::new(Shared {
+            sends_text: self.player.sends_text(),
             player: Mutex::new(self.player),
+            recorder: self.recorder,
             changed: watch::Sender::new(()),
+            ordered: watch::Sender::new(()),
+            sockets: AtomicUsize::new(0),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Running {
@@ -129,14 +169,75 @@ impl Running {
 
     /// Waits until the transcript is as `wanted` says, and hands it out.
     pub async fn until(&self, wanted: impl Fn(&Transcript) -> bool) -> Transcript {
-        let mut changes = self.shared.changed.subscribe();
-        loop {
-            let transcript = self.transcript();
-            // The sender lives as long as `self`, so the other way out is never taken.
-            if wanted(&transcript) || changes.changed().await.is_err() {
-                return transcript;
+        self.until_so(|player| wanted(player.transcript())).await;
+        self.transcript()
+    }
+
+    /// Waits for what comes after the first `seen` entries of the transcript, and hands it out.
+    pub async fn entries_after(&self, seen: usize) -> Vec<Entry> {
+        self.until_so(|player| player.transcript().entries().len() > seen)
+            .await;
+        let player = self.shared.player();
+        let entries = player.transcript().entries();
+        entries.get(seen..).unwrap_or_default().to_vec()
+    }
+
+    /// How many sockets are open, those that the service has closed and the client has not included.
+    pub fn sockets_open(&self) -> usize {
+        self.shared.sockets.load(Ordering::SeqCst)
+    }
+
+    /// Waits until no socket is open any more.
+    pub async fn until_all_closed(&self) {
+        self.until_so(|_| self.sockets_open() == 0).await;
+    }
+
+    /// What the script expected of the client and has not come true so far.
+    pub fn unmet(&self) -> Vec<Unmet> {
+        self.shared.player().unmet()
+    }
+
+    /// Sends a message that no rule sent, on the newest connection; says whether there is one.
+    ///
+    /// ```
+    /// # async fn example(simulator: recount::simulator::Running) {
+    /// use recount::live::wire::ServerMessage;
+    /// simulator.send(ServerMessage::go_away("10s"));
+    /// # }
+    /// ```
+    pub fn send(&self, message: ServerMessage) -> bool {
+        self.order(Step::Send(Box::new(message)))
+    }
+
+    /// Closes the newest connection, without a close frame where the code is 1006; says whether there is one.
+    pub fn close(&self, code: u16, reason: &str) -> bool {
+        self.order(Step::Close {
+            code,
+            reason: reason.to_owned(),
+        })
+    }
+
+    /// Goes on reading what the client of the newest connection sends, after a step `{"read": false}`.
+    pub fn read_on(&self) -> bool {
+        self.order(Step::Read(true))
+    }
+
+    fn order(&self, step: Step) -> bool {
+        let has_connection = self.shared.play(|player| {
+            let newest = player.newest();
+            if let Some(connection) = newest {
+                player.enqueue(connection, step);
             }
-        }
+            newest.is_some()
+        });
+        self.shared.ordered.send_replace(());
+        has_connection
+    }
+
+    async fn until_so(&self, wanted: impl Fn(&Player) -> bool) {
+        let mut changes = self.shared.subscribe();
+        // The sender lives as long as `self`, so waiting never fails.
+        while !self.shared.player_says(&wanted) && changes.changed().await.is_ok() {}
     }
 
     /// Stops listening and drops every connection, as a service does that crashes.
@@ -158,10 +259,49 @@ impl Shared {
         self.player.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn play<T>(&self, turn: impl FnOnce(&mut Player) -> T) -> T {
+    /// Lets the player play, and tells everybody.
+    pub(super) fn play<T>(&self, turn: impl FnOnce(&mut Player) -> T) -> T {
         let played = turn(&mut self.player());
         self.changed.send_replace(());
         played
+    }
+
+    pub(super) fn player_says<T>(&self, question: impl FnOnce(&Player) -> T) -> T {
+        question(&self.player())
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Hands a frame to the recorder, if there is one.
+    pub(super) fn record(&self, frame: impl FnOnce() -> Frame) {
+        if let Some(Recorder(recorder)) = &self.recorder {
+            let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
+            recorder(frame());
+        }
+    }
+
+    pub(super) fn orders(&self) -> watch::Receiver<()> {
+        self.ordered.subscribe()
+    }
+
+    pub(super) fn open_socket(&self) -> OpenSocket<'_> {
+        self.sockets.fetch_add(1, Ordering::SeqCst);
+        OpenSocket(self)
+    }
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorder").finish_non_exhaustive()
+    }
+}
+
+impl Drop for OpenSocket<'_> {
+    fn drop(&mut self) {
+        self.0.sockets.fetch_sub(1, Ordering::SeqCst);
+        self.0.changed.send_replace(());
     }
 }
 
@@ -180,71 +320,4 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             }
         }
     }
-}
-
-/// Shakes hands with one client, whatever path and key it names, and plays to it.
-async fn serve(stream: TcpStream, shared: Arc<Shared>) {
-    // Small frames in turn are what this protocol is made of.
-    let _ = stream.set_nodelay(true);
-    let Ok(mut socket) = tokio_tungstenite::accept_async(stream).await else {
-        return;
-    };
-    let connection = shared.play(Player::connect);
-    let (code, reason) = converse(&mut socket, connection, &shared).await;
-    shared.play(|player| player.disconnect(connection, code, &reason));
-}
-
-/// Plays until either side ends the connection; says how the client ended it.
-async fn converse(
-    socket: &mut WebSocketStream<TcpStream>,
-    connection: ConnectionId,
-    shared: &Shared,
-) -> (u16, String) {
-    const ABNORMAL: u16 = 1006;
-    while let Some(Ok(message)) = socket.next().await {
-        let actions = match message {
-            Message::Text(text) => {
-                shared.play(|player| player.receive_text(connection, text.as_str()))
-            }
-            Message::Binary(bytes) => match std::str::from_utf8(&bytes) {
-                Ok(text) => shared.play(|player| player.receive_text(connection, text)),
-                Err(_) => shared.play(|player| {
-                    player.receive_unreadable(connection, "expected text, found other bytes")
-                }),
-            },
-            Message::Close(frame) => {
-                // Reading on sends the answering close frame.
-                while let Some(Ok(_)) = socket.next().await {}
-                return frame.map_or((1005, String::new()), |frame| {
-                    (frame.code.into(), frame.reason.as_str().to_owned())
-                });
-            }
-            // The library answers pings by itself while it is being read.
-            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => Vec::new(),
-        };
-        for action in actions {
-            let done = match action {
-                Action::Send(message) => {
-                    socket
-                        .send(Message::binary(message.encode().into_bytes()))
-                        .await
-                }
-                Action::Close { code: ABNORMAL, .. } => return (ABNORMAL, String::new()),
-                Action::Close { code, reason } => {
-                    let frame = CloseFrame {
-                        code: code.into(),
-                        reason: reason.into(),
-                    };
-                    let closed = socket.close(Some(frame)).await;
-                    // A socket dropped with unread input resets, and the client may lose the reason.
-                    while let Some(Ok(_)) = socket.next().await {}
-                    closed
-                }
-            };
-            if done.is_err() {
-                return (ABNORMAL, String::new());
-            }
-        }
-    }
-    (ABNORMAL, String::new())
 }

@@ -4,10 +4,14 @@ use std::fmt;
 
 use crate::live::wire::{ClientMessage, FunctionResponse, ServerMessage};
 
+use super::expectation::handle_of;
+use super::step::RawFrame;
+
 /// Everything that went over the connections of one conversation, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript {
     entries: Vec<Entry>,
+    forgets: bool,
 }
 
 /// One connection, numbered from 1 in the order of connecting.
@@ -42,6 +46,8 @@ pub enum Event {
     },
     /// The service sent a message.
     Sent(Box<ServerMessage>),
+    /// The service sent a frame that need not be a message.
+    SentRaw(RawFrame),
     /// The connection ended.
     Closed {
         /// Who ended it.
@@ -96,9 +102,45 @@ impl Transcript {
     pub fn received(&self) -> impl Iterator<Item = (ConnectionId, &ClientMessage)> {
         self.entries.iter().filter_map(|entry| match &entry.event {
             Event::Received { message, .. } => Some((entry.connection, message.as_ref())),
-            Event::Connected | Event::Unreadable { .. } | Event::Sent(_) | Event::Closed { .. } => {
-                None
-            }
+            Event::Connected
+            | Event::Unreadable { .. }
+            | Event::Sent(_)
+            | Event::SentRaw(_)
+            | Event::Closed { .. } => None,
+        })
+    }
+
+    /// The messages received on one connection.
+    ///
+    /// ```
+    /// use recount::live::wire::{ClientMessage, Setup};
+    /// use recount::simulator::{Player, Script};
+    ///
+    /// let mut player = Player::new(Script::default());
+    /// let first = player.connect();
+    /// player.receive(first, &ClientMessage::setup(Setup { model: "m".into(), ..Setup::default() }));
+    /// player.disconnect(first, 1000, "");
+    /// let second = player.connect();
+    /// let transcript = player.transcript();
+    /// assert_eq!(transcript.received_on(first).count(), 1);
+    /// assert_eq!(transcript.received_on(second).count(), 0);
+    /// assert!(transcript.is_closed(first) && !transcript.is_closed(second));
+    /// ```
+    pub fn received_on(&self, connection: ConnectionId) -> impl Iterator<Item = &ClientMessage> {
+        self.received()
+            .filter(move |(on, _)| *on == connection)
+            .map(|(_, message)| message)
+    }
+
+    /// The handle that the setup of a connection brought.
+    pub fn handle_brought(&self, connection: ConnectionId) -> Option<&str> {
+        self.received_on(connection).find_map(handle_of)
+    }
+
+    /// Whether a connection has ended.
+    pub fn is_closed(&self, connection: ConnectionId) -> bool {
+        self.entries.iter().any(|entry| {
+            entry.connection == connection && matches!(entry.event, Event::Closed { .. })
         })
     }
 
@@ -109,6 +151,7 @@ impl Transcript {
             Event::Connected
             | Event::Received { .. }
             | Event::Unreadable { .. }
+            | Event::SentRaw(_)
             | Event::Closed { .. } => None,
         })
     }
@@ -131,6 +174,7 @@ impl Transcript {
                 Event::Connected
                 | Event::Unreadable { .. }
                 | Event::Sent(_)
+                | Event::SentRaw(_)
                 | Event::Closed { .. } => None,
             })
             .flat_map(|(connection, responses, answers)| {
@@ -151,7 +195,14 @@ impl Transcript {
     }
 
     pub(super) fn push(&mut self, connection: ConnectionId, event: Event) {
-        self.entries.push(Entry { connection, event });
+        if !self.forgets {
+            self.entries.push(Entry { connection, event });
+        }
+    }
+
+    /// Keeps nothing from here on.
+    pub(super) fn forget(&mut self) {
+        self.forgets = true;
     }
 }
 

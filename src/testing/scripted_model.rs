@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
-use crate::simulator::{Action, ConnectionId, Player, Script, ScriptError, Transcript};
+use crate::simulator::{Action, ConnectionId, Player, Script, ScriptError, Transcript, Unmet};
 
 /// A model for tests: the script of the simulator, played in this process.
 ///
@@ -70,6 +70,11 @@ impl ScriptedModel {
         self.lock().player.transcript().clone()
     }
 
+    /// What the script expected of the client and has not come true so far.
+    pub fn unmet(&self) -> Vec<Unmet> {
+        self.lock().player.unmet()
+    }
+
     /// Ends the connection from the model's side, as the network does.
     pub fn drop_connection(&self, code: u16, reason: &str) {
         let mut stage = self.lock();
@@ -90,6 +95,27 @@ impl ScriptedModel {
         }
     }
 
+    /// Does in time what the script does only after a wait.
+    fn keep_time(&self, connection: ConnectionId, frames: &mpsc::UnboundedSender<Incoming>) {
+        let Some(wait) = self.lock().player.wait(connection) else {
+            return;
+        };
+        let (model, frames) = (self.clone(), frames.clone());
+        tokio::spawn(async move {
+            let mut next = Some(wait);
+            while let Some(wait) = next {
+                tokio::time::sleep(wait.duration).await;
+                let mut stage = model.lock();
+                // Given up, or ended by another clock of the same wait.
+                if stage.player.wait(connection) != Some(wait) {
+                    return;
+                }
+                hand_over(stage.player.wake(connection, wait), &frames);
+                next = stage.player.wait(connection);
+            }
+        });
+    }
+
     fn lock(&self) -> MutexGuard<'_, Stage> {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,6 +132,9 @@ impl Connector for ScriptedModel {
         let mut stage = self.lock();
         let connection = stage.player.connect();
         stage.latest = Some((connection, frames.clone()));
+        hand_over(stage.player.due(connection), &frames);
+        drop(stage);
+        self.keep_time(connection, &frames);
         let sender = Sender {
             model: self.clone(),
             connection,
@@ -115,6 +144,24 @@ impl Connector for ScriptedModel {
             sender: Box::new(sender),
             receiver: Box::new(Receiver(receiver)),
         })
+    }
+}
+
+/// Hands the client what the model does.
+fn hand_over(actions: Vec<Action>, frames: &mpsc::UnboundedSender<Incoming>) {
+    for action in actions {
+        let incoming = match action {
+            Action::Send(message) => Ok(message.encode()),
+            Action::SendRaw(frame) => Ok(String::from_utf8_lossy(&frame.bytes).into_owned()),
+            // There is no socket that could be left unread.
+            Action::Read(_) => continue,
+            Action::Close { code, reason } => Err(ConnectionLost {
+                code: Some(code),
+                reason,
+            }),
+        };
+        // A client that no longer listens has hung up.
+        let _ = frames.send(incoming);
     }
 }
 
@@ -134,17 +181,8 @@ impl FrameSender for Sender {
             .lock()
             .player
             .receive_text(self.connection, &frame);
-        for action in actions {
-            let incoming = match action {
-                Action::Send(message) => Ok(message.encode()),
-                Action::Close { code, reason } => Err(ConnectionLost {
-                    code: Some(code),
-                    reason,
-                }),
-            };
-            // A client that no longer listens has hung up.
-            let _ = self.frames.send(incoming);
-        }
+        hand_over(actions, &self.frames);
+        self.model.keep_time(self.connection, &self.frames);
         Ok(())
     }
 

@@ -1,12 +1,13 @@
-"""The vendor's Python library holds conversations with tool calls with the simulator.
+"""The vendor's Python library holds conversations with the simulator, and reads what our own client sends.
 
-    recount simulate --script fixtures/scripts/two_tools.jsonl
-    python tests/e2e/google_genai.py --url ws://127.0.0.1:PORT
+    recount simulate --script fixtures/scripts/foreign.jsonl
+    python tests/e2e/google_genai.py --url ws://127.0.0.1:PORT [--frames RECORDING]
 
 Needs google-genai and installs nothing. The library speaks TLS only: it always hands its socket an SSL context, which no
 ws:// address takes. So this puts a TLS relay with a certificate of its own before the simulator and leaves the library
-as it is. It talks once as with a gateway (Vertex mode, custom base URL) and once as with Google AI (API key). Exits with
-1 and says why on any mismatch.
+as it is. It talks once as with a gateway (Vertex mode, custom base URL) and once as with Google AI (API key).
+RECORDING is what `recount simulate --record` wrote while our own client talked: each of its messages must be one of the
+library's own types. Exits with 1 and says why on any mismatch.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import asyncio
 import contextlib
 import datetime
 import ipaddress
+import json
 import os
 import pathlib
 import ssl
@@ -25,14 +27,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from google import genai
-from google.genai import types
+from google.genai import errors, types
 
-EXPECTED_CALLS = [
-    ("w1", "get_weather", {"city": "Paris", "days": 3}),
-    ("t1", "get_time", {"time_zone": "Europe/Paris"}),
-]
-EXPECTED_TEXT = "It is noon in Paris, and sunny."
-TIMEOUT_SECONDS = 30
+MODEL = "gemini-live-test"
+TIMEOUT_SECONDS = 60
 
 
 def check(what, expected, found):
@@ -40,56 +38,252 @@ def check(what, expected, found):
         raise AssertionError(f"{what}: expected {expected!r}, found {found!r}")
 
 
-def declaration(name, properties):
+def declaration(name, properties, **more):
     return {
         "name": name,
         "description": f"Does {name}.",
         "parameters": {
             "type": "OBJECT",
             "properties": {key: {"type": kind} for key, kind in properties.items()},
+            **more,
         },
     }
 
 
-CONFIG = {
-    "response_modalities": ["TEXT"],
-    "system_instruction": "Be brief.",
-    "tools": [
-        {
-            "function_declarations": [
-                declaration("get_weather", {"city": "STRING", "days": "INTEGER"}),
-                declaration("get_time", {"time_zone": "STRING"}),
-            ]
+TOOLS = [
+    {
+        "function_declarations": [
+            declaration("get_weather", {"city": "STRING", "days": "INTEGER"}),
+            {**declaration("get_time", {"time_zone": "STRING"}), "behavior": "NON_BLOCKING"},
+        ]
+    }
+]
+
+CONFIG = {"response_modalities": ["TEXT"], "system_instruction": "Be brief.", "tools": TOOLS}
+
+# Every one of them is a setup that the service knows, however the library spells it.
+SETUPS = {
+    "minimal": {},
+    "generation": {
+        "response_modalities": ["AUDIO"],
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "top_k": 40,
+        "max_output_tokens": 100,
+        "seed": 7,
+        "media_resolution": "MEDIA_RESOLUTION_LOW",
+        "enable_affective_dialog": True,
+        "thinking_config": {"thinking_budget": 0, "include_thoughts": True},
+        "speech_config": {
+            "language_code": "en-US",
+            "voice_config": {"prebuilt_voice_config": {"voice_name": "Kore"}},
+        },
+    },
+    "built-in tools": {"tools": [{"google_search": {}}, {"code_execution": {}}, {"url_context": {}}]},
+    "resumption": {"session_resumption": {}},
+    "compression": {
+        "context_window_compression": {"trigger_tokens": 25600, "sliding_window": {"target_tokens": 12800}}
+    },
+    "transcription": {"input_audio_transcription": {}, "output_audio_transcription": {}},
+    "activity": {
+        "realtime_input_config": {
+            "automatic_activity_detection": {
+                "disabled": False,
+                "start_of_speech_sensitivity": "START_SENSITIVITY_HIGH",
+                "end_of_speech_sensitivity": "END_SENSITIVITY_LOW",
+                "prefix_padding_ms": 20,
+                "silence_duration_ms": 100,
+            },
+            "activity_handling": "NO_INTERRUPTION",
+            "turn_coverage": "TURN_INCLUDES_ALL_INPUT",
         }
-    ],
+    },
+    "proactivity": {"proactivity": {"proactive_audio": True}},
 }
 
 
-async def converse(client):
-    async with client.aio.live.connect(model="gemini-live-test", config=CONFIG) as session:
-        if session.setup_complete is None:
-            raise AssertionError("the first message is not setupComplete")
-        await session.send_client_content(
-            turns=types.Content(role="user", parts=[types.Part(text="What's the weather, and the time?")])
-        )
-        frames, text, completions = [], "", 0
-        async for message in session.receive():
+class Turn:
+    """What one turn of the model was made of."""
+
+    def __init__(self):
+        self.calls = []
+        self.cancelled = []
+        self.text = ""
+        self.sound = []
+        self.interrupted = False
+        self.handle = None
+        self.time_left = None
+        self.completions = 0
+
+
+async def turn(session, said=None, on_message=None):
+    """Says something and listens until the model has had its turn."""
+    if said is not None:
+        await say(session, said)
+    turn = Turn()
+    async for message in session.receive():
+        if message.tool_call:
+            turn.calls.append([(call.id, call.name, call.args) for call in message.tool_call.function_calls])
+        if message.tool_call_cancellation:
+            turn.cancelled += message.tool_call_cancellation.ids
+        if update := message.session_resumption_update:
+            turn.handle = update.new_handle
+        if message.go_away:
+            turn.time_left = message.go_away.time_left
+        if content := message.server_content:
+            for part in (content.model_turn.parts if content.model_turn else None) or []:
+                turn.text += part.text or ""
+                if part.inline_data:
+                    turn.sound.append(part.inline_data.data)
+            turn.interrupted |= bool(content.interrupted)
+            turn.completions += bool(content.turn_complete)
+        if on_message:
+            await on_message(message)
+    return turn
+
+
+async def say(session, text):
+    await session.send_client_content(turns=types.Content(role="user", parts=[types.Part(text=text)]))
+
+
+def connect(client, **config):
+    return client.aio.live.connect(model=MODEL, config={**CONFIG, **config})
+
+
+async def setups(client):
+    """Every variant of the setup is taken, and the model listens."""
+    for name, config in SETUPS.items():
+        async with client.aio.live.connect(model=MODEL, config=config) as session:
+            if session.setup_complete is None:
+                raise AssertionError(f"{name}: the first message is not setupComplete")
+            check(name, "I beg your pardon?", (await turn(session, "Hello.")).text)
+
+
+async def tools(client):
+    """Two calls in one frame are answered, one message each, in the other order."""
+
+    async with connect(client) as session:
+
+        async def answer(message):
+            for call in reversed((message.tool_call.function_calls if message.tool_call else None) or []):
+                response = types.FunctionResponse(id=call.id, name=call.name, response={"output": "fine"})
+                if call.name == "get_time":
+                    response.scheduling = types.FunctionResponseScheduling.WHEN_IDLE
+                await session.send_tool_response(function_responses=response)
+
+        heard = await turn(session, "What's the weather, and the time?", answer)
+        expected = [
+            ("w1", "get_weather", {"city": "Paris", "days": 3}),
+            ("t1", "get_time", {"time_zone": "Europe/Paris"}),
+        ]
+        check("frames of calls", [expected], heard.calls)
+        check("text", "It is noon in Paris, and sunny.", heard.text)
+        check("turns completed", 1, heard.completions)
+
+
+async def interruption(client):
+    """A call is cancelled before it was answered, and a story is cut short."""
+    async with connect(client) as session:
+
+        async def lose_patience(message):
             if message.tool_call:
-                calls = message.tool_call.function_calls
-                frames.append([(call.id, call.name, call.args) for call in calls])
-                await session.send_tool_response(
-                    function_responses=[
-                        types.FunctionResponse(id=call.id, name=call.name, response={"output": "fine"})
-                        for call in calls
-                    ]
-                )
-            if content := message.server_content:
-                if content.model_turn:
-                    text += "".join(part.text or "" for part in content.model_turn.parts)
-                completions += bool(content.turn_complete)
-        check("frames of calls", [EXPECTED_CALLS], frames)
-        check("text", EXPECTED_TEXT, text)
-        check("turns completed", 1, completions)
+                await say(session, "Never mind.")
+
+        heard = await turn(session, "Do something slow.", lose_patience)
+        check("cancelled", ["s1"], heard.cancelled)
+        check("interrupted", True, heard.interrupted)
+
+        asked = []
+
+        async def stop(message):
+            if not asked:
+                asked.append(message)
+                await say(session, "Stop!")
+
+        heard = await turn(session, "Tell me a story.", stop)
+        check("the story was interrupted", True, heard.interrupted)
+        check("the story was told to its end", False, "The end." in heard.text)
+        check("and its beginning was heard", True, heard.text.startswith("And then 1. "))
+
+
+async def media(client):
+    """Sound goes both ways."""
+    async with connect(client) as session:
+        heard = await turn(session, "Sing.")
+        check("frames of sound", [0, 1, 2, 3, 4], [int.from_bytes(it[:4], "little") for it in heard.sound])
+        check("bytes of sound", {960}, {len(it) for it in heard.sound})
+        for _ in range(3):
+            await session.send_realtime_input(audio=types.Blob(data=bytes(640), mime_type="audio/pcm;rate=16000"))
+        check("what was heard", "I heard three frames.", (await turn(session)).text)
+        await session.send_realtime_input(audio_stream_end=True)
+        await session.send_realtime_input(text="Hello?")
+        check("realtime text", "I beg your pardon?", (await turn(session)).text)
+
+
+async def resumption(client):
+    """The connection ends, and the session goes on with the handle."""
+    async with connect(client, session_resumption={}) as session:
+        heard = await turn(session, "Remember this.")
+        check("handle", "the-handle", heard.handle)
+        check("time left", "5s", heard.time_left)
+    async with connect(client, session_resumption={"handle": heard.handle}) as session:
+        check("after resuming", "Welcome back.", (await turn(session)).text)
+        check("and then", "I beg your pardon?", (await turn(session, "Hello.")).text)
+    await refused(client, 1007, "invalid argument", session_resumption={"handle": "nobody-issued-this"})
+
+
+async def closes(client):
+    """The library says with which code the service hung up, before the setup and after it."""
+    for said, code, reason in [
+        ("fail", 1011, "Internal error encountered."),
+        ("bye", 1000, ""),
+        ("abort", 1008, "The operation was aborted."),
+        ("vanish", 1006, ""),
+    ]:
+        async with connect(client) as session:
+            try:
+                await turn(session, said)
+            except errors.APIError as problem:
+                check(f"code after {said!r}", code, problem.code)
+                check(f"reason after {said!r}", True, reason in str(problem))
+            else:
+                raise AssertionError(f"after {said!r} the library saw no close")
+    unknown = declaration("pay", {"cents": "INTEGER"}, additional_properties=False)
+    await refused(client, 1007, "Unknown name", tools=[{"function_declarations": [unknown]}])
+    await refused(client, 1008, "is not found", model="no-such-model")
+
+
+async def refused(client, code, reason, model=MODEL, **config):
+    try:
+        async with client.aio.live.connect(model=model, config={**CONFIG, **config}):
+            pass
+    except errors.APIError as problem:
+        check("code of the refusal", code, problem.code)
+        check(f"{reason!r} in {problem}", True, reason in str(problem))
+    else:
+        raise AssertionError(f"expected a refusal with {code}, found none")
+
+
+CONVERSATIONS = [setups, tools, interruption, media, resumption, closes]
+
+
+def frames(recording):
+    """Every message of our own client is one of the library's own types, with no field that those do not know."""
+    seen = {}
+    for number, line in enumerate(pathlib.Path(recording).read_text().splitlines(), 1):
+        frame = json.loads(line)
+        if frame["direction"] != "client->server" or frame["opcode"] == "handshake":
+            continue
+        try:
+            message = types.LiveClientMessage.model_validate(frame["message"])
+        except ValueError as problem:
+            raise AssertionError(f"{recording}, line {number}: {problem}") from problem
+        kinds = list(message.model_dump(exclude_none=True))
+        check(f"payloads of line {number}", 1, len(kinds))
+        seen[kinds[0]] = seen.get(kinds[0], 0) + 1
+    for kind in ("setup", "client_content", "tool_response"):
+        check(f"{recording} has a {kind}", True, seen.get(kind, 0) > 0)
+    return sum(seen.values())
 
 
 def certificate(directory):
@@ -165,23 +359,29 @@ async def run(url):
         pem = certificate(directory)
         async with tls_relay(simulator.hostname, simulator.port, pem) as address:
             for kind in ("gateway", "google_ai"):
-                await converse(client(kind, address, pem))
+                for conversation in CONVERSATIONS:
+                    try:
+                        await conversation(client(kind, address, pem))
+                    except Exception as problem:
+                        raise AssertionError(f"{kind}, {conversation.__name__}: {problem!r}") from problem
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--url", required=True, help="where the simulator listens, such as ws://127.0.0.1:8765")
-    url = parser.parse_args().url
+    parser.add_argument("--frames", action="append", default=[], help="a recording of what our own client sent")
+    arguments = parser.parse_args()
     # Nothing here leaves this machine, whatever proxy it is set up with.
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
     try:
-        asyncio.run(asyncio.wait_for(run(url), TIMEOUT_SECONDS))
+        asyncio.run(asyncio.wait_for(run(arguments.url), TIMEOUT_SECONDS))
+        read = sum(frames(recording) for recording in arguments.frames)
     except Exception as problem:
         print(f"google-genai {genai.__version__}: {type(problem).__name__}: {problem}", file=sys.stderr)
         return 1
     print(
-        f"google-genai {genai.__version__}: as gateway and as Google AI, {len(EXPECTED_CALLS)} calls in one frame, "
-        "both answered, final text and turn_complete received"
+        f"google-genai {genai.__version__}: {len(CONVERSATIONS)} conversations as with a gateway and as with Google AI, "
+        f"{len(SETUPS)} setups each; {read} frames of our own client read"
     )
     return 0
 
