@@ -523,7 +523,7 @@ fn everything_the_protocol_names_has_a_type() {
     let snake: Vec<&str> = keys
         .filter(|it| it.contains('_') && *it == it.to_lowercase())
         .collect();
-    assert_eq!(snake, ["snake_key"], "the required field only");
+    assert!(snake.is_empty(), "{snake:?}");
 }
 
 /// What has not the type it should have is no reason to lose a message that has nothing to do with it.

@@ -497,7 +497,14 @@ async fn the_program_reaches_each_platform() {
     };
     let of_vertex =
         "/ws/google.cloud.aiplatform.v1beta1.LlmBidiService/BidiGenerateContent".to_owned();
-    let cases: [(&[(&str, &str)], &[&str], String, (&str, &str), &str); 4] = [
+    type Case<'a> = (
+        &'a [(&'a str, &'a str)],
+        &'a [&'a str],
+        String,
+        (&'a str, &'a str),
+        &'a str,
+    );
+    let cases: [Case<'_>; 4] = [
         (
             &[("GEMINI_API_KEY", KEY)],
             &[],

@@ -98,7 +98,9 @@ mod tests {
     use super::*;
     use crate::live::Connector;
 
-    fn of(variables: &[(&str, &str)]) -> Result<Endpoint, IncompleteEnvironment> {
+    type Variables<'a> = &'a [(&'a str, &'a str)];
+
+    fn of(variables: Variables<'_>) -> Result<Endpoint, IncompleteEnvironment> {
         Endpoint::from_variables(&|name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -111,7 +113,7 @@ mod tests {
         let project = ("GOOGLE_CLOUD_PROJECT", "p");
         let token = ("GOOGLE_ACCESS_TOKEN", "t");
         let key = ("GEMINI_API_KEY", "k");
-        let cases: [(&[(&str, &str)], &str, &str); 6] = [
+        let cases: [(Variables<'_>, &str, &str); 6] = [
             (
                 &[key],
                 "wss://generativelanguage.googleapis.com",

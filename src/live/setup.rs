@@ -3,7 +3,7 @@
 use super::schema::{SchemaForm, lowered};
 use super::wire::{
     ClientContent, ClientMessage, Content, ContextUpdate, FunctionDeclaration, FunctionResponse,
-    GenerationConfig, Part, RawJson, RealtimeInput, Schema as WireSchema, Setup, Tool,
+    GenerationConfig, Part, RawJson, RealtimeInput, Repeated, Schema as WireSchema, Setup, Tool,
 };
 use crate::session::catalog::Behavior;
 use crate::session::{
@@ -35,7 +35,11 @@ pub(crate) fn message(
             ..GenerationConfig::default()
         }),
         system_instruction: instruction.map(|text| Content::text("user", text)),
-        tools: tools.into(),
+        tools: if tools.is_empty() {
+            Repeated::absent()
+        } else {
+            tools.into()
+        },
         ..Setup::default()
     };
     ClientMessage::setup(setup).encode()

@@ -431,7 +431,7 @@ impl World {
             model,
             endpoint,
             phase,
-            capabilities: (which % 3 != 0).then_some(capabilities),
+            capabilities: (!which.is_multiple_of(3)).then_some(capabilities),
             non_blocking: Vec::new(),
         });
     }
