@@ -173,7 +173,7 @@ impl Agent {
         self
     }
 
-    /// What the model can do, where that is not what [`Capabilities::of_model`] says.
+    /// What the model can do, where that is not what [`Capabilities::of`] says.
     ///
     /// ```
     /// use recount::live::Capabilities;
@@ -248,9 +248,11 @@ impl Agent {
             phases: self.phases,
             ..dispatcher.policies()
         };
+        let platform = self.connector.as_ref().map(|it| it.platform());
+        let platform = platform.unwrap_or_default();
         let capabilities = self
             .capabilities
-            .unwrap_or_else(|| Capabilities::of_model(&self.model));
+            .unwrap_or_else(|| Capabilities::of(platform, &self.model));
         let catalog = dispatcher.catalog();
         for tool in catalog.tools.values() {
             let declared = tool.server_side.as_ref().and_then(|it| it.as_object());

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use crate::live::wire::{ClientMessage, Fields, FunctionResponse, RawJson, ServerMessage, Setup};
+use crate::live::wire::{ClientMessage, FunctionResponse, RawJson, ServerMessage, Setup};
 
 use super::reply::{Promise, Reply};
 use super::step::Step;
@@ -274,15 +274,6 @@ impl Connection {
 const CALLS_MAX: usize = 1_024;
 
 fn brings_history(setup: &Setup) -> bool {
-    setup
-        .other
-        .get("historyConfig")
-        .and_then(|config| Fields::of(config).ok())
-        .and_then(|mut config| {
-            config
-                .boolean("initialHistoryInClientContent")
-                .ok()
-                .flatten()
-        })
-        == Some(true)
+    let config = setup.history_config.as_ref();
+    config.and_then(|it| it.initial_history_in_client_content) == Some(true)
 }

@@ -7,6 +7,8 @@
 mod clock;
 #[cfg(feature = "testing")]
 mod crash;
+#[cfg(feature = "testing")]
+mod frames;
 mod given;
 mod history;
 #[cfg(feature = "testing")]
@@ -22,6 +24,8 @@ mod world_words;
 pub use clock::ManualClock;
 #[cfg(feature = "testing")]
 pub use crash::{Crash, CrashPoint, CrashingConnector, CrashingTool};
+#[cfg(feature = "testing")]
+pub use frames::any_frame;
 pub use given::{Given, When, given};
 pub use history::{History, answer_to, history};
 #[cfg(feature = "testing")]

@@ -91,10 +91,7 @@ impl ToolDispatcher {
         self.pipeline.recorded()
     }
 
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "an `async fn` would carry the room for its parameters twice"
-    )]
+    /// Not an `async fn`, which would carry the room for its parameters twice.
     fn call<'a>(
         &'a self,
         name: &'a str,

@@ -1,0 +1,61 @@
+//! What must hold of any bytes that come as a frame.
+
+use crate::live::translate;
+use crate::live::wire::{ClientMessage, ServerMessage};
+use crate::session::{Event, Observation, Seq};
+
+/// The largest record of one part of a frame, with room for what is decided about it.
+const RECORD_BYTES_MAX: usize = 1 << 20;
+
+/// Reads bytes as both sides read a frame, and translates them as the client does.
+///
+/// ```
+/// recount::testing::any_frame(br#"{"serverContent":{"turnComplete":true}}"#);
+/// recount::testing::any_frame(b"no JSON at all");
+/// ```
+///
+/// # Panics
+/// Where something does not hold: what was read is written and read again as the same, whatever comes is translated, the
+/// same way each time, one observation for each call, and none is too large for the journal.
+pub fn any_frame(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let read = ServerMessage::decode(&text);
+    if let Ok(message) = &read {
+        let again = ServerMessage::decode(&message.encode());
+        assert_eq!(again.as_ref(), Ok(message), "of a service: {text}");
+    }
+    if let Ok(message) = ClientMessage::decode(&text) {
+        let again = ClientMessage::decode(&message.encode());
+        assert_eq!(again, Ok(message), "of a client: {text}");
+    }
+    let translate = || {
+        let heard = translate::heard(Seq(1), &text, 64, &|_, _| None);
+        (heard.observations, heard.handle.is_some())
+    };
+    let heard = translate();
+    assert_eq!(heard, translate(), "{text}");
+    let (observations, has_handle) = heard;
+    for observation in &observations {
+        let body = Event::Observed(observation.clone()).body();
+        let bytes = body.map_or(usize::MAX, |body| body.len());
+        assert!(bytes <= RECORD_BYTES_MAX, "{bytes} bytes: {text}");
+    }
+    let of_kind = |kind: &str| {
+        let found = observations.iter().filter(|it| it.kind() == kind);
+        found.count()
+    };
+    match read {
+        Err(_) => assert_eq!(of_kind("frame_rejected"), observations.len(), "{text}"),
+        Ok(message) => {
+            let calls = message.tool_call.map_or(0, |it| it.function_calls.len());
+            let known = of_kind("function_call_received");
+            // One whose very name is too large is not known as a call any more.
+            assert!(
+                known <= calls && known + of_kind("frame_rejected") >= calls,
+                "{text}"
+            );
+            let is_given = |it: &Observation| matches!(it, Observation::ResumptionHandleReceived(it) if it.fingerprint.is_some());
+            assert_eq!(observations.iter().any(is_given), has_handle, "{text}");
+        }
+    }
+}
