@@ -33,13 +33,25 @@ pub(super) fn unknown(what: &str, known: &[&str], found: Option<&str>) -> Decode
     };
     let nearest = known
         .iter()
-        .map(|name| (strsim::jaro_winkler(found, name), name))
-        .filter(|(likeness, _)| *likeness > 0.75)
+        .map(|name| (likeness(found, name), name))
+        .filter(|(likeness, _)| *likeness > 0.0)
         .max_by(|one, other| one.0.total_cmp(&other.0));
     let meant = nearest
         .map(|(_, name)| format!("; did you mean {name:?}?"))
         .unwrap_or_default();
     DecodeError::new(expected, format!("{}{meant}", exactly(found)))
+}
+
+/// How likely `name` was meant; not at all where that is zero.
+fn likeness(found: &str, name: &str) -> f64 {
+    let by_beginning = strsim::jaro_winkler(found, name);
+    // Two letters of a short name that changed places are seen by this one only.
+    let by_edits = strsim::normalized_damerau_levenshtein(found, name);
+    if by_beginning > 0.75 || by_edits > 0.6 {
+        by_beginning.max(by_edits)
+    } else {
+        0.0
+    }
 }
 
 /// As it was written, between quotes.

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+use saphyr_parser::{Event as Token, Parser, ScalarStyle, ScanError, Span};
 use serde_json::Value;
 
 use crate::live::wire::DecodeError;
@@ -23,17 +23,17 @@ pub(super) fn entries(text: &str) -> Result<Vec<(usize, String)>, ScriptError> {
     loop {
         let (event, line) = events.next()?;
         match event {
-            Event::StreamEnd => return Ok(entries),
-            Event::SequenceStart(..) if !is_list => is_list = true,
-            Event::SequenceEnd => is_list = false,
-            Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
+            Token::StreamEnd => return Ok(entries),
+            Token::SequenceStart(..) if !is_list => is_list = true,
+            Token::SequenceEnd => is_list = false,
+            Token::StreamStart | Token::DocumentStart(_) | Token::DocumentEnd | Token::Nothing => {}
             // An empty document.
-            Event::Scalar(text, ScalarStyle::Plain, ..) if text.is_empty() && !is_list => {}
-            Event::Scalar(..)
-            | Event::SequenceStart(..)
-            | Event::MappingStart(..)
-            | Event::MappingEnd
-            | Event::Alias(_) => {
+            Token::Scalar(text, ScalarStyle::Plain, ..) if text.is_empty() && !is_list => {}
+            Token::Scalar(..)
+            | Token::SequenceStart(..)
+            | Token::MappingStart(..)
+            | Token::MappingEnd
+            | Token::Alias(_) => {
                 let mut json = String::new();
                 events.write(event, line, DEPTH_MAX, &mut json)?;
                 entries.push((line, json));
@@ -45,18 +45,18 @@ pub(super) fn entries(text: &str) -> Result<Vec<(usize, String)>, ScriptError> {
 struct Events<'a>(Parser<'a, saphyr_parser::StrInput<'a>>);
 
 impl<'a> Events<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, usize), ScriptError> {
+    fn next(&mut self) -> Result<(Token<'a>, usize), ScriptError> {
         match self.0.next() {
             Some(Ok((event, Span { start, .. }))) => Ok((event, start.line())),
             Some(Err(error)) => Err(unreadable(&error)),
-            None => Ok((Event::StreamEnd, 0)),
+            None => Ok((Token::StreamEnd, 0)),
         }
     }
 
     /// Writes the value that begins with `event`.
     fn write(
         &mut self,
-        event: Event<'a>,
+        event: Token<'a>,
         line: usize,
         depth_left: usize,
         json: &mut String,
@@ -69,17 +69,17 @@ impl<'a> Events<'a> {
             ));
         };
         match event {
-            Event::Scalar(text, style, _, tag) => {
+            Token::Scalar(text, style, _, tag) => {
                 if tag.is_some() {
                     return Err(refused(line, "no tags", "one"));
                 }
                 json.push_str(&scalar(&text, style == ScalarStyle::Plain));
             }
-            Event::SequenceStart(..) => {
+            Token::SequenceStart(..) => {
                 json.push('[');
                 for index in 0.. {
                     let (event, line) = self.next()?;
-                    if event == Event::SequenceEnd {
+                    if event == Token::SequenceEnd {
                         break;
                     }
                     json.push_str(if index > 0 { "," } else { "" });
@@ -87,13 +87,13 @@ impl<'a> Events<'a> {
                 }
                 json.push(']');
             }
-            Event::MappingStart(..) => {
+            Token::MappingStart(..) => {
                 json.push('{');
                 for index in 0.. {
                     let (event, line) = self.next()?;
                     let name = match event {
-                        Event::MappingEnd => break,
-                        Event::Scalar(name, ..) => name,
+                        Token::MappingEnd => break,
+                        Token::Scalar(name, ..) => name,
                         _ => return Err(refused(line, "a name", "something else")),
                     };
                     json.push_str(if index > 0 { "," } else { "" });
@@ -104,7 +104,7 @@ impl<'a> Events<'a> {
                 }
                 json.push('}');
             }
-            Event::Alias(_) => return Err(refused(line, "no aliases", "one")),
+            Token::Alias(_) => return Err(refused(line, "no aliases", "one")),
             _ => return Err(refused(line, "a value", "none")),
         }
         Ok(())
