@@ -9,6 +9,8 @@ mod capabilities;
 #[cfg(feature = "engine")]
 mod connector;
 #[cfg(feature = "engine")]
+pub(crate) mod continuation;
+#[cfg(feature = "engine")]
 pub(crate) mod schema;
 #[cfg(feature = "engine")]
 pub(crate) mod setup;
