@@ -114,7 +114,7 @@ impl SessionTask {
     ) -> Observation {
         let error_kind = result.as_ref().err().map(|error| error.kind().to_owned());
         let shape = self.agent.policies.response;
-        let (seq, open) = (call, self.session.calls.get(&call));
+        let (seq, open) = (call, self.session.calls.get(&call).map(Box::as_ref));
         let response = match (open.filter(|call| call.background.is_some()), result) {
             (Some(call), result) => {
                 let own = self.id.call_id(seq).to_string();

@@ -57,7 +57,7 @@ pub struct Session {
     /// The runner will end soon and starts nothing more.
     pub draining: bool,
     /// The calls that have not ended, by the seq that received them.
-    pub calls: BTreeMap<Seq, Call>,
+    pub calls: BTreeMap<Seq, Box<Call>>,
     /// How the others ended.
     pub settled: BTreeMap<Seq, Settled>,
     /// What became of every confirmation request.
