@@ -265,7 +265,8 @@ impl Story {
     fn heard(&self) -> BTreeSet<String> {
         let transcript = self.model.transcript();
         let told = transcript.told().map(|(_, text)| text);
-        let told = told.filter_map(|text| {
+        let lines = told.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+        let told = lines.filter_map(|text| {
             let (_, call) = text.split_once("Your earlier call ")?;
             let (name, _) = call.split_once('(')?;
             let (_, body) = call.split_once("Response: ")?;

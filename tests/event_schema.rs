@@ -291,6 +291,43 @@ fn observations() -> Vec<Observation> {
             phase: Some(Seq(4)),
             capabilities: Some(Capabilities::default()),
             non_blocking: vec!["refund".into()],
+            resumed: Some("c0ffee0123456789".into()),
+        }
+        .into(),
+        SwitchPlanned {
+            epoch: EPOCH,
+            due_us: DUE,
+        }
+        .into(),
+        ReconnectScheduled {
+            attempt: 2,
+            due_us: DUE,
+            resumes: Some("c0ffee0123456789".into()),
+        }
+        .into(),
+        ConnectFailed {
+            attempt: 1,
+            code: Some(1007),
+            reason: "Request contains an invalid argument.".into(),
+            rejected: Some("c0ffee0123456789".into()),
+        }
+        .into(),
+        ReconnectsExhausted {
+            attempts: 8,
+            reason: "The service is currently unavailable.".into(),
+        }
+        .into(),
+        HistorySent {
+            epoch: EPOCH,
+            after: Seq(0),
+            through: Seq(39),
+            turns: 12,
+            left_out: 3,
+            answer_wanted: true,
+        }
+        .into(),
+        RunnerDraining {
+            reason: "the engine shuts down".into(),
         }
         .into(),
         Disconnected {

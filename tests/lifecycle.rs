@@ -12,12 +12,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use recount::engine::Error;
 use recount::journal::MemoryJournal;
+use recount::ledger::Ledger;
 use recount::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
 use recount::prelude::*;
-use recount::session::{Rejection, Seq};
-use recount::testing::ScriptedModel;
+use recount::session::{Outcome, Rejection, Seq};
+use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
+use tokio::sync::Notify;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_never_let_go_while_somebody_takes_it() {
@@ -211,4 +213,167 @@ async fn a_session_that_never_connected_does_not_stay_open() {
     engine.session("a").connect().await.unwrap_err();
     let sessions = engine.sessions().await.unwrap();
     assert!(sessions.iter().all(|session| session.is_closed()) && sessions.len() == 1);
+}
+
+const SHIP: &str = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "s", "name": "ship"}]}]}
+{"on": {"text": "more"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
+{"on": "otherwise", "send": [{"say": "Well."}]}
+"#;
+
+/// A tool that ends when it is told to, and one that ends at once.
+fn agent_with(release: &Arc<Notify>, model: &ScriptedModel) -> Agent {
+    let release = release.clone();
+    let ship = T::simple("ship", "Ships", move |_| {
+        let release = release.clone();
+        async move {
+            release.notified().await;
+            Ok(json!({"shipped": true}))
+        }
+    });
+    let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
+    Agent::new()
+        .model("m")
+        .tools(ship | pay)
+        .connect_to(model.clone())
+}
+
+async fn settle() {
+    for _ in 0..500 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A journal, a clock that stands still, and what is needed for an engine over them.
+struct Place {
+    journal: Arc<SurvivingJournal>,
+    clock: Arc<ManualClock>,
+    release: Arc<Notify>,
+    model: ScriptedModel,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place {
+            journal: SurvivingJournal::new(),
+            clock: ManualClock::new(),
+            release: Arc::default(),
+            model: ScriptedModel::parse(SHIP).unwrap(),
+        }
+    }
+
+    async fn engine(&self) -> Engine {
+        let engine = Engine::in_memory()
+            .journal(self.journal.clone())
+            .clock(self.clock.clone());
+        let agent = agent_with(&self.release, &self.model);
+        engine.agent("a", agent).open().await.unwrap()
+    }
+
+    async fn settled(&self, session: SessionId) -> Vec<Outcome> {
+        let loaded = Ledger::new(self.journal.clone()).load(session).await;
+        let settled = loaded.unwrap().session.settled;
+        settled.values().map(|it| it.outcome).collect()
+    }
+}
+
+#[tokio::test]
+async fn within_the_grace_what_runs_ends_and_is_told_and_nothing_new_starts() {
+    let place = Place::new();
+    let engine = place.engine().await;
+    let live = engine.session("a").connect().await.unwrap();
+    live.send_text("go").await.unwrap();
+    settle().await;
+    let grace = engine.shutdown_within(Duration::from_secs(20));
+    let meanwhile = async {
+        settle().await;
+        live.send_text("more").await.unwrap();
+        settle().await;
+        place.release.notify_one();
+    };
+    let (ended, ()) = tokio::join!(grace, meanwhile);
+    ended.unwrap();
+    let answers: Vec<String> = place
+        .model
+        .transcript()
+        .answers()
+        .map(|(_, response, _)| response.response.as_ref().unwrap().as_str().to_owned())
+        .collect();
+    assert_eq!(answers, [r#"{"shipped":true}"#]);
+    let session = live.session_id();
+    assert_eq!(place.settled(session).await, [Outcome::Returned]);
+
+    // The call that came too late starts with the next engine, and once.
+    let next = place.engine().await;
+    settle().await;
+    let ended = place.settled(session).await;
+    assert_eq!(ended, [Outcome::Returned, Outcome::Returned]);
+    next.shutdown().await.unwrap();
+    settle().await;
+    let alive = tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks();
+    assert_eq!(alive, 0);
+}
+
+#[tokio::test]
+async fn after_the_grace_what_still_runs_is_cut_off_and_told_to_the_next_engine() {
+    let place = Place::new();
+    let engine = place.engine().await;
+    let live = engine.session("a").connect().await.unwrap();
+    live.send_text("go").await.unwrap();
+    settle().await;
+    let grace = engine.shutdown_within(Duration::from_secs(20));
+    let meanwhile = async {
+        settle().await;
+        place.clock.advance(Duration::from_secs(20));
+    };
+    let (ended, ()) = tokio::join!(grace, meanwhile);
+    ended.unwrap();
+    let session = live.session_id();
+    assert_eq!(place.settled(session).await, [Outcome::Unknown]);
+    drop(live);
+
+    let next = place.engine().await;
+    let live = next.resume(session).await.unwrap();
+    settle().await;
+    let transcript = place.model.transcript();
+    let told = transcript.told().filter(|(on, _)| on.0 == 2);
+    let told: Vec<String> = told.map(|(_, text)| text).collect();
+    assert!(told.last().unwrap().contains("unknown"), "{told:?}");
+    drop(live);
+    next.shutdown().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_idle_engine_shuts_down_without_waiting_for_its_grace() {
+    let place = Place::new();
+    let engine = place.engine().await;
+    let _live = engine.session("a").connect().await.unwrap();
+    // The clock stands still, so a wait would never end.
+    engine
+        .shutdown_within(Duration::from_secs(3_600))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn an_engine_waits_for_the_one_before_it_to_let_go_of_the_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = || agent_with(&Arc::default(), &ScriptedModel::parse(SHIP).unwrap());
+    let open = |wait| {
+        let engine = Engine::builder(directory.path()).wait(wait);
+        engine.agent("a", agent()).open()
+    };
+    let old = open(Duration::ZERO).await.unwrap();
+    let in_use = open(Duration::ZERO).await;
+    assert!(in_use.is_err(), "two engines over one journal");
+    let new = open(Duration::from_secs(600));
+    let ended = async {
+        settle().await;
+        old.shutdown().await.unwrap();
+        drop(old);
+    };
+    let (new, ()) = tokio::join!(new, ended);
+    new.unwrap().shutdown().await.unwrap();
 }

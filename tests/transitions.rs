@@ -251,7 +251,7 @@ fn row(history: &History, which: &str, observation: Observation) -> String {
         done.session.calls.get(&call),
         done.session.settled.get(&call),
     ) {
-        (Some(after), None) if *after == before => "-".to_owned(),
+        (Some(after), None) if **after == before => "-".to_owned(),
         (Some(after), None) => {
             let lost = if after.model_lost_interest {
                 ", model lost interest"
@@ -357,6 +357,73 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 phase: None,
                 capabilities: None,
                 non_blocking: Vec::new(),
+                resumed: None,
+            }
+            .into(),
+        ),
+        (
+            "resumed",
+            Connected {
+                model: "m".into(),
+                endpoint: "ws://127.0.0.1:1".into(),
+                phase: None,
+                capabilities: None,
+                non_blocking: Vec::new(),
+                resumed: Some("h1".into()),
+            }
+            .into(),
+        ),
+        (
+            "",
+            SwitchPlanned {
+                epoch,
+                due_us: history.now(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            ReconnectScheduled {
+                attempt: 1,
+                due_us: history.now(),
+                resumes: None,
+            }
+            .into(),
+        ),
+        (
+            "",
+            ConnectFailed {
+                attempt: 1,
+                code: Some(1011),
+                reason: "busy".into(),
+                rejected: None,
+            }
+            .into(),
+        ),
+        (
+            "",
+            ReconnectsExhausted {
+                attempts: 1,
+                reason: "busy".into(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            HistorySent {
+                epoch,
+                after: Seq(0),
+                through: epoch,
+                turns: 1,
+                left_out: 0,
+                answer_wanted: false,
+            }
+            .into(),
+        ),
+        (
+            "",
+            RunnerDraining {
+                reason: "deploy".into(),
             }
             .into(),
         ),

@@ -106,7 +106,42 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             Some(_) | None => ("runner attached: calls may start".to_owned(), Tone::Plain),
         },
         Observation::RunnerDetached(it) => (format!("runner gone: {}", it.reason), Tone::Plain),
-        Observation::Connected(it) => (format!("connected to {}", it.endpoint), Tone::Plain),
+        Observation::RunnerDraining(it) => {
+            (format!("starts nothing more: {}", it.reason), Tone::Plain)
+        }
+        Observation::Connected(it) => {
+            let resumed = if it.resumed.is_some() {
+                ", resumes the conversation"
+            } else {
+                ""
+            };
+            (
+                format!("connected to {}{resumed}", it.endpoint),
+                Tone::Plain,
+            )
+        }
+        Observation::SwitchPlanned(_) => (
+            "leaves this connection as soon as nothing is under way".to_owned(),
+            Tone::Quiet,
+        ),
+        Observation::ReconnectScheduled(it) => (
+            format!("will connect again, attempt {}", it.attempt),
+            Tone::Quiet,
+        ),
+        Observation::ConnectFailed(it) => {
+            let code = it
+                .code
+                .map(|code| format!(", code {code}"))
+                .unwrap_or_default();
+            (format!("cannot connect{code}: {}", it.reason), Tone::Bad)
+        }
+        Observation::ReconnectsExhausted(it) => {
+            (format!("gives up connecting: {}", it.reason), Tone::Bad)
+        }
+        Observation::HistorySent(it) => (
+            format!("told the model the story so far, {} turns", it.turns),
+            Tone::Quiet,
+        ),
         Observation::Disconnected(it) => {
             let code = it
                 .code

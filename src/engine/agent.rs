@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::ledger::Ledger;
 use crate::live::{Capabilities, Connector};
@@ -15,6 +16,10 @@ use crate::tool::{
 
 use super::extractors::{Extractor, Turn};
 use super::phases::{self, PhaseBuilder};
+use super::reconnects::Reconnects;
+
+/// How long a service may take to complete the setup.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Tools, policies, instruction and connection under one name.
 ///
@@ -42,6 +47,8 @@ pub struct Agent {
     response: ResponseShape,
     capabilities: Option<Capabilities>,
     sealed: bool,
+    reconnects: Reconnects,
+    setup_timeout: Option<Duration>,
 }
 
 /// Who decides whether gates hold.
@@ -203,6 +210,19 @@ impl Agent {
         self
     }
 
+    /// How its sessions come back after they lost their connection.
+    pub fn reconnects(mut self, reconnects: Reconnects) -> Agent {
+        self.reconnects = reconnects;
+        self
+    }
+
+    /// How long the service may take to complete the setup of a connection, 15 s unless set. Some refuse an option by
+    /// saying nothing at all.
+    pub fn setup_timeout(mut self, limit: Duration) -> Agent {
+        self.setup_timeout = Some(limit);
+        self
+    }
+
     /// Checks everything at once and makes it ready to serve.
     pub(crate) fn prepare(mut self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
         let mut mistakes = Vec::new();
@@ -301,6 +321,8 @@ impl Agent {
             provider,
             gates,
             sealed: self.sealed,
+            reconnects: self.reconnects,
+            setup_timeout: self.setup_timeout.unwrap_or(SETUP_TIMEOUT),
             extractors: self.extractors,
             services: self.services,
             formatters,
@@ -329,6 +351,8 @@ pub(crate) struct Prepared {
     pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(crate) gates: Gates,
     pub(crate) sealed: bool,
+    pub(super) reconnects: Reconnects,
+    pub(super) setup_timeout: Duration,
     pub(super) extractors: Vec<Extractor>,
     pub(super) services: Services,
     pub(super) formatters: BTreeMap<String, Arc<dyn ResultFormatter>>,

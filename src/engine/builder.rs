@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use recount_journal::seal::KeyStore;
 use recount_journal::{DiskJournal, Journal, MemoryJournal};
@@ -18,6 +19,7 @@ pub struct EngineBuilder {
     agents: Vec<(String, Agent)>,
     clock: Arc<dyn Clock>,
     keys: Option<Arc<dyn KeyStore>>,
+    wait: Duration,
 }
 
 /// Where the journal is.
@@ -41,6 +43,7 @@ impl EngineBuilder {
             agents: Vec::new(),
             clock: SystemClock::shared(),
             keys: None,
+            wait: Duration::ZERO,
         }
     }
 
@@ -78,6 +81,22 @@ impl EngineBuilder {
         self
     }
 
+    /// How long to wait for the process that serves the journal now to let go of it; without this, opening fails at once.
+    ///
+    /// ```
+    /// # async fn example() -> Result<(), recount::engine::Error> {
+    /// use std::time::Duration;
+    /// use recount::prelude::*;
+    /// // The old process got its signal to end and shuts down within 20 s.
+    /// let support = Agent::new().model("gemini-live-2.5-flash");
+    /// let engine = Engine::builder("./journal").wait(Duration::from_secs(30)).agent("support", support).open().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn wait(mut self, wait: Duration) -> EngineBuilder {
+        self.wait = wait;
+        self
+    }
+
     /// Takes a journal that is open already, such as one that a test can make fail.
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> EngineBuilder {
         self.place = Place::Given(journal);
@@ -92,7 +111,8 @@ impl EngineBuilder {
         let journal: Arc<dyn Journal> = match self.place {
             Place::Disk(path) => {
                 // Opening may read a long log, which is no work for the threads that serve sessions.
-                let opening = tokio::task::spawn_blocking(move || DiskJournal::open(path));
+                let options = DiskJournal::options(path).wait(self.wait);
+                let opening = tokio::task::spawn_blocking(move || options.open());
                 Arc::new(opening.await.map_err(|_| Error::ShutDown)??)
             }
             Place::Given(journal) => journal,

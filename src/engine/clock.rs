@@ -19,6 +19,12 @@ pub trait Clock: Send + Sync + 'static {
 
     /// A name for a session that begins now.
     fn new_session(&self) -> SessionId;
+
+    /// A number that nobody can foresee; in a test, the same ones in every run. Waits are spread with it.
+    fn entropy(&self) -> u64 {
+        // The lower half of such a name is random.
+        self.new_session().0.as_u64_pair().1
+    }
 }
 
 /// The machine's clock and randomness.

@@ -5,38 +5,35 @@ use tokio_util::task::AbortOnDropHandle;
 use super::error::Error;
 use super::inbox::{Input, Opened, Reply};
 use super::socket::{self, Socket};
+use super::story::Story;
 use super::task::SessionTask;
 use crate::ledger::Objects;
-use crate::live::{ConnectError, Connection, setup};
-use crate::session::{Connected, Disconnected, Rejection, RunnerDetached};
+use crate::live::{ConnectError, Connection, continuation, setup};
+use crate::session::{
+    Connected, Disconnected, HistorySent, Observation, Rejection, RunnerDetached,
+};
 
 impl SessionTask {
-    /// Begins to open a connection; what comes of it returns as `Input::Opened`.
+    /// Somebody asks for a connection. One that is being opened already is theirs, unless somebody else asked for it.
     pub(super) async fn connect(&mut self, reply: Reply<()>) -> Result<(), Error> {
+        if self.socket.is_some() || self.reconnecting.asked.is_some() {
+            let connected = Error::AlreadyConnected { session: self.id };
+            return self.answer(reply, Err(connected));
+        }
+        self.reconnecting.asked = Some(reply);
+        if self.opening.is_some() {
+            return Ok(());
+        }
+        self.reconnecting.wait = None;
+        self.reconnecting.is_good();
         match self.begin_to_connect().await {
-            Ok(opening) => {
-                let own = self.own.clone();
-                self.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-                    let (connected, connection) = opening.await;
-                    let opened = Opened {
-                        connected,
-                        connection,
-                        reply,
-                    };
-                    let _ = own.send(Input::Opened(Box::new(opened)));
-                })));
-                Ok(())
-            }
-            Err(error) => self.answer(reply, Err(error)),
+            Ok(()) => Ok(()),
+            Err(error) => self.answer_asked(Err(error)),
         }
     }
 
-    async fn begin_to_connect(
-        &mut self,
-    ) -> Result<
-        impl Future<Output = (Connected, Result<Connection, ConnectError>)> + Send + 'static,
-        Error,
-    > {
+    /// Begins to open a connection; what comes of it returns as `Input::Opened`.
+    pub(super) async fn begin_to_connect(&mut self) -> Result<(), Error> {
         if self.socket.is_some() || self.opening.is_some() {
             return Err(Error::AlreadyConnected { session: self.id });
         }
@@ -51,6 +48,9 @@ impl SessionTask {
         if self.attached.is_none() {
             self.attach(Vec::new()).await?;
         }
+        self.recall_handle().await;
+        let handle = self.handle_at(self.clock.now()).cloned();
+        let story = self.story(handle.is_some()).await?;
         let model = connector.model_name(&agent.model);
         let message = setup::message(
             &model,
@@ -60,62 +60,116 @@ impl SessionTask {
         );
         let non_blocking = setup::non_blocking(&agent.catalog, agent.capabilities);
         let capabilities = Some(agent.capabilities);
-        let endpoint = connector.endpoint();
-        let phase = self.session.phase.as_ref().map(|stay| stay.entered);
-        Ok(async move {
-            let connection = socket::open(connector.as_ref(), message).await;
-            let connected = Connected {
-                model,
-                endpoint,
-                phase,
-                capabilities,
-                non_blocking,
+        let announced = story.as_ref().is_some_and(Story::is_announced);
+        let message = continuation::setup(message, handle.as_ref(), announced);
+        let connected = Connected {
+            model,
+            endpoint: connector.endpoint(),
+            phase: self.session.phase.as_ref().map(|stay| stay.entered),
+            capabilities,
+            non_blocking,
+            resumed: handle.map(|it| it.fingerprint()),
+        };
+        let (own, farewell) = (self.own.clone(), self.reconnecting.farewell());
+        let limit = agent.setup_timeout;
+        self.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            farewell.await;
+            let connection = socket::open(connector.as_ref(), message, limit).await;
+            let opened = Opened {
+                connected,
+                connection,
+                story,
             };
-            (connected, connection)
-        })
+            let _ = own.send(Input::Opened(Box::new(opened)));
+        })));
+        Ok(())
     }
 
     /// The connection is there, or it could not be opened.
     pub(super) async fn opened(&mut self, opened: Opened) -> Result<(), Error> {
         self.opening = None;
-        let outcome = match opened.connection {
-            Ok(_) if self.session.closed => Err(Error::Refused(Rejection::SessionClosed)),
-            Ok(connection) => self.connected(opened.connected, connection).await,
-            Err(error) => Err(error.into()),
-        };
-        self.answer(opened.reply, outcome)
+        let Opened {
+            connected,
+            connection,
+            story,
+        } = opened;
+        match connection {
+            Ok(_) if self.session.closed => {
+                self.answer_asked(Err(Error::Refused(Rejection::SessionClosed)))
+            }
+            Ok(connection) => {
+                self.connected(connected, connection, story).await?;
+                self.answer_asked(Ok(()))
+            }
+            Err(error) => self.not_opened(error, connected.resumed).await,
+        }
+    }
+
+    /// As [`begin_to_connect`](SessionTask::begin_to_connect), for nobody or for whoever has asked already.
+    pub(super) async fn connect_by_itself(&mut self) -> Result<(), Error> {
+        match self.begin_to_connect().await {
+            Ok(()) => Ok(()),
+            Err(error @ Error::Ledger(_)) => Err(error),
+            // Somebody else was quicker, or the session has ended: there is nothing to come back to.
+            Err(error) => self.answer_asked(Err(error)),
+        }
+    }
+
+    /// Tells whoever asked for a connection what came of it.
+    fn answer_asked(&mut self, outcome: Result<(), Error>) -> Result<(), Error> {
+        match self.reconnecting.asked.take() {
+            Some(asked) => self.answer(asked, outcome),
+            None => Ok(()),
+        }
     }
 
     async fn connected(
         &mut self,
         connected: Connected,
         connection: Connection,
+        story: Option<Story>,
     ) -> Result<(), Error> {
         self.put(vec![connected.into()], Objects::default()).await?;
         let epoch = self.session.connection.unwrap_or(self.session.head);
+        self.reconnecting.connected(self.clock.now());
         self.sockets += 1;
         let (incoming, inbox) = (self.incoming_sender.clone(), self.own.clone());
-        self.socket = Some(Socket::start(
-            self.sockets,
-            epoch,
-            connection,
-            incoming,
-            inbox,
-        ));
-        self.perform().await
+        let socket = Socket::start(self.sockets, epoch, connection, incoming, inbox);
+        if let Some(story) = story {
+            // What is still owed refers to it, so it comes first.
+            let told = HistorySent {
+                epoch,
+                after: story.after,
+                through: story.through,
+                turns: story.turns,
+                left_out: story.left_out,
+                answer_wanted: story.answer_wanted,
+            };
+            self.put(vec![told.into()], Objects::default()).await?;
+            for frame in story.frames {
+                socket.send(frame, None);
+            }
+        }
+        self.socket = Some(socket);
+        self.perform().await?;
+        for (text, reply) in std::mem::take(&mut self.reconnecting.unsaid) {
+            let outcome = self.send_text(text).await;
+            self.answer(reply, outcome)?;
+        }
+        Ok(())
     }
 
     /// Ends the connection and what runs. What waits for a person or a response stays open.
     pub(super) async fn disconnect(&mut self, reason: &str) -> Result<(), Error> {
         self.opening = None;
-        let mut observations = Vec::new();
-        if let Some(socket) = self.socket.take() {
-            let (epoch, reason) = (socket.epoch, reason.to_owned());
+        self.stop_reconnecting();
+        let mut observations: Vec<Observation> = Vec::new();
+        if let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) {
             observations.push(
                 Disconnected {
                     epoch,
                     code: None,
-                    reason,
+                    reason: reason.to_owned(),
                 }
                 .into(),
             );
@@ -128,6 +182,7 @@ impl SessionTask {
                 .into(),
             );
         }
+        self.hang_up();
         if !observations.is_empty() {
             self.put(observations, Objects::default()).await?;
             self.attached = None;

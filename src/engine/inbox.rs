@@ -7,8 +7,11 @@ use super::ToolConfirmation;
 use super::callers::Caller;
 use super::error::Error;
 use super::socket::Carried;
+use super::story::Story;
 use crate::live::{ConnectError, Connection, ConnectionLost};
-use crate::session::{Actor, Command, Connected, Json, RequestId, Seq, Session, ToolEventEmitted};
+use crate::session::{
+    Actor, Command, Connected, Json, RequestId, Seq, Session, Timestamp, ToolEventEmitted,
+};
 use crate::tool::{State, ToolOutcome};
 
 /// The way back to whoever asked.
@@ -22,8 +25,12 @@ pub(super) enum Input {
     Opened(Box<Opened>),
     /// End the connection and what runs; what waits stays open.
     Disconnect(Reply<()>),
-    /// As `Disconnect`, and end the task.
-    ShutDown(Reply<()>),
+    /// Start nothing more, and end the task when what runs has ended, or the time is up.
+    Drain { until: Timestamp, reply: Reply<()> },
+    /// The wait before another try to connect is over.
+    ReconnectDue { attempt: u32 },
+    /// The time by which a connection is to be left has come.
+    SwitchDue { epoch: Seq },
     /// Say something to the model.
     SendText(String, Reply<()>),
     /// Answer a confirmation request.
@@ -79,11 +86,11 @@ pub(super) enum Input {
     Written { epoch: Seq, carried: Carried },
 }
 
-/// What came of opening a connection, and who waits for it.
+/// What came of opening a connection, and what it is to be told.
 pub(super) struct Opened {
     pub(super) connected: Connected,
     pub(super) connection: Result<Connection, ConnectError>,
-    pub(super) reply: Reply<()>,
+    pub(super) story: Option<Story>,
 }
 
 /// What comes from a connection.

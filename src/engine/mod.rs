@@ -7,8 +7,10 @@ mod attach;
 mod builder;
 mod callers;
 mod clock;
+mod close_codes;
 mod connecting;
 mod desk;
+mod draining;
 mod effects;
 mod error;
 mod extractors;
@@ -21,17 +23,21 @@ mod live_session_builder;
 mod outcomes;
 mod performer;
 mod phases;
+mod reconnecting;
+mod reconnects;
 mod record;
 mod registry;
 mod secrets;
 mod sessions;
 mod socket;
+mod story;
 pub(crate) mod takeover;
 mod task;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -47,6 +53,7 @@ pub use live::{Live, LiveBuilder};
 #[cfg(feature = "live")]
 pub use live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use phases::{PhaseBuilder, ToolNames};
+pub use reconnects::Reconnects;
 pub use sessions::NewSession;
 
 use crate::tool::Temporary;
@@ -63,6 +70,7 @@ use crate::session::{Actor, Command, Json, OpenKind, RequestId, Seq, Session, Se
 use agent::Prepared;
 use inbox::Input;
 use performer::Performer;
+use reconnecting::Reconnecting;
 use registry::{Registry, TaskRef};
 use task::{Begin, SessionTask};
 
@@ -277,17 +285,40 @@ impl Engine {
         &self.inner.ledger
     }
 
-    /// Ends every task in good order and closes the journal. What waits stays open for the next engine.
+    /// Ends every task in good order and closes the journal. What runs is cut off, what waits stays open for the next
+    /// engine.
     ///
     /// # Errors
     /// Where the journal cannot be written.
     pub async fn shutdown(&self) -> Result<(), Error> {
+        self.shutdown_within(Duration::ZERO).await
+    }
+
+    /// As [`shutdown`](Engine::shutdown), and gives what runs some time to end: within `grace`, nothing new starts, tools
+    /// that end are told to their models, and a session in which nothing runs is let go at once. After it, what still runs
+    /// is cut off, and the next engine does what its tool's rule for that says. Everything else stays open for it.
+    ///
+    /// ```
+    /// # async fn example(engine: recount::engine::Engine) -> Result<(), recount::engine::Error> {
+    /// use std::time::Duration;
+    /// // On SIGTERM, with less than the time the supervisor gives.
+    /// engine.shutdown_within(Duration::from_secs(20)).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where the journal cannot be written.
+    pub async fn shutdown_within(&self, grace: Duration) -> Result<(), Error> {
+        let until = self.inner.clock.now().after(grace);
+        let mut ending = Vec::new();
         for task in self.inner.registry.all() {
             let (reply, done) = oneshot::channel();
-            if task.inbox.send(Input::ShutDown(reply)).is_ok() {
-                // A task that failed has said so to whoever uses it.
-                let _ = done.await;
-            }
+            let drain = Input::Drain { until, reply };
+            ending.extend(task.inbox.send(drain).is_ok().then_some(done));
+        }
+        for done in ending {
+            // A task that failed has said so to whoever uses it.
+            let _ = done.await;
         }
         Ok(self.inner.ledger.journal().close().await?)
     }
@@ -372,6 +403,8 @@ impl Engine {
             socket: None,
             sockets: 0,
             opening: None,
+            reconnecting: Reconnecting::default(),
+            draining: None,
             attached: None,
             temporary: Temporary::default(),
             watchers: Arc::default(),

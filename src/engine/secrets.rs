@@ -47,8 +47,14 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Keeps a handle in the side store, if there is one. Its record is durable by now.
-    pub(super) async fn keep_handle(&self, handle: &ResumptionHandle) {
+    /// Keeps a handle: in memory, and in the side store if there is one. Its record is durable by now.
+    pub(super) async fn keep_handle(&mut self, handle: &ResumptionHandle) {
+        let newest = self.session.resumption.as_ref();
+        if newest.is_none_or(|it| it.fingerprint != handle.fingerprint()) {
+            // The service gave it and said at the same time that it is none.
+            return;
+        }
+        self.reconnecting.handle = Some(handle.clone());
         if self.ledger.keys().is_none() {
             return;
         }
@@ -58,8 +64,23 @@ impl SessionTask {
         }
     }
 
-    /// Forgets the handle of a conversation that has ended.
-    pub(super) async fn discard_handle(&self) {
+    /// Looks for the handle that a process before this one kept.
+    pub(super) async fn recall_handle(&mut self) {
+        if self.reconnecting.handle.is_some() || self.session.resumption.is_none() {
+            return;
+        }
+        match self.ledger.resumption_handle(self.id).await {
+            Ok(handle) => self.reconnecting.handle = handle,
+            // A fresh conversation is told of this one.
+            Err(error) => {
+                tracing::warn!(session = %self.id, %error, "the resumption handle was not found");
+            }
+        }
+    }
+
+    /// Forgets the handle of a conversation that has ended, or is out of reach.
+    pub(super) async fn discard_handle(&mut self) {
+        self.reconnecting.handle = None;
         if let Err(error) = self.ledger.discard_resumption_handle(self.id).await {
             tracing::warn!(session = %self.id, %error, "the resumption handle was not discarded");
         }

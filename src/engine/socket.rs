@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use super::inbox::{Incoming, Input};
@@ -12,9 +12,6 @@ use crate::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
 use crate::session::Seq;
-
-/// How long the service may take to complete the setup. Some refuse an option by saying nothing at all.
-const SETUP_SECONDS: u64 = 15;
 
 /// How long the peer may leave a message untaken before the connection counts as lost.
 const SEND_SECONDS: u64 = 30;
@@ -41,6 +38,8 @@ pub(super) struct Socket {
     pub(super) epoch: Seq,
     outgoing: mpsc::UnboundedSender<Outgoing>,
     reader: AbortHandle,
+    /// Taken by whoever waits for its end.
+    writer: Option<JoinHandle<()>>,
 }
 
 impl Socket {
@@ -54,18 +53,24 @@ impl Socket {
     ) -> Socket {
         let (outgoing, queue) = mpsc::unbounded_channel();
         let reader = tokio::spawn(read(id, connection.receiver, incoming.clone())).abort_handle();
-        tokio::spawn(write(id, epoch, connection.sender, queue, incoming, inbox));
+        let writer = tokio::spawn(write(id, epoch, connection.sender, queue, incoming, inbox));
         Socket {
             id,
             epoch,
             outgoing,
             reader,
+            writer: Some(writer),
         }
     }
 
     /// Queues a message; a writer that is gone reports the loss by itself.
     pub(super) fn send(&self, text: String, carries: Option<Carried>) {
         let _ = self.outgoing.send(Outgoing { text, carries });
+    }
+
+    /// Ends the connection: what is queued is still written. Returns the end of that, to be waited for.
+    pub(super) fn close(mut self) -> Option<JoinHandle<()>> {
+        self.writer.take()
     }
 }
 
@@ -76,10 +81,11 @@ impl Drop for Socket {
     }
 }
 
-/// Connects and completes the setup.
+/// Connects and completes the setup. Some services refuse an option by saying nothing at all, so the time is limited.
 pub(super) async fn open(
     connector: &dyn Connector,
     setup: String,
+    limit: Duration,
 ) -> Result<Connection, ConnectError> {
     let endpoint = connector.endpoint();
     let handshake = async {
@@ -103,11 +109,9 @@ pub(super) async fn open(
     };
     let timed_out = ConnectError::SetupTimedOut {
         endpoint: endpoint.clone(),
-        seconds: SETUP_SECONDS,
+        seconds: limit.as_secs(),
     };
-    timeout(Duration::from_secs(SETUP_SECONDS), handshake)
-        .await
-        .unwrap_or(Err(timed_out))
+    timeout(limit, handshake).await.unwrap_or(Err(timed_out))
 }
 
 async fn read(socket: u64, mut receiver: Box<dyn FrameReceiver>, incoming: mpsc::Sender<Incoming>) {

@@ -12,18 +12,20 @@ use tokio_util::task::AbortOnDropHandle;
 use super::agent::Prepared;
 use super::callers::Caller;
 use super::clock::Clock;
+use super::draining::Draining;
 use super::error::Error;
 use super::extractors::Turn;
 use super::inbox::{Incoming, Input, Reply};
 use super::performer::Performer;
+use super::reconnecting::Reconnecting;
 use super::registry::Registry;
 use super::socket::{Carried, Socket};
 use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
-    Actor, Command, Disconnected, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
-    SessionOpened, UserTextSent, admit, fits, refusal_on_record,
+    Actor, Command, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId, SessionOpened,
+    UserTextSent, admit, fits, refusal_on_record,
 };
 use crate::tool::{InputEvent, State, Temporary, Watchers};
 
@@ -52,6 +54,10 @@ pub(super) struct SessionTask {
     pub(super) sockets: u64,
     /// The connection that is being opened, while there is one.
     pub(super) opening: Option<AbortOnDropHandle<()>>,
+    /// What it takes to come back after a loss.
+    pub(super) reconnecting: Reconnecting,
+    /// Set once the engine shuts down.
+    pub(super) draining: Option<Draining>,
     /// The runner that this task attached.
     pub(super) attached: Option<Seq>,
     /// The `temp:` values, and who watches the state.
@@ -87,16 +93,15 @@ impl SessionTask {
             }
             let outcome = tokio::select! {
                 biased;
-                Some(input) = self.inbox.recv() => match input {
-                    Input::ShutDown(reply) => {
-                        let outcome = self.disconnect("the engine shuts down").await;
-                        self.registry.remove(self.id);
-                        let _ = reply.send(outcome);
-                        return;
-                    }
-                    input => self.handle(input).await,
-                },
+                Some(input) = self.inbox.recv() => self.handle(input).await,
                 Some(incoming) = self.incoming.recv() => self.receive(incoming).await,
+            };
+            if self.is_drained() && outcome.is_ok() {
+                return self.shut_down().await;
+            }
+            let outcome = match outcome {
+                Ok(()) => self.switch_if_idle().await,
+                Err(error) => Err(error),
             };
             if let Err(error) = outcome {
                 return self.fail(&error);
@@ -135,9 +140,12 @@ impl SessionTask {
                     .await;
                 self.answer(reply, outcome)
             }
-            Input::ShutDown(reply) => {
-                let outcome = self.disconnect("the engine shuts down").await;
-                self.answer(reply, outcome)
+            Input::Drain { until, reply } => self.drain(until, reply).await,
+            Input::ReconnectDue { attempt } => self.reconnect_due(attempt).await,
+            Input::SwitchDue { epoch } => self.switch(epoch).await,
+            Input::SendText(text, reply) if self.is_between_connections() => {
+                self.reconnecting.unsaid.push((text, reply));
+                Ok(())
             }
             Input::SendText(text, reply) => {
                 let outcome = self.send_text(text).await;
@@ -276,6 +284,7 @@ impl SessionTask {
                 if observations.is_empty() {
                     return Ok(());
                 }
+                self.note_connection(epoch, &mut observations);
                 self.seal_secrets(&mut observations).await?;
                 self.record(observations).await?;
                 if let Some(handle) = handle {
@@ -284,16 +293,7 @@ impl SessionTask {
                 Ok(())
             }
             (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
-                self.socket = None;
-                self.record(vec![
-                    Disconnected {
-                        epoch,
-                        code: lost.code,
-                        reason: lost.reason,
-                    }
-                    .into(),
-                ])
-                .await
+                self.lost(epoch, lost).await
             }
             // What an older connection still had to say belongs to nobody.
             (Incoming::Frame { .. } | Incoming::Lost { .. }, _) => Ok(()),
@@ -340,7 +340,7 @@ impl SessionTask {
         }
     }
 
-    async fn send_text(&mut self, text: String) -> Result<(), Error> {
+    pub(super) async fn send_text(&mut self, text: String) -> Result<(), Error> {
         let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) else {
             return Err(Error::NotConnected { session: self.id });
         };
@@ -368,6 +368,7 @@ impl SessionTask {
         self.handles == 0
             && self.socket.is_none()
             && self.opening.is_none()
+            && self.reconnecting.wait.is_none()
             && self.callers.values().all(Caller::is_closed)
             && !self.performer.is_busy()
             && self.extracting.iter().all(|task| task.is_finished())
@@ -377,6 +378,7 @@ impl SessionTask {
     /// Lets go of the session, unless somebody wants something of it at this very moment.
     async fn retire(&mut self) -> Result<bool, Error> {
         self.disconnect("nothing runs and nobody listens").await?;
+        self.reconnecting.farewell().await;
         Ok(self.registry.remove_if(self.id, || self.inbox.is_empty()))
     }
 

@@ -11,6 +11,8 @@ mod platform;
 #[cfg(feature = "engine")]
 mod connector;
 #[cfg(feature = "engine")]
+pub(crate) mod continuation;
+#[cfg(feature = "engine")]
 mod limits;
 #[cfg(feature = "engine")]
 pub(crate) mod schema;

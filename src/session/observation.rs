@@ -15,6 +15,10 @@ use super::json::Json;
 use super::object::ObjectHash;
 use super::time::Timestamp;
 
+pub use super::reconnection::{
+    ConnectFailed, HistorySent, ReconnectScheduled, ReconnectsExhausted, RunnerDraining,
+    SwitchPlanned,
+};
 pub use super::state_change::{Author, InstructionSent, StateChange, StateChanged};
 pub use super::tool_report::{ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded};
 
@@ -27,12 +31,24 @@ events! {
         RunnerAttached = "runner_attached",
         /// That process let go of it.
         RunnerDetached = "runner_detached",
+        /// That process will let go of it soon and starts nothing more.
+        RunnerDraining = "runner_draining",
         /// A connection to the model is ready: a new epoch.
         Connected = "connected",
         /// The connection is gone.
         Disconnected = "disconnected",
         /// The server will close the connection soon.
         GoAwayReceived = "go_away_received",
+        /// The connection will be left for another one.
+        SwitchPlanned = "switch_planned",
+        /// Another connection will be tried for.
+        ReconnectScheduled = "reconnect_scheduled",
+        /// A connection could not be opened.
+        ConnectFailed = "connect_failed",
+        /// No further connection is tried for.
+        ReconnectsExhausted = "reconnects_exhausted",
+        /// A connection was told what it did not know of the conversation.
+        HistorySent = "history_sent",
         /// The server gave a handle by which the conversation can be resumed.
         ResumptionHandleReceived = "resumption_handle_received",
         /// The model called a function.
@@ -160,6 +176,10 @@ pub struct RunnerDetached {
 }
 
 /// `connected`: setup is complete; the seq of this record is the epoch's name.
+///
+/// ```json
+/// {"model":"models/gemini-live-2.5-flash","endpoint":"wss://generativelanguage.googleapis.com","resumed":"c0ffee0123456789"}
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connected {
     /// The model asked for.
@@ -175,6 +195,9 @@ pub struct Connected {
     /// The functions that the model does not wait for, as it was told or as it is by nature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub non_blocking: Vec<String>,
+    /// The fingerprint of the handle by which it goes on with an earlier conversation; without it, it knows of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<String>,
 }
 
 /// `disconnected`.

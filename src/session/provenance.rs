@@ -75,8 +75,14 @@ impl Observation {
             Observation::SessionOpened(_)
             | Observation::RunnerAttached(_)
             | Observation::RunnerDetached(_)
+            | Observation::RunnerDraining(_)
+            | Observation::ReconnectScheduled(_)
+            | Observation::ConnectFailed(_)
+            | Observation::ReconnectsExhausted(_)
             | Observation::Connected(_) => Provenance::of(Engine),
             Observation::Disconnected(it) => Provenance::of(Engine).about(it.epoch),
+            Observation::SwitchPlanned(it) => Provenance::of(Engine).about(it.epoch),
+            Observation::HistorySent(it) => Provenance::of(Engine).about(it.epoch),
             Observation::ResponsesSent(it) => Provenance {
                 about: it.responses.first().copied(),
                 ..Provenance::of(Engine)

@@ -61,12 +61,19 @@ fn concerned(session: &Session, fact: &Fact) -> Concerned {
             let request = session.requests.get(&it.request);
             request.map_or(Concerned::Nobody, |request| Concerned::One(request.call))
         }
+        // The end of a connection that was to be left lets its calls start.
         Observation::RunnerAttached(_)
         | Observation::RunnerDetached(_)
-        | Observation::CallCancellationReceived(_) => Concerned::Everybody,
-        Observation::SessionOpened(_)
         | Observation::Connected(_)
         | Observation::Disconnected(_)
+        | Observation::CallCancellationReceived(_) => Concerned::Everybody,
+        Observation::SessionOpened(_)
+        | Observation::RunnerDraining(_)
+        | Observation::SwitchPlanned(_)
+        | Observation::ReconnectScheduled(_)
+        | Observation::ConnectFailed(_)
+        | Observation::ReconnectsExhausted(_)
+        | Observation::HistorySent(_)
         | Observation::GoAwayReceived(_)
         | Observation::ResumptionHandleReceived(_)
         | Observation::AnswerRefused(_)

@@ -4,6 +4,9 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
+use super::id::Seq;
+use super::time::Timestamp;
+
 /// What resumes a conversation on another connection. Whoever has it has the conversation, so it shows in no `Debug`.
 ///
 /// ```
@@ -17,6 +20,17 @@ pub struct ResumptionHandle(String);
 
 /// For how long at least a handle is good: the service counts two hours from the end of the connection that brought it.
 pub const HANDLE_LIFE_MS: u64 = 2 * 60 * 60 * 1000;
+
+/// By what a conversation can be resumed on another connection, as the record has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resumption {
+    /// The handle's fingerprint.
+    pub fingerprint: String,
+    /// Until when the handle is good at least.
+    pub expires_at: Option<Timestamp>,
+    /// The last record that a resumed conversation knows of; what came after it, it has to be told.
+    pub covers: Seq,
+}
 
 impl ResumptionHandle {
     /// The handle that the service gave.

@@ -17,6 +17,8 @@ use super::open_calls::OpenCalls;
 use super::policy::{PolicySet, ToolPolicy};
 use super::reducers::cache::Cache;
 use super::reducers::limits::Uses;
+use super::reducers::redelivery::Repeatable;
+use super::resumption::Resumption;
 use super::scheduling::FunctionResponseScheduling;
 use super::scope::Scope;
 use super::time::Timestamp;
@@ -46,6 +48,16 @@ pub struct Session {
     pub connection: Option<Seq>,
     /// The model of the last connection takes one response to a call and no more.
     pub single_response: bool,
+    /// When the live connection is left at the latest, where that is planned.
+    pub leaving: Option<Timestamp>,
+    /// Whether the model's turn is under way, or the user's words wait for it.
+    pub turn_open: bool,
+    /// By what the conversation can be resumed on another connection.
+    pub resumption: Option<Resumption>,
+    /// The last record that changed what the model knows of the conversation.
+    pub(super) said: Seq,
+    /// The runner will end soon and starts nothing more.
+    pub draining: bool,
     /// The calls that have not ended, by the seq that received them.
     pub calls: OpenCalls,
     /// How the others ended.
@@ -68,6 +80,10 @@ pub struct Session {
     pub(super) restless: BTreeSet<Seq>,
     /// The calls by connection and wire id, since the last connection was made.
     pub(super) wire_ids: BTreeMap<(Seq, String), Seq>,
+    /// The calls that a resumed connection might deliver again.
+    pub(super) repeatable: Repeatable,
+    /// The first words of the user to which the model has shown no reaction.
+    pub(super) unanswered: Option<Seq>,
     pub(super) library: Library,
 }
 
@@ -273,6 +289,11 @@ impl Session {
             runner: None,
             connection: None,
             single_response: false,
+            leaving: None,
+            turn_open: false,
+            resumption: None,
+            said: Seq(0),
+            draining: false,
             calls: OpenCalls::default(),
             settled: BTreeMap::new(),
             requests: BTreeMap::new(),
@@ -284,6 +305,8 @@ impl Session {
             uses: BTreeMap::new(),
             restless: BTreeSet::new(),
             wire_ids: BTreeMap::new(),
+            repeatable: Repeatable::default(),
+            unanswered: None,
             library,
         }
     }
@@ -307,6 +330,19 @@ impl Session {
     /// ```
     pub fn value(&self, key: &str) -> Option<&Json> {
         self.state.get(Scope::of(key).1)
+    }
+
+    /// Whether a conversation that is resumed now would know everything that was said; also where none can be resumed.
+    ///
+    /// ```
+    /// use recount::testing::history;
+    /// let said = history().opened("support").connected().handle("h1").user_text("Hello");
+    /// assert!(!said.session().resumes_whole());
+    /// assert!(said.turn_ended().handle("h2").session().resumes_whole());
+    /// ```
+    pub fn resumes_whole(&self) -> bool {
+        let resumption = self.resumption.as_ref();
+        resumption.is_none_or(|it| it.covers >= self.said)
     }
 
     /// How many calls run.

@@ -7,7 +7,7 @@ use super::decision::{CancelReason, Decision};
 use super::effect::Effect;
 use super::event::{Event, Fact};
 use super::id::Seq;
-use super::observation::{DeadlinePassed, Observation};
+use super::observation::{DeadlinePassed, Observation, Speaker};
 use super::reducers::{confirmation, conversation, dispatcher, phases, state, tracker};
 use super::restless;
 use super::state::Session;
@@ -161,15 +161,24 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         }
         Observation::RunnerAttached(it) => tracker::runner_attached(session, fact.seq, it),
         Observation::RunnerDetached(_) => tracker::runner_detached(session),
+        Observation::RunnerDraining(_) => session.draining = true,
         Observation::Connected(it) => conversation::connected(session, fact.seq, it),
         Observation::Disconnected(it) => conversation::disconnected(session, it.epoch),
+        Observation::SwitchPlanned(it) => conversation::switch_planned(session, it),
+        Observation::ConnectFailed(it) => conversation::connect_failed(session, it),
+        Observation::ResumptionHandleReceived(it) => {
+            conversation::handle_received(session, fact.seq, it);
+        }
         Observation::FunctionCallReceived(it) => dispatcher::call_received(session, fact.seq, it),
         Observation::CallCancellationReceived(it) => tracker::cancellation_received(session, it),
         Observation::ToolReturned(it) => tracker::tool_returned(session, fact.seq, it),
         Observation::ToolYielded(it) => tracker::tool_yielded(session, fact.seq, it),
         Observation::ToolPaused(it) => tracker::tool_paused(session, fact.seq, it),
         Observation::StateChanged(it) => state::changed(session, it),
-        Observation::TurnCompleted(_) => state::turn_completed(session),
+        Observation::TurnCompleted(_) => {
+            state::turn_completed(session);
+            conversation::turn_ended(session);
+        }
         Observation::InstructionSent(it) => phases::instruction_sent(session, it),
         Observation::ConfirmationAnswered(it) => confirmation::answered(session, fact.seq, it),
         Observation::AnswerRefused(it) => confirmation::answer_refused(session, it.request),
@@ -182,11 +191,16 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
             // After a close nobody is told anything any more.
             session.deliveries.clear();
         }
+        Observation::UserTextSent(_) => conversation::user_spoke(session, fact.seq),
+        Observation::ModelOutputReceived(_) => conversation::model_spoke(session),
+        Observation::TranscriptReceived(it) => match it.speaker {
+            Speaker::User => conversation::turn_began(session),
+            Speaker::Model => conversation::model_spoke(session),
+        },
         Observation::GoAwayReceived(_)
-        | Observation::ResumptionHandleReceived(_)
-        | Observation::ModelOutputReceived(_)
-        | Observation::TranscriptReceived(_)
-        | Observation::UserTextSent(_)
+        | Observation::ReconnectScheduled(_)
+        | Observation::ReconnectsExhausted(_)
+        | Observation::HistorySent(_)
         | Observation::ToolEventEmitted(_)
         | Observation::TurnInterrupted(_)
         | Observation::UsageReported(_)

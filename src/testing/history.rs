@@ -95,6 +95,7 @@ impl History {
             phase: None,
             capabilities,
             non_blocking: Vec::new(),
+            resumed: None,
         })
     }
 
@@ -255,8 +256,12 @@ impl History {
         let done = step(self.session.clone(), self.now, observation);
         let done = self.expected(done.ok(), "the decisions come to no end");
         self.session = done.session;
-        if is_call {
-            self.call = done.facts.first().map_or(self.call, |fact| fact.seq);
+        // What is delivered again is no other call.
+        let calls = (&self.session.calls, &self.session.settled);
+        let is_new = |seq: &Seq| calls.0.contains_key(seq) || calls.1.contains_key(seq);
+        let received = done.facts.first().map(|fact| fact.seq);
+        if let Some(call) = received.filter(|seq| is_call && is_new(seq)) {
+            self.call = call;
         }
         self.facts.extend(done.facts);
         self

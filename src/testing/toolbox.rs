@@ -9,7 +9,7 @@ use crate::session::catalog::ToolKind;
 use crate::session::policy::{Background, InDoubt, Retry};
 use crate::session::{
     Catalog, Condition, FunctionResponseScheduling, Gates, Library, PhaseDeclaration, PolicySet,
-    RULES, ResponseShape, RunnerAttached, ToolDeclaration, ToolPolicy,
+    RULES, ResponseShape, RunnerAttached, Session, ToolDeclaration, ToolPolicy,
 };
 
 /// No tools yet.
@@ -38,6 +38,24 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
+    /// The tools and policies that are in force in a session.
+    ///
+    /// ```
+    /// use recount::testing::{Toolbox, history, toolbox};
+    ///
+    /// let tools = toolbox().plain("look");
+    /// let attached = history().opened("support").attached(&tools);
+    /// assert_eq!(Toolbox::in_force(attached.session()), tools);
+    /// ```
+    #[must_use]
+    pub fn in_force(session: &Session) -> Toolbox {
+        Toolbox {
+            catalog: session.terms.catalog.as_ref().clone(),
+            policies: session.terms.policies.as_ref().clone(),
+            gates: session.terms.gates.clone(),
+        }
+    }
+
     /// Adds a tool without any policy.
     #[must_use]
     pub fn plain(mut self, name: &str) -> Toolbox {

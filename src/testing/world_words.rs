@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use crate::session::{
-    Actor, Author, Connected, Delivery, Effect, FunctionCallReceived, InstructionSent, Json, Seq,
-    StateChange, StateChanged, ToolReturned, ToolYielded, TurnCompleted, owed,
+    Actor, Author, Connected, Delivery, Effect, FunctionCallReceived, InstructionSent, Json,
+    ResumptionHandleReceived, RunnerDraining, Seq, StateChange, StateChanged, SwitchPlanned,
+    ToolReturned, ToolYielded, TurnCompleted, UserTextSent, owed,
 };
 
 use super::history::History;
@@ -115,7 +116,63 @@ impl History {
             phase,
             capabilities: None,
             non_blocking: Vec::new(),
+            resumed: None,
         })
+    }
+
+    /// The server gives a handle; `name` stands for its fingerprint.
+    ///
+    /// ```
+    /// use recount::testing::history;
+    ///
+    /// let told = history().opened("support").connected().handle("h1");
+    /// assert_eq!(told.session().resumption.as_ref().map(|it| it.covers), Some(told.session().head));
+    /// ```
+    #[must_use]
+    pub fn handle(self, name: &str) -> History {
+        let epoch = self.epoch();
+        self.observed(ResumptionHandleReceived {
+            epoch,
+            resumable: true,
+            fingerprint: Some(name.to_owned()),
+            expires_at_us: None,
+        })
+    }
+
+    /// A connection is ready that goes on with the conversation, by the newest handle.
+    #[must_use]
+    pub fn resumed(self) -> History {
+        let handle = self.session().resumption.as_ref();
+        let resumed = handle.map(|it| it.fingerprint.clone());
+        self.observed(Connected {
+            model: "models/test".to_owned(),
+            endpoint: "ws://127.0.0.1:1".to_owned(),
+            phase: None,
+            capabilities: None,
+            non_blocking: Vec::new(),
+            resumed,
+        })
+    }
+
+    /// The connection will be left within 10 s.
+    #[must_use]
+    pub fn switch_planned(self) -> History {
+        let (epoch, due_us) = (self.epoch(), self.now().after_ms(10_000));
+        self.observed(SwitchPlanned { epoch, due_us })
+    }
+
+    /// The process will end soon.
+    #[must_use]
+    pub fn draining(self) -> History {
+        let reason = "deploy".to_owned();
+        self.observed(RunnerDraining { reason })
+    }
+
+    /// The user says something.
+    #[must_use]
+    pub fn user_text(self, text: &str) -> History {
+        let (epoch, text) = (self.epoch(), text.to_owned());
+        self.observed(UserTextSent { epoch, text })
     }
 
     /// The instruction that the model is still to be told: its `phase_entered`, and the connection.

@@ -95,7 +95,7 @@ fn an_approved_call_runs_once_when_the_session_is_resumed() {
     );
     bench.run(&resume).ends_with(0).says(&[
         "refund started, attempt 1",
-        "refund ends: returned (as conversation)",
+        "(as conversation)",
         "“It is decided.”",
     ]);
     assert_eq!(refunds(&bench), 1);

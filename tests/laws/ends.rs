@@ -97,7 +97,9 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let declared = session.terms.catalog.tools.contains_key(&call.name);
     let slots = session.terms.policies.running_max;
     let slot_free = slots.is_none_or(|slots| session.running() < slots as usize);
-    let can_run = session.runner.is_some() && declared && slot_free;
+    let is_left = session.leaving.is_some() && session.connection == Some(call.epoch);
+    let starts = session.runner.is_some() && !session.draining && !is_left;
+    let can_run = starts && declared && slot_free;
     let policy = session.terms.policies.of(&call.name);
     // It waits for the result of an equal call only while that one is on its way by itself.
     let is_on_its_way = |other: &Call| {
@@ -162,7 +164,7 @@ pub(crate) fn nothing_is_due_that_the_index_missed(recording: &Recording) -> Ver
 /// A call ends without a response only where the model took it back by its id on the live connection, or the session closed.
 pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict {
     let calls = recording.calls();
-    let mut taken_back = BTreeSet::new();
+    let mut taken_back: BTreeSet<Seq> = BTreeSet::new();
     let (mut live, mut closed) = (None, false);
     for fact in &recording.facts {
         match observed(fact) {
@@ -170,18 +172,18 @@ pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict 
             Some(Observation::Disconnected(it)) if live == Some(it.epoch) => live = None,
             Some(Observation::SessionClosed(_)) => closed = true,
             Some(Observation::CallCancellationReceived(it)) if live == Some(it.epoch) => {
-                taken_back.extend(it.ids.iter().map(|id| (it.epoch, id.clone())));
+                taken_back.extend(
+                    calls
+                        .keys()
+                        .filter(|call| recording.names(**call, it.epoch, &it.ids)),
+                );
             }
             _ => {}
         }
         let Some(Decision::CallCancelled(it)) = decided(fact) else {
             continue;
         };
-        let by_model = calls.get(&it.call).is_some_and(|call| {
-            call.id
-                .clone()
-                .is_some_and(|id| taken_back.contains(&(call.epoch, id)))
-        });
+        let by_model = taken_back.contains(&it.call);
         let fine = match it.reason {
             CancelReason::Model => by_model,
             CancelReason::SessionClosed => closed,
@@ -200,11 +202,7 @@ pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Ver
     let mut before: BTreeSet<Seq> = BTreeSet::new();
     for ((facts, session), batch) in recording.steps.iter().zip(recording.batches()) {
         if let Some(Observation::CallCancellationReceived(it)) = observed(&batch[0]) {
-            let named = |call: &&Seq| {
-                let received = recording.calls()[*call];
-                received.epoch == it.epoch
-                    && received.id.as_ref().is_some_and(|id| it.ids.contains(id))
-            };
+            let named = |call: &&Seq| recording.names(**call, it.epoch, &it.ids);
             let was_live = session.connection == Some(it.epoch);
             disowned.extend(before.iter().filter(named).filter(|_| was_live).copied());
         }

@@ -124,6 +124,8 @@ struct Debts {
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
     connection: Option<Seq>,
     ended: BTreeSet<Seq>,
+    /// The last response to each call that ended with one.
+    answers: BTreeMap<Seq, Seq>,
     /// The phases in force with whether each has an instruction, and the stay in one of them.
     instructions: BTreeMap<String, bool>,
     stay: Option<(String, Seq)>,
@@ -194,14 +196,16 @@ impl Debts {
             }
             // The model takes no interim word any more about an open call that it took back.
             Observation::CallCancellationReceived(it) if self.connection == Some(it.epoch) => {
-                let named = |call: &Seq| {
-                    let received = recording.calls()[call];
-                    received.epoch == it.epoch
-                        && received.id.as_ref().is_some_and(|id| it.ids.contains(id))
-                };
+                let named = |call: &Seq| recording.names(*call, it.epoch, &it.ids);
                 let ended = &self.ended;
                 let dropped = |call: &Seq| !ended.contains(call) && named(call);
                 self.responses.retain(|_, (call, _, _)| !dropped(call));
+            }
+            Observation::FunctionCallReceived(_) => {
+                let of = recording.repeats().get(&fact.seq).copied();
+                if let Some((of, at)) = of.and_then(|of| Some((of, *self.answers.get(&of)?))) {
+                    self.responses.insert(at, (of, Route::Parked, false));
+                }
             }
             Observation::SessionClosed(_) => {
                 self.responses.clear();
@@ -228,6 +232,9 @@ impl Debts {
             Decision::ConfirmationExpired(it) => _ = self.questions.remove(&it.request),
             Decision::ConfirmationWithdrawn(it) => _ = self.questions.remove(&it.request),
             Decision::ResponseIssued(it) => {
+                if it.outcome != Outcome::Interim {
+                    self.answers.insert(it.call, fact.seq);
+                }
                 _ = self.responses.insert(fact.seq, (it.call, it.route, false))
             }
             Decision::DeliveryChosen(it) => {

@@ -137,7 +137,8 @@ impl World {
         }
         let live = self.session.connection.unwrap_or(Seq(0));
         match kind % 40 {
-            0..=8 => self.call(which, flavour),
+            0..=7 => self.call(which, flavour),
+            8 => self.deliver_again(which, flavour),
             9..=16 => self.progress(which, flavour),
             17 | 18 => self.send(which),
             19 => self.observe(TurnCompleted {
@@ -149,7 +150,8 @@ impl World {
                 reason: "shutdown".into(),
             }),
             23 => self.connect(which),
-            24 => self.disconnect(flavour),
+            24 if flavour.is_multiple_of(2) => self.disconnect(flavour),
+            24 => self.lose(which, flavour),
             25 | 26 => self.take_back(which, flavour),
             27 => self.cancel(which),
             28 => self.misreport(which, flavour),
@@ -202,6 +204,60 @@ impl World {
             original_args: None,
             by: None,
         });
+    }
+
+    /// The service delivers a call again, word for word, on the connection of now.
+    fn deliver_again(&mut self, which: u8, flavour: u8) {
+        let calls = self.recording.facts.iter().rev();
+        let mut calls = calls.filter_map(|fact| match observed(fact) {
+            Some(Observation::FunctionCallReceived(it)) => Some(it.clone()),
+            _ => None,
+        });
+        let live = self.session.connection.or(self.last_epoch());
+        match calls.nth(usize::from(which % 4)) {
+            Some(call) if call.by.is_none() => self.observe(FunctionCallReceived {
+                epoch: live.unwrap_or(Seq(0)),
+                ..call
+            }),
+            Some(_) | None => self.call(which, flavour),
+        }
+    }
+
+    /// The connection is planned to be left, lost, tried for again, and given up.
+    fn lose(&mut self, which: u8, flavour: u8) {
+        let epoch = self.session.connection.unwrap_or(Seq(0));
+        let (attempt, due_us) = (u32::from(which % 3) + 1, self.now);
+        let handle = self.session.resumption.as_ref();
+        let handle = handle.map(|it| it.fingerprint.clone());
+        match flavour / 2 % 8 {
+            0 | 1 => self.observe(SwitchPlanned { epoch, due_us }),
+            2 => self.observe(ReconnectScheduled {
+                attempt,
+                due_us,
+                resumes: handle,
+            }),
+            3 => self.observe(ConnectFailed {
+                attempt,
+                code: Some(1007),
+                reason: "no".into(),
+                rejected: handle.filter(|_| which.is_multiple_of(2)),
+            }),
+            4 => self.observe(ReconnectsExhausted {
+                attempts: attempt,
+                reason: "no".into(),
+            }),
+            5 => self.observe(HistorySent {
+                epoch,
+                after: Seq(0),
+                through: self.session.head,
+                turns: 1,
+                left_out: 0,
+                answer_wanted: false,
+            }),
+            _ => self.observe(RunnerDraining {
+                reason: "deploy".into(),
+            }),
+        }
     }
 
     /// The embedding program calls a tool without a model.
@@ -433,6 +489,12 @@ impl World {
             phase,
             capabilities: (!which.is_multiple_of(3)).then_some(capabilities),
             non_blocking: Vec::new(),
+            resumed: self
+                .session
+                .resumption
+                .as_ref()
+                .map(|it| it.fingerprint.clone())
+                .filter(|_| which & 16 == 0),
         });
     }
 
@@ -579,7 +641,7 @@ impl World {
             1 => self.observe(ResumptionHandleReceived {
                 epoch,
                 resumable: true,
-                fingerprint: None,
+                fingerprint: (which % 4 != 3).then(|| format!("h{which}")),
                 expires_at_us: None,
             }),
             2 => self.observe(ModelOutputReceived {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use recount::session::{
-    Command, Decision, Event, Fact, FunctionCallReceived, Observation, Rejection, Seq, Session,
+    Command, Decision, Event, Fact, FunctionCallReceived, Observation, Outcome, Rejection, Seq,
+    Session,
 };
 use recount::testing::Toolbox;
 
@@ -23,23 +24,29 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// The calls by seq. An id that a connection repeats, until the next connection, is none.
+    /// The calls by seq. An id that a connection repeats, until the next connection, is none, and neither is a call that
+    /// is delivered again.
     pub(crate) fn calls(&self) -> BTreeMap<Seq, &FunctionCallReceived> {
-        let mut calls = BTreeMap::new();
-        let mut seen = BTreeSet::new();
-        for fact in &self.facts {
-            match observed(fact) {
-                Some(Observation::Connected(_)) => seen.clear(),
-                Some(Observation::FunctionCallReceived(it)) => {
-                    let id = it.id.as_ref().map(|id| (it.epoch, id));
-                    if id.is_none_or(|id| seen.insert(id)) {
-                        calls.insert(fact.seq, it);
-                    }
-                }
-                _ => {}
-            }
-        }
-        calls
+        Deliveries::of(&self.facts).calls
+    }
+
+    /// The calls that were delivered again on a resumed connection, by the record that says so.
+    pub(crate) fn repeats(&self) -> BTreeMap<Seq, Seq> {
+        Deliveries::of(&self.facts).repeats
+    }
+
+    /// Whether one of these ids names the call on that connection: the one that brought it, or one that delivered it
+    /// again.
+    pub(crate) fn names(&self, call: Seq, epoch: Seq, ids: &[String]) -> bool {
+        let Deliveries { calls, repeats, .. } = Deliveries::of(&self.facts);
+        let received = calls[&call];
+        let again = repeats.iter().filter(|(_, of)| **of == call);
+        let mut epochs = again.map(|(at, _)| match observed(&self.facts[at.0 as usize - 1]) {
+            Some(Observation::FunctionCallReceived(it)) => it.epoch,
+            _ => Seq(0),
+        });
+        let here = received.epoch == epoch || epochs.any(|it| it == epoch);
+        here && received.id.as_ref().is_some_and(|id| ids.contains(id))
     }
 
     /// The tools in force before the fact at `index`.
@@ -93,5 +100,100 @@ impl fmt::Debug for Recording {
             writeln!(f, "{seq:>4} {indent}{kind} {}", body(fact))?;
         }
         Ok(())
+    }
+}
+
+/// What was delivered, read off the records one by one.
+#[derive(Default)]
+struct Deliveries<'r> {
+    calls: BTreeMap<Seq, &'r FunctionCallReceived>,
+    repeats: BTreeMap<Seq, Seq>,
+    /// The ids of this connection, since it was made.
+    seen: BTreeSet<(Seq, &'r str)>,
+    live: Option<Seq>,
+    resumed: bool,
+    handle: Option<&'r str>,
+    /// The calls since the handle, by id.
+    since: BTreeMap<&'r str, Seq>,
+    answered: BTreeSet<Seq>,
+    withdrawn: BTreeSet<Seq>,
+    closed: bool,
+}
+
+impl<'r> Deliveries<'r> {
+    fn of(facts: &'r [Fact]) -> Self {
+        let mut deliveries = Deliveries::default();
+        for fact in facts {
+            match (observed(fact), decided(fact)) {
+                (Some(observation), _) => deliveries.observed(fact.seq, observation),
+                (None, Some(Decision::ResponseIssued(it))) if it.outcome != Outcome::Interim => {
+                    deliveries.answered.insert(it.call);
+                }
+                (None, Some(Decision::CallCancelled(it))) => {
+                    deliveries.withdrawn.insert(it.call);
+                }
+                (None, Some(_) | None) => {}
+            }
+        }
+        deliveries
+    }
+
+    fn observed(&mut self, at: Seq, observation: &'r Observation) {
+        match observation {
+            Observation::Connected(it) => {
+                self.seen.clear();
+                self.live = Some(at);
+                self.resumed = it.resumed.is_some();
+                if !self.resumed {
+                    self.since.clear();
+                    self.handle = None;
+                }
+            }
+            Observation::Disconnected(it) if self.live == Some(it.epoch) => self.live = None,
+            Observation::ConnectFailed(it) if it.rejected.as_deref() == self.handle => {
+                self.handle = None;
+            }
+            Observation::ResumptionHandleReceived(it)
+                if it.resumable && self.live == Some(it.epoch) =>
+            {
+                if let Some(handle) = &it.fingerprint {
+                    self.handle = Some(handle);
+                    self.since.retain(|_, call| !self.answered.contains(call));
+                }
+            }
+            Observation::CallCancellationReceived(it) if self.live == Some(it.epoch) => {
+                for id in &it.ids {
+                    self.since.remove(id.as_str());
+                }
+            }
+            Observation::SessionClosed(_) => self.closed = true,
+            Observation::FunctionCallReceived(it) => self.received(at, it),
+            _ => {}
+        }
+    }
+
+    fn received(&mut self, at: Seq, it: &'r FunctionCallReceived) {
+        let Some(id) = it.id.as_deref() else {
+            self.calls.insert(at, it);
+            return;
+        };
+        if !self.seen.insert((it.epoch, id)) {
+            return;
+        }
+        let of = self.since.get(id).copied().filter(|of| {
+            let before = self.calls[of];
+            let same = (&before.name, &before.args, &before.malformed_args)
+                == (&it.name, &it.args, &it.malformed_args);
+            let here = self.resumed && self.live == Some(it.epoch) && !self.closed;
+            same && here && !self.withdrawn.contains(of)
+        });
+        if let Some(of) = of {
+            self.repeats.insert(at, of);
+            return;
+        }
+        self.calls.insert(at, it);
+        if self.handle.is_some() {
+            self.since.insert(id, at);
+        }
     }
 }

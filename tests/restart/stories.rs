@@ -4,14 +4,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use recount::engine::Reconnects;
 use recount::journal::export;
 use recount::ledger::Ledger;
+use recount::live::{ConnectError, Connection, Connector};
 use recount::prelude::*;
 use recount::replay;
 use recount::session::{RULES, ToolPolicy};
-use recount::testing::Life;
+use recount::testing::{Life, ScriptedModel};
 
 use crate::world::{World, answer, approve, resume, wait, waiting};
 
@@ -44,6 +48,7 @@ const STORIES: &[(&str, Story)] = &[
     ),
     ("small_talk", small_talk),
     ("every_policy_and_a_restart", crate::debt::story),
+    ("connections_left_refused_lost_and_given_up", connections),
 ];
 
 /// Set by hand to write the file of a new story; what is there is never written again.
@@ -340,5 +345,77 @@ fn small_talk() -> World {
     life.settle();
     life.run(live.disconnect()).unwrap();
     life.end();
+    world
+}
+
+const COMINGS_AND_GOINGS: &str = r#"
+{"on": "setup", "connection": 1, "send": [{"sessionResumptionUpdate": {"newHandle": "a-handle", "resumable": true}}]}
+{"on": {"text": "settle"}, "connection": 1, "send": [{"call": [{"id": "c1", "name": "pay"}]}, {"go_away": "10s"}]}
+{"on": {"text": "again"}, "send": [{"call": [{"id": "c2", "name": "pay"}]}]}
+{"on": "otherwise", "send": []}
+"#;
+
+/// The way to a model; the second connection finds it barred.
+struct BarredOnce {
+    model: ScriptedModel,
+    connections: AtomicUsize,
+}
+
+#[async_trait]
+impl Connector for BarredOnce {
+    fn endpoint(&self) -> String {
+        self.model.endpoint()
+    }
+
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        if self.connections.fetch_add(1, Ordering::SeqCst) == 1 {
+            return Err(ConnectError::Unreachable {
+                endpoint: self.endpoint(),
+                reason: "no route".to_owned(),
+            });
+        }
+        self.model.connect().await
+    }
+}
+
+fn connections() -> World {
+    let world = World::with(COMINGS_AND_GOINGS);
+    let way = BarredOnce {
+        model: world.model.clone(),
+        connections: AtomicUsize::new(0),
+    };
+    let agent = world.agent(world.till.hangs()).connect_to(way);
+    let life = world.life(agent.reconnects(Reconnects::default().attempts_max(2)));
+    let live = life.run(async {
+        let live = life.engine().session("support").connect().await.unwrap();
+        live.send_text("Please settle my bill.").await.unwrap();
+        live
+    });
+    life.settle();
+    for seconds in [8, 1] {
+        world.clock.advance(Duration::from_secs(seconds));
+        life.settle();
+    }
+    assert_eq!(world.connections(), 2);
+    world
+        .model
+        .drop_connection(1008, "The operation was aborted.");
+    life.settle();
+    life.run(async {
+        live.connect().await.unwrap();
+        live.send_text("Please try again.").await.unwrap();
+    });
+    life.settle();
+    let grace = Duration::from_secs(5);
+    let ended = life.run(async {
+        let (ended, ()) = tokio::join!(life.engine().shutdown_within(grace), async {
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+            world.clock.advance(grace);
+        });
+        ended
+    });
+    ended.unwrap();
+    drop(live);
     world
 }

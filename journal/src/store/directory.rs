@@ -3,6 +3,8 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -15,6 +17,9 @@ const VERSION: u64 = 1;
 const MARKER: &str = "JOURNAL";
 const MARKER_DRAFT: &str = "JOURNAL.new";
 const LOCK: &str = "LOCK";
+
+/// How long to wait before looking again whether a lock is free.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A directory that is a journal and is ours while this lives.
 #[derive(Debug)]
@@ -53,6 +58,11 @@ pub(crate) struct Marker {
 impl Directory {
     /// Takes hold of a journal, and makes one in an empty or missing directory if told to.
     pub(crate) fn claim(path: &Path, create: bool) -> Result<Self, Error> {
+        Self::claim_within(path, create, Duration::ZERO)
+    }
+
+    /// As [`claim`](Self::claim), and waits so long for whoever has the journal to let go of it.
+    pub(crate) fn claim_within(path: &Path, create: bool, wait: Duration) -> Result<Self, Error> {
         let found = read_marker(path)?;
         if found.is_none() {
             let others = names(path)?.map(|names| foreign(&names));
@@ -69,7 +79,7 @@ impl Directory {
                 }
             }
         }
-        let lock = lock(path)?;
+        let lock = lock(path, wait)?;
         // Another process may have made the journal before we had the lock.
         let (marker, created) =
             match found.map_or_else(|| read_marker(path), |marker| Ok(Some(marker)))? {
@@ -94,7 +104,7 @@ impl Directory {
             path: path.to_owned(),
             journal,
             created: false,
-            lock: lock(path)?,
+            lock: lock(path, Duration::ZERO)?,
         })
     }
 
@@ -184,7 +194,7 @@ pub(crate) fn write_marker(path: &Path, id: Uuid) -> io::Result<Marker> {
     Ok(marker)
 }
 
-fn lock(path: &Path) -> Result<Lock, Error> {
+fn lock(path: &Path, wait: Duration) -> Result<Lock, Error> {
     let doing = || format!("lock the journal at {}", path.display());
     let written = OpenOptions::new()
         .create(true)
@@ -202,12 +212,21 @@ fn lock(path: &Path) -> Result<Lock, Error> {
             _ => Err(error),
         })
         .map_err(Error::io(doing()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Lock { file, can_write }),
-        Err(TryLockError::WouldBlock) => Err(Error::InUse {
-            path: path.to_owned(),
-        }),
-        Err(TryLockError::Error(error)) => Err(Error::io(doing())(error)),
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Lock { file, can_write }),
+            // The system wakes nobody after a given time, so we look again and again.
+            Err(TryLockError::WouldBlock) if begun.elapsed() < wait => {
+                thread::sleep(LOOK_AGAIN.min(wait));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::InUse {
+                    path: path.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io(doing())(error)),
+        }
     }
 }
 

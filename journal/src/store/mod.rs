@@ -180,7 +180,7 @@ impl DiskJournal {
     }
 
     fn from_options(options: Options) -> Result<Self, Error> {
-        let directory = Directory::claim(&options.path, options.create)?;
+        let directory = Directory::claim_within(&options.path, options.create, options.wait)?;
         let recovered = recovery::recover(&directory, &options)?;
         let (index, opened) = (Arc::new(recovered.index), recovered.opened);
         let floor = Floor::new(Arc::clone(&options.disk), options.floor_bytes);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::log::disk::{Disk, RealDisk};
 use crate::{DiskJournal, Error};
@@ -21,6 +21,7 @@ use crate::{DiskJournal, Error};
 pub struct Options {
     pub(super) path: PathBuf,
     pub(super) create: bool,
+    pub(super) wait: Duration,
     pub(super) read_only: bool,
     pub(super) program: String,
     pub(super) cache_bytes: u64,
@@ -47,6 +48,7 @@ impl Options {
         Self {
             path: path.to_owned(),
             create: true,
+            wait: Duration::ZERO,
             read_only: false,
             program: concat!("recount-journal ", env!("CARGO_PKG_VERSION")).to_owned(),
             cache_bytes: 16 << 20,
@@ -63,6 +65,23 @@ impl Options {
     #[must_use]
     pub fn create(self, create: bool) -> Self {
         Self { create, ..self }
+    }
+
+    /// How long to wait for a process that has the journal open to let go of it; without this, opening fails at once with
+    /// [`Error::InUse`]. For a deploy in which the new process starts while the old one still ends.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use recount_journal::DiskJournal;
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("journal");
+    /// let journal = DiskJournal::options(&path).wait(Duration::from_secs(30)).open()?;
+    /// # drop(journal);
+    /// # Ok::<(), recount_journal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn wait(self, wait: Duration) -> Self {
+        Self { wait, ..self }
     }
 
     /// Opens for looking only: no record is added, no torn write is cut, appends are refused. The index may still be

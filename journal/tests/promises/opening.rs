@@ -1,6 +1,10 @@
 //! A journal is opened by one at a time, only where one is, and says what went before.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use recount_journal::{After, DiskJournal, Error, Journal, block_on, verify};
 use uuid::Uuid;
@@ -149,4 +153,52 @@ fn looking_adds_nothing() {
     let after = verify::directory(directory.path()).unwrap();
     assert_eq!((before.records, before.root), (after.records, after.root));
     assert!(after.is_sound() && after.notes.is_empty(), "{after:?}");
+}
+
+/// Set for the child process of the test below: the journal that it holds until its standard input ends.
+const HELD: &str = "RECOUNT_JOURNAL_HELD";
+
+/// Not a test by itself: what the other process does.
+#[test]
+fn a_process_that_has_the_journal() {
+    let Some(path) = std::env::var_os(HELD) else {
+        return;
+    };
+    let journal = DiskJournal::open(path).unwrap();
+    println!("it is open");
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    block_on(journal.close()).unwrap();
+}
+
+#[test]
+fn an_opening_may_wait_until_another_process_lets_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut other = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "opening::a_process_that_has_the_journal",
+            "--nocapture",
+        ])
+        .env(HELD, directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(other.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("it is open")));
+
+    let wait = Duration::from_millis(50);
+    let begun = Instant::now();
+    let refused = DiskJournal::options(directory.path()).wait(wait).open();
+    assert!(matches!(refused, Err(Error::InUse { .. })), "{refused:?}");
+    assert!(begun.elapsed() >= wait);
+
+    let path = directory.path().to_owned();
+    let opening = thread::spawn(move || {
+        let patient = DiskJournal::options(path).wait(Duration::from_secs(600));
+        patient.open().map(|journal| block_on(journal.close()))
+    });
+    drop(other.stdin.take());
+    opening.join().unwrap().unwrap().unwrap();
+    assert!(other.wait().unwrap().success());
 }

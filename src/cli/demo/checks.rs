@@ -170,7 +170,8 @@ impl Findings {
             let about = format!("{tool}(");
             heard
                 .told()
-                .filter(|(connection, text)| *connection == second && text.contains(&about))
+                .filter(|(connection, _)| *connection == second)
+                .filter(|(_, text)| text.starts_with("[tool outcome]") && text.contains(&about))
                 .count()
         };
         let later = said(REFUND) == 1 && said(SHIP) == 1;

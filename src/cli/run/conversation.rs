@@ -154,9 +154,13 @@ impl<'a> Conversation<'a> {
             self.models_turn = false;
         } else if let Observation::Disconnected(it) = observation {
             self.lost = Some(it.reason.clone());
-        } else if let Observation::Connected(_) = observation {
-            // The end of the connection before this one is an old story.
+        } else if let Observation::Connected(_) | Observation::ReconnectScheduled(_) = observation {
+            // The end of the connection before is an old story, or will be.
             self.lost = None;
+        } else if let Observation::ReconnectsExhausted(it) = observation {
+            self.lost = Some(it.reason.clone());
+        } else if let Observation::HistorySent(it) = observation {
+            self.models_turn |= it.answer_wanted;
         }
     }
 

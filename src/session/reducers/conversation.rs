@@ -3,20 +3,31 @@
 //! A call belongs to the connection that brought it. When that one is gone, its result is told as conversation on
 //! the next, or parked until there is one. Sent is not delivered: only traffic of the server after a send proves
 //! that it arrived, and what a lost connection may have swallowed is told again.
+//!
+//! A connection that is to be left starts none of its calls any more; what runs may end, and so may a turn.
 
 use crate::session::call::Call;
 use crate::session::decision::{Decision, DeliveryChosen, Route};
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
-use crate::session::observation::{Connected, ResponsesSent};
+use crate::session::observation::{
+    ConnectFailed, Connected, ResponsesSent, ResumptionHandleReceived, SwitchPlanned,
+};
+use crate::session::resumption::Resumption;
 use crate::session::state::Session;
 
-use super::phases;
+use super::{phases, redelivery};
 
 pub(in crate::session) fn connected(session: &mut Session, epoch: Seq, it: &Connected) {
     session.connection = Some(epoch);
     // Where a record says nothing, the model was told everything.
     session.single_response = it.capabilities.is_some_and(|it| !it.will_continue);
+    began_or_ended(session);
+    redelivery::connected(session, it.resumed.is_some());
+    if it.resumed.is_none() {
+        // What led to the conversation of before would lead away from this one.
+        session.resumption = None;
+    }
     phases::connected(session, epoch, it.phase);
     // Ids of an older connection mean nothing on this one.
     session.wire_ids.clear();
@@ -28,7 +39,80 @@ pub(in crate::session) fn connected(session: &mut Session, epoch: Seq, it: &Conn
 pub(in crate::session) fn disconnected(session: &mut Session, epoch: Seq) {
     if session.connection == Some(epoch) {
         session.connection = None;
+        began_or_ended(session);
     }
+}
+
+fn began_or_ended(session: &mut Session) {
+    session.leaving = None;
+    session.turn_open = false;
+    session.unanswered = None;
+}
+
+pub(in crate::session) fn switch_planned(session: &mut Session, it: &SwitchPlanned) {
+    if session.connection == Some(it.epoch) {
+        session.leaving = Some(it.due_us);
+    }
+}
+
+/// A handle that the service does not take leads nowhere.
+pub(in crate::session) fn connect_failed(session: &mut Session, it: &ConnectFailed) {
+    let current = session.resumption.as_ref().map(|it| &it.fingerprint);
+    if it.rejected.is_some() && it.rejected.as_ref() == current {
+        session.resumption = None;
+    }
+}
+
+/// The newest handle takes the place of the former; where the conversation is not resumable now, the former stays.
+pub(in crate::session) fn handle_received(
+    session: &mut Session,
+    at: Seq,
+    it: &ResumptionHandleReceived,
+) {
+    let (Some(fingerprint), true) = (&it.fingerprint, it.resumable) else {
+        return;
+    };
+    if session.connection != Some(it.epoch) {
+        return;
+    }
+    // Words to which the model has not reacted may have been on their way when the handle was made.
+    let covers = session
+        .unanswered
+        .map_or(at, |words| Seq(words.0.saturating_sub(1)));
+    session.resumption = Some(Resumption {
+        fingerprint: fingerprint.clone(),
+        expires_at: it.expires_at_us,
+        covers,
+    });
+    redelivery::covered(session);
+}
+
+pub(in crate::session) fn user_spoke(session: &mut Session, at: Seq) {
+    session.said = session.head;
+    session.turn_open = true;
+    session.unanswered.get_or_insert(at);
+}
+
+pub(in crate::session) fn turn_began(session: &mut Session) {
+    session.said = session.head;
+    session.turn_open = true;
+}
+
+pub(in crate::session) fn model_spoke(session: &mut Session) {
+    session.said = session.head;
+    session.turn_open = true;
+    session.unanswered = None;
+}
+
+pub(in crate::session) fn turn_ended(session: &mut Session) {
+    session.said = session.head;
+    session.turn_open = false;
+    session.unanswered = None;
+}
+
+/// Whether the connection of the call is to be left, so that the call does not start on it any more.
+pub(in crate::session) fn is_being_left(session: &Session, call: &Call) -> bool {
+    session.leaving.is_some() && session.connection == Some(call.epoch)
 }
 
 /// The server is heard on its connection: what was sent there has arrived.
@@ -66,7 +150,7 @@ pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
     }
 }
 
-/// Chooses the conversation of now for what was to go by a connection that is gone.
+/// Chooses the connection of now for what was to go by one that is gone.
 pub(in crate::session) fn redirect(session: &Session) -> Option<Decision> {
     let epoch = session.connection.filter(|_| !session.closed)?;
     let stranded = session
@@ -79,10 +163,19 @@ pub(in crate::session) fn redirect(session: &Session) -> Option<Decision> {
             Route::Parked => true,
             Route::Caller => false,
         });
-    stranded.map(|(response, _)| {
+    stranded.map(|(response, delivery)| {
+        // A call that the service delivered again can be answered by its id.
+        let id = delivery.wire_id.clone();
+        let known = id.and_then(|id| session.wire_ids.get(&(epoch, id)));
+        let is_known = known == Some(&delivery.call);
+        let route = if is_known {
+            Route::ToolResponse { epoch }
+        } else {
+            Route::Conversation { epoch }
+        };
         DeliveryChosen {
             response: *response,
-            route: Route::Conversation { epoch },
+            route,
         }
         .into()
     })

@@ -157,10 +157,99 @@ fn a_response_that_waits_changes_to_conversation_when_its_connection_is_replaced
             phase: None,
             capabilities: None,
             non_blocking: Vec::new(),
+            resumed: None,
         })
         .then([DeliveryChosen {
             response,
             route: Route::Conversation { epoch },
         }
         .into()]);
+}
+
+#[test]
+fn a_call_of_a_connection_that_is_left_starts_on_the_next() {
+    let tools = toolbox().plain("look");
+    let opened = history().opened("support").attached(&tools).connected();
+    let leaving = opened.switch_planned().call("c1", "look", json!({}));
+    assert_eq!(leaving.kinds().last(), Some(&"call_ready"));
+    let started = leaving.clone().disconnected();
+    assert_eq!(started.kinds().last(), Some(&"call_started"));
+    assert_eq!(
+        leaving.disconnected().connected().session().leaving,
+        None,
+        "the next connection is not left"
+    );
+}
+
+#[test]
+fn a_call_of_before_starts_also_while_a_connection_is_left() {
+    let tools = toolbox().gated("pay");
+    let opened = history().opened("support").attached(&tools).connected();
+    let asked = opened.call("c1", "pay", json!({})).asked().disconnected();
+    let approved = asked.connected().switch_planned().granted("ada");
+    assert_eq!(approved.kinds().last(), Some(&"call_started"));
+}
+
+#[test]
+fn a_runner_that_drains_starts_nothing_and_the_next_one_does() {
+    let tools = toolbox().plain("look");
+    let opened = history().opened("support").attached(&tools).connected();
+    let waiting = opened.draining().call("c1", "look", json!({}));
+    assert_eq!(waiting.kinds().last(), Some(&"call_ready"));
+    let started = waiting.detached().attached(&tools);
+    assert_eq!(started.kinds().last(), Some(&"call_started"));
+}
+
+#[test]
+fn what_runs_may_end_while_a_runner_drains() {
+    let returned = running().draining().returned(json!({}));
+    assert_eq!(returned.kinds().last(), Some(&"response_issued"));
+}
+
+fn covers(history: &History) -> Option<Seq> {
+    let resumption = history.session().resumption.as_ref();
+    resumption.map(|it| it.covers)
+}
+
+#[test]
+fn a_handle_covers_what_came_before_it_but_not_words_without_a_reaction() {
+    let running = running();
+    let handle = running.clone().handle("h1");
+    assert_eq!(covers(&handle), Some(handle.session().head));
+    let before = running.session().head;
+    let said = running.user_text("Hello?").handle("h1");
+    assert_eq!(covers(&said), Some(before));
+}
+
+#[test]
+fn a_handle_stays_until_a_newer_one_comes_or_it_leads_nowhere() {
+    let first = running().handle("h1");
+    let epoch = first.epoch();
+    let not_now = ResumptionHandleReceived {
+        epoch,
+        resumable: false,
+        fingerprint: None,
+        expires_at_us: None,
+    };
+    let rejected = |which: &str| ConnectFailed {
+        attempt: 1,
+        code: Some(1007),
+        reason: "no".to_owned(),
+        rejected: Some(which.to_owned()),
+    };
+    let kept = first.observed(not_now);
+    let name = |history: &History| {
+        let resumption = history.session().resumption.as_ref();
+        resumption.map(|it| it.fingerprint.clone())
+    };
+    assert_eq!(name(&kept).as_deref(), Some("h1"));
+    let renewed = kept.handle("h2");
+    let other = renewed.clone().observed(rejected("h1"));
+    assert_eq!(name(&other).as_deref(), Some("h2"));
+    assert_eq!(name(&renewed.clone().observed(rejected("h2"))), None);
+    assert_eq!(
+        name(&renewed.clone().disconnected().resumed()).as_deref(),
+        Some("h2")
+    );
+    assert_eq!(name(&renewed.disconnected().connected()), None);
 }

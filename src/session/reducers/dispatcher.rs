@@ -23,7 +23,7 @@ use crate::session::scheduling::FunctionResponseScheduling;
 use crate::session::state::{Delivery, Session, Settled};
 
 use super::limits::Used;
-use super::{cache, conversation, limits, phases};
+use super::{cache, conversation, limits, phases, redelivery};
 
 pub(in crate::session) fn call_received(
     session: &mut Session,
@@ -37,7 +37,14 @@ pub(in crate::session) fn call_received(
         if session.wire_ids.contains_key(&delivered) {
             return;
         }
+        if redelivery::delivered_again(session, it, id) {
+            return;
+        }
         session.wire_ids.insert(delivered, seq);
+        redelivery::may_repeat(session, seq, it, id);
+    }
+    if it.by.is_none() {
+        conversation::model_spoke(session);
     }
     let flaw = match (&it.name, &it.malformed_args, &it.invalid_args) {
         (None, _, _) => Some(Flaw::MissingName),
@@ -325,6 +332,9 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         }
     }
     if let Some(delivery) = delivery {
+        if it.outcome != Outcome::Interim {
+            redelivery::answered(session, at, &delivery);
+        }
         session.deliveries.insert(at, delivery);
     }
 }

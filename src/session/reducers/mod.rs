@@ -8,5 +8,6 @@ pub(super) mod conversation;
 pub(super) mod dispatcher;
 pub(super) mod limits;
 pub(super) mod phases;
+pub(super) mod redelivery;
 pub(super) mod state;
 pub(super) mod tracker;

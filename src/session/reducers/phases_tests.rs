@@ -353,6 +353,7 @@ fn a_setup_that_carries_the_instruction_settles_it() {
         model: "m".to_owned(),
         endpoint: "ws://127.0.0.1:1".to_owned(),
         phase: Some(older),
+        resumed: None,
     });
     let owes = Some((stay(&connected), connected.epoch()));
     assert_eq!(instruction(&connected), owes);

@@ -25,18 +25,22 @@ use crate::session::state::{Runner, Session};
 
 use super::cache::{self, Instead};
 use super::confirmation;
+use super::conversation;
 use super::dispatcher::{error, made_here};
 use super::phases;
+use super::redelivery;
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
     phases::declared_anew(session);
     session.runner = Some(Runner { seq });
+    session.draining = false;
     doubt_running(session);
 }
 
 pub(in crate::session) fn runner_detached(session: &mut Session) {
     session.runner = None;
+    session.draining = false;
     doubt_running(session);
 }
 
@@ -106,7 +110,10 @@ fn time_limit(session: &Session, name: &str) -> Option<Duration> {
 
 /// The next start of a call, if there is a runner with its tool and a free slot.
 fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
-    let runner = session.runner?;
+    let runner = session.runner.filter(|_| !session.draining)?;
+    if conversation::is_being_left(session, call) {
+        return None;
+    }
     session.terms.catalog.tools.get(&call.name)?;
     let slots = session.terms.policies.running_max;
     if slots.is_some_and(|slots| session.running() >= slots as usize) {
@@ -308,6 +315,7 @@ pub(in crate::session) fn cancellation_received(
         .iter()
         .filter_map(|id| session.wire_ids.get(&(it.epoch, id.clone())).copied())
         .collect();
+    redelivery::taken_back(session, &it.ids);
     for seq in calls {
         let policies = session.terms.policies.clone();
         let Some(call) = session.calls.get_mut(&seq) else {

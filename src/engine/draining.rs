@@ -1,0 +1,61 @@
+//! Ending in good order: short work ends and is told, the rest stays for whoever comes next.
+
+use tokio_util::task::AbortOnDropHandle;
+
+use super::error::Error;
+use super::inbox::{Input, Reply};
+use super::task::SessionTask;
+use crate::session::{Effect, RunnerDraining, Timestamp, owed};
+
+/// A session that ends as soon as nothing runs, and at a time at the latest.
+pub(super) struct Draining {
+    until: Timestamp,
+    reply: Reply<()>,
+    _alarm: AbortOnDropHandle<()>,
+}
+
+impl SessionTask {
+    /// Starts nothing more; [`is_drained`](SessionTask::is_drained) says when it is over.
+    pub(super) async fn drain(&mut self, until: Timestamp, reply: Reply<()>) -> Result<(), Error> {
+        let (reached, own) = (self.clock.reached(until), self.own.clone());
+        let alarm = AbortOnDropHandle::new(tokio::spawn(async move {
+            reached.await;
+            let _ = own.send(Input::TimeCame);
+        }));
+        self.draining = Some(Draining {
+            until,
+            reply,
+            _alarm: alarm,
+        });
+        if self.is_drained() || self.attached.is_none() {
+            return Ok(());
+        }
+        let reason = "the engine shuts down".to_owned();
+        self.record(vec![RunnerDraining { reason }.into()]).await
+    }
+
+    /// Whether there is nothing left to wait for: no tool runs and no response is on its way, or the time is up.
+    pub(super) fn is_drained(&self) -> bool {
+        let Some(draining) = &self.draining else {
+            return false;
+        };
+        let ends = |effect: &Effect| match effect {
+            Effect::RunTool { runner, .. } => self.attached == Some(*runner),
+            Effect::SendResponse { .. } => self.socket.is_some(),
+            Effect::AskConfirmation { .. }
+            | Effect::SendInstruction { .. }
+            | Effect::ArmTimer { .. } => false,
+        };
+        self.clock.now() >= draining.until || !owed(&self.session).iter().any(ends)
+    }
+
+    /// Ends the task's work: what still runs is cut off, and the socket says goodbye.
+    pub(super) async fn shut_down(&mut self) {
+        let outcome = self.disconnect("the engine shuts down").await;
+        self.reconnecting.farewell().await;
+        self.registry.remove(self.id);
+        if let Some(draining) = self.draining.take() {
+            let _ = draining.reply.send(outcome);
+        }
+    }
+}

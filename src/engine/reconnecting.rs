@@ -1,0 +1,380 @@
+//! Losing a connection and getting the next one.
+//!
+//! ```text
+//! connected ── lost ──────────▶ waits ──▶ opens ─┬─▶ connected
+//!     └─ to be left ─ idle, or time is up ─▲     └─ failed ──▶ waits … ──▶ given up
+//! ```
+//!
+//! A loss with a next try cancels nothing. The old socket is closed before the next one is opened: the service takes no
+//! handle while the connection that brought it still stands.
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::close_codes::{self, AfterLoss, Refusal};
+use super::error::Error;
+use super::inbox::{Input, Reply};
+use super::task::SessionTask;
+use crate::ledger::Objects;
+use crate::live::{ConnectError, ConnectionLost};
+use crate::session::{
+    ConnectFailed, Disconnected, Observation, ReconnectScheduled, ReconnectsExhausted,
+    ResumptionHandle, Route, RunnerDetached, Seq, SwitchPlanned, Timestamp,
+};
+
+/// How long a socket may take to say goodbye before it is dropped.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The time to leave in where a service that goes away does not say when.
+const TIME_LEFT_MS: u64 = 5_000;
+
+/// What a session needs to come back to its conversation.
+#[derive(Default)]
+pub(super) struct Reconnecting {
+    /// The newest handle. Its fingerprint stands in the session.
+    pub(super) handle: Option<ResumptionHandle>,
+    /// How often it was tried since the last good connection.
+    pub(super) attempts: u32,
+    /// How many connections in a row ended for something that we did.
+    at_fault: u32,
+    /// How often in a row the service failed on the handle.
+    doubts: u32,
+    /// When the live connection was made.
+    since: Timestamp,
+    /// The wait before the next try, while there is one to come.
+    pub(super) wait: Option<AbortOnDropHandle<()>>,
+    /// The time by which the connection is left, where that is planned.
+    leaving: Option<AbortOnDropHandle<()>>,
+    /// The socket of before, while it says goodbye.
+    farewell: Option<JoinHandle<()>>,
+    /// Who asked for the connection that is being opened; nobody, where it comes by itself.
+    pub(super) asked: Option<Reply<()>>,
+    /// What is to be said once there is a connection.
+    pub(super) unsaid: Vec<(String, Reply<()>)>,
+}
+
+impl Reconnecting {
+    /// A connection was made.
+    pub(super) fn connected(&mut self, now: Timestamp) {
+        self.since = now;
+        self.wait = None;
+    }
+
+    /// The model did something: the connection is a good one.
+    pub(super) fn is_good(&mut self) {
+        (self.attempts, self.at_fault, self.doubts) = (0, 0, 0);
+    }
+
+    /// Ends every wait, and returns whoever waited.
+    fn stop(&mut self) -> Vec<Reply<()>> {
+        self.wait = None;
+        self.leaving = None;
+        self.is_good();
+        let unsaid = self.unsaid.drain(..).map(|(_, reply)| reply);
+        unsaid.chain(self.asked.take()).collect()
+    }
+
+    /// The goodbye of the socket before, to be waited for.
+    pub(super) fn farewell(&mut self) -> impl Future<Output = ()> + Send + use<> {
+        let farewell = self.farewell.take();
+        async move {
+            let Some(mut farewell) = farewell else {
+                return;
+            };
+            if timeout(FAREWELL, &mut farewell).await.is_err() {
+                farewell.abort();
+            }
+        }
+    }
+}
+
+impl SessionTask {
+    /// The service, or the network, ended the connection.
+    pub(super) async fn lost(&mut self, epoch: Seq, lost: ConnectionLost) -> Result<(), Error> {
+        self.hang_up();
+        let again = self.again_after(&lost);
+        let (code, reason) = (lost.code, lost.reason);
+        let disconnected = Disconnected {
+            epoch,
+            code,
+            reason: reason.clone(),
+        };
+        match again {
+            Again::Wait(ms) => self.reconnect(vec![disconnected.into()], ms).await,
+            Again::Never => self.record(vec![disconnected.into()]).await,
+            Again::GiveUp => self.give_up(vec![disconnected.into()], reason).await,
+        }
+    }
+
+    fn again_after(&mut self, lost: &ConnectionLost) -> Again {
+        let reconnects = self.agent.reconnects;
+        if reconnects.is_never() || self.handles == 0 {
+            return Again::Never;
+        }
+        let lived = self.clock.now().0.saturating_sub(self.reconnecting.since.0);
+        if u128::try_from(lived).unwrap_or_default() >= reconnects.longest_wait().as_micros() {
+            self.reconnecting.is_good();
+        }
+        match close_codes::after_loss(lost.code) {
+            AfterLoss::Again => {}
+            AfterLoss::OnceMore if self.reconnecting.at_fault > 0 => return Again::GiveUp,
+            AfterLoss::OnceMore => self.reconnecting.at_fault += 1,
+        }
+        self.next_wait()
+    }
+
+    fn next_wait(&mut self) -> Again {
+        self.reconnecting.attempts += 1;
+        let (attempt, reconnects) = (self.reconnecting.attempts, self.agent.reconnects);
+        if reconnects.allows(attempt) {
+            Again::Wait(reconnects.wait_ms(attempt, self.clock.entropy()))
+        } else {
+            Again::GiveUp
+        }
+    }
+
+    /// Records `first` and that there will be a try, and waits for its time.
+    async fn reconnect(&mut self, first: Vec<Observation>, wait_ms: u64) -> Result<(), Error> {
+        let now = self.clock.now();
+        let due_us = now.after_ms(wait_ms);
+        let attempt = self.reconnecting.attempts;
+        let (reached, own) = (self.clock.reached(due_us), self.own.clone());
+        self.reconnecting.wait = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            reached.await;
+            let _ = own.send(Input::ReconnectDue { attempt });
+        })));
+        let mut batch = first;
+        batch.push(
+            ReconnectScheduled {
+                attempt,
+                due_us,
+                resumes: self.handle_at(due_us).map(|it| it.fingerprint()),
+            }
+            .into(),
+        );
+        self.put_at(now, batch, Objects::default()).await?;
+        self.perform().await
+    }
+
+    /// The handle by which the conversation can be resumed at a time, if there is one.
+    pub(super) fn handle_at(&self, at: Timestamp) -> Option<&ResumptionHandle> {
+        let known = self.session.resumption.as_ref()?;
+        let handle = self.reconnecting.handle.as_ref()?;
+        let is_good = known.expires_at.is_none_or(|end| at < end);
+        (is_good && handle.fingerprint() == known.fingerprint).then_some(handle)
+    }
+
+    /// The wait is over.
+    pub(super) async fn reconnect_due(&mut self, attempt: u32) -> Result<(), Error> {
+        if self.reconnecting.wait.is_none() || self.reconnecting.attempts != attempt {
+            return Ok(());
+        }
+        self.reconnecting.wait = None;
+        self.connect_by_itself().await
+    }
+
+    /// A connection could not be opened; `offered` is the fingerprint of the handle that its setup showed.
+    pub(super) async fn not_opened(
+        &mut self,
+        error: ConnectError,
+        offered: Option<String>,
+    ) -> Result<(), Error> {
+        let refusal = close_codes::refusal(&error);
+        let rejected = offered.filter(|_| self.gives_up_handle(refusal));
+        let (code, reason) = close_codes::told(&error);
+        let failed = Observation::from(ConnectFailed {
+            attempt: self.reconnecting.attempts.max(1),
+            code,
+            reason: reason.clone(),
+            rejected: rejected.clone(),
+        });
+        if rejected.is_some() {
+            // That conversation is out of reach. A fresh one is told of it, and there is nothing to wait for.
+            self.record(vec![failed]).await?;
+            self.discard_handle().await;
+            return self.connect_by_itself().await;
+        }
+        if let Some(asked) = self.reconnecting.asked.take() {
+            // Whoever asked tries again, or does not.
+            self.record(vec![failed]).await?;
+            return self.answer(asked, Err(error.into()));
+        }
+        let again = match refusal {
+            Refusal::Lasting => Again::GiveUp,
+            Refusal::Passing | Refusal::Doubtful => self.next_wait(),
+        };
+        match again {
+            Again::Wait(ms) => self.reconnect(vec![failed], ms).await,
+            Again::GiveUp | Again::Never => self.give_up(vec![failed], reason).await,
+        }
+    }
+
+    /// Whether a refusal speaks of the handle: where the setup is refused, and where the service fails a second time, or
+    /// somebody waits.
+    fn gives_up_handle(&mut self, refusal: Refusal) -> bool {
+        match refusal {
+            Refusal::Lasting => true,
+            Refusal::Doubtful => {
+                self.reconnecting.doubts += 1;
+                self.reconnecting.doubts > 1 || self.reconnecting.asked.is_some()
+            }
+            Refusal::Passing => false,
+        }
+    }
+
+    /// There is no next try: what runs is cancelled, what waits stays open.
+    async fn give_up(&mut self, first: Vec<Observation>, reason: String) -> Result<(), Error> {
+        let attempts = self.agent.reconnects.made(self.reconnecting.attempts);
+        let mut batch = first;
+        batch.push(ReconnectsExhausted { attempts, reason }.into());
+        if self.attached.is_some() {
+            let reason = "no connection could be made any more".to_owned();
+            batch.push(RunnerDetached { reason }.into());
+        }
+        self.put(batch, Objects::default()).await?;
+        self.attached = None;
+        self.stop_reconnecting();
+        self.perform().await
+    }
+
+    /// Ends the tries, and tells whoever waits for a connection that there will be none.
+    pub(super) fn stop_reconnecting(&mut self) {
+        for reply in self.reconnecting.stop() {
+            let _ = reply.send(Err(Error::NotConnected { session: self.id }));
+        }
+    }
+
+    /// Lets the socket say goodbye by itself.
+    pub(super) fn hang_up(&mut self) {
+        self.reconnecting.leaving = None;
+        if let Some(socket) = self.socket.take() {
+            self.reconnecting.farewell = socket.close();
+        }
+    }
+
+    /// The service will end the connection: it is left as soon as nothing is under way on it, and in good time.
+    fn plan_switch(&mut self, epoch: Seq, time_left: Option<&str>) -> Option<Observation> {
+        let planned = self.session.leaving.is_some();
+        if planned || self.agent.reconnects.is_never() || self.handles == 0 {
+            return None;
+        }
+        let left_ms = time_left.and_then(milliseconds).unwrap_or(TIME_LEFT_MS);
+        // Closing and reconnecting take their time, too.
+        let margin_ms = (left_ms / 4).min(2_000);
+        let due_us = self.clock.now().after_ms(left_ms - margin_ms);
+        let (reached, own) = (self.clock.reached(due_us), self.own.clone());
+        self.reconnecting.leaving = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            reached.await;
+            let _ = own.send(Input::SwitchDue { epoch });
+        })));
+        Some(SwitchPlanned { epoch, due_us }.into())
+    }
+
+    /// What the service said shows that the connection is a good one, or that it is to be left.
+    pub(super) fn note_connection(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
+        let mut planned = None;
+        for observation in &*observations {
+            if let Observation::GoAwayReceived(it) = observation {
+                planned = self.plan_switch(epoch, it.time_left.as_deref());
+            } else if is_of_the_conversation(observation) {
+                self.reconnecting.is_good();
+            }
+        }
+        observations.extend(planned);
+    }
+
+    /// Whether what is said now would not reach the model, and will on the next connection.
+    pub(super) fn is_between_connections(&self) -> bool {
+        let comes = self.opening.is_some() || self.reconnecting.wait.is_some();
+        self.session.leaving.is_some() || (self.socket.is_none() && comes)
+    }
+
+    /// Leaves a connection that is to be left, if nothing is under way on it.
+    pub(super) async fn switch_if_idle(&mut self) -> Result<(), Error> {
+        match self.socket.as_ref().map(|socket| socket.epoch) {
+            Some(epoch) if self.session.leaving.is_some() && !self.is_under_way(epoch) => {
+                self.switch(epoch).await
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Leaves the connection for the next one.
+    pub(super) async fn switch(&mut self, epoch: Seq) -> Result<(), Error> {
+        if self.socket.as_ref().is_none_or(|it| it.epoch != epoch) {
+            return Ok(());
+        }
+        self.hang_up();
+        // It was no loss: neither the tries before nor a wait count.
+        self.reconnecting.is_good();
+        self.reconnecting.attempts = 1;
+        let left = Disconnected {
+            epoch,
+            code: None,
+            reason: "left before the service ends it".to_owned(),
+        };
+        self.reconnect(vec![left.into()], 0).await
+    }
+
+    /// Whether the model speaks or is spoken to on the connection, a call of it runs, a response is on its way, or the
+    /// handle is older than what was said.
+    fn is_under_way(&self, epoch: Seq) -> bool {
+        let session = &self.session;
+        let mut calls = session.calls.values();
+        // Somebody who has something to say waits neither for a tool, whose outcome will be told as conversation, nor
+        // for a handle that comes with the end of a turn.
+        let runs = calls.any(|call| call.epoch == epoch && call.phase.is_running());
+        let may_wait = self.reconnecting.unsaid.is_empty();
+        let waits = may_wait && (runs || !session.resumes_whole());
+        let goes = session.deliveries.values().any(|it| match it.route {
+            Route::ToolResponse { epoch: by } | Route::Conversation { epoch: by } => by == epoch,
+            Route::Parked | Route::Caller => false,
+        });
+        session.turn_open || waits || goes
+    }
+}
+
+/// Whether the model or the user takes part, which a connection that is lost at once never shows.
+fn is_of_the_conversation(observation: &Observation) -> bool {
+    matches!(
+        observation,
+        Observation::ModelOutputReceived(_)
+            | Observation::TranscriptReceived(_)
+            | Observation::FunctionCallReceived(_)
+            | Observation::TurnCompleted(_)
+    )
+}
+
+/// What follows the loss of a connection.
+enum Again {
+    /// A try, after so many milliseconds.
+    Wait(u64),
+    /// Nothing, as the embedding program wants it.
+    Never,
+    /// Nothing any more.
+    GiveUp,
+}
+
+/// A duration as the service writes it, such as `9.500s`.
+fn milliseconds(duration: &str) -> Option<u64> {
+    let seconds: f64 = duration.strip_suffix('s')?.parse().ok()?;
+    let left = Duration::try_from_secs_f64(seconds).ok()?;
+    u64::try_from(left.as_millis()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::milliseconds;
+
+    #[test]
+    fn durations_are_read_as_the_service_writes_them() {
+        assert_eq!(milliseconds("9.500s"), Some(9_500));
+        assert_eq!(milliseconds("50s"), Some(50_000));
+        for other in ["", "s", "50", "-1s", "soon", "NaNs", "infs"] {
+            assert_eq!(milliseconds(other), None, "{other}");
+        }
+    }
+}

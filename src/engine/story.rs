@@ -1,0 +1,289 @@
+//! What a new connection has to be told of the conversation so far: everything that its model does not know.
+//!
+//! Of a fresh conversation that is all of it, of a resumed one what came after its handle; what the handle covers is not
+//! told again. Told are words and the outcomes of calls, each as a turn; what is still owed to the model follows by
+//! itself. A turn that was cut off is asked for anew: the user's words and the outcomes in it are said last, as words
+//! that want an answer, and what the model had said of its answer is left out. Where a call of that turn is still open,
+//! no answer is wanted yet: its outcome will bring one, and words alone would have the model call again.
+
+use std::collections::VecDeque;
+
+use super::error::Error;
+use super::task::SessionTask;
+use crate::live::continuation::{self, Role};
+use crate::session::{
+    Decision, Event, Fact, Json, Observation, Outcome, Route, Seq, Session, Speaker, response,
+};
+
+/// How many of the last records are looked at.
+const RECORDS_MAX: u64 = 20_000;
+
+/// How many records are read at a time.
+const PAGE: usize = 512;
+
+/// How many turns are told, how long each may be, and all of them.
+const TURNS_MAX: usize = 400;
+const TURN_BYTES_MAX: usize = 16 << 10;
+const BYTES_MAX: usize = 64 << 10;
+
+/// The story, ready to be sent.
+pub(super) struct Story {
+    pub(super) after: Seq,
+    pub(super) through: Seq,
+    pub(super) turns: u32,
+    pub(super) left_out: u32,
+    pub(super) answer_wanted: bool,
+    pub(super) frames: Vec<String>,
+    announced: bool,
+}
+
+impl Story {
+    /// Whether the setup says that it follows.
+    pub(super) fn is_announced(&self) -> bool {
+        self.announced
+    }
+}
+
+/// One turn of the story.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    /// Something said; a piece goes on with the piece before it.
+    Said {
+        role: Role,
+        text: String,
+        piece: bool,
+    },
+    /// A call whose outcome will follow.
+    Called { call: Seq },
+    /// A call that ended.
+    Ended {
+        response: Seq,
+        call: Seq,
+        outcome: Outcome,
+    },
+}
+
+/// The story as it is read off the records.
+#[derive(Debug, Default)]
+struct Outline {
+    parts: VecDeque<Part>,
+    left_out: u32,
+    /// Where the turn begins that has not ended.
+    open_from: usize,
+    interrupted: bool,
+}
+
+impl SessionTask {
+    /// What a connection has to be told that resumes the conversation, or does not.
+    pub(super) async fn story(&self, resumes: bool) -> Result<Option<Story>, Error> {
+        let covered = self.session.resumption.as_ref().filter(|_| resumes);
+        let after = covered.map_or(Seq(0), |it| it.covers);
+        let through = self.session.head;
+        let mut outline = Outline::default();
+        let mut from = after.0.max(through.0.saturating_sub(RECORDS_MAX)) + 1;
+        while from <= through.0 {
+            let facts = self.ledger.facts(self.id, Seq(from), PAGE).await?;
+            let Some(last) = facts.last().map(|fact| fact.seq) else {
+                break;
+            };
+            for fact in &facts {
+                outline.read(fact, &self.session);
+            }
+            from = last.0 + 1;
+        }
+        let mut owed = self.session.deliveries.values();
+        let owes = owed.any(|it| it.route != Route::Caller);
+        let wanted = !owes && outline.wants_an_answer();
+        if wanted {
+            outline.forget_the_unfinished_answer();
+        }
+        let turns = self.told(&outline).await?;
+        let open = outline.parts.len() - outline.open_from;
+        let (turns, left_out) = bounded(turns);
+        let asked = if wanted { open.min(turns.len()) } else { 0 };
+        if turns.is_empty() {
+            return Ok(None);
+        }
+        let (history, asked) = turns.split_at(turns.len() - asked);
+        let takes_it = continuation::takes_announced_history(&self.agent.model);
+        let announced = !resumes && takes_it && !history.is_empty();
+        let mut frames = Vec::new();
+        if announced {
+            frames.push(continuation::turns(history, true));
+            if wanted {
+                frames.push(continuation::turns(asked, true));
+            }
+        } else {
+            frames.push(continuation::turns(&turns, wanted));
+        }
+        Ok(Some(Story {
+            after,
+            through,
+            turns: u32::try_from(turns.len()).unwrap_or(u32::MAX),
+            left_out: outline.left_out.saturating_add(left_out),
+            answer_wanted: wanted,
+            frames,
+            announced,
+        }))
+    }
+
+    async fn told(&self, outline: &Outline) -> Result<Vec<(Role, String)>, Error> {
+        let mut turns = Vec::new();
+        for part in &outline.parts {
+            turns.push(match part {
+                Part::Said { role, text, .. } => (*role, text.clone()),
+                Part::Called { call } => {
+                    let (name, args) = self.asked_for(*call).await?;
+                    let text = format!(
+                        "[tool call] Your call {name}({args}) is under way; its outcome will follow."
+                    );
+                    (Role::User, text)
+                }
+                Part::Ended {
+                    response,
+                    call,
+                    outcome,
+                } => {
+                    let (name, args) = self.asked_for(*call).await?;
+                    let body = self.response_body(*response).await?;
+                    let body = body.unwrap_or_else(Json::empty_object);
+                    let text = response::as_conversation(&name, &args, *outcome, &body);
+                    (Role::User, text)
+                }
+            });
+        }
+        Ok(turns)
+    }
+
+    async fn asked_for(&self, call: Seq) -> Result<(String, Json), Error> {
+        let received = self.ledger.call_received(self.id, call).await?;
+        let name = received.as_ref().and_then(|it| it.name.clone());
+        let args = received.and_then(|it| it.args);
+        Ok((
+            name.unwrap_or_default(),
+            args.unwrap_or_else(Json::empty_object),
+        ))
+    }
+}
+
+impl Outline {
+    fn read(&mut self, fact: &Fact, session: &Session) {
+        match &fact.event {
+            Event::Observed(observation) => self.observed(fact.seq, observation, session),
+            Event::Decided(Decision::ResponseIssued(it))
+                if it.outcome != Outcome::Interim
+                    && it.route != Route::Caller
+                    && !session.deliveries.contains_key(&fact.seq) =>
+            {
+                let (response, call, outcome) = (fact.seq, it.call, it.outcome);
+                self.push(Part::Ended {
+                    response,
+                    call,
+                    outcome,
+                });
+            }
+            Event::Decided(_) => {}
+        }
+    }
+
+    fn observed(&mut self, at: Seq, observation: &Observation, session: &Session) {
+        if let Observation::UserTextSent(it) = observation {
+            self.say(Role::User, &it.text, false);
+        } else if let Observation::ModelOutputReceived(it) = observation {
+            self.say(Role::Model, &it.text, true);
+        } else if let Observation::TranscriptReceived(it) = observation {
+            let role = match it.speaker {
+                Speaker::User => Role::User,
+                Speaker::Model => Role::Model,
+            };
+            self.say(role, &it.text, true);
+        } else if let Observation::FunctionCallReceived(it) = observation {
+            if it.by.is_none() && session.calls.contains_key(&at) {
+                self.push(Part::Called { call: at });
+            }
+        } else if let Observation::TurnInterrupted(_) = observation {
+            self.interrupted = true;
+        } else if let Observation::TurnCompleted(_) = observation {
+            // Whoever interrupts has spoken already, and waits for the turn after this one.
+            let spoken = self.parts.iter().rposition(|it| it.is_of(Role::Model));
+            self.open_from = match (std::mem::take(&mut self.interrupted), spoken) {
+                (true, Some(last)) => last + 1,
+                (true, None) => 0,
+                (false, _) => self.parts.len(),
+            };
+        }
+    }
+
+    fn say(&mut self, role: Role, text: &str, piece: bool) {
+        let goes_on = piece && self.open_from < self.parts.len();
+        if let Some(Part::Said {
+            role: before,
+            text: said,
+            piece: true,
+        }) = self.parts.back_mut()
+            && goes_on
+            && *before == role
+        {
+            said.push_str(text);
+            return;
+        }
+        let text = text.to_owned();
+        self.push(Part::Said { role, text, piece });
+    }
+
+    fn push(&mut self, part: Part) {
+        self.parts.push_back(part);
+        if self.parts.len() > TURNS_MAX {
+            self.parts.pop_front();
+            self.open_from = self.open_from.saturating_sub(1);
+            self.left_out = self.left_out.saturating_add(1);
+        }
+    }
+
+    fn wants_an_answer(&self) -> bool {
+        let mut open = self.parts.iter().skip(self.open_from);
+        let waits = open.clone().any(|it| matches!(it, Part::Called { .. }));
+        !waits && open.any(|it| !it.is_of(Role::Model))
+    }
+
+    fn forget_the_unfinished_answer(&mut self) {
+        let mut at = 0;
+        let open_from = self.open_from;
+        self.parts.retain(|part| {
+            at += 1;
+            at <= open_from || !part.is_of(Role::Model)
+        });
+    }
+}
+
+impl Part {
+    fn is_of(&self, who: Role) -> bool {
+        match self {
+            Part::Said { role, .. } => *role == who,
+            Part::Called { .. } | Part::Ended { .. } => who == Role::User,
+        }
+    }
+}
+
+/// The newest turns that are not too much, and how many are.
+fn bounded(turns: Vec<(Role, String)>) -> (Vec<(Role, String)>, u32) {
+    let mut bytes = 0;
+    let mut kept: Vec<_> = Vec::new();
+    let all = turns.len();
+    for (role, mut text) in turns.into_iter().rev() {
+        if text.len() > TURN_BYTES_MAX {
+            let mut ends = (0..=TURN_BYTES_MAX).rev();
+            let end = ends.find(|at| text.is_char_boundary(*at));
+            text.truncate(end.unwrap_or(0));
+            text.push('…');
+        }
+        bytes += text.len();
+        if bytes > BYTES_MAX {
+            break;
+        }
+        kept.push((role, text));
+    }
+    kept.reverse();
+    let left_out = u32::try_from(all - kept.len()).unwrap_or(u32::MAX);
+    (kept, left_out)
+}

@@ -1,0 +1,101 @@
+//! How a connection goes on with a conversation: by the handle of an earlier one, or by being told what was said.
+
+use super::wire::{ClientContent, ClientMessage, Content, RawJson, SessionResumption, Setup};
+use crate::session::ResumptionHandle;
+
+/// The setup, asking for handles, resuming by `handle` if there is one, and announcing a history if one follows.
+///
+/// The service takes an announced history in without answering it; of a history that is not announced, it is said that it
+/// asks for no answer.
+pub(crate) fn setup(message: String, handle: Option<&ResumptionHandle>, announced: bool) -> String {
+    let Ok(mut message) = ClientMessage::decode(&message) else {
+        // It was written here, and what is written here can be read.
+        return message;
+    };
+    if let Some(setup) = &mut message.setup {
+        setup.session_resumption = Some(SessionResumption {
+            handle: handle.map(|it| it.reveal().to_owned()),
+            ..setup.session_resumption.take().unwrap_or_default()
+        });
+        if announced {
+            announce(setup);
+        }
+    }
+    message.encode()
+}
+
+/// Whether a model takes a history that its setup announced, without answering it.
+pub(crate) fn takes_announced_history(model: &str) -> bool {
+    !["2.0", "2.5"].iter().any(|older| model.contains(older))
+}
+
+fn announce(setup: &mut Setup) {
+    let config = serde_json::json!({"initialHistoryInClientContent": true});
+    if let Ok(config) = RawJson::parse(&config.to_string()) {
+        setup.other.set("historyConfig", config);
+    }
+}
+
+/// Who speaks in a turn of the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    User,
+    Model,
+}
+
+/// Turns of the conversation, in order; `complete` ends them: an announced history, or words that want an answer.
+pub(crate) fn turns(turns: &[(Role, String)], complete: bool) -> String {
+    let turns = turns.iter().map(|(role, text)| match role {
+        Role::User => Content::text("user", text),
+        Role::Model => Content::text("model", text),
+    });
+    ClientMessage {
+        client_content: Some(ClientContent {
+            turns: turns.collect(),
+            turn_complete: Some(complete),
+            ..ClientContent::default()
+        }),
+        ..ClientMessage::default()
+    }
+    .encode()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn a_setup() -> String {
+        let model = "models/m".to_owned();
+        let setup = Setup {
+            model,
+            ..Setup::default()
+        };
+        ClientMessage::setup(setup).encode()
+    }
+
+    #[test]
+    fn every_setup_asks_for_handles_and_a_resuming_one_shows_its_own() {
+        let asked = setup(a_setup(), None, false);
+        assert_eq!(
+            asked,
+            r#"{"setup":{"model":"models/m","sessionResumption":{}}}"#
+        );
+        let handle = ResumptionHandle::new("h1");
+        let resumed = setup(a_setup(), Some(&handle), false);
+        assert!(resumed.contains(r#""sessionResumption":{"handle":"h1"}"#));
+    }
+
+    #[test]
+    fn a_history_is_announced_and_ends_with_the_mark_of_completion() {
+        let announced = setup(a_setup(), None, true);
+        assert!(announced.contains(r#""historyConfig":{"initialHistoryInClientContent":true}"#));
+        let told = [
+            (Role::User, "Hi".to_owned()),
+            (Role::Model, "Hello".to_owned()),
+        ];
+        assert_eq!(
+            turns(&told, true),
+            r#"{"clientContent":{"turns":[{"role":"user","parts":[{"text":"Hi"}]},{"role":"model","parts":[{"text":"Hello"}]}],"turnComplete":true}}"#
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! What happens between two connections: leaving one in good time, trying to get the next, telling it what it does not know.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::Seq;
+use super::time::Timestamp;
+
+/// `switch_planned`: the connection will be left. No call that it brought starts on it any more; what runs may end.
+///
+/// ```json
+/// {"epoch":3,"due_us":1763700040000000}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchPlanned {
+    /// The connection.
+    pub epoch: Seq,
+    /// When it is left at the latest; earlier if nothing is under way on it.
+    pub due_us: Timestamp,
+}
+
+/// `reconnect_scheduled`: another connection will be tried for. The wait has a random part, so it is observed and not
+/// decided.
+///
+/// ```json
+/// {"attempt":2,"due_us":1763700000412000,"resumes":"c0ffee0123456789"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReconnectScheduled {
+    /// Which try since the last connection, from 1.
+    pub attempt: u32,
+    /// When.
+    pub due_us: Timestamp,
+    /// The fingerprint of the handle by which the conversation will be resumed; without it, a fresh one begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<String>,
+}
+
+/// `connect_failed`: a connection could not be opened, or its setup was refused.
+///
+/// ```json
+/// {"attempt":1,"code":1007,"reason":"Request contains an invalid argument.","rejected":"c0ffee0123456789"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectFailed {
+    /// Which try since the last connection, from 1.
+    pub attempt: u32,
+    /// The WebSocket close code, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<u16>,
+    /// What was given as the reason.
+    pub reason: String,
+    /// The fingerprint of the handle that is given up because of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<String>,
+}
+
+/// `reconnects_exhausted`: no further try is made; what runs is cancelled, what waits stays open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReconnectsExhausted {
+    /// How many tries there were.
+    pub attempts: u32,
+    /// Why there is no further one.
+    pub reason: String,
+}
+
+/// `history_sent`: a connection was told of the conversation what it did not know.
+///
+/// ```json
+/// {"epoch":40,"after":0,"through":39,"turns":12,"left_out":3,"answer_wanted":true}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistorySent {
+    /// The connection.
+    pub epoch: Seq,
+    /// What it knew already: everything through this record; 0 for nothing.
+    pub after: Seq,
+    /// The last record that is told of.
+    pub through: Seq,
+    /// How many turns were told.
+    pub turns: u32,
+    /// How many older ones were left out, because all of them would have been too much.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u32,
+    /// Whether the model was asked to go on at once: its turn had been cut off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answer_wanted: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// `runner_draining`: the process will end soon. It starts nothing more; what runs may end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunnerDraining {
+    /// Why.
+    pub reason: String,
+}

@@ -1,0 +1,48 @@
+//! Connections end, sessions do not: whatever becomes of a connection, nothing runs twice and nothing stays untold.
+//!
+//! What the model was told is read off what the scripted model received. Every journal written here is held against the
+//! laws, and replays.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+#[path = "laws/answers.rs"]
+mod answers;
+#[path = "laws/ends.rs"]
+mod ends;
+#[path = "laws/fold.rs"]
+mod fold;
+#[path = "laws/leave.rs"]
+mod leave;
+#[path = "laws/recording.rs"]
+mod recording;
+#[path = "laws/repeat.rs"]
+mod repeat;
+
+#[path = "reconnect/doors.rs"]
+mod doors;
+#[path = "reconnect/lawful.rs"]
+mod lawful;
+#[path = "reconnect/stage.rs"]
+mod stage;
+
+#[path = "reconnect/calls.rs"]
+mod calls;
+#[path = "reconnect/ends_of_sessions.rs"]
+mod ends_of_sessions;
+#[path = "reconnect/going_away.rs"]
+mod going_away;
+#[path = "reconnect/handles.rs"]
+mod handles;
+#[path = "reconnect/histories.rs"]
+mod histories;
+#[path = "reconnect/losses.rs"]
+mod losses;
+
+/// The outcome of a law on one history: fine, or what speaks against it.
+type Verdict = Result<(), String>;

@@ -1,0 +1,72 @@
+//! Holds a journal against the laws.
+
+use std::collections::BTreeMap;
+
+use recount::ledger::Ledger;
+use recount::replay;
+use recount::session::{Event, Observation, Seq, Session, SessionId, evolve};
+use recount::testing::Toolbox;
+
+use crate::recording::Recording;
+use crate::{answers, ends, fold, leave, repeat};
+
+/// Laws 2 to 7 hold of what is on record of the session.
+pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
+    let replayed = replay::verify(ledger, id).await.unwrap();
+    assert_eq!(replayed.diverged, None);
+    let recording = recorded(ledger, id).await;
+    for law in [
+        ends::every_call_ends_once,
+        ends::a_closed_session_has_nothing_open,
+        ends::no_call_waits_for_the_engine_itself,
+        ends::nothing_is_due_that_the_index_missed,
+        ends::what_ends_untold_was_taken_back,
+        ends::nothing_is_sent_for_an_id_taken_back,
+        ends::nothing_expires_by_another_deadline,
+        leave::no_run_without_leave,
+        leave::not_twice_by_one_leave,
+        leave::attempts_increase_and_name_the_runner,
+        leave::no_more_run_than_may,
+        leave::one_wire_id_is_one_call,
+        answers::one_answer_counts,
+        answers::a_refused_answer_is_told_what_is_on_record,
+        answers::a_denied_call_did_not_run,
+        fold::fold_equals_live,
+        fold::owed_is_what_was_asked_for_and_not_settled,
+        fold::open_work_names_what_is_open,
+        repeat::decisions_repeat,
+        repeat::the_rules_in_force_are_on_record,
+    ] {
+        if let Err(objection) = law(&recording) {
+            panic!("{objection}\n{recording:?}");
+        }
+    }
+}
+
+/// The journal as a history: an observation begins a step.
+async fn recorded(ledger: &Ledger, id: SessionId) -> Recording {
+    let facts = ledger.facts(id, Seq(1), 100_000).await.unwrap();
+    let mut session = Session::new(id);
+    for fact in &facts {
+        ledger.provide(&mut session, fact).await.unwrap();
+    }
+    let mut recording = Recording {
+        start: session.clone(),
+        facts: facts.clone(),
+        steps: Vec::new(),
+        commands: Vec::new(),
+        tools: BTreeMap::new(),
+    };
+    for (index, fact) in facts.iter().enumerate() {
+        if matches!(fact.event, Event::Observed(_)) && index > 0 {
+            recording.steps.push((index, session.clone()));
+        }
+        session = evolve(session, fact);
+        if let Event::Observed(Observation::RunnerAttached(_)) = &fact.event {
+            let tools = Toolbox::in_force(&session);
+            recording.tools.insert(fact.seq, tools);
+        }
+    }
+    recording.steps.push((facts.len(), session));
+    recording
+}
