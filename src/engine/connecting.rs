@@ -58,6 +58,7 @@ impl SessionTask {
             self.instruction().as_deref(),
             &agent.catalog,
             SchemaForm::of(agent.capabilities),
+            &agent.manner,
         );
         let endpoint = connector.endpoint();
         let phase = self.session.phase.as_ref().map(|stay| stay.entered);
@@ -98,6 +99,7 @@ impl SessionTask {
             connection,
             incoming,
             inbox,
+            self.media.clone(),
         ));
         self.perform().await
     }

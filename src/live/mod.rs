@@ -9,6 +9,8 @@ mod capabilities;
 #[cfg(feature = "engine")]
 mod connector;
 #[cfg(feature = "engine")]
+pub(crate) mod manner;
+#[cfg(feature = "engine")]
 pub(crate) mod schema;
 #[cfg(feature = "engine")]
 pub(crate) mod setup;
@@ -23,6 +25,8 @@ pub use capabilities::Capabilities;
 pub use connector::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
+#[cfg(feature = "engine")]
+pub use manner::Modality;
 
 #[cfg(feature = "live")]
 pub use socket::Endpoint;

@@ -1,5 +1,6 @@
 //! What we say to the service: the setup, the user's text, the responses.
 
+use super::manner::Manner;
 use super::schema::{SchemaForm, lowered};
 use super::wire::{
     ClientContent, ClientMessage, Content, FunctionDeclaration, FunctionResponse, RawJson, Setup,
@@ -14,6 +15,7 @@ pub(crate) fn message(
     instruction: Option<&str>,
     catalog: &Catalog,
     form: SchemaForm,
+    manner: &Manner,
 ) -> String {
     let functions = catalog.tools.values().filter(|it| it.server_side.is_none());
     let functions: Vec<_> = functions.map(|tool| declaration(tool, form)).collect();
@@ -25,14 +27,16 @@ pub(crate) fn message(
         });
     }
     tools.extend(catalog.tools.values().filter_map(server_side));
-    let setup = Setup {
+    let mut setup = Setup {
         model: model.to_owned(),
-        // Text is what this program can show; a voice client will say so itself.
-        generation_config: raw(&serde_json::json!({"responseModalities": ["TEXT"]})),
+        generation_config: raw(&manner.generation_config()),
         system_instruction: instruction.map(|text| Content::text("user", text)),
         tools: tools.into(),
         ..Setup::default()
     };
+    for (name, value) in manner.beside() {
+        setup.other.set(name, RawJson::from(&value));
+    }
     ClientMessage::setup(setup).encode()
 }
 
@@ -127,7 +131,7 @@ fn raw(value: &serde_json::Value) -> Option<RawJson> {
 mod tests {
     use super::*;
     use crate::session::catalog::ToolKind;
-    use crate::session::{FunctionResponseScheduling, Outcome, Route, Seq};
+    use crate::session::{FunctionResponseScheduling, Outcome, Route, Seq, Wording};
     use serde_json::{Value, json};
 
     #[test]
@@ -171,7 +175,9 @@ mod tests {
     }
 
     fn sent(catalog: &Catalog, form: SchemaForm) -> Value {
-        serde_json::from_str(&message("models/m", Some("Be brief."), catalog, form)).unwrap()
+        let manner = Manner::default();
+        let sent = message("models/m", Some("Be brief."), catalog, form, &manner);
+        serde_json::from_str(&sent).unwrap()
     }
 
     #[test]
@@ -184,8 +190,14 @@ mod tests {
             ..ToolDeclaration::new("google_search", "")
         };
         catalog.insert(search);
-        let sent: Value =
-            serde_json::from_str(&message("m", None, &catalog, SchemaForm::JsonSchema)).unwrap();
+        let sent: Value = serde_json::from_str(&message(
+            "m",
+            None,
+            &catalog,
+            SchemaForm::JsonSchema,
+            &Manner::default(),
+        ))
+        .unwrap();
         let tools = &sent["setup"]["tools"];
         assert_eq!(
             tools[0]["functionDeclarations"].as_array().unwrap().len(),
@@ -206,6 +218,7 @@ mod tests {
             route: Route::Parked,
             will_continue: None,
             scheduling: None,
+            wording: Wording::AsIssued,
             sent: false,
         };
         let sent = tool_response(&delivery, &response);

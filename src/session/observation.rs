@@ -14,6 +14,8 @@ use super::json::Json;
 use super::object::ObjectHash;
 use super::time::Timestamp;
 
+pub use super::hook::HookAnswered;
+pub use super::media::MediaCounted;
 pub use super::state_change::{Author, InstructionSent, StateChange, StateChanged};
 pub use super::tool_report::{ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded};
 
@@ -36,6 +38,8 @@ events! {
         ResumptionHandleReceived = "resumption_handle_received",
         /// The model called a function.
         FunctionCallReceived = "function_call_received",
+        /// The embedding program's own code spoke about a call.
+        HookAnswered = "hook_answered",
         /// The model takes calls back.
         CallCancellationReceived = "call_cancellation_received",
         /// A tool ended.
@@ -70,6 +74,8 @@ events! {
         TurnCompleted = "turn_completed",
         /// The model's turn was cut off.
         TurnInterrupted = "turn_interrupted",
+        /// Audio and video went past the journal.
+        MediaCounted = "media_counted",
         /// The service counted tokens.
         UsageReported = "usage_reported",
         /// A frame of the server could not be understood.

@@ -338,6 +338,7 @@ impl History {
         match self.current().phase {
             Phase::AwaitingConfirmation { request, .. } => request,
             Phase::Received
+            | Phase::AwaitingHook
             | Phase::Refused { .. }
             | Phase::Gated
             | Phase::Withdrawn
@@ -440,6 +441,7 @@ fn response_of(effect: Effect) -> Option<Seq> {
     match effect {
         Effect::SendResponse { response, .. } => Some(response),
         Effect::RunTool { .. }
+        | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendInstruction { .. }
         | Effect::ArmTimer { .. } => None,

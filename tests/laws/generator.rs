@@ -269,6 +269,7 @@ impl World {
             .find_map(|effect| match effect {
                 Effect::SendInstruction { phase, epoch } => Some((phase, epoch)),
                 Effect::RunTool { .. }
+                | Effect::AskHook { .. }
                 | Effect::AskConfirmation { .. }
                 | Effect::SendResponse { .. }
                 | Effect::ArmTimer { .. } => None,
@@ -393,6 +394,7 @@ impl World {
             .filter_map(|effect| match effect {
                 Effect::SendResponse { response, .. } => Some(response),
                 Effect::RunTool { .. }
+                | Effect::AskHook { .. }
                 | Effect::AskConfirmation { .. }
                 | Effect::SendInstruction { .. }
                 | Effect::ArmTimer { .. } => None,

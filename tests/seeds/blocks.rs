@@ -115,7 +115,10 @@ const BLOCKS: &[Block] = &[
         "tools: registration, vector",
         "a_vector_of_functions_is_a_toolset",
     ),
-    table("tools: call handling", &["on_tool_call"]),
+    compiles(
+        "tools: call handling",
+        "the_program_may_answer_calls_itself_and_promote_what_it_finds_to_the_state",
+    ),
     compiles(
         "tools: phase-scoped tools",
         "a_phase_has_its_own_tools_and_leads_on_when_the_state_says_so",
@@ -141,11 +144,15 @@ const BLOCKS: &[Block] = &[
         "tools: custom result formatting",
         "a_background_tool_may_have_a_formatter_and_another_none",
     ),
-    table("tools: intercepting responses", &["before_tool_response"]),
+    compiles(
+        "tools: intercepting responses",
+        "responses_may_be_changed_before_they_reach_the_model_or_the_record",
+    ),
 ];
 
-const TESTS: [&str; 4] = [
+const TESTS: [&str; 5] = [
     include_str!("background.rs"),
+    include_str!("hooks.rs"),
     include_str!("kinds.rs"),
     include_str!("policies.rs"),
     include_str!("registration.rs"),

@@ -76,8 +76,25 @@ pub struct Blob {
     pub other: Other,
 }
 
-#[cfg(feature = "simulator")]
+#[cfg(any(feature = "engine", feature = "simulator"))]
 impl Blob {
+    /// Bytes of this format, in the alphabet that every library reads.
+    ///
+    /// ```
+    /// use recount::live::wire::Blob;
+    /// let blob = Blob::of("audio/pcm;rate=16000", &[0xfb, 0xff]);
+    /// assert_eq!(blob.data.as_deref(), Some("+/8="));
+    /// assert_eq!(blob.bytes(), Some(vec![0xfb, 0xff]));
+    /// ```
+    pub fn of(mime_type: impl Into<String>, bytes: &[u8]) -> Self {
+        use base64::Engine as _;
+        Self {
+            mime_type: Some(mime_type.into()),
+            data: Some(base64::engine::general_purpose::STANDARD.encode(bytes)),
+            other: Other::default(),
+        }
+    }
+
     /// The bytes, whichever alphabet they came in; none where they are not base64.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         use base64::Engine as _;

@@ -9,7 +9,7 @@ use crate::session::decision::{Decision, DeliveryChosen, Route};
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
 use crate::session::observation::{Connected, ResponsesSent};
-use crate::session::state::Session;
+use crate::session::state::{Session, Wording};
 
 use super::phases;
 
@@ -91,11 +91,10 @@ pub(in crate::session) fn delivery_chosen(session: &mut Session, it: &DeliveryCh
 }
 
 pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
-    for (response, delivery) in session
-        .deliveries
-        .iter()
-        .filter(|(_, delivery)| !delivery.sent)
-    {
+    let shown = session.terms.policies.hooks.before_tool_response;
+    for (response, delivery) in session.deliveries.iter().filter(|(_, delivery)| {
+        !delivery.sent && !(shown && delivery.wording == Wording::AwaitingHook)
+    }) {
         let (chosen, as_conversation) = match delivery.route {
             Route::ToolResponse { epoch } => (epoch, false),
             Route::Conversation { epoch } => (epoch, true),

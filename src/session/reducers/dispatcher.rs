@@ -20,10 +20,10 @@ use crate::session::id::Seq;
 use crate::session::json::Json;
 use crate::session::observation::FunctionCallReceived;
 use crate::session::scheduling::FunctionResponseScheduling;
-use crate::session::state::{Delivery, Session, Settled};
+use crate::session::state::{Delivery, Session, Settled, Wording};
 
 use super::limits::Used;
-use super::{cache, conversation, limits, phases};
+use super::{cache, conversation, hooks, limits, phases};
 
 pub(in crate::session) fn call_received(
     session: &mut Session,
@@ -66,6 +66,7 @@ pub(in crate::session) fn call_received(
         own_scheduling: None,
     };
     call.cache_key = cache::key_of(session.terms.policies.of(&call.name), &call);
+    call.phase = hooks::first_phase(session, &call);
     session.calls.insert(seq, call);
 }
 
@@ -214,6 +215,7 @@ pub(in crate::session) fn call_ready(session: &mut Session, seq: Seq) {
         Phase::Permitted { waived: true } => Leave::Waived,
         Phase::Permitted { waived: false } => Leave::NotGated,
         Phase::Received
+        | Phase::AwaitingHook
         | Phase::Refused { .. }
         | Phase::Gated
         | Phase::AwaitingConfirmation { .. }
@@ -297,6 +299,7 @@ pub(in crate::session) fn call_cancelled(session: &mut Session, at: Seq, call: S
 }
 
 pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssued) {
+    let shown = session.terms.policies.hooks.before_tool_response;
     let Some(call) = session.calls.get_mut(&it.call) else {
         return;
     };
@@ -309,6 +312,12 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
             route: it.route,
             will_continue: will_continue(call, it.outcome),
             scheduling: scheduling(call, it.outcome),
+            // What a tool or the program said went through the hook before it was recorded.
+            wording: if it.response.is_some() && shown {
+                Wording::AwaitingHook
+            } else {
+                Wording::AsIssued
+            },
             sent: false,
         }),
         // Whoever made the call takes the response from its record.

@@ -26,7 +26,7 @@ use crate::session::state::{Runner, Session};
 use super::cache::{self, Instead};
 use super::confirmation;
 use super::dispatcher::{error, made_here};
-use super::phases;
+use super::{hooks, phases};
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
@@ -44,6 +44,8 @@ fn doubt_running(session: &mut Session) {
     for call in session.calls.values_mut() {
         if let Phase::Running { leave, .. } = call.phase {
             call.phase = Phase::InDoubt { leave };
+        } else if call.phase == Phase::AwaitingHook {
+            call.phase = hooks::cut_off(&session.terms.policies, call);
         }
     }
 }
