@@ -88,17 +88,20 @@ fn dispatch(c: &mut Criterion) {
     }
     group.finish();
 
-    let two = runtime(2);
     let dispatcher = Arc::new(with(ten_ms()));
     let mut group = c.benchmark_group("concurrent");
     group.sample_size(20);
-    // What the same number of bare tasks take here, each with its sleep and its time limit.
-    group.bench_function("10,000 sleeps of 10 ms", |b| {
-        b.iter(|| two.block_on(sleeps_at_once(10_000)));
-    });
-    group.bench_function("10,000 calls of a 10 ms tool", |b| {
-        b.iter(|| two.block_on(at_once(&dispatcher, 10_000)));
-    });
+    for (threads, runtime) in [(1, &one), (2, &runtime(2))] {
+        // What the same number of bare tasks take here, each with its sleep and its time limit.
+        let name = format!("10,000 sleeps of 10 ms, threads: {threads}");
+        group.bench_function(name, |b| {
+            b.iter(|| runtime.block_on(sleeps_at_once(10_000)));
+        });
+        let name = format!("10,000 calls of a 10 ms tool, threads: {threads}");
+        group.bench_function(name, |b| {
+            b.iter(|| runtime.block_on(at_once(&dispatcher, 10_000)));
+        });
+    }
     group.finish();
 }
 

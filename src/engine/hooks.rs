@@ -19,7 +19,7 @@ use super::performer::InFlight;
 use super::redaction::Redactor;
 use super::task::SessionTask;
 use crate::session::{
-    Actor, Author, Call, Command, Effect, Hook, HookAnswered, Hooks, Json, Observation, Phase,
+    Actor, Author, Command, Effect, Hook, HookAnswered, Hooks, Json, Observation, Phase,
     Rejection, ResponseShape, Seq, StateChanged, admit, fits, response::success_response,
 };
 use crate::tool::{FunctionCall, FunctionResponse, State};
@@ -231,7 +231,7 @@ impl SessionTask {
             let waits = match answer.hook {
                 Hook::OnToolCall => {
                     let open = self.session.calls.get(&answer.call);
-                    open.is_some_and(|it: &Call| it.phase == Phase::AwaitingHook)
+                    open.is_some_and(|it| it.phase == Phase::AwaitingHook)
                 }
                 Hook::BeforeToolResponse => true,
             };

@@ -45,7 +45,7 @@ pub struct Session {
     /// The live connection, while there is one; its seq is the epoch.
     pub connection: Option<Seq>,
     /// The calls that have not ended, by the seq that received them.
-    pub calls: BTreeMap<Seq, Call>,
+    pub calls: BTreeMap<Seq, Box<Call>>,
     /// How the others ended.
     pub settled: BTreeMap<Seq, Settled>,
     /// What became of every confirmation request.

@@ -327,7 +327,7 @@ impl History {
     #[must_use]
     pub fn current(&self) -> &Call {
         self.expected(
-            self.session.calls.get(&self.call),
+            self.session.calls.get(&self.call).map(Box::as_ref),
             "the current call is not open",
         )
     }

@@ -7,9 +7,10 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::pipeline::{Due, Ended, Next};
+use super::pipeline::{Due, Ended, Next, Start};
 use super::{
-    ConfirmationRequest, Identity, PolicyTool, ToolContext, ToolDispatcher, ToolError, ToolOutcome,
+    ConfirmationRequest, Identity, PolicyTool, State, ToolContext, ToolDispatcher, ToolError,
+    ToolOutcome,
 };
 use crate::session::catalog::ToolKind;
 use crate::session::{
@@ -90,13 +91,56 @@ impl ToolDispatcher {
         self.pipeline.recorded()
     }
 
-    async fn call(
-        &self,
-        name: &str,
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an `async fn` would carry the room for its parameters twice"
+    )]
+    fn call<'a>(
+        &'a self,
+        name: &'a str,
         args: Value,
         limit: Option<Duration>,
-        cancel: Option<&CancellationToken>,
-    ) -> Result<Value, ToolError> {
+        cancel: Option<&'a CancellationToken>,
+    ) -> impl Future<Output = Result<Value, ToolError>> + Send + 'a {
+        async move {
+            let (mut call, mut next) = self.receive(name, args, limit, cancel)?;
+            loop {
+                next = match next {
+                    Next::Run(start) => call.run(start).await?,
+                    // Few calls ask or wait, so that the others need not carry the room for it.
+                    Next::Ask {
+                        request,
+                        hint,
+                        expires,
+                    } => Box::pin(call.ask(request, hint, expires)).await?,
+                    Next::Again { attempt, due } => {
+                        Box::pin(tokio::time::sleep(due.wait)).await;
+                        call.again(attempt, due)?
+                    }
+                    Next::Wait(woken) => woken
+                        .await
+                        .map_err(|_| ToolError::Other("nobody runs the call".to_owned()))?,
+                    Next::Paused(interim) => {
+                        call.over = true;
+                        return Ok(interim.map_or(Value::Null, |interim| interim.to_value()));
+                    }
+                    Next::Ended(ended) => {
+                        call.over = true;
+                        return call.ended(ended);
+                    }
+                };
+            }
+        }
+    }
+
+    /// Checks and records a call; says what it does first.
+    fn receive<'a>(
+        &'a self,
+        name: &'a str,
+        args: Value,
+        limit: Option<Duration>,
+        cancel: Option<&'a CancellationToken>,
+    ) -> Result<(Call<'a>, Next), ToolError> {
         if !self.secret_arguments(name).is_empty() {
             let told = "a call with secret arguments takes an engine with a key store";
             return Err(ToolError::NotAvailable(told.to_owned()));
@@ -113,8 +157,8 @@ impl ToolDispatcher {
             None => (args, (text, None)),
         };
         let invalid = self.check_arguments(name, &args).err();
-        let (seq, mut next) = self.pipeline.receive(self, name, texts, invalid)?;
-        let mut call = Call {
+        let (seq, next) = self.pipeline.receive(self, name, texts, invalid)?;
+        let call = Call {
             tools: self,
             name,
             seq,
@@ -124,39 +168,7 @@ impl ToolDispatcher {
             result: None,
             over: false,
         };
-        loop {
-            next = match next {
-                Next::Run {
-                    attempt,
-                    started,
-                    limit: by_policy,
-                } => {
-                    let limit = call.limit.or(by_policy);
-                    call.run(attempt, started, limit).await?
-                }
-                Next::Ask {
-                    request,
-                    hint,
-                    expires,
-                } => call.ask(request, hint, expires).await?,
-                Next::Again { attempt, due } => {
-                    tokio::time::sleep(due.wait).await;
-                    let deadline = Deadline::Retry { call: seq, attempt };
-                    call.passed(deadline, due.at)?
-                }
-                Next::Wait(woken) => woken
-                    .await
-                    .map_err(|_| ToolError::Other("nobody runs the call".to_owned()))?,
-                Next::Paused(interim) => {
-                    call.over = true;
-                    return Ok(interim.map_or(Value::Null, |interim| interim.to_value()));
-                }
-                Next::Ended(ended) => {
-                    call.over = true;
-                    return call.ended(ended);
-                }
-            };
-        }
+        Ok((call, next))
     }
 }
 
@@ -175,46 +187,46 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn run(
-        &mut self,
-        attempt: u32,
-        started: Timestamp,
-        limit: Option<Duration>,
-    ) -> Result<Next, ToolError> {
+    async fn run(&mut self, start: Start) -> Result<Next, ToolError> {
+        let Start {
+            attempt,
+            started,
+            limit,
+            seen,
+        } = start;
+        let limit = self.limit.or(limit);
         let Some(tool) = self.tools.get(self.name) else {
             return Err(ToolError::NotFound(self.name.to_owned()));
         };
         let call = self.seq;
-        let (session, state) = self.tools.pipeline.shared();
-        let cancelled = self
-            .cancel
-            .map_or_else(CancellationToken::new, CancellationToken::child_token);
+        let pipeline = &self.tools.pipeline;
+        let state = pipeline.state(seen);
         // What a run has begun elsewhere hears that the run is over, however it ends, as in an engine.
-        let _over = cancelled.clone().drop_guard();
-        let identity = Identity::Of(call);
-        let context = ToolContext::of_run(session, attempt, identity, cancelled, state.clone())
-            .with_services(self.tools.services.clone())
-            .with_emitter(self.tools.pipeline.emitter(call, attempt));
-        // Only a call that may run again needs its arguments another time.
-        let again = tool.policy().retry.is_some();
-        let args = if again {
-            self.args.clone()
-        } else {
-            self.args.take()
-        };
+        let over = self
+            .cancel
+            .map_or_else(CancellationToken::new, CancellationToken::child_token)
+            .drop_guard();
         let mut yielded = Vec::new();
-        let running = self.to_its_end(
-            tool,
-            args.unwrap_or_default(),
-            context,
-            attempt,
-            &mut yielded,
-        );
-        let ended = match limit {
-            Some(limit) => tokio::time::timeout(limit, running)
-                .await
-                .map_err(|_| limit),
-            None => Ok(running.await),
+        let ended = {
+            let context = self.context(attempt, over.token().clone(), state.clone());
+            let args = self.args_of_run(tool);
+            let on_yield = |value: Value| {
+                let response = crate::session::response::success_response(value.clone());
+                yielded.push(value);
+                let yielded = ToolYielded {
+                    call,
+                    attempt,
+                    response: Json::of(&response),
+                };
+                std::future::ready(pipeline.note(call, yielded.into()))
+            };
+            let running = tool.run(args, context, on_yield);
+            match limit {
+                Some(limit) => tokio::time::timeout(limit, running)
+                    .await
+                    .map_err(|_| limit),
+                None => Ok(running.await),
+            }
         };
         let outcome = match ended {
             Ok(outcome) => outcome,
@@ -253,27 +265,21 @@ impl Call<'_> {
         next
     }
 
-    /// Runs the tool; each value of a streaming one is recorded before it runs on.
-    async fn to_its_end(
-        &self,
-        tool: &PolicyTool,
-        args: Value,
-        context: ToolContext,
-        attempt: u32,
-        yielded: &mut Vec<Value>,
-    ) -> ToolOutcome {
-        let on_yield = |value: Value| {
-            let call = self.seq;
-            let response = Json::of(&crate::session::response::success_response(value.clone()));
-            yielded.push(value);
-            let yielded = ToolYielded {
-                call,
-                attempt,
-                response,
-            };
-            std::future::ready(self.tools.pipeline.note(call, yielded.into()))
+    fn context(&self, attempt: u32, cancelled: CancellationToken, state: State) -> ToolContext {
+        let pipeline = &self.tools.pipeline;
+        let identity = Identity::Of(self.seq);
+        ToolContext::of_run(pipeline.session(), attempt, identity, cancelled, state)
+            .with_services(self.tools.services.clone())
+            .with_emitter(pipeline.emitter(self.seq, attempt))
+    }
+
+    /// Only a call that may run again needs its arguments another time.
+    fn args_of_run(&mut self, tool: &PolicyTool) -> Value {
+        let args = match tool.policy().retry {
+            Some(_) => self.args.clone(),
+            None => self.args.take(),
         };
-        tool.run(args, context, on_yield).await
+        args.unwrap_or_default()
     }
 
     /// Asks the dispatcher's provider, and records what it says, or that it said nothing in time.
@@ -285,9 +291,10 @@ impl Call<'_> {
     ) -> Result<Next, ToolError> {
         let provider = self.tools.confirmation_provider();
         let asked = self.tools.pipeline.asked_about(self.seq);
-        let (Some(provider), Some((session, args))) = (provider, asked) else {
+        let (Some(provider), Some(args)) = (provider, asked) else {
             return Err(ToolError::Cancelled("there is nobody to ask".to_owned()));
         };
+        let session = self.tools.pipeline.session();
         let question = ConfirmationRequest {
             id: session.request_id(request),
             session,
@@ -321,6 +328,11 @@ impl Call<'_> {
             payload: answer.payload,
             by: Actor::embedder("confirmation provider"),
         })
+    }
+
+    fn again(&self, attempt: u32, due: Due) -> Result<Next, ToolError> {
+        let call = self.seq;
+        self.passed(Deadline::Retry { call, attempt }, due.at)
     }
 
     fn passed(&self, deadline: Deadline, due_us: Timestamp) -> Result<Next, ToolError> {

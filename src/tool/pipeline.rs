@@ -19,9 +19,27 @@ use crate::session::{
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
-#[derive(Default)]
 pub(super) struct Pipeline {
+    id: SessionId,
     core: Arc<Mutex<Core>>,
+    temporary: Temporary,
+    watchers: Arc<Watchers>,
+}
+
+impl Default for Pipeline {
+    fn default() -> Pipeline {
+        let watchers: Arc<Watchers> = Arc::default();
+        let core = Core {
+            watchers: watchers.clone(),
+            ..Core::default()
+        };
+        Pipeline {
+            id: SessionId(uuid::Uuid::now_v7()),
+            core: Arc::new(Mutex::new(core)),
+            temporary: Temporary::default(),
+            watchers,
+        }
+    }
 }
 
 impl ToolEvents for Mutex<Core> {
@@ -35,7 +53,7 @@ impl ToolEvents for Mutex<Core> {
 }
 
 /// How many facts are kept at least; when there are twice as many the older half goes. So many fit a processor's cache.
-const FACTS_KEPT: usize = 1 << 11;
+const FACTS_KEPT: usize = 1 << 9;
 
 #[derive(Default)]
 struct Core {
@@ -49,18 +67,13 @@ struct Core {
     /// The latest result of equal calls: an older one is never taken again.
     latest: BTreeMap<ObjectHash, Seq>,
     waiters: BTreeMap<Seq, oneshot::Sender<Next>>,
-    temporary: Temporary,
     watchers: Arc<Watchers>,
 }
 
 /// What a call does next.
 pub(super) enum Next {
     /// Its tool runs.
-    Run {
-        attempt: u32,
-        started: Timestamp,
-        limit: Option<Duration>,
-    },
+    Run(Start),
     /// A person is asked, is told the hint, and may take so long.
     Ask {
         request: Seq,
@@ -75,6 +88,15 @@ pub(super) enum Next {
     Paused(Option<Json>),
     /// It is over.
     Ended(Ended),
+}
+
+/// How a tool is started.
+pub(super) struct Start {
+    pub(super) attempt: u32,
+    pub(super) started: Timestamp,
+    pub(super) limit: Option<Duration>,
+    /// The state as it is.
+    pub(super) seen: Arc<BTreeMap<String, Json>>,
 }
 
 /// When a time comes, and how long that is from the record that says so.
@@ -102,8 +124,6 @@ impl Pipeline {
         (args, original_args): (Json, Option<Json>),
         invalid_args: Option<String>,
     ) -> Result<(Seq, Next), ToolError> {
-        let mut core = self.core();
-        core.attach(tools)?;
         let received = FunctionCallReceived {
             epoch: Seq(0),
             id: None,
@@ -115,6 +135,8 @@ impl Pipeline {
             original_args,
             by: Some(Actor::embedder("")),
         };
+        let mut core = self.core();
+        core.attach(self.id, tools)?;
         let call = core.head().next();
         Ok((call, core.observe(call, received.into())?))
     }
@@ -160,24 +182,21 @@ impl Pipeline {
         Emitter::new(self.core.clone(), call, attempt)
     }
 
-    /// What a tool that runs now shares with the others, and the session's name.
-    pub(super) fn shared(&self) -> (SessionId, State) {
-        let core = self.core();
-        let (temporary, watchers) = (core.temporary.clone(), core.watchers.clone());
-        match &core.session {
-            Some(session) => {
-                let state = State::of(session.state.clone(), temporary, watchers);
-                (session.id, state)
-            }
-            None => (SessionId(uuid::Uuid::nil()), State::default()),
-        }
+    /// The session.
+    pub(super) fn session(&self) -> SessionId {
+        self.id
     }
 
-    /// What a question about a call is about: the session, and the arguments.
-    pub(super) fn asked_about(&self, call: Seq) -> Option<(SessionId, Json)> {
+    /// What a tool that starts shares with the others.
+    pub(super) fn state(&self, seen: Arc<BTreeMap<String, Json>>) -> State {
+        State::of(seen, self.temporary.clone(), self.watchers.clone())
+    }
+
+    /// The arguments that a question about a call is about.
+    pub(super) fn asked_about(&self, call: Seq) -> Option<Json> {
         let core = self.core();
         let session = core.session.as_ref()?;
-        Some((session.id, session.calls.get(&call)?.args.clone()))
+        Some(session.calls.get(&call)?.args.clone())
     }
 
     /// Everything on record, oldest first, as far as it is kept.
@@ -201,7 +220,7 @@ impl Core {
     }
 
     /// Begins the session with the first call, and tells it of tools that were registered since.
-    fn attach(&mut self, tools: &ToolDispatcher) -> Result<(), ToolError> {
+    fn attach(&mut self, id: SessionId, tools: &ToolDispatcher) -> Result<(), ToolError> {
         let terms = tools.terms();
         let same = self.session.as_ref().is_some_and(|session| {
             Arc::ptr_eq(&session.terms.catalog, &terms.catalog)
@@ -214,7 +233,6 @@ impl Core {
             if self.kept().next().is_some() {
                 return Err(broken());
             }
-            let id = SessionId(uuid::Uuid::now_v7());
             self.session = Some(Session::new(id));
             let opened = SessionOpened {
                 agent: "dispatcher".to_owned(),
@@ -295,9 +313,10 @@ impl Core {
 
     /// Tells whoever waits what the facts from `from` on mean for their calls; returns it for `own`.
     fn tell(&mut self, own: Seq, from: usize) -> Option<Next> {
+        let seen = self.session.as_ref().map(|session| &session.state);
         let mut of_own = None;
         for fact in self.facts.get(from..).unwrap_or_default() {
-            let Some((call, next)) = means(fact, &self.results) else {
+            let Some((call, next)) = means(fact, seen, &self.results) else {
                 continue;
             };
             if call == own {
@@ -312,7 +331,11 @@ impl Core {
 }
 
 /// What a fact means for a call.
-fn means(fact: &Fact, results: &BTreeMap<Seq, Value>) -> Option<(Seq, Next)> {
+fn means(
+    fact: &Fact,
+    seen: Option<&Arc<BTreeMap<String, Json>>>,
+    results: &BTreeMap<Seq, Value>,
+) -> Option<(Seq, Next)> {
     let decision = match &fact.event {
         Event::Observed(Observation::ToolPaused(it)) => {
             return Some((it.call, Next::Paused(it.interim.clone())));
@@ -327,12 +350,13 @@ fn means(fact: &Fact, results: &BTreeMap<Seq, Value>) -> Option<(Seq, Next)> {
     };
     match decision {
         Decision::CallStarted(it) => {
-            let run = Next::Run {
+            let start = Start {
                 attempt: it.attempt,
                 started: fact.at,
                 limit: it.deadline_us.map(|at| due(at).wait),
+                seen: seen.cloned().unwrap_or_default(),
             };
-            Some((it.call, run))
+            Some((it.call, Next::Run(start)))
         }
         Decision::ConfirmationRequested(_) | Decision::ConfirmationReopened(_) => {
             let asked = decision.question()?;

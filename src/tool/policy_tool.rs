@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -254,66 +255,77 @@ impl PolicyTool {
     /// assert_eq!(outcome, ToolOutcome::Returned(json!({"a": 1})));
     /// # });
     /// ```
-    pub async fn run<F, Fut>(&self, args: Value, context: ToolContext, on_yield: F) -> ToolOutcome
-    where
-        F: FnMut(Value) -> Fut + Send,
-        Fut: Future<Output = Result<(), ToolError>> + Send,
-    {
-        let cancellation = context.cancellation.clone();
-        let cancelled = || ToolError::Cancelled("the call was cancelled".to_owned());
-        if cancellation.is_cancelled() {
-            return ToolOutcome::Failed(cancelled());
-        }
-        // The tool first: most are done at once, and then nobody listens for a cancellation.
-        tokio::select! {
-            biased;
-            outcome = self.run_to_its_end(args, context, on_yield) => outcome,
-            () = cancellation.cancelled() => ToolOutcome::Failed(cancelled()),
-        }
-    }
-
-    async fn run_to_its_end<F, Fut>(
-        &self,
+    pub fn run<'a, F, Fut>(
+        &'a self,
         args: Value,
         context: ToolContext,
         on_yield: F,
-    ) -> ToolOutcome
+    ) -> impl Future<Output = ToolOutcome> + Send + 'a
     where
-        F: FnMut(Value) -> Fut + Send,
-        Fut: Future<Output = Result<(), ToolError>> + Send,
+        F: FnMut(Value) -> Fut + Send + 'a,
+        Fut: Future<Output = Result<(), ToolError>> + Send + 'a,
     {
-        // The calls stand inside blocks, because a tool may panic before it returns its future.
+        let cancellation = context.cancellation.clone();
+        // Begun here and kept on the heap, so that whoever awaits it need not carry the room for arguments and context.
+        let begun = (!cancellation.is_cancelled()).then(|| self.begin(args, context, on_yield));
+        async move {
+            let cancelled = || ToolError::Cancelled("the call was cancelled".to_owned());
+            let Some(running) = begun else {
+                return ToolOutcome::Failed(cancelled());
+            };
+            // The tool first: most are done at once, and then nobody listens for a cancellation.
+            tokio::select! {
+                biased;
+                ended = AssertUnwindSafe(running).catch_unwind() => {
+                    let outcome = ended.unwrap_or_else(|panic| yielding::panicked(&*panic));
+                    match self.kind() {
+                        ToolKind::LongRunning => paused(outcome),
+                        ToolKind::Function
+                        | ToolKind::Streaming
+                        | ToolKind::InputStreaming
+                        | ToolKind::ServerSide => outcome,
+                    }
+                }
+                () = cancellation.cancelled() => ToolOutcome::Failed(cancelled()),
+            }
+        }
+    }
+
+    fn begin<'a, F, Fut>(&'a self, args: Value, context: ToolContext, on_yield: F) -> Running<'a>
+    where
+        F: FnMut(Value) -> Fut + Send + 'a,
+        Fut: Future<Output = Result<(), ToolError>> + Send + 'a,
+    {
+        let at_once = |outcome| -> Running<'a> { Box::pin(std::future::ready(outcome)) };
         match &self.body {
             Body::Function(tool) => {
-                let running = AssertUnwindSafe(async { (**tool).invoke(args, context).await });
-                let ended = running.catch_unwind().await;
-                let outcome = ended.unwrap_or_else(|panic| yielding::panicked(&*panic));
-                if self.long_running {
-                    paused(outcome)
-                } else {
-                    outcome
-                }
+                // A tool may panic before it returns its future.
+                let begin = AssertUnwindSafe(|| (**tool).invoke(args, context));
+                std::panic::catch_unwind(begin)
+                    .unwrap_or_else(|panic| at_once(yielding::panicked(&*panic)))
             }
             Body::Streaming(tool) => {
                 let (sender, yielded) = mpsc::channel(1);
                 let running = async { tool.run_with_context(args, context, sender).await };
-                // On the heap, so that a call of a function need not carry the room for it.
                 let nothing = std::future::ready(());
-                Box::pin(yielding::run(running, yielded, nothing, on_yield)).await
+                Box::pin(yielding::run(running, yielded, nothing, on_yield))
             }
             Body::InputStreaming(tool) => {
                 let (sender, yielded) = mpsc::channel(1);
                 let (input, heard) = input::channel();
                 let feeding = input::feed(context.input(), input);
                 let running = async { tool.run_with_context(args, context, heard, sender).await };
-                Box::pin(yielding::run(running, yielded, feeding, on_yield)).await
+                Box::pin(yielding::run(running, yielded, feeding, on_yield))
             }
-            Body::ServerSide { name, .. } => ToolOutcome::Failed(ToolError::NotAvailable(format!(
-                "tool {name:?} is run by the service and not by calls"
+            Body::ServerSide { name, .. } => at_once(ToolOutcome::Failed(ToolError::NotAvailable(
+                format!("tool {name:?} is run by the service and not by calls"),
             ))),
         }
     }
 }
+
+/// A tool under way.
+type Running<'a> = Pin<Box<dyn Future<Output = ToolOutcome> + Send + 'a>>;
 
 impl From<Arc<dyn ToolFunction>> for PolicyTool {
     fn from(tool: Arc<dyn ToolFunction>) -> Self {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use serde_json::Value;
 
 use super::{ToolContext, ToolError, ToolFunction, ToolOutcome};
@@ -25,10 +26,28 @@ pub struct SimpleTool {
     name: String,
     description: String,
     parameters: Option<Value>,
-    handler: Box<dyn Fn(Value) -> Running + Send + Sync>,
+    handler: Box<dyn Handler>,
 }
 
-type Running = Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>>;
+/// A closure, and its result as either of what a tool may give, so that one box holds its future.
+trait Handler: Send + Sync {
+    fn call(&self, args: Value) -> Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>>;
+    fn invoke(&self, args: Value) -> Pin<Box<dyn Future<Output = ToolOutcome> + Send>>;
+}
+
+impl<F, Fut> Handler for F
+where
+    F: Fn(Value) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<Value, ToolError>> + Send + 'static,
+{
+    fn call(&self, args: Value) -> Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>> {
+        Box::pin(self(args))
+    }
+
+    fn invoke(&self, args: Value) -> Pin<Box<dyn Future<Output = ToolOutcome> + Send>> {
+        Box::pin(self(args).map(ToolOutcome::from))
+    }
+}
 
 impl SimpleTool {
     /// Makes a tool; without `parameters` it takes any object.
@@ -46,7 +65,7 @@ impl SimpleTool {
             name: name.into(),
             description: description.into(),
             parameters,
-            handler: Box::new(move |args| Box::pin(handler(args))),
+            handler: Box::new(handler),
         }
     }
 }
@@ -74,11 +93,20 @@ impl ToolFunction for SimpleTool {
     }
 
     async fn call(&self, args: Value) -> Result<Value, ToolError> {
-        (self.handler)(args).await
+        self.handler.call(args).await
     }
 
-    /// Straight to the closure, which wants no context: two futures less on the heap.
-    async fn invoke(&self, args: Value, _context: ToolContext) -> ToolOutcome {
-        (self.handler)(args).await.into()
+    /// Straight to the closure, which wants no context. Written out, because an `async fn` would put a second future on the
+    /// heap that only waits for the closure's.
+    fn invoke<'a, 'b>(
+        &'a self,
+        args: Value,
+        _context: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolOutcome> + Send + 'b>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        self.handler.invoke(args)
     }
 }

@@ -105,7 +105,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         moves && other.cache_key == call.cache_key
     };
     let shares = policy.cache && call.cache_key.is_some();
-    let waits_for_equal = shares && session.calls.values().any(is_on_its_way);
+    let waits_for_equal = shares && session.calls.values().any(|it| is_on_its_way(it));
     if call.cancel.is_some() || !call.yields.is_empty() {
         return false;
     }

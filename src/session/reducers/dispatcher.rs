@@ -67,7 +67,7 @@ pub(in crate::session) fn call_received(
     };
     call.cache_key = cache::key_of(session.terms.policies.of(&call.name), &call);
     call.phase = hooks::first_phase(session, &call);
-    session.calls.insert(seq, call);
+    session.calls.insert(seq, Box::new(call));
 }
 
 /// What the policies say to a call that was just received.

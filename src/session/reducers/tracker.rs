@@ -288,10 +288,8 @@ pub(in crate::session) fn deadline_passed(session: &mut Session, deadline: Deadl
 
 /// The call, if that attempt of it runs; what an older attempt reports is on record and changes nothing.
 fn running(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
-    session
-        .calls
-        .get_mut(&call)
-        .filter(|call| matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported))
+    let call = session.calls.get_mut(&call)?;
+    matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported).then_some(call)
 }
 
 /// The model takes calls back. An unknown or finished id has no effect.
