@@ -290,6 +290,8 @@ fn observations() -> Vec<Observation> {
             model: "models/gemini-live".into(),
             endpoint: "wss://example.org:443".into(),
             phase: Some(Seq(4)),
+            capabilities: Some(Capabilities::default()),
+            non_blocking: vec!["refund".into()],
         }
         .into(),
         Disconnected {

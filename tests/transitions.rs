@@ -374,6 +374,8 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 model: "m".into(),
                 endpoint: "ws://127.0.0.1:1".into(),
                 phase: None,
+                capabilities: None,
+                non_blocking: Vec::new(),
             }
             .into(),
         ),

@@ -297,7 +297,7 @@ impl Agent {
         self
     }
 
-    /// What the model can do, where that is not what [`Capabilities::of_model`] says.
+    /// What the model can do, where that is not what [`Capabilities::of`] says.
     ///
     /// ```
     /// use recount::live::Capabilities;
@@ -376,9 +376,11 @@ impl Agent {
             hooks: self.hooks.declared(),
             ..dispatcher.policies()
         };
+        let platform = self.connector.as_ref().map(|it| it.platform());
+        let platform = platform.unwrap_or_default();
         let capabilities = self
             .capabilities
-            .unwrap_or_else(|| Capabilities::of_model(&self.model));
+            .unwrap_or_else(|| Capabilities::of(platform, &self.model));
         let catalog = dispatcher.catalog();
         for tool in catalog.tools.values() {
             let declared = tool.server_side.as_ref().and_then(|it| it.as_object());

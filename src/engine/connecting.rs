@@ -7,7 +7,6 @@ use super::inbox::{Input, Opened, Reply};
 use super::socket::{self, Socket};
 use super::task::SessionTask;
 use crate::ledger::Objects;
-use crate::live::schema::SchemaForm;
 use crate::live::{ConnectError, Connection, setup};
 use crate::session::{Connected, Disconnected, Rejection, RunnerDetached};
 
@@ -57,9 +56,11 @@ impl SessionTask {
             &model,
             self.instruction().as_deref(),
             &agent.catalog,
-            SchemaForm::of(agent.capabilities),
+            agent.capabilities,
             &agent.manner,
         );
+        let non_blocking = setup::non_blocking(&agent.catalog, agent.capabilities);
+        let capabilities = Some(agent.capabilities);
         let endpoint = connector.endpoint();
         let phase = self.session.phase.as_ref().map(|stay| stay.entered);
         Ok(async move {
@@ -68,6 +69,8 @@ impl SessionTask {
                 model,
                 endpoint,
                 phase,
+                capabilities,
+                non_blocking,
             };
             (connected, connection)
         })

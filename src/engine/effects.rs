@@ -207,7 +207,7 @@ impl SessionTask {
         let frame = if as_conversation {
             self.told_as_conversation(delivery, &body).await?
         } else {
-            setup::tool_response(delivery, &body)
+            setup::tool_response(delivery, &body, self.agent.capabilities)
         };
         if let Some(socket) = self.socket.as_ref().filter(|socket| socket.epoch == epoch) {
             socket.send(frame, Some(Carried::Response(seq)));
@@ -221,7 +221,7 @@ impl SessionTask {
             return;
         };
         if let Some(instruction) = self.instruction() {
-            let frame = setup::instruction(&instruction, self.agent.capabilities.context_update);
+            let frame = setup::instruction(&instruction, self.agent.capabilities);
             socket.send(frame, Some(Carried::Instruction(phase)));
         }
     }
@@ -248,7 +248,11 @@ impl SessionTask {
             .and_then(|it| it.args)
             .unwrap_or_else(Json::empty_object);
         let text = response::as_conversation(&delivery.name, &args, delivery.outcome, body);
-        Ok(setup::user_text(&text))
+        Ok(setup::told(
+            &text,
+            delivery.scheduling,
+            self.agent.capabilities,
+        ))
     }
 
     /// What a hook put in the place of a response.

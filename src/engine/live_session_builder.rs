@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{ConfirmationProvider, Error, Live, LiveBuilder, LiveHandle};
-use crate::live::Connector;
+use crate::live::{Capabilities, Connector};
 use crate::tool::{ToolDispatcher, ToolExecutionMode};
 
 /// Which model a session talks to, and where.
@@ -37,6 +37,13 @@ impl SessionConfig {
     pub fn instruction(mut self, instruction: impl Into<String>) -> SessionConfig {
         self.instruction = Some(instruction.into());
         self
+    }
+
+    /// Whether the model, as it is served there, goes on while a tool runs in the background; see
+    /// [`Capabilities`](crate::live::Capabilities).
+    #[must_use]
+    pub fn supports_async_tools(&self) -> bool {
+        Capabilities::of(self.connector.platform(), &self.model).supports_async_tools()
     }
 }
 

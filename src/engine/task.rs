@@ -281,6 +281,8 @@ impl SessionTask {
         let current = self.socket.as_ref().map(|socket| (socket.id, socket.epoch));
         match (incoming, current) {
             (Incoming::Frame { socket, text }, Some((id, epoch))) if socket == id => {
+                let limits = self.agent.connector.as_ref().map(|it| it.limits());
+                let depth_max = limits.unwrap_or_default().json_depth_max;
                 let dispatcher = &self.agent.dispatcher;
                 let check = |name: &str, args: &Json| {
                     dispatcher.check_arguments(name, &args.to_value()).err()
@@ -288,7 +290,7 @@ impl SessionTask {
                 let Heard {
                     mut observations,
                     handle,
-                } = translate::heard(epoch, &text, &check);
+                } = translate::heard(epoch, &text, depth_max, &check);
                 if observations.is_empty() {
                     return Ok(());
                 }
@@ -360,7 +362,10 @@ impl SessionTask {
         let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) else {
             return Err(Error::NotConnected { session: self.id });
         };
-        let (frame, heard) = (setup::user_text(&text), text.clone());
+        let (frame, heard) = (
+            setup::user_text(&text, self.agent.capabilities),
+            text.clone(),
+        );
         let said = fits(UserTextSent { epoch, text }.into())?;
         self.record(vec![said]).await?;
         if let Some(socket) = &self.socket {

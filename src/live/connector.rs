@@ -4,11 +4,25 @@
 
 use async_trait::async_trait;
 
+use super::limits::Limits;
+use super::platform::Platform;
+use super::token_error::TokenError;
+
 /// Opens connections to a model's service.
 #[async_trait]
 pub trait Connector: Send + Sync + 'static {
     /// Where to, without credentials: what may stand in journals and logs.
     fn endpoint(&self) -> String;
+
+    /// Who serves the model; it decides what can be sent to it.
+    fn platform(&self) -> Platform {
+        Platform::GoogleAi
+    }
+
+    /// How much is taken from the service.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
 
     /// How the service spells the model that the caller named.
     fn model_name(&self, model: &str) -> String {
@@ -69,6 +83,32 @@ pub enum ConnectError {
         endpoint: String,
         /// What went wrong.
         reason: String,
+    },
+    /// What the endpoint was told cannot be used; nothing was sent.
+    #[error("failed to connect to {endpoint}: {problem}")]
+    Misconfigured {
+        /// Where to, without credentials.
+        endpoint: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The service answered the handshake with something else than a connection.
+    #[error("{endpoint} refused the handshake: {status} {reason}")]
+    HandshakeRefused {
+        /// Where to, without credentials.
+        endpoint: String,
+        /// The status of HTTP, such as 401.
+        status: u16,
+        /// The status in words.
+        reason: String,
+    },
+    /// There is no token to show.
+    #[error("failed to get an access token for {endpoint}")]
+    NoToken {
+        /// Where to, without credentials.
+        endpoint: String,
+        /// What its source said.
+        source: TokenError,
     },
     /// The service closed the connection before the setup was complete.
     #[error("{endpoint} refused the setup: {lost}")]

@@ -1,6 +1,9 @@
 //! How a model speaks and listens.
 
-use serde_json::{Value, json};
+use super::wire::{
+    AudioTranscriptionConfig, AutomaticActivityDetection, GenerationConfig, RealtimeInputConfig, Setup,
+    SpeechConfig,
+};
 
 /// What a model answers with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,66 +45,70 @@ impl Manner {
         written.then(|| format!("it has the voice {voice:?} and answers in writing"))
     }
 
-    /// The `generationConfig`.
-    pub(crate) fn generation_config(&self) -> Value {
+    /// Puts it into the setup.
+    pub(crate) fn tell(&self, setup: &mut Setup) {
         let modality = match self.modality() {
             Modality::Text => "TEXT",
             Modality::Audio => "AUDIO",
         };
-        let mut config = json!({"responseModalities": [modality]});
-        let mut speech = serde_json::Map::new();
-        if let Some(language) = &self.language {
-            speech.insert("languageCode".to_owned(), json!(language));
-        }
-        if let Some(voice) = &self.voice {
-            let voice = json!({"prebuiltVoiceConfig": {"voiceName": voice}});
-            speech.insert("voiceConfig".to_owned(), voice);
-        }
-        if let (false, Some(config)) = (speech.is_empty(), config.as_object_mut()) {
-            config.insert("speechConfig".to_owned(), Value::Object(speech));
-        }
-        config
-    }
-
-    /// What stands beside it in the setup.
-    pub(crate) fn beside(&self) -> Vec<(&'static str, Value)> {
-        let mut fields = Vec::new();
+        let voice = self.voice.clone().map(SpeechConfig::voice);
+        let speech = (voice.is_some() || self.language.is_some()).then(|| SpeechConfig {
+            language_code: self.language.clone(),
+            ..voice.unwrap_or_default()
+        });
+        setup.generation_config = Some(GenerationConfig {
+            response_modalities: vec![modality.to_owned()].into(),
+            speech_config: speech,
+            ..GenerationConfig::default()
+        });
         if self.marks_activity {
-            let manual = json!({"automaticActivityDetection": {"disabled": true}});
-            fields.push(("realtimeInputConfig", manual));
+            setup.realtime_input_config = Some(RealtimeInputConfig {
+                automatic_activity_detection: Some(AutomaticActivityDetection {
+                    disabled: Some(true),
+                    ..AutomaticActivityDetection::default()
+                }),
+                ..RealtimeInputConfig::default()
+            });
         }
         if self.transcribed {
-            fields.push(("inputAudioTranscription", json!({})));
-            fields.push(("outputAudioTranscription", json!({})));
+            setup.input_audio_transcription = Some(AudioTranscriptionConfig::default());
+            setup.output_audio_transcription = Some(AudioTranscriptionConfig::default());
         }
-        fields
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::wire::ClientMessage;
+
+    fn told(manner: &Manner) -> String {
+        let mut setup = Setup::default();
+        manner.tell(&mut setup);
+        ClientMessage::setup(setup).encode()
+    }
 
     #[test]
     fn a_voice_speaks_and_nothing_else_is_said_than_was_chosen() {
-        let plain = Manner::default();
-        assert_eq!(
-            plain.generation_config(),
-            json!({"responseModalities": ["TEXT"]})
-        );
-        assert!(plain.beside().is_empty());
+        let plain = told(&Manner::default());
+        assert!(plain.ends_with(r#""generationConfig":{"responseModalities":["TEXT"]}}}"#));
         let voice = Manner {
             voice: Some("Kore".to_owned()),
             language: Some("de-DE".to_owned()),
             transcribed: true,
+            marks_activity: true,
             ..Manner::default()
         };
-        let speech = json!({"languageCode": "de-DE", "voiceConfig": {"prebuiltVoiceConfig": {"voiceName": "Kore"}}});
-        assert_eq!(
-            voice.generation_config(),
-            json!({"responseModalities": ["AUDIO"], "speechConfig": speech})
-        );
-        assert_eq!(voice.beside().len(), 2);
+        let told = told(&voice);
+        for part in [
+            r#""responseModalities":["AUDIO"]"#,
+            r#""languageCode":"de-DE""#,
+            r#""prebuiltVoiceConfig":{"voiceName":"Kore"}"#,
+            r#""automaticActivityDetection":{"disabled":true}"#,
+            r#""inputAudioTranscription":{},"outputAudioTranscription":{}"#,
+        ] {
+            assert!(told.contains(part), "{part} in {told}");
+        }
         assert_eq!(voice.mistake(), None);
     }
 

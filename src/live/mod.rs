@@ -6,8 +6,12 @@
 pub mod wire;
 
 mod capabilities;
+mod platform;
+
 #[cfg(feature = "engine")]
 mod connector;
+#[cfg(feature = "engine")]
+mod limits;
 #[cfg(feature = "engine")]
 pub(crate) mod manner;
 #[cfg(feature = "engine")]
@@ -15,10 +19,24 @@ pub(crate) mod schema;
 #[cfg(feature = "engine")]
 pub(crate) mod setup;
 #[cfg(feature = "engine")]
+mod token_error;
+#[cfg(feature = "engine")]
 pub(crate) mod translate;
 
 #[cfg(feature = "live")]
+mod endpoint;
+#[cfg(feature = "live")]
+mod environment;
+#[cfg(feature = "live")]
+mod handshake;
+#[cfg(feature = "live")]
+mod secret;
+#[cfg(feature = "live")]
 mod socket;
+#[cfg(feature = "live")]
+mod token_command;
+#[cfg(feature = "live")]
+mod token_source;
 
 pub use capabilities::Capabilities;
 #[cfg(feature = "engine")]
@@ -26,7 +44,18 @@ pub use connector::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
 #[cfg(feature = "engine")]
+pub use limits::Limits;
+#[cfg(feature = "engine")]
 pub use manner::Modality;
+pub use platform::Platform;
+#[cfg(feature = "engine")]
+pub use token_error::TokenError;
 
 #[cfg(feature = "live")]
-pub use socket::Endpoint;
+pub use endpoint::Endpoint;
+#[cfg(feature = "live")]
+pub use environment::IncompleteEnvironment;
+#[cfg(feature = "live")]
+pub use token_command::TokenCommand;
+#[cfg(feature = "live")]
+pub use token_source::{AccessToken, TokenSource};

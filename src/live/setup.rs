@@ -3,22 +3,24 @@
 use super::manner::Manner;
 use super::schema::{SchemaForm, lowered};
 use super::wire::{
-    ClientContent, ClientMessage, Content, FunctionDeclaration, FunctionResponse, RawJson, Setup,
-    Tool,
+    ClientContent, ClientMessage, Content, ContextUpdate, FunctionDeclaration, FunctionResponse,
+    Part, RawJson, RealtimeInput, Schema as WireSchema, Setup, Tool,
 };
 use crate::session::catalog::Behavior;
-use crate::session::{Catalog, Delivery, Json, ToolDeclaration};
+use crate::session::{
+    Capabilities, Catalog, Delivery, FunctionResponseScheduling, Json, ToolDeclaration,
+};
 
 /// The first message of a connection: the model, what it is told to be, and the tools it has.
 pub(crate) fn message(
     model: &str,
     instruction: Option<&str>,
     catalog: &Catalog,
-    form: SchemaForm,
+    capabilities: Capabilities,
     manner: &Manner,
 ) -> String {
-    let functions = catalog.tools.values().filter(|it| it.server_side.is_none());
-    let functions: Vec<_> = functions.map(|tool| declaration(tool, form)).collect();
+    let functions = functions(catalog).map(|tool| declaration(tool, capabilities));
+    let functions: Vec<_> = functions.collect();
     let mut tools = Vec::new();
     if !functions.is_empty() {
         tools.push(Tool {
@@ -29,37 +31,78 @@ pub(crate) fn message(
     tools.extend(catalog.tools.values().filter_map(server_side));
     let mut setup = Setup {
         model: model.to_owned(),
-        generation_config: raw(&manner.generation_config()),
         system_instruction: instruction.map(|text| Content::text("user", text)),
         tools: tools.into(),
         ..Setup::default()
     };
-    for (name, value) in manner.beside() {
-        setup.other.set(name, RawJson::from(&value));
-    }
+    manner.tell(&mut setup);
     ClientMessage::setup(setup).encode()
 }
 
+/// The functions for which the model does not wait.
+pub(crate) fn non_blocking(catalog: &Catalog, capabilities: Capabilities) -> Vec<String> {
+    functions(catalog)
+        .filter(|tool| behavior(tool, capabilities) == Behavior::NonBlocking)
+        .map(|tool| tool.name.clone())
+        .collect()
+}
+
 /// What the user says.
-pub(crate) fn user_text(text: &str) -> String {
-    ClientMessage::user_text(text).encode()
+pub(crate) fn user_text(text: &str, capabilities: Capabilities) -> String {
+    if capabilities.client_content {
+        ClientMessage::user_text(text).encode()
+    } else {
+        realtime(text)
+    }
+}
+
+/// What became of a call, as a word in the conversation; one that counts without a word asks for no answer.
+pub(crate) fn told(
+    text: &str,
+    scheduling: Option<FunctionResponseScheduling>,
+    capabilities: Capabilities,
+) -> String {
+    match scheduling {
+        Some(FunctionResponseScheduling::Silent) if capabilities.client_content => aside(text),
+        Some(
+            FunctionResponseScheduling::Silent
+            | FunctionResponseScheduling::WhenIdle
+            | FunctionResponseScheduling::Interrupt,
+        )
+        | None => user_text(text, capabilities),
+    }
 }
 
 /// The instruction of now: as an update of the context where the model takes one, otherwise as a word of ours in the
-/// conversation that asks for no answer.
-pub(crate) fn instruction(text: &str, context_update: bool) -> String {
-    if context_update {
-        let update = serde_json::json!({"systemInstruction": {"parts": [{"text": text}]}});
+/// conversation that asks for no answer, as far as the model lets one.
+pub(crate) fn instruction(text: &str, capabilities: Capabilities) -> String {
+    if capabilities.context_update {
+        let instruction = Content {
+            parts: vec![Part::text(text)].into(),
+            ..Content::default()
+        };
         return ClientMessage {
-            context_update: raw(&update),
+            context_update: Some(ContextUpdate {
+                system_instruction: Some(instruction),
+                ..ContextUpdate::default()
+            }),
             ..ClientMessage::default()
         }
         .encode();
     }
-    let told = Content::text("user", format!("[instruction] From here on: {text}"));
+    let text = format!("[instruction] From here on: {text}");
+    if capabilities.client_content {
+        aside(&text)
+    } else {
+        realtime(&text)
+    }
+}
+
+/// A word that asks for no answer.
+fn aside(text: &str) -> String {
     ClientMessage {
         client_content: Some(ClientContent {
-            turns: vec![told].into(),
+            turns: vec![Content::text("user", text)].into(),
             turn_complete: Some(false),
             ..ClientContent::default()
         }),
@@ -68,17 +111,48 @@ pub(crate) fn instruction(text: &str, context_update: bool) -> String {
     .encode()
 }
 
+fn realtime(text: &str) -> String {
+    ClientMessage {
+        realtime_input: Some(RealtimeInput {
+            text: Some(text.to_owned()),
+            ..RealtimeInput::default()
+        }),
+        ..ClientMessage::default()
+    }
+    .encode()
+}
+
 /// The response to a call of this connection.
-pub(crate) fn tool_response(delivery: &Delivery, response: &Json) -> String {
+pub(crate) fn tool_response(
+    delivery: &Delivery,
+    response: &Json,
+    capabilities: Capabilities,
+) -> String {
+    let will_continue = delivery.will_continue;
+    let will_continue = will_continue.filter(|_| capabilities.will_continue);
+    let scheduling = delivery.scheduling;
+    let scheduling = scheduling.filter(|_| capabilities.scheduling);
     let response = FunctionResponse {
         id: delivery.wire_id.clone(),
         name: Some(delivery.name.clone()),
         response: RawJson::parse(response.as_str()).ok(),
-        will_continue: delivery.will_continue,
-        scheduling: delivery.scheduling.map(|it| it.as_str().to_owned()),
+        will_continue,
+        scheduling: scheduling.map(|it| it.as_str().to_owned()),
         ..FunctionResponse::default()
     };
     ClientMessage::tool_response([response]).encode()
+}
+
+/// What the client runs itself.
+fn functions(catalog: &Catalog) -> impl Iterator<Item = &ToolDeclaration> {
+    let tools = catalog.tools.values();
+    tools.filter(|tool| tool.server_side.is_none())
+}
+
+/// Whether the model waits: a tool of several responses would keep it waiting for long, if nothing else is declared.
+fn behavior(tool: &ToolDeclaration, capabilities: Capabilities) -> Behavior {
+    let by_kind = (!tool.kind.is_inline()).then_some(Behavior::NonBlocking);
+    capabilities.effective(tool.behavior.or(by_kind))
 }
 
 /// A tool that the service runs itself: an entry of its own, as the normal form of the tool list has it.
@@ -91,8 +165,9 @@ fn server_side(tool: &ToolDeclaration) -> Option<Tool> {
     Some(entry)
 }
 
-fn declaration(tool: &ToolDeclaration, form: SchemaForm) -> FunctionDeclaration {
+fn declaration(tool: &ToolDeclaration, capabilities: Capabilities) -> FunctionDeclaration {
     let schema = tool.parameters.as_ref();
+    let form = SchemaForm::of(capabilities);
     // The service's own Schema spells its types in capitals and has a field of its own; anything else is JSON Schema.
     let capitals = schema
         .and_then(|schema| schema.get("type"))
@@ -101,7 +176,8 @@ fn declaration(tool: &ToolDeclaration, form: SchemaForm) -> FunctionDeclaration 
     let (parameters, parameters_json_schema) = match (schema, form) {
         (Some(schema), SchemaForm::JsonSchema) if !capitals => (None, raw(schema)),
         (Some(schema), SchemaForm::JsonSchema | SchemaForm::Subset) => {
-            (lowered(schema).as_ref().and_then(raw), None)
+            let lowered = lowered(schema).map(|it| WireSchema::decode(&it.to_string()));
+            (lowered.and_then(Result::ok), None)
         }
         (None, SchemaForm::JsonSchema | SchemaForm::Subset) => (None, None),
     };
@@ -110,9 +186,13 @@ fn declaration(tool: &ToolDeclaration, form: SchemaForm) -> FunctionDeclaration 
         description: Some(tool.description.clone()),
         parameters,
         parameters_json_schema,
-        behavior: tool.behavior.map(|behavior| match behavior {
-            Behavior::Blocking => "BLOCKING".to_owned(),
-            Behavior::NonBlocking => "NON_BLOCKING".to_owned(),
+        // Said even where it is the default, which differs from model to model.
+        behavior: capabilities.async_tools.then(|| {
+            match behavior(tool, capabilities) {
+                Behavior::Blocking => "BLOCKING",
+                Behavior::NonBlocking => "NON_BLOCKING",
+            }
+            .to_owned()
         }),
         ..FunctionDeclaration::default()
     }
@@ -130,6 +210,7 @@ fn raw(value: &serde_json::Value) -> Option<RawJson> {
 )]
 mod tests {
     use super::*;
+    use crate::live::Platform;
     use crate::session::catalog::ToolKind;
     use crate::session::{FunctionResponseScheduling, Outcome, Route, Seq, Wording};
     use serde_json::{Value, json};
@@ -141,7 +222,7 @@ mod tests {
         catalog.insert(
             ToolDeclaration::new("weather", "Tells the weather").with_parameters(schema.clone()),
         );
-        let sent = sent(&catalog, SchemaForm::JsonSchema);
+        let sent = sent(&catalog, newest());
         assert_eq!(sent["setup"]["model"], "models/m");
         assert_eq!(
             sent["setup"]["systemInstruction"]["parts"][0]["text"],
@@ -163,7 +244,7 @@ mod tests {
         catalog.insert(
             ToolDeclaration::new("without", "Tells").with_parameters(json!({"type": "object"})),
         );
-        let sent = sent(&catalog, SchemaForm::Subset);
+        let sent = sent(&catalog, Capabilities::of_model("2.5"));
         let declared = sent["setup"]["tools"][0]["functionDeclarations"]
             .as_array()
             .unwrap();
@@ -174,10 +255,73 @@ mod tests {
         assert!(!sent.to_string().contains("parametersJsonSchema"));
     }
 
-    fn sent(catalog: &Catalog, form: SchemaForm) -> Value {
-        let manner = Manner::default();
-        let sent = message("models/m", Some("Be brief."), catalog, form, &manner);
+    fn sent(catalog: &Catalog, capabilities: Capabilities) -> Value {
+        let sent = message(
+            "models/m",
+            Some("Be brief."),
+            catalog,
+            capabilities,
+            &Manner::default(),
+        );
         serde_json::from_str(&sent).unwrap()
+    }
+
+    fn newest() -> Capabilities {
+        Capabilities::of_model("gemini-3.8-live")
+    }
+
+    #[test]
+    fn who_waits_is_always_said_where_it_is_understood_and_never_elsewhere() {
+        let mut catalog = Catalog::default();
+        catalog.insert(ToolDeclaration::new("pay", "Pays"));
+        catalog.insert(ToolDeclaration {
+            behavior: Some(Behavior::NonBlocking),
+            ..ToolDeclaration::new("search", "Searches")
+        });
+        catalog.insert(ToolDeclaration {
+            kind: ToolKind::Streaming,
+            ..ToolDeclaration::new("watch", "Watches")
+        });
+        let declared = |capabilities| {
+            let sent = sent(&catalog, capabilities);
+            let tools = &sent["setup"]["tools"][0]["functionDeclarations"];
+            let tools = tools.as_array().unwrap().iter();
+            let behaviors = tools.map(|it| it["behavior"].as_str().map(str::to_owned));
+            let behaviors: Vec<Option<String>> = behaviors.collect();
+            (behaviors, non_blocking(&catalog, capabilities))
+        };
+        let (said, effective) = declared(newest());
+        let said: Vec<_> = said.iter().map(Option::as_deref).collect();
+        let non_blocking = Some("NON_BLOCKING");
+        assert_eq!(said, [Some("BLOCKING"), non_blocking, non_blocking]);
+        assert_eq!(effective, ["search", "watch"]);
+        let older = Capabilities::of(Platform::Vertex, "gemini-live-2.5-flash");
+        assert_eq!(declared(older), (vec![None, None, None], Vec::new()));
+    }
+
+    #[test]
+    fn a_model_that_takes_no_turns_in_between_is_spoken_to() {
+        let synchronous = Capabilities::of_model("gemini-3.1-flash-live-preview");
+        let silent = Some(FunctionResponseScheduling::Silent);
+        for sent in [
+            user_text("Hi", synchronous),
+            told("Hi", silent, synchronous),
+        ] {
+            assert_eq!(sent, r#"{"realtimeInput":{"text":"Hi"}}"#);
+        }
+        assert!(instruction("Hi", synchronous).starts_with(r#"{"realtimeInput":{"text":"[i"#));
+    }
+
+    #[test]
+    fn what_counts_without_a_word_asks_for_no_answer() {
+        let asks = |scheduling| {
+            let sent = told("paid", scheduling, Capabilities::of_model("2.5"));
+            let sent: Value = serde_json::from_str(&sent).unwrap();
+            sent["clientContent"]["turnComplete"].as_bool().unwrap()
+        };
+        assert!(!asks(Some(FunctionResponseScheduling::Silent)));
+        assert!(asks(Some(FunctionResponseScheduling::WhenIdle)));
+        assert!(asks(None));
     }
 
     #[test]
@@ -190,14 +334,7 @@ mod tests {
             ..ToolDeclaration::new("google_search", "")
         };
         catalog.insert(search);
-        let sent: Value = serde_json::from_str(&message(
-            "m",
-            None,
-            &catalog,
-            SchemaForm::JsonSchema,
-            &Manner::default(),
-        ))
-        .unwrap();
+        let sent: Value = serde_json::from_str(&message("m", None, &catalog, newest(), &Manner::default())).unwrap();
         let tools = &sent["setup"]["tools"];
         assert_eq!(
             tools[0]["functionDeclarations"].as_array().unwrap().len(),
@@ -221,7 +358,7 @@ mod tests {
             wording: Wording::AsIssued,
             sent: false,
         };
-        let sent = tool_response(&delivery, &response);
+        let sent = tool_response(&delivery, &response, newest());
         assert!(
             sent.contains(r#""response":{"n":9007199254740993}"#),
             "{sent}"
@@ -236,7 +373,10 @@ mod tests {
             scheduling: Some(FunctionResponseScheduling::Silent),
             ..delivery
         };
-        let sent = tool_response(&more, &response);
+        let older = Capabilities::of(Platform::Vertex, "2.5");
+        let stripped = tool_response(&more, &response, older);
+        assert!(!stripped.contains("willContinue") && !stripped.contains("scheduling"));
+        let sent = tool_response(&more, &response, newest());
         assert!(
             sent.contains(r#""willContinue":true"#) && sent.contains(r#""scheduling":"SILENT""#),
             "{sent}"

@@ -21,8 +21,15 @@ pub(crate) struct Heard {
 /// The observations in one frame, in the order in which they count.
 ///
 /// A frame may carry several payloads: what the model said comes first, then its calls, then what it takes back.
-pub(crate) fn heard(epoch: Seq, frame: &str, check: &CheckArguments<'_>) -> Heard {
-    let message = match ServerMessage::decode(frame) {
+///
+/// `depth_max` is how deep the frame may nest outside of arguments.
+pub(crate) fn heard(
+    epoch: Seq,
+    frame: &str,
+    depth_max: usize,
+    check: &CheckArguments<'_>,
+) -> Heard {
+    let message = match ServerMessage::decode_within(frame, depth_max) {
         Ok(message) => message,
         Err(error) => {
             let problem = error.to_string();
@@ -80,7 +87,7 @@ pub(crate) fn heard(epoch: Seq, frame: &str, check: &CheckArguments<'_>) -> Hear
         );
     }
     if let Some(usage) = message.usage_metadata
-        && let Ok(usage) = Json::parse(usage.as_str())
+        && let Ok(usage) = Json::parse(&usage.encode())
     {
         seen.push(UsageReported { epoch, usage }.into());
     }
@@ -220,7 +227,7 @@ mod tests {
     const EPOCH: Seq = Seq(3);
 
     fn translate(frame: &str) -> Vec<Observation> {
-        heard(EPOCH, frame, &|_, _| None).observations
+        heard(EPOCH, frame, 64, &|_, _| None).observations
     }
 
     fn call(frame: &str) -> FunctionCallReceived {
@@ -314,7 +321,7 @@ mod tests {
         let Heard {
             observations,
             handle,
-        } = heard(EPOCH, frame, &|_, _| None);
+        } = heard(EPOCH, frame, 64, &|_, _| None);
         let [Observation::ResumptionHandleReceived(it)] = &observations[..] else {
             panic!("{observations:?}")
         };

@@ -7,6 +7,7 @@
 mod actor;
 mod admit;
 mod call;
+mod capabilities;
 pub mod catalog;
 mod command;
 mod condition;
@@ -42,6 +43,7 @@ mod tool_report;
 pub use actor::{Actor, ActorKind, Authentication};
 pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, refusal_on_record};
 pub use call::{Call, Flaw, Leave, Phase, WaitsFor};
+pub use capabilities::Capabilities;
 pub use catalog::{Catalog, ToolDeclaration};
 pub use command::{Answer, Answered, Command, Rejection};
 pub use condition::{Comparison, Condition, S};

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::actor::Actor;
+use super::capabilities::Capabilities;
 use super::event::events;
 use super::id::Seq;
 use super::json::Json;
@@ -174,6 +175,12 @@ pub struct Connected {
     /// The `phase_entered` whose instruction the setup carried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Seq>,
+    /// What the model was taken to understand, so what was left off the wire; records of old versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Capabilities>,
+    /// The functions that the model does not wait for, as it was told or as it is by nature.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub non_blocking: Vec<String>,
 }
 
 /// `disconnected`.

@@ -44,6 +44,8 @@ pub struct Session {
     pub runner: Option<Runner>,
     /// The live connection, while there is one; its seq is the epoch.
     pub connection: Option<Seq>,
+    /// The model of the last connection takes one response to a call and no more.
+    pub single_response: bool,
     /// The calls that have not ended, by the seq that received them.
     pub calls: BTreeMap<Seq, Box<Call>>,
     /// How the others ended.
@@ -283,6 +285,7 @@ impl Session {
             terms: Terms::new(Arc::default(), Arc::default(), None, Gates::enforced()),
             runner: None,
             connection: None,
+            single_response: false,
             calls: BTreeMap::new(),
             settled: BTreeMap::new(),
             requests: BTreeMap::new(),

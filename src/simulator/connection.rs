@@ -7,7 +7,7 @@
 //!                 └──────cancellation──▶ cancelled
 //! ```
 
-use crate::live::wire::{ClientMessage, Fields, FunctionResponse, ServerMessage, Setup};
+use crate::live::wire::{ClientMessage, FunctionResponse, ServerMessage, Setup};
 
 use super::transcript::{Answer, Standing, user_words};
 
@@ -125,15 +125,6 @@ impl Connection {
 }
 
 fn brings_history(setup: &Setup) -> bool {
-    setup
-        .other
-        .get("historyConfig")
-        .and_then(|config| Fields::of(config).ok())
-        .and_then(|mut config| {
-            config
-                .boolean("initialHistoryInClientContent")
-                .ok()
-                .flatten()
-        })
-        == Some(true)
+    let config = setup.history_config.as_ref();
+    config.and_then(|it| it.initial_history_in_client_content) == Some(true)
 }

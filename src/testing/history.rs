@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::session::{
-    Actor, Answer, Call, CallCancellationReceived, Command, Connected, Deadline, DeadlinePassed,
-    Disconnected, Effect, Event, Fact, FunctionCallReceived, Json, Observation, Phase, RULES,
-    Rejection, ResponsesSent, RunnerDetached, Seq, Session, SessionId, SessionOpened, Timestamp,
-    ToolPaused, ToolReturned, admit, owed, step,
+    Actor, Answer, Call, CallCancellationReceived, Capabilities, Command, Connected, Deadline,
+    DeadlinePassed, Disconnected, Effect, Event, Fact, FunctionCallReceived, Json, Observation,
+    Phase, RULES, Rejection, ResponsesSent, RunnerDetached, Seq, Session, SessionId, SessionOpened,
+    Timestamp, ToolPaused, ToolReturned, admit, owed, step,
 };
 
 use super::toolbox::{PROGRAM, Toolbox};
@@ -83,10 +83,18 @@ impl History {
     /// A connection is ready.
     #[must_use]
     pub fn connected(self) -> History {
+        self.connected_as(None)
+    }
+
+    /// A connection is ready, to a model of which this is on record.
+    #[must_use]
+    pub fn connected_as(self, capabilities: Option<Capabilities>) -> History {
         self.observed(Connected {
             model: "models/test".to_owned(),
             endpoint: "ws://127.0.0.1:1".to_owned(),
             phase: None,
+            capabilities,
+            non_blocking: Vec::new(),
         })
     }
 

@@ -113,6 +113,8 @@ impl History {
             model: "models/test".to_owned(),
             endpoint: "ws://127.0.0.1:1".to_owned(),
             phase,
+            capabilities: None,
+            non_blocking: Vec::new(),
         })
     }
 

@@ -53,7 +53,9 @@ impl Bench {
             .env_remove("RECOUNT_MASTER_KEY")
             .env_remove("RECOUNT_MASTER_KEY_FILE")
             .env_remove("GEMINI_API_KEY")
-            .env_remove("GOOGLE_API_KEY");
+            .env_remove("GOOGLE_API_KEY")
+            .env_remove("GOOGLE_GENAI_API_KEY")
+            .env_remove("GOOGLE_GENAI_USE_VERTEXAI");
         command
     }
 

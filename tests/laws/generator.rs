@@ -427,10 +427,14 @@ impl World {
             2 => None,
             _ => Some(Seq(u64::from(which))),
         };
+        let mut capabilities = Capabilities::default();
+        capabilities.will_continue = which < 128;
         self.observe(Connected {
             model,
             endpoint,
             phase,
+            capabilities: (which % 3 != 0).then_some(capabilities),
+            non_blocking: Vec::new(),
         });
     }
 

@@ -3,7 +3,7 @@
 mod conversation;
 mod input;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -27,8 +27,9 @@ const AGENT: &str = "run";
 /// Holds a conversation in which the model may use your tools.
 ///
 /// Every step is on record before it has an effect. Each tool of the file is a program: arguments as JSON on its
-/// standard input, the result as JSON on its standard output. Without --endpoint it connects to Google AI with the key
-/// in GEMINI_API_KEY or GOOGLE_API_KEY. On a terminal it reads what you say and asks for approvals; without one it ends
+/// standard input, the result as JSON on its standard output. Without --endpoint the environment says where to: Google AI
+/// with the key in GOOGLE_API_KEY or GEMINI_API_KEY, or, where GOOGLE_GENAI_USE_VERTEXAI is true, Vertex with
+/// GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION and GOOGLE_ACCESS_TOKEN, or a login of gcloud. On a terminal it reads what you say and asks for approvals; without one it ends
 /// when the model's turn is over and nothing runs, and what asks for approval waits in the journal. With --keys the
 /// session's bodies are sealed.
 #[derive(Args)]
@@ -39,6 +40,9 @@ pub(super) struct Run {
     /// Where to connect, ws:// or wss://, such as the URL that `recount simulate` prints.
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
+    /// The version of the service's API, such as v1 or v1alpha, where it is not the usual one.
+    #[arg(long, value_name = "VERSION", conflicts_with = "endpoint")]
+    api_version: Option<String>,
     /// The model.
     #[arg(long, default_value = "gemini-live-2.5-flash")]
     model: String,
@@ -168,13 +172,14 @@ impl Run {
         if let Some(url) = &self.endpoint {
             return Ok(Endpoint::url(url));
         }
-        let key = ["GEMINI_API_KEY", "GOOGLE_API_KEY"]
-            .into_iter()
-            .find_map(|name| std::env::var(name).ok().filter(|it| !it.trim().is_empty()));
-        key.map(Endpoint::google_ai).ok_or_else(|| {
-            Failure::new("no-endpoint", "expected --endpoint URL, GEMINI_API_KEY or GOOGLE_API_KEY, found none")
+        let endpoint = Endpoint::from_env().map_err(|error| {
+            Failure::new("no-endpoint", format!("without --endpoint URL: {error}"))
                 .exit(Exit::Usage)
                 .advice("for a try without a key: `recount simulate --script fixtures/scripts/two_tools.jsonl`")
+        })?;
+        Ok(match &self.api_version {
+            Some(version) => endpoint.api_version(version),
+            None => endpoint,
         })
     }
 
@@ -216,9 +221,13 @@ impl Run {
         let endpoint = endpoint
             .map(|url| format!(" --endpoint {url}"))
             .unwrap_or_default();
+        let version = self.api_version.as_ref();
+        let version = version
+            .map(|version| format!(" --api-version {}", quoted(Path::new(version))))
+            .unwrap_or_default();
         screen.line("To go on:")?;
         screen.line(&format!(
-            "  recount run --tools {tools} --journal {path}{endpoint} \\"
+            "  recount run --tools {tools} --journal {path}{endpoint}{version} \\"
         ))?;
         let keys = self.keys.as_option();
         screen.line(&format!("    --resume {session}{keys}"))

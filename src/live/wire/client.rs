@@ -8,6 +8,7 @@ use super::object_writer::ObjectWriter;
 use super::other::Other;
 use super::raw_json::RawJson;
 use super::repeated::Repeated;
+use super::session_config::ContextUpdate;
 use super::setup::Setup;
 use super::spelling::Shape;
 
@@ -22,8 +23,8 @@ pub struct ClientMessage {
     pub realtime_input: Option<RealtimeInput>,
     /// Answers to calls.
     pub tool_response: Option<ToolResponse>,
-    /// A new instruction or new tools; not looked into here.
-    pub context_update: Option<RawJson>,
+    /// A new instruction or new tools.
+    pub context_update: Option<ContextUpdate>,
     /// Everything else.
     pub other: Other,
 }
@@ -152,7 +153,7 @@ impl Message for ClientMessage {
             client_content: fields.message("clientContent")?,
             realtime_input: fields.message("realtimeInput")?,
             tool_response: fields.message("toolResponse")?,
-            context_update: fields.respelt("contextUpdate", Shape::Message)?,
+            context_update: fields.message("contextUpdate")?,
             other: fields.rest(&[])?,
         })
     }
@@ -162,7 +163,7 @@ impl Message for ClientMessage {
         object.message("clientContent", self.client_content.as_ref());
         object.message("realtimeInput", self.realtime_input.as_ref());
         object.message("toolResponse", self.tool_response.as_ref());
-        object.raw("contextUpdate", self.context_update.as_ref());
+        object.message("contextUpdate", self.context_update.as_ref());
         object.rest(&self.other);
     }
 }

@@ -1,10 +1,12 @@
 //! What is said: turns, their parts, and media.
 
 use super::decode_error::DecodeError;
+use super::field::{Field, message};
 use super::fields::{Fields, Message};
 use super::function::{FunctionCall, FunctionResponse};
 use super::object_writer::ObjectWriter;
 use super::other::Other;
+use super::raw_json::RawJson;
 use super::repeated::Repeated;
 
 /// One turn, or a piece of one.
@@ -51,7 +53,21 @@ pub struct Part {
     pub function_call: Option<FunctionCall>,
     /// An answer, seen in a turn.
     pub function_response: Option<FunctionResponse>,
-    /// Everything else: files, code and its result, traces of the service's own tools, signatures.
+    /// A file that the service can reach.
+    pub file_data: Option<FileData>,
+    /// Code that the service runs.
+    pub executable_code: Option<ExecutableCode>,
+    /// What came of it.
+    pub code_execution_result: Option<CodeExecutionResult>,
+    /// The service calls a tool of its own; nobody else executes it.
+    pub tool_call: Option<ServerToolCall>,
+    /// What that tool gave.
+    pub tool_response: Option<ServerToolResponse>,
+    /// What lets the model go on with this thought, in base64.
+    pub thought_signature: Option<String>,
+    /// The user's own words for the part.
+    pub part_metadata: Option<RawJson>,
+    /// Everything else: details of video, resolution and speech.
     pub other: Other,
 }
 
@@ -65,30 +81,50 @@ impl Part {
     }
 }
 
-/// Media bytes in base64.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Media bytes in base64. Two are equal where their bytes are.
+#[derive(Clone, Debug, Default)]
 pub struct Blob {
     /// Such as `audio/pcm;rate=16000`.
     pub mime_type: Option<String>,
-    /// Base64 as it came; libraries differ in the alphabet and in padding.
+    /// Base64 as it came, and as it is written again; libraries differ in the alphabet and in padding.
     pub data: Option<String>,
     /// Everything else.
     pub other: Other,
 }
 
-#[cfg(any(feature = "engine", feature = "simulator"))]
+impl PartialEq for Blob {
+    fn eq(&self, other: &Blob) -> bool {
+        let data = |blob: &Blob| blob.data.as_deref().map(standard);
+        self.mime_type == other.mime_type && self.other == other.other && data(self) == data(other)
+    }
+}
+
+impl Eq for Blob {}
+
+/// Base64 in its standard alphabet, without padding.
+fn standard(base64: &str) -> String {
+    base64
+        .trim_end_matches('=')
+        .replace('-', "+")
+        .replace('_', "/")
+}
+
+#[cfg(any(feature = "simulator", feature = "engine"))]
 impl Blob {
-    /// Bytes of this format, in the alphabet that every library reads.
+    /// Bytes in the standard alphabet, with padding, which everybody reads.
     ///
     /// ```
     /// use recount::live::wire::Blob;
-    /// let blob = Blob::of("audio/pcm;rate=16000", &[0xfb, 0xff]);
-    /// assert_eq!(blob.data.as_deref(), Some("+/8="));
-    /// assert_eq!(blob.bytes(), Some(vec![0xfb, 0xff]));
+    ///
+    /// let sound = Blob::of("audio/pcm;rate=16000", &[0xFB, 0xFF, 0xFE]);
+    /// assert_eq!(sound.data.as_deref(), Some("+//+"));
+    /// let url_safe = Blob { data: Some("-__-".into()), ..sound.clone() };
+    /// assert_eq!(url_safe, sound);
+    /// assert_eq!(url_safe.bytes(), Some(vec![0xFB, 0xFF, 0xFE]));
     /// ```
-    pub fn of(mime_type: impl Into<String>, bytes: &[u8]) -> Self {
+    pub fn of(mime_type: impl Into<String>, bytes: &[u8]) -> Blob {
         use base64::Engine as _;
-        Self {
+        Blob {
             mime_type: Some(mime_type.into()),
             data: Some(base64::engine::general_purpose::STANDARD.encode(bytes)),
             other: Other::default(),
@@ -104,15 +140,70 @@ impl Blob {
         const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
             .with_decode_padding_mode(DecodePaddingMode::Indifferent)
             .with_decode_allow_trailing_bits(true);
-        let standard = self
-            .data
-            .as_deref()
-            .unwrap_or_default()
-            .replace('-', "+")
-            .replace('_', "/");
+        let data = self.data.as_deref().unwrap_or_default();
         GeneralPurpose::new(&STANDARD, LENIENT)
-            .decode(standard)
+            .decode(standard(data))
             .ok()
+    }
+}
+
+message! {
+    /// A file that the service can reach.
+    pub struct FileData {
+        /// Such as `image/png`.
+        pub mime_type: Option<String> = "mimeType",
+        /// Where it is.
+        pub file_uri: Option<String> = "fileUri",
+        /// What it is called.
+        pub display_name: Option<String> = "displayName",
+    }
+}
+
+message! {
+    /// Code that the service runs.
+    pub struct ExecutableCode {
+        /// `PYTHON`.
+        pub language: Option<String> = "language",
+        /// The code.
+        pub code: Option<String> = "code",
+        /// By which its result is known.
+        pub id: Option<String> = "id",
+    }
+}
+
+message! {
+    /// What came of code.
+    pub struct CodeExecutionResult {
+        /// `OUTCOME_OK`, `OUTCOME_FAILED` or `OUTCOME_DEADLINE_EXCEEDED`.
+        pub outcome: Option<String> = "outcome",
+        /// What it wrote.
+        pub output: Option<String> = "output",
+        /// The code's.
+        pub id: Option<String> = "id",
+    }
+}
+
+message! {
+    /// The service calls a tool of its own.
+    pub struct ServerToolCall {
+        /// By which its result is known.
+        pub id: Option<String> = "id",
+        /// Which.
+        pub tool_type: Option<String> = "toolType",
+        /// With what.
+        pub args: Option<RawJson> = "args",
+    }
+}
+
+message! {
+    /// What a tool of the service's own gave.
+    pub struct ServerToolResponse {
+        /// The call's.
+        pub id: Option<String> = "id",
+        /// Which tool.
+        pub tool_type: Option<String> = "toolType",
+        /// What it gave.
+        pub response: Option<RawJson> = "response",
     }
 }
 
@@ -140,16 +231,16 @@ impl Message for Part {
             inline_data: fields.message("inlineData")?,
             function_call: fields.message("functionCall")?,
             function_response: fields.message("functionResponse")?,
+            file_data: fields.or_left("fileData"),
+            executable_code: fields.or_left("executableCode"),
+            code_execution_result: fields.or_left("codeExecutionResult"),
+            tool_call: fields.or_left("toolCall"),
+            tool_response: fields.or_left("toolResponse"),
+            thought_signature: fields.or_left("thoughtSignature"),
+            part_metadata: fields.or_left("partMetadata"),
             other: fields.rest(&[
-                "fileData",
-                "executableCode",
-                "codeExecutionResult",
-                "toolCall",
-                "toolResponse",
-                "thoughtSignature",
                 "videoMetadata",
                 "mediaResolution",
-                "partMetadata",
                 "audioTranscription",
                 "speechMetadata",
             ])?,
@@ -162,6 +253,14 @@ impl Message for Part {
         object.message("inlineData", self.inline_data.as_ref());
         object.message("functionCall", self.function_call.as_ref());
         object.message("functionResponse", self.function_response.as_ref());
+        self.file_data.put(object, "fileData");
+        self.executable_code.put(object, "executableCode");
+        let result = &self.code_execution_result;
+        result.put(object, "codeExecutionResult");
+        self.tool_call.put(object, "toolCall");
+        self.tool_response.put(object, "toolResponse");
+        self.thought_signature.put(object, "thoughtSignature");
+        self.part_metadata.put(object, "partMetadata");
         object.rest(&self.other);
     }
 }

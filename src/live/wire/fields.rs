@@ -10,6 +10,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::decode_error::DecodeError;
+use super::field::Field;
+use super::levels::Levels;
+use super::number::Number;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
 use super::raw_json::RawJson;
@@ -24,8 +27,8 @@ pub(crate) trait Message: Sized {
     /// Writes every field again.
     fn write(&self, object: &mut ObjectWriter);
 
-    fn from_json(value: &RawJson) -> Result<Self, DecodeError> {
-        Self::read(&mut Fields::of(value)?)
+    fn from_json(value: &RawJson, levels: Levels) -> Result<Self, DecodeError> {
+        Self::read(&mut Fields::within(value, levels)?)
     }
 
     fn to_text(&self) -> String {
@@ -36,7 +39,10 @@ pub(crate) trait Message: Sized {
 }
 
 /// The fields of one object that have not been taken yet.
-pub(crate) struct Fields(Vec<(String, RawJson)>);
+pub(crate) struct Fields {
+    entries: Vec<(String, RawJson)>,
+    levels: Levels,
+}
 
 impl Fields {
     pub(crate) fn parse(text: &str) -> Result<Self, DecodeError> {
@@ -44,17 +50,29 @@ impl Fields {
     }
 
     pub(crate) fn of(value: &RawJson) -> Result<Self, DecodeError> {
-        object_entries(value).map(Self)
+        Self::within(value, Levels::default())
+    }
+
+    /// As [`parse`](Fields::parse), with a limit of the caller's on how deep the protocol's own objects and lists may nest.
+    pub(super) fn parse_within(text: &str, depth_max: usize) -> Result<Self, DecodeError> {
+        Self::within(&RawJson::parse(text)?, Levels::at_most(depth_max))
+    }
+
+    fn within(value: &RawJson, levels: Levels) -> Result<Self, DecodeError> {
+        Ok(Self {
+            entries: object_entries(value)?,
+            levels: levels.inside()?,
+        })
     }
 
     /// Takes the text of a field; `null` is absence.
     pub(crate) fn raw(&mut self, name: &str) -> Result<Option<RawJson>, DecodeError> {
         let is_field = |(key, _): &(String, RawJson)| key == name || camel(key) == name;
-        let Some(position) = self.0.iter().position(is_field) else {
+        let Some(position) = self.entries.iter().position(is_field) else {
             return Ok(None);
         };
-        let (_, value) = self.0.remove(position);
-        if self.0.iter().any(is_field) {
+        let (_, value) = self.entries.remove(position);
+        if self.entries.iter().any(is_field) {
             return Err(DecodeError::new("the field once", "it twice").under(name));
         }
         Ok((!value.is_null()).then_some(value))
@@ -66,8 +84,9 @@ impl Fields {
         name: &str,
         shape: Shape,
     ) -> Result<Option<RawJson>, DecodeError> {
+        let levels = self.levels;
         self.raw(name)?
-            .map(|value| in_camel_case(&value, shape).map_err(|error| error.under(name)))
+            .map(|value| in_camel_case(&value, shape, levels).map_err(|error| error.under(name)))
             .transpose()
     }
 
@@ -79,6 +98,12 @@ impl Fields {
         self.scalar(name, "a boolean")
     }
 
+    pub(super) fn number(&mut self, name: &str) -> Result<Option<Number>, DecodeError> {
+        self.raw(name)?
+            .map(|value| Number::of(value).map_err(|error| error.under(name)))
+            .transpose()
+    }
+
     pub(crate) fn strings(&mut self, name: &str) -> Result<Repeated<String>, DecodeError> {
         self.items(name, |item| {
             serde_json::from_str(item.as_str())
@@ -87,13 +112,45 @@ impl Fields {
     }
 
     pub(crate) fn message<M: Message>(&mut self, name: &str) -> Result<Option<M>, DecodeError> {
+        let levels = self.levels;
         self.raw(name)?
-            .map(|value| M::from_json(&value).map_err(|error| error.under(name)))
+            .map(|value| M::from_json(&value, levels).map_err(|error| error.under(name)))
             .transpose()
     }
 
     pub(crate) fn messages<M: Message>(&mut self, name: &str) -> Result<Repeated<M>, DecodeError> {
-        self.items(name, |item| M::from_json(&item))
+        let levels = self.levels;
+        // The list is a level, too.
+        self.items(name, |item| M::from_json(&item, levels.inside()?))
+    }
+
+    /// Takes a field, or leaves it among the others where it is not what it should be.
+    pub(super) fn or_left<F: Field + Default>(&mut self, name: &str) -> F {
+        let is_field = |(key, _): &(String, RawJson)| key == name || camel(key) == name;
+        let mut found = (0..)
+            .zip(&self.entries)
+            .filter(|(_, entry)| is_field(entry));
+        // Of two spellings side by side neither may swallow the other.
+        let (Some((position, entry)), None) = (found.next(), found.next()) else {
+            return F::default();
+        };
+        let entry = entry.clone();
+        F::take(self, name).unwrap_or_else(|_| {
+            let position = position.min(self.entries.len());
+            self.entries.insert(position, entry);
+            F::default()
+        })
+    }
+
+    /// Takes all fields, whatever their names are.
+    pub(super) fn each<M: Message>(&mut self) -> Result<Vec<(String, M)>, DecodeError> {
+        let levels = self.levels;
+        let entries = std::mem::take(&mut self.entries).into_iter();
+        let read = |(name, value): (String, RawJson)| match M::from_json(&value, levels) {
+            Ok(message) => Ok((name, message)),
+            Err(error) => Err(error.under(&name)),
+        };
+        entries.map(read).collect()
     }
 
     pub(crate) fn items<T>(
@@ -124,7 +181,7 @@ impl Fields {
                 other.push(name.to_owned(), value);
             }
         }
-        for (key, value) in std::mem::take(&mut self.0) {
+        for (key, value) in std::mem::take(&mut self.entries) {
             other.push(key, value);
         }
         Ok(other)

@@ -2,12 +2,14 @@
 
 use super::content::Part;
 use super::decode_error::DecodeError;
+use super::field::{Field, message};
 use super::fields::{Fields, Message};
+use super::number::Number;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
 use super::raw_json::RawJson;
 use super::repeated::Repeated;
-use super::spelling::Shape;
+use super::schema::Schema;
 
 /// An entry of the tool list: function declarations, or one of the service's own tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,11 +28,11 @@ pub struct FunctionDeclaration {
     /// What it does and when to use it.
     pub description: Option<String>,
     /// The arguments as a schema in the protocol's own form; exclusive with `parameters_json_schema`.
-    pub parameters: Option<RawJson>,
+    pub parameters: Option<Schema>,
     /// The arguments as a JSON Schema.
     pub parameters_json_schema: Option<RawJson>,
     /// The answer as a schema in the protocol's own form.
-    pub response: Option<RawJson>,
+    pub response: Option<Schema>,
     /// The answer as a JSON Schema.
     pub response_json_schema: Option<RawJson>,
     /// `BLOCKING` or `NON_BLOCKING`; what its absence means depends on the model.
@@ -50,7 +52,9 @@ pub struct FunctionCall {
     pub args: Option<RawJson>,
     /// Whether more fragments of this call follow.
     pub will_continue: Option<bool>,
-    /// Everything else, such as `partialArgs`.
+    /// Pieces of the arguments, where they are streamed; Vertex only.
+    pub partial_args: Repeated<PartialArg>,
+    /// Everything else.
     pub other: Other,
 }
 
@@ -126,6 +130,24 @@ impl FunctionResponse {
     }
 }
 
+message! {
+    /// A piece of a call's arguments; one of the values is there.
+    pub struct PartialArg {
+        /// Where it belongs, as a JSONPath.
+        pub json_path: Option<String> = "jsonPath",
+        /// A text, or the next piece of one.
+        pub string_value: Option<String> = "stringValue",
+        /// A number.
+        pub number_value: Option<Number> = "numberValue",
+        /// A yes or no.
+        pub bool_value: Option<bool> = "boolValue",
+        /// `NULL_VALUE`.
+        pub null_value: Option<String> = "nullValue",
+        /// Whether more pieces follow.
+        pub will_continue: Option<bool> = "willContinue",
+    }
+}
+
 impl Message for Tool {
     fn read(fields: &mut Fields) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -160,9 +182,9 @@ impl Message for FunctionDeclaration {
                 .string("name")?
                 .ok_or_else(|| DecodeError::new("a name", "none").under("name"))?,
             description: fields.string("description")?,
-            parameters: fields.respelt("parameters", Shape::Schema)?,
+            parameters: fields.or_left("parameters"),
             parameters_json_schema: fields.raw("parametersJsonSchema")?,
-            response: fields.respelt("response", Shape::Schema)?,
+            response: fields.or_left("response"),
             response_json_schema: fields.raw("responseJsonSchema")?,
             behavior: fields.string("behavior")?,
             other: fields.rest(&[])?,
@@ -172,9 +194,9 @@ impl Message for FunctionDeclaration {
     fn write(&self, object: &mut ObjectWriter) {
         object.string("name", Some(&self.name));
         object.string("description", self.description.as_deref());
-        object.raw("parameters", self.parameters.as_ref());
+        self.parameters.put(object, "parameters");
         object.raw("parametersJsonSchema", self.parameters_json_schema.as_ref());
-        object.raw("response", self.response.as_ref());
+        self.response.put(object, "response");
         object.raw("responseJsonSchema", self.response_json_schema.as_ref());
         object.string("behavior", self.behavior.as_deref());
         object.rest(&self.other);
@@ -188,7 +210,8 @@ impl Message for FunctionCall {
             name: fields.string("name")?,
             args: fields.raw("args")?,
             will_continue: fields.boolean("willContinue")?,
-            other: fields.rest(&["partialArgs"])?,
+            partial_args: fields.or_left("partialArgs"),
+            other: fields.rest(&[])?,
         })
     }
 
@@ -197,6 +220,7 @@ impl Message for FunctionCall {
         object.string("name", self.name.as_deref());
         object.raw("args", self.args.as_ref());
         object.boolean("willContinue", self.will_continue);
+        self.partial_args.put(object, "partialArgs");
         object.rest(&self.other);
     }
 }

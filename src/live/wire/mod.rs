@@ -12,29 +12,55 @@
 mod client;
 mod content;
 mod decode_error;
+mod field;
 mod fields;
 mod function;
+mod generation;
+mod grounding;
+mod levels;
+mod number;
 mod object_writer;
 mod other;
 mod raw_json;
 mod repeated;
+mod schema;
 mod server;
 mod server_content;
+mod session_config;
 mod setup;
+mod signals;
 mod spelling;
+mod usage;
 
 pub use client::{ClientContent, ClientMessage, RealtimeInput, ToolResponse};
-pub use content::{Blob, Content, Part};
+pub use content::{
+    Blob, CodeExecutionResult, Content, ExecutableCode, FileData, Part, ServerToolCall,
+    ServerToolResponse,
+};
 pub use decode_error::DecodeError;
-pub use function::{FunctionCall, FunctionDeclaration, FunctionResponse, Tool};
+pub use function::{FunctionCall, FunctionDeclaration, FunctionResponse, PartialArg, Tool};
+pub use generation::{
+    GenerationConfig, PrebuiltVoiceConfig, SpeechConfig, ThinkingConfig, TranslationConfig,
+    VoiceConfig,
+};
+pub use grounding::{GroundingChunk, GroundingMetadata, UrlContextMetadata, UrlMetadata, WebChunk};
+pub use number::Number;
 pub use other::Other;
 pub use raw_json::RawJson;
 pub use repeated::Repeated;
+pub use schema::{Schema, SchemaMap};
 pub use server::{
     GoAway, ServerMessage, SessionResumptionUpdate, SetupComplete, ToolCall, ToolCallCancellation,
 };
 pub use server_content::{ServerContent, Transcription};
+pub use session_config::{
+    AudioTranscriptionConfig, AutomaticActivityDetection, AvatarConfig, ContextUpdate,
+    ContextWindowCompression, HistoryConfig, ProactivityConfig, RealtimeInputConfig, SafetySetting,
+    SlidingWindow, ToolList,
+};
 pub use setup::{SessionResumption, Setup};
+pub use signals::{VoiceActivity, VoiceActivityDetectionSignal, VoiceConsentSignature};
+pub use usage::{ModalityTokenCount, UsageMetadata};
 
 #[cfg(feature = "simulator")]
 pub(crate) use fields::Fields;

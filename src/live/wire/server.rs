@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use super::content::Content;
 use super::decode_error::DecodeError;
+use super::field::Field;
 use super::fields::{Fields, Message};
 use super::function::FunctionCall;
+use super::number::Number;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
-use super::raw_json::RawJson;
 use super::repeated::Repeated;
 use super::server_content::ServerContent;
-use super::spelling::Shape;
+use super::signals::{VoiceActivity, VoiceActivityDetectionSignal, VoiceConsentSignature};
+use super::usage::UsageMetadata;
 
 /// A message from service to client; it may carry several payloads, and `server_content` comes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,9 +31,13 @@ pub struct ServerMessage {
     pub go_away: Option<GoAway>,
     /// A new handle, or that there is none now.
     pub session_resumption_update: Option<SessionResumptionUpdate>,
-    /// Counts of tokens; not looked into here.
-    pub usage_metadata: Option<RawJson>,
-    /// Everything else, such as signals of voice activity.
+    /// Counts of tokens.
+    pub usage_metadata: Option<UsageMetadata>,
+    /// The user begins or stops to speak.
+    pub voice_activity: Option<VoiceActivity>,
+    /// The older form of it.
+    pub voice_activity_detection_signal: Option<VoiceActivityDetectionSignal>,
+    /// Everything else.
     pub other: Other,
 }
 
@@ -52,6 +58,15 @@ impl ServerMessage {
     /// Where the text is not JSON or a known field has the wrong type.
     pub fn decode(text: &str) -> Result<Self, DecodeError> {
         Self::read(&mut Fields::parse(text)?)
+    }
+
+    /// As [`decode`](ServerMessage::decode), where the protocol's own objects and lists may nest as deep as the caller
+    /// says instead of 64 levels; never deeper than 256. Arguments are not looked into and may go deeper.
+    ///
+    /// # Errors
+    /// As [`decode`](ServerMessage::decode).
+    pub fn decode_within(text: &str, depth_max: usize) -> Result<Self, DecodeError> {
+        Self::read(&mut Fields::parse_within(text, depth_max)?)
     }
 
     /// Writes the message in camelCase.
@@ -145,6 +160,8 @@ impl ServerMessage {
 pub struct SetupComplete {
     /// Vertex names the session.
     pub session_id: Option<String>,
+    /// That the user's voice may be used.
+    pub voice_consent_signature: Option<VoiceConsentSignature>,
     /// Everything else.
     pub other: Other,
 }
@@ -204,8 +221,8 @@ pub struct SessionResumptionUpdate {
     pub new_handle: Option<String>,
     /// Whether the session can be resumed now.
     pub resumable: Option<bool>,
-    /// The last client message that the state contains, as a number or as a string.
-    pub last_consumed_client_message_index: Option<RawJson>,
+    /// The last client message that the state contains, counted from 0.
+    pub last_consumed_client_message_index: Option<Number>,
     /// Everything else.
     pub other: Other,
 }
@@ -213,8 +230,8 @@ pub struct SessionResumptionUpdate {
 impl SessionResumptionUpdate {
     /// The last client message that the state contains, counted from 0.
     pub fn last_consumed(&self) -> Option<u64> {
-        let text = self.last_consumed_client_message_index.as_ref()?.as_str();
-        text.trim_matches('"').parse().ok()
+        let index = self.last_consumed_client_message_index.as_ref()?;
+        index.as_i64()?.try_into().ok()
     }
 }
 
@@ -227,8 +244,10 @@ impl Message for ServerMessage {
             tool_call_cancellation: fields.message("toolCallCancellation")?,
             go_away: fields.message("goAway")?,
             session_resumption_update: fields.message("sessionResumptionUpdate")?,
-            usage_metadata: fields.respelt("usageMetadata", Shape::Message)?,
-            other: fields.rest(&["voiceActivity", "voiceActivityDetectionSignal"])?,
+            usage_metadata: fields.or_left("usageMetadata"),
+            voice_activity: fields.or_left("voiceActivity"),
+            voice_activity_detection_signal: fields.or_left("voiceActivityDetectionSignal"),
+            other: fields.rest(&[])?,
         })
     }
 
@@ -242,7 +261,10 @@ impl Message for ServerMessage {
             "sessionResumptionUpdate",
             self.session_resumption_update.as_ref(),
         );
-        object.raw("usageMetadata", self.usage_metadata.as_ref());
+        self.usage_metadata.put(object, "usageMetadata");
+        self.voice_activity.put(object, "voiceActivity");
+        let signal = &self.voice_activity_detection_signal;
+        signal.put(object, "voiceActivityDetectionSignal");
         object.rest(&self.other);
     }
 }
@@ -251,12 +273,15 @@ impl Message for SetupComplete {
     fn read(fields: &mut Fields) -> Result<Self, DecodeError> {
         Ok(Self {
             session_id: fields.string("sessionId")?,
-            other: fields.rest(&["voiceConsentSignature"])?,
+            voice_consent_signature: fields.or_left("voiceConsentSignature"),
+            other: fields.rest(&[])?,
         })
     }
 
     fn write(&self, object: &mut ObjectWriter) {
         object.string("sessionId", self.session_id.as_deref());
+        let signature = &self.voice_consent_signature;
+        signature.put(object, "voiceConsentSignature");
         object.rest(&self.other);
     }
 }
@@ -292,7 +317,11 @@ impl Message for ToolCallCancellation {
 impl Message for GoAway {
     fn read(fields: &mut Fields) -> Result<Self, DecodeError> {
         Ok(Self {
-            time_left: fields.string("timeLeft")?,
+            time_left: match fields.or_left::<Option<Number>>("timeLeft") {
+                // Not what the protocol says, but there is only one way to read it.
+                Some(seconds) => Some(format!("{}s", seconds.as_f64())),
+                None => fields.or_left("timeLeft"),
+            },
             other: fields.rest(&[])?,
         })
     }
@@ -317,7 +346,7 @@ impl Message for SessionResumptionUpdate {
         Ok(Self {
             new_handle: fields.string("newHandle")?,
             resumable: fields.boolean("resumable")?,
-            last_consumed_client_message_index: fields.raw("lastConsumedClientMessageIndex")?,
+            last_consumed_client_message_index: fields.or_left("lastConsumedClientMessageIndex"),
             other: fields.rest(&[])?,
         })
     }
@@ -325,10 +354,8 @@ impl Message for SessionResumptionUpdate {
     fn write(&self, object: &mut ObjectWriter) {
         object.string("newHandle", self.new_handle.as_deref());
         object.boolean("resumable", self.resumable);
-        object.raw(
-            "lastConsumedClientMessageIndex",
-            self.last_consumed_client_message_index.as_ref(),
-        );
+        let index = &self.last_consumed_client_message_index;
+        index.put(object, "lastConsumedClientMessageIndex");
         object.rest(&self.other);
     }
 }

@@ -2,7 +2,9 @@
 
 use super::content::Content;
 use super::decode_error::DecodeError;
+use super::field::{Field, message};
 use super::fields::{Fields, Message};
+use super::grounding::{GroundingMetadata, UrlContextMetadata};
 use super::object_writer::ObjectWriter;
 use super::other::Other;
 
@@ -27,19 +29,33 @@ pub struct ServerContent {
     pub interaction_status: Option<String>,
     /// The model expects more from the user.
     pub waiting_for_input: Option<bool>,
-    /// Everything else, such as grounding.
+    /// What the user says, before it is final.
+    pub interim_input_transcription: Option<Transcription>,
+    /// What the model's words rest on.
+    pub grounding_metadata: Option<GroundingMetadata>,
+    /// The web pages that the service read.
+    pub url_context_metadata: Option<UrlContextMetadata>,
+    /// Everything else.
     pub other: Other,
 }
 
-/// Speech as text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Transcription {
-    /// The words.
-    pub text: Option<String>,
-    /// Whether this is the last piece; not to be relied on.
-    pub finished: Option<bool>,
-    /// Everything else: language, speaker, offsets.
-    pub other: Other,
+message! {
+    /// Speech as text.
+    pub struct Transcription {
+        /// The words.
+        pub text: Option<String> = "text",
+        /// Whether this is the last piece; not to be relied on.
+        pub finished: Option<bool> = "finished",
+        /// Such as `en-US`.
+        pub language_code: Option<String> = "languageCode",
+        /// Who speaks.
+        pub speaker_label: Option<String> = "speakerLabel",
+        /// Where in the sound it begins, such as `1.200s`.
+        pub start_offset: Option<String> = "startOffset",
+        /// Where it ends.
+        pub end_offset: Option<String> = "endOffset",
+    }
+    known "words"
 }
 
 impl Message for ServerContent {
@@ -54,11 +70,10 @@ impl Message for ServerContent {
             turn_complete_reason: fields.string("turnCompleteReason")?,
             interaction_status: fields.string("interactionStatus")?,
             waiting_for_input: fields.boolean("waitingForInput")?,
-            other: fields.rest(&[
-                "interimInputTranscription",
-                "groundingMetadata",
-                "urlContextMetadata",
-            ])?,
+            interim_input_transcription: fields.or_left("interimInputTranscription"),
+            grounding_metadata: fields.or_left("groundingMetadata"),
+            url_context_metadata: fields.or_left("urlContextMetadata"),
+            other: fields.rest(&[])?,
         })
     }
 
@@ -72,28 +87,10 @@ impl Message for ServerContent {
         object.string("turnCompleteReason", self.turn_complete_reason.as_deref());
         object.string("interactionStatus", self.interaction_status.as_deref());
         object.boolean("waitingForInput", self.waiting_for_input);
-        object.rest(&self.other);
-    }
-}
-
-impl Message for Transcription {
-    fn read(fields: &mut Fields) -> Result<Self, DecodeError> {
-        Ok(Self {
-            text: fields.string("text")?,
-            finished: fields.boolean("finished")?,
-            other: fields.rest(&[
-                "languageCode",
-                "speakerLabel",
-                "words",
-                "startOffset",
-                "endOffset",
-            ])?,
-        })
-    }
-
-    fn write(&self, object: &mut ObjectWriter) {
-        object.string("text", self.text.as_deref());
-        object.boolean("finished", self.finished);
+        let interim = &self.interim_input_transcription;
+        interim.put(object, "interimInputTranscription");
+        self.grounding_metadata.put(object, "groundingMetadata");
+        self.url_context_metadata.put(object, "urlContextMetadata");
         object.rest(&self.other);
     }
 }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use super::decode_error::DecodeError;
 use super::fields::object_entries;
+use super::levels::Levels;
 use super::raw_json::RawJson;
 
 /// What the keys of a value are.
@@ -38,7 +39,7 @@ impl Shape {
                 | "headers"
                 | "customConfigs"
                 | "customMetadata" => Shape::Free,
-                "responseSchema" => Shape::Schema,
+                "responseSchema" | "additionalProperties" => Shape::Schema,
                 "functionDeclarations" => Shape::Declaration,
                 _ => Shape::Message,
             },
@@ -65,9 +66,6 @@ impl Shape {
     }
 }
 
-/// How deep the protocol's own messages may nest; what users put into them may go deeper.
-const DEPTH_MAX: usize = 64;
-
 /// The camelCase spelling of `key`, if it is a name in snake_case.
 pub(super) fn camel(key: &str) -> Cow<'_, str> {
     let well_formed = key.contains('_')
@@ -92,16 +90,20 @@ pub(super) fn camel(key: &str) -> Cow<'_, str> {
 }
 
 /// Rewrites the field names in `value` to camelCase and leaves every other token alone.
-pub(super) fn in_camel_case(value: &RawJson, shape: Shape) -> Result<RawJson, DecodeError> {
+pub(super) fn in_camel_case(
+    value: &RawJson,
+    shape: Shape,
+    levels: Levels,
+) -> Result<RawJson, DecodeError> {
     let mut out = String::with_capacity(value.as_str().len());
-    rewrite(value, shape, DEPTH_MAX, &mut out)?;
+    rewrite(value, shape, levels, &mut out)?;
     RawJson::parse(&out)
 }
 
 fn rewrite(
     value: &RawJson,
     shape: Shape,
-    depth_left: usize,
+    levels: Levels,
     out: &mut String,
 ) -> Result<(), DecodeError> {
     let text = value.as_str();
@@ -110,12 +112,7 @@ fn rewrite(
         out.push_str(text);
         return Ok(());
     }
-    let depth_left = depth_left.checked_sub(1).ok_or_else(|| {
-        DecodeError::new(
-            format!("at most {DEPTH_MAX} levels of objects and lists"),
-            "more",
-        )
-    })?;
+    let levels = levels.inside()?;
     if text.starts_with('[') {
         let items: Vec<Box<serde_json::value::RawValue>> = value.to()?;
         out.push('[');
@@ -123,7 +120,7 @@ fn rewrite(
             if index > 0 {
                 out.push(',');
             }
-            rewrite(&RawJson::from_raw(item), shape, depth_left, out)
+            rewrite(&RawJson::from_raw(item), shape, levels, out)
                 .map_err(|error| error.under(&format!("[{index}]")))?;
         }
         out.push(']');
@@ -142,7 +139,7 @@ fn rewrite(
         let name: &str = if renames { &camel_key } else { key };
         out.push_str(&serde_json::Value::from(name).to_string());
         out.push(':');
-        rewrite(item, shape.of_field(&camel_key), depth_left, out)
+        rewrite(item, shape.of_field(&camel_key), levels, out)
             .map_err(|error| error.under(name))?;
     }
     out.push('}');
@@ -156,7 +153,10 @@ mod tests {
 
     fn rewritten(text: &str, shape: Shape) -> String {
         let value = RawJson::parse(text).unwrap();
-        in_camel_case(&value, shape).unwrap().as_str().to_owned()
+        in_camel_case(&value, shape, Levels::default())
+            .unwrap()
+            .as_str()
+            .to_owned()
     }
 
     #[test]
@@ -206,7 +206,8 @@ mod tests {
     fn depth_is_bounded_where_keys_are_read_and_free_where_they_are_not() {
         let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
         let value = RawJson::parse(&deep(100_000)).unwrap();
-        assert!(in_camel_case(&value, Shape::Message).is_err());
-        assert_eq!(in_camel_case(&value, Shape::Free).unwrap(), value);
+        assert!(in_camel_case(&value, Shape::Message, Levels::default()).is_err());
+        let free = in_camel_case(&value, Shape::Free, Levels::default());
+        assert_eq!(free.unwrap(), value);
     }
 }

@@ -120,6 +120,44 @@ fn each_start_is_spawned_anew_by_the_policy_of_now() {
     assert_eq!(scheduled(&again.returned(json!({}))), [None]);
 }
 
+fn one_response() -> Capabilities {
+    Capabilities {
+        will_continue: false,
+        ..Capabilities::default()
+    }
+}
+
+#[test]
+fn a_model_that_takes_one_response_gets_the_acknowledgement_and_hears_the_result_as_conversation() {
+    let routes = |capabilities| {
+        let support = history().opened("support").attached(&tools());
+        let support = support.connected_as(Some(capabilities));
+        let ordering = support.call("c1", "order", json!({})).started();
+        let epoch = ordering.epoch();
+        let done = ordering.yielded(json!({})).returned(json!({}));
+        let routes: Vec<Route> = done.told().into_iter().map(|it| it.route).collect();
+        (routes, epoch)
+    };
+    let (told, epoch) = routes(Capabilities::default());
+    let response = Route::ToolResponse { epoch };
+    assert_eq!(told, [response, response]);
+    let (told, epoch) = routes(one_response());
+    assert_eq!(
+        told,
+        [Route::ToolResponse { epoch }, Route::Conversation { epoch }]
+    );
+}
+
+#[test]
+fn a_model_that_takes_one_response_gets_the_only_one_as_a_response() {
+    let tools = toolbox().plain("order");
+    let support = history().opened("support").attached(&tools);
+    let support = support.connected_as(Some(one_response()));
+    let done = support.call("c1", "order", json!({})).returned(json!({}));
+    let epoch = done.epoch();
+    assert_eq!(done.told()[0].route, Route::ToolResponse { epoch });
+}
+
 #[test]
 fn a_program_that_calls_waits_whatever_the_policy() {
     let support = history().opened("support").attached(&tools());

@@ -15,6 +15,8 @@ use super::phases;
 
 pub(in crate::session) fn connected(session: &mut Session, epoch: Seq, it: &Connected) {
     session.connection = Some(epoch);
+    // Where a record says nothing, the model was told everything.
+    session.single_response = it.capabilities.is_some_and(|it| !it.will_continue);
     phases::connected(session, epoch, it.phase);
     // Ids of an older connection mean nothing on this one.
     session.wire_ids.clear();
@@ -52,9 +54,11 @@ pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
     if call.made_by_program {
         return Route::Caller;
     }
+    // The model that takes one response has had it, so the rest is told as conversation.
+    let answered = session.single_response && call.told_meanwhile;
     match session.connection {
         // Nothing may be sent for an id that the model took back, so a late outcome is told as conversation.
-        Some(epoch) if call.epoch == epoch && !call.model_lost_interest => {
+        Some(epoch) if call.epoch == epoch && !call.model_lost_interest && !answered => {
             Route::ToolResponse { epoch }
         }
         Some(epoch) => Route::Conversation { epoch },

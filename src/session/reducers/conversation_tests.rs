@@ -156,6 +156,8 @@ fn a_response_that_waits_changes_to_conversation_when_its_connection_is_replaced
             model,
             endpoint,
             phase: None,
+            capabilities: None,
+            non_blocking: Vec::new(),
         })
         .then([DeliveryChosen {
             response,

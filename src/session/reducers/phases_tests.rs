@@ -348,6 +348,8 @@ fn a_setup_that_carries_the_instruction_settles_it() {
     let older = stay(&talking);
     let on = talking.disconnected().state("verified", json!(true));
     let connected = on.observed(Connected {
+        capabilities: None,
+        non_blocking: Vec::new(),
         model: "m".to_owned(),
         endpoint: "ws://127.0.0.1:1".to_owned(),
         phase: Some(older),

@@ -1,0 +1,181 @@
+//! What a model does not understand is left off the wire, and what was left off is on record.
+
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use async_trait::async_trait;
+use recount::engine::SessionConfig;
+use recount::live::wire::{ClientMessage, FunctionResponse};
+use recount::live::{Capabilities, ConnectError, Connection, Connector, Platform};
+use recount::prelude::*;
+use recount::session::{Connected, Event, Observation, Seq};
+use recount::testing::ScriptedModel;
+
+const SCRIPT: &str = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "search", "args": {"query": "rust"}}]}]}
+{"on": {"text": "three pages"}, "send": [{"say": "Done."}]}
+{"on": {"responses_to": ["c"]}, "send": [{"say": "Done."}]}
+"#;
+
+/// A scripted model behind another platform.
+#[derive(Clone)]
+struct Served(Platform, ScriptedModel);
+
+#[async_trait]
+impl Connector for Served {
+    fn endpoint(&self) -> String {
+        self.1.endpoint()
+    }
+
+    fn platform(&self) -> Platform {
+        self.0
+    }
+
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        self.1.connect().await
+    }
+}
+
+fn heard_of_the_result(model: &ScriptedModel) -> bool {
+    let transcript = model.transcript();
+    let as_conversation = transcript
+        .told()
+        .any(|(_, words)| words.contains("three pages"));
+    as_conversation || transcript.answers().count() == 2
+}
+
+/// One conversation with a tool in the background, up to its result.
+struct Held {
+    received: Vec<ClientMessage>,
+    connected: Connected,
+}
+
+impl Held {
+    async fn with(platform: Platform, model: &str) -> Held {
+        let script = ScriptedModel::parse(SCRIPT).unwrap();
+        let search = T::simple("search", "Searches", |_| async { Ok(json!("three pages")) });
+        let ping = T::simple("ping", "Answers", |_| async { Ok(json!("pong")) });
+        let live = Live::builder()
+            .model(model)
+            .tools(search | ping)
+            .tool_background_with_scheduling("search", FunctionResponseScheduling::Interrupt)
+            .connect_with(Served(platform, script.clone()))
+            .await
+            .unwrap();
+        let mut updates = live.subscribe();
+        live.send_text("go").await.unwrap();
+        // Every message that is sent is followed by a record that says so.
+        while !heard_of_the_result(&script) {
+            updates.next().await.unwrap();
+        }
+        let ledger = live.engine().ledger();
+        let facts = ledger.facts(live.session_id(), Seq(1), 100).await.unwrap();
+        let connected = facts.into_iter().find_map(|fact| match fact.event {
+            Event::Observed(Observation::Connected(it)) => Some(it),
+            Event::Observed(_) | Event::Decided(_) => None,
+        });
+        let transcript = script.transcript();
+        Held {
+            received: transcript.received().map(|(_, it)| it.clone()).collect(),
+            connected: connected.unwrap(),
+        }
+    }
+
+    /// Each declared function and how it is declared to behave.
+    fn behaviors(&self) -> Vec<(String, Option<String>)> {
+        let setup = self.received[0].setup.as_ref().unwrap();
+        let declared = setup.tools[0].function_declarations.iter();
+        declared
+            .map(|it| (it.name.clone(), it.behavior.clone()))
+            .collect()
+    }
+
+    fn responses(&self) -> Vec<FunctionResponse> {
+        let sent = self
+            .received
+            .iter()
+            .filter_map(|it| it.tool_response.as_ref());
+        sent.flat_map(|it| it.function_responses.to_vec()).collect()
+    }
+
+    fn words(&self) -> String {
+        let sent = self.received.iter().map(ClientMessage::encode);
+        sent.filter(|it| !it.contains("toolResponse")).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_model_with_async_tools_is_told_everything() {
+    for (platform, model) in [
+        (Platform::GoogleAi, "gemini-live-2.5-flash"),
+        (Platform::GoogleAi, "gemini-3.8-live"),
+        (Platform::Vertex, "gemini-3.8-live"),
+    ] {
+        let held = Held::with(platform, model).await;
+        let said = |name: &str, behavior: &str| (name.to_owned(), Some(behavior.to_owned()));
+        assert_eq!(
+            held.behaviors(),
+            [said("ping", "BLOCKING"), said("search", "NON_BLOCKING")]
+        );
+        let [running, result] = &held.responses()[..] else {
+            panic!("{:?}", held.responses())
+        };
+        assert_eq!(
+            (running.will_continue, &running.scheduling),
+            (Some(true), &None)
+        );
+        assert_eq!(result.will_continue, Some(false));
+        assert_eq!(result.scheduling.as_deref(), Some("INTERRUPT"));
+        assert_eq!(
+            held.connected.capabilities,
+            Some(Capabilities::of(platform, model))
+        );
+        assert_eq!(held.connected.non_blocking, ["search"]);
+    }
+}
+
+#[tokio::test]
+async fn a_model_without_async_tools_gets_the_acknowledgement_and_hears_the_result_as_conversation()
+{
+    for (platform, model, spoken_to) in [
+        (Platform::Vertex, "gemini-live-2.5-flash", "clientContent"),
+        (
+            Platform::GoogleAi,
+            "gemini-3.1-flash-live-preview",
+            "realtimeInput",
+        ),
+    ] {
+        let held = Held::with(platform, model).await;
+        let unsaid = |name: &str| (name.to_owned(), None);
+        assert_eq!(held.behaviors(), [unsaid("ping"), unsaid("search")]);
+        let [running] = &held.responses()[..] else {
+            panic!("{:?}", held.responses())
+        };
+        assert_eq!((running.will_continue, &running.scheduling), (None, &None));
+        let told = running.response.as_ref().unwrap().to_string();
+        assert_eq!(told, r#"{"status":"running","tool":"search"}"#);
+        let words = held.words();
+        assert!(
+            words.contains(spoken_to) && words.contains("three pages"),
+            "{words}"
+        );
+        let recorded = held.connected.capabilities.unwrap();
+        assert!(!recorded.supports_async_tools() && !recorded.will_continue);
+        assert!(held.connected.non_blocking.is_empty());
+    }
+}
+
+#[test]
+fn a_configuration_knows_whether_its_model_goes_on_while_a_tool_runs() {
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
+    for (platform, supported) in [(Platform::GoogleAi, true), (Platform::Vertex, false)] {
+        let connector = Served(platform, model.clone());
+        let config = SessionConfig::new("gemini-live-2.5-flash", connector);
+        assert_eq!(config.supports_async_tools(), supported);
+    }
+}
