@@ -483,6 +483,7 @@ fn observations() -> Vec<Observation> {
         OperatorCancelled {
             call: CALL,
             reason: Some("a test".into()),
+            response: Some(json(r#"{"status":"cancelled","call_id":"c1"}"#)),
             by: ada(),
         }
         .into(),

@@ -9,6 +9,7 @@
 use recount::engine::LiveBuilder;
 use recount::live::Modality;
 use recount::prelude::*;
+use recount::simulator::{Script, Simulator};
 use recount::testing::ScriptedModel;
 
 async fn setup_of(builder: LiveBuilder) -> Value {
@@ -73,4 +74,39 @@ async fn every_mistake_of_the_configuration_is_told_at_once() {
     ] {
         assert!(told.contains(mistake), "{mistake} in {told}");
     }
+}
+
+/// What the environment says counts for this process only, so a child of it connects.
+const CHILD: &str = "RECOUNT_CHILD_CONNECTS";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_environment_says_where_to_connect() {
+    let script = Script::parse(r#"{"on": "any_text", "send": [{"say": "Hello."}]}"#).unwrap();
+    let simulator = Simulator::start(script)
+        .listen("127.0.0.1:0")
+        .await
+        .unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child
+        .args(["--exact", "a_child_connects_by_its_environment"])
+        .env_remove("GOOGLE_GENAI_USE_VERTEXAI")
+        .env("GOOGLE_API_KEY", "a-key")
+        .env("GOOGLE_GEMINI_BASE_URL", simulator.url())
+        .env(CHILD, "1");
+    let ended = tokio::task::spawn_blocking(move || child.output()).await;
+    let output = ended.unwrap().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}");
+    assert_eq!(simulator.transcript().connections(), 1);
+}
+
+#[tokio::test]
+async fn a_child_connects_by_its_environment() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let live = Live::builder().model("m").connect_from_env().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("Hi").await.unwrap();
+    assert_eq!(updates.turn().await.as_deref(), Some("Hello."));
 }

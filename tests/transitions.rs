@@ -270,7 +270,7 @@ fn row(history: &History, which: &str, observation: Observation) -> String {
         done.session.calls.get(&call),
         done.session.settled.get(&call),
     ) {
-        (Some(after), None) if *after == before => "-".to_owned(),
+        (Some(after), None) if **after == before => "-".to_owned(),
         (Some(after), None) => {
             let lost = if after.model_lost_interest {
                 ", model lost interest"
@@ -677,6 +677,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 call,
                 reason: None,
                 by: by.clone(),
+                response: None,
             }
             .into(),
         ),

@@ -370,6 +370,8 @@ fn response_in(observation: Observation) -> Option<Json> {
         it.interim
     } else if let Observation::HookAnswered(it) = observation {
         it.response
+    } else if let Observation::OperatorCancelled(it) = observation {
+        it.response
     } else if let Observation::ToolYielded(it) = observation {
         Some(it.response)
     } else {

@@ -19,8 +19,8 @@ use super::performer::InFlight;
 use super::redaction::Redactor;
 use super::task::SessionTask;
 use crate::session::{
-    Actor, Author, Command, Effect, Hook, HookAnswered, Hooks, Json, Observation, Phase,
-    Rejection, ResponseShape, Seq, StateChanged, admit, fits, response::success_response,
+    Actor, Author, Command, Effect, Hook, HookAnswered, Hooks, Json, Observation, Phase, Rejection,
+    ResponseShape, Seq, StateChanged, admit, fits, response::success_response,
 };
 use crate::tool::{FunctionCall, FunctionResponse, State};
 

@@ -9,7 +9,7 @@ use super::{
     Agent, Callbacks, ConfirmationProvider, Engine, Error, FunctionResponse, LiveHandle,
     PhaseBuilder, SessionConfig, Turn,
 };
-use crate::live::{Capabilities, Connector, Endpoint, Modality};
+use crate::live::{Capabilities, Connector, Endpoint, Modality, TokenSource};
 use crate::session::{FunctionResponseScheduling, Speaker};
 use crate::tool::{FunctionCall, ResultFormatter, State, T, ToolExecutionMode, Toolset};
 
@@ -364,12 +364,51 @@ impl LiveBuilder {
         self.connect_with(Endpoint::google_ai(key)).await
     }
 
+    /// Connects to Vertex: a project, a location such as `us-central1` or `global`, and OAuth tokens or one in a string.
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to).
+    pub async fn connect_vertex(
+        self,
+        project: impl Into<String>,
+        location: impl Into<String>,
+        token: impl TokenSource,
+    ) -> Result<LiveHandle, Error> {
+        self.connect_with(Endpoint::vertex(project, location, token))
+            .await
+    }
+
+    /// Connects to where the environment says: Google AI or Vertex, by the names that the vendor's libraries use. They stand
+    /// at [`Endpoint::from_env`].
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to); what the environment lacks is one of the mistakes.
+    pub async fn connect_from_env(self) -> Result<LiveHandle, Error> {
+        match Endpoint::from_env() {
+            Ok(endpoint) => self.connect_with(endpoint).await,
+            Err(incomplete) => Err(self.with_mistake(incomplete.to_string()).await),
+        }
+    }
+
     /// Connects by whatever opens connections, such as a scripted model.
     ///
     /// # Errors
     /// As [`connect_to`](LiveBuilder::connect_to).
     pub async fn connect_with(self, connector: impl Connector) -> Result<LiveHandle, Error> {
         self.connect_shared(Arc::new(connector)).await
+    }
+
+    /// Every mistake of the description, and one more.
+    async fn with_mistake(self, mistake: String) -> Error {
+        let mut mistakes = vec![mistake];
+        let mut engine = Engine::in_memory().agent(&self.name, self.agent);
+        if let Some(keys) = self.keys {
+            engine = engine.keys(keys);
+        }
+        if let Err(Error::Configuration { mistakes: others }) = engine.open().await {
+            mistakes.extend(others);
+        }
+        Error::Configuration { mistakes }
     }
 
     async fn connect_shared(self, connector: Arc<dyn Connector>) -> Result<LiveHandle, Error> {

@@ -106,6 +106,17 @@ impl SessionTask {
         fitting.unwrap_or_else(|rejection| self.unfit(call, attempt, &rejection))
     }
 
+    /// Words the end of a background call that somebody takes back.
+    pub(super) fn word_cancellation(&self, observation: &mut Observation) {
+        if let Observation::OperatorCancelled(it) = observation
+            && let Some(call) = self.session.calls.get(&it.call)
+            && call.background.is_some()
+        {
+            let telling = self.telling(it.call, call.attempts, call);
+            it.response = Some(telling.cancelled());
+        }
+    }
+
     fn unfit(&self, seq: Seq, attempt: u32, rejection: &Rejection) -> Vec<Observation> {
         let told = if let Rejection::TooLarge { .. } = rejection {
             format!("the result is too large: {rejection}")
@@ -144,6 +155,13 @@ impl Telling {
     /// One result of several, before any hook sees it.
     pub(super) fn chunk(&self, value: Value) -> Json {
         Json::of(&self.shape.success(value, None))
+    }
+
+    /// The end of a call that somebody took back.
+    fn cancelled(&self) -> Json {
+        let words = self.words(|formatter| formatter.format_cancelled(&self.id));
+        let silent = Some(FunctionResponseScheduling::Silent);
+        Json::of(&self.shape.success(words, silent))
     }
 
     /// What the hook makes of a response, if there is one.

@@ -61,7 +61,10 @@ impl Redactor {
             Observation::TranscriptReceived(it) => self.text(&mut it.text),
             Observation::UserTextSent(it) => self.text(&mut it.text),
             Observation::FrameRejected(it) => self.text(&mut it.problem),
-            Observation::OperatorCancelled(it) => it.reason.iter_mut().for_each(|it| self.text(it)),
+            Observation::OperatorCancelled(it) => {
+                it.reason.iter_mut().for_each(|it| self.text(it));
+                it.response.iter_mut().for_each(|it| self.json(it));
+            }
             Observation::SessionOpened(_)
             | Observation::RunnerAttached(_)
             | Observation::RunnerDetached(_)

@@ -333,7 +333,8 @@ impl SessionTask {
             | Command::CloseSession { .. } => None,
         };
         match admit(&self.session, command) {
-            Ok(observation) => {
+            Ok(mut observation) => {
+                self.word_cancellation(&mut observation);
                 let seq = self
                     .put_at(now, vec![observation], Objects::default())
                     .await?;

@@ -1,8 +1,8 @@
 //! How a model speaks and listens.
 
 use super::wire::{
-    AudioTranscriptionConfig, AutomaticActivityDetection, GenerationConfig, RealtimeInputConfig, Setup,
-    SpeechConfig,
+    AudioTranscriptionConfig, AutomaticActivityDetection, GenerationConfig, RealtimeInputConfig,
+    Setup, SpeechConfig,
 };
 
 /// What a model answers with.

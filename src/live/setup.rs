@@ -334,7 +334,9 @@ mod tests {
             ..ToolDeclaration::new("google_search", "")
         };
         catalog.insert(search);
-        let sent: Value = serde_json::from_str(&message("m", None, &catalog, newest(), &Manner::default())).unwrap();
+        let sent: Value =
+            serde_json::from_str(&message("m", None, &catalog, newest(), &Manner::default()))
+                .unwrap();
         let tools = &sent["setup"]["tools"];
         assert_eq!(
             tools[0]["functionDeclarations"].as_array().unwrap().len(),

@@ -48,6 +48,8 @@ pub struct Call {
     pub contract: Option<ObjectHash>,
     /// Somebody took it back; it ends at the next decision.
     pub cancel: Option<CancelReason>,
+    /// The `operator_cancelled` that says in which words the model hears of it.
+    pub cancelled_in: Option<Seq>,
     /// The model took it back while a person decides: the request stays open, and shows it.
     pub model_lost_interest: bool,
     /// A program made it and gets its response; no connection brought it.

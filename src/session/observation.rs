@@ -447,6 +447,11 @@ pub struct FrameRejected {
 }
 
 /// `operator_cancelled`.
+///
+/// ```json
+/// {"call":5,"reason":"wrong order","by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"call":6,"by":{"name":"ada","authenticated_by":"os_user"},"response":{"status":"cancelled","call_id":"fc-2"}}
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorCancelled {
     /// The call.
@@ -456,6 +461,9 @@ pub struct OperatorCancelled {
     pub reason: Option<String>,
     /// Who.
     pub by: Actor,
+    /// What the model is told, where the call ran in the background and has words of its own for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Json>,
 }
 
 /// `session_closed`: what is open is cancelled, nothing is accepted any more.

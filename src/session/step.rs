@@ -179,7 +179,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it.call),
         Observation::ResponsesSent(it) => conversation::responses_sent(session, it),
         Observation::DeadlinePassed(it) => tracker::deadline_passed(session, it.deadline),
-        Observation::OperatorCancelled(it) => tracker::operator_cancelled(session, it.call),
+        Observation::OperatorCancelled(it) => tracker::operator_cancelled(session, fact.seq, it),
         Observation::SessionClosed(_) => {
             session.closed = true;
             // After a close nobody is told anything any more.

@@ -371,6 +371,14 @@ impl World {
                     by,
                 });
             }
+            Phase::AwaitingHook => self.observe(HookAnswered {
+                hook: Hook::OnToolCall,
+                call,
+                of: None,
+                response: flavour.is_multiple_of(3).then_some(response),
+                failure: (flavour % 3 == 1).then(|| "it panicked".to_owned()),
+                by: None,
+            }),
             // These wait for a runner, or for an equal call that runs; the rest is over before a step ends.
             Phase::Ready { .. } | Phase::InDoubt { .. } => self.attach(flavour),
             Phase::Received
@@ -644,6 +652,7 @@ impl World {
                 call,
                 reason: None,
                 by,
+                response: None,
             }),
             6 if self.wild => self.observe(AnswerRefused {
                 request,

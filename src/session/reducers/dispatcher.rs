@@ -57,6 +57,7 @@ pub(in crate::session) fn call_received(
         attempts: 0,
         contract: None,
         cancel: None,
+        cancelled_in: None,
         model_lost_interest: false,
         made_by_program: it.by.is_some(),
         cache_key: None,
@@ -288,6 +289,9 @@ pub(in crate::session) fn cancel(
             CallCancelled { call: seq, reason }.into()
         }
         CancelReason::Operator => {
+            if let Some(of) = call.cancelled_in {
+                return refers(session, seq, call, Outcome::Cancelled, of);
+            }
             let told = error(session, "cancelled", CancelReason::Operator.in_words());
             made_here(session, seq, call, Outcome::Cancelled, told)
         }
@@ -313,7 +317,7 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
             will_continue: will_continue(call, it.outcome),
             scheduling: scheduling(call, it.outcome),
             // What a tool or the program said went through the hook before it was recorded.
-            wording: if it.response.is_some() && shown {
+            wording: if (it.response.is_some() || it.outcome == Outcome::Cancelled) && shown {
                 Wording::AwaitingHook
             } else {
                 Wording::AsIssued

@@ -17,7 +17,8 @@ use crate::session::decision::{
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
 use crate::session::observation::{
-    CallCancellationReceived, Deadline, RunnerAttached, ToolPaused, ToolReturned, ToolYielded,
+    CallCancellationReceived, Deadline, OperatorCancelled, RunnerAttached, ToolPaused,
+    ToolReturned, ToolYielded,
 };
 use crate::session::policy::InDoubt;
 use crate::session::response;
@@ -329,8 +330,13 @@ pub(in crate::session) fn cancellation_received(
     }
 }
 
-pub(in crate::session) fn operator_cancelled(session: &mut Session, call: Seq) {
-    if let Some(call) = session.calls.get_mut(&call) {
+pub(in crate::session) fn operator_cancelled(
+    session: &mut Session,
+    seq: Seq,
+    it: &OperatorCancelled,
+) {
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        call.cancelled_in = it.response.as_ref().map(|_| seq);
         call.cancel = Some(CancelReason::Operator);
     }
 }
