@@ -154,6 +154,7 @@ impl World {
             27 => self.cancel(which),
             28 => self.misreport(which, flavour),
             29 => self.answer_again(which, flavour),
+            30 if flavour.is_multiple_of(4) => self.stray(which, flavour, live),
             30 => self.chatter(which, live),
             31 => self.close_or_intrude(which, flavour),
             32..=34 => self.write(which, flavour),
@@ -200,6 +201,31 @@ impl World {
             invalid_args: (flavour % 16 == 3).then(|| "n must be a string".into()),
             sealed_args: sealed,
             original_args: None,
+            by: None,
+        });
+    }
+
+    /// Media is counted, or a hook speaks of what does not wait for one.
+    fn stray(&mut self, which: u8, flavour: u8, epoch: Seq) {
+        if flavour.is_multiple_of(8) {
+            let (heard, sent) = (MediaCount::default(), MediaCount::default());
+            return self.observe(MediaCounted { epoch, heard, sent });
+        }
+        let open = self.session.calls.keys().nth(usize::from(which % 4));
+        let call = open.copied().unwrap_or(Seq(u64::from(which)));
+        let issued = self.session.deliveries.keys().next().copied();
+        let hook = if which.is_multiple_of(2) {
+            Hook::OnToolCall
+        } else {
+            Hook::BeforeToolResponse
+        };
+        let response = Some(Json::of(&json!({"said": which})));
+        self.observe(HookAnswered {
+            hook,
+            call,
+            of: issued,
+            response,
+            failure: None,
             by: None,
         });
     }
