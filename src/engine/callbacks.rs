@@ -7,7 +7,10 @@ use super::live_event::{Listener, LiveEvent};
 use super::registry::TaskRef;
 use crate::session::Speaker;
 
-type Heard<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
+type Hears = dyn Fn() + Send + Sync;
+type HearsText = dyn Fn(&str) + Send + Sync;
+type HearsBytes = dyn Fn(&[u8]) + Send + Sync;
+type HearsSpeaker = dyn Fn(Speaker, &str) + Send + Sync;
 
 /// Closures that hear a conversation as it happens.
 ///
@@ -24,12 +27,12 @@ type Heard<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
 /// ```
 #[derive(Clone, Default)]
 pub struct Callbacks {
-    text: Option<Arc<dyn Fn(&str) + Send + Sync>>,
-    audio: Option<Arc<dyn Fn(&[u8]) + Send + Sync>>,
-    transcript: Option<Arc<dyn Fn(Speaker, &str) + Send + Sync>>,
-    turn_complete: Heard<()>,
-    interrupted: Heard<()>,
-    error: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    text: Option<Arc<HearsText>>,
+    audio: Option<Arc<HearsBytes>>,
+    transcript: Option<Arc<HearsSpeaker>>,
+    turn_complete: Option<Arc<Hears>>,
+    interrupted: Option<Arc<Hears>>,
+    error: Option<Arc<HearsText>>,
 }
 
 impl Callbacks {
@@ -66,14 +69,14 @@ impl Callbacks {
     /// Hears that the model's turn is over.
     #[must_use]
     pub fn on_turn_complete(mut self, hear: impl Fn() + Send + Sync + 'static) -> Callbacks {
-        self.turn_complete = Some(Arc::new(move |()| hear()));
+        self.turn_complete = Some(Arc::new(hear));
         self
     }
 
     /// Hears that the user cut the model short.
     #[must_use]
     pub fn on_interrupted(mut self, hear: impl Fn() + Send + Sync + 'static) -> Callbacks {
-        self.interrupted = Some(Arc::new(move |()| hear()));
+        self.interrupted = Some(Arc::new(hear));
         self
     }
 
@@ -121,8 +124,8 @@ impl Callbacks {
             LiveEvent::Transcript { speaker, text } => {
                 self.transcript.iter().for_each(|hear| hear(*speaker, text));
             }
-            LiveEvent::Interrupted => self.interrupted.iter().for_each(|hear| hear(())),
-            LiveEvent::TurnComplete => self.turn_complete.iter().for_each(|hear| hear(())),
+            LiveEvent::Interrupted => self.interrupted.iter().for_each(|hear| hear()),
+            LiveEvent::TurnComplete => self.turn_complete.iter().for_each(|hear| hear()),
             LiveEvent::Lagged(lost) => {
                 self.tell(&format!(
                     "the callbacks are too slow and missed {lost} events"

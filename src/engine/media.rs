@@ -135,7 +135,7 @@ impl Media {
     pub(super) fn hear(&self, epoch: Seq, frame: &str) -> bool {
         let listeners = self.listeners.get().filter(|it| it.receiver_count() > 0);
         let marked = |names: &[&str]| names.iter().any(|name| frame.contains(name));
-        let matters = listeners.is_some() || marked(&ENDS_OR_MEDIA);
+        let matters = listeners.is_some() || marked(ENDS_OR_MEDIA);
         if !matters {
             return true;
         }

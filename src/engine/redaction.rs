@@ -7,7 +7,9 @@ use crate::session::{Json, Observation};
 
 /// Says what stands in a text's place, if anything does.
 #[derive(Clone)]
-pub(super) struct Redactor(Arc<dyn Fn(&str) -> Option<String> + Send + Sync>);
+pub(super) struct Redactor(Arc<Redact>);
+
+type Redact = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// What stands where a redactor failed: better too little on record than what it was to take out.
 const FAILED: &str = "[redaction failed]";

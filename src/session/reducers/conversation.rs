@@ -97,7 +97,7 @@ pub(in crate::session) fn delivery_chosen(session: &mut Session, it: &DeliveryCh
 pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     let shown = session.terms.policies.hooks.before_tool_response;
     for (response, delivery) in session.deliveries.iter().filter(|(_, delivery)| {
-        !delivery.sent && !(shown && delivery.wording == Wording::AwaitingHook)
+        !(delivery.sent || shown && delivery.wording == Wording::AwaitingHook)
     }) {
         let (chosen, as_conversation) = match delivery.route {
             Route::ToolResponse { epoch } => (epoch, false),
