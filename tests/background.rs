@@ -2,11 +2,13 @@
 #![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use recount::prelude::*;
 use recount::session::{Outcome, ResponseShape};
@@ -188,4 +190,191 @@ async fn everything_the_model_is_answered_may_stand_in_an_envelope() {
         error("not_found", json!("there is no tool named \"nothing\""))
     );
     assert_eq!(told("c"), error("execution_failed", json!("kaput")));
+}
+
+/// A model that makes so many calls to `tool` when it hears "go".
+fn many(tool: &str, calls: usize) -> ScriptedModel {
+    let call = |n: usize| json!({"id": format!("c{n}"), "name": tool});
+    let calls: Vec<Value> = (0..calls).map(call).collect();
+    let asks = json!({"on": {"text": "go"}, "send": [{"call": calls}]});
+    ScriptedModel::parse(&asks.to_string()).unwrap()
+}
+
+#[tokio::test]
+async fn however_they_end_nothing_of_a_thousand_background_calls_is_left() {
+    let held: Arc<AtomicUsize> = Arc::default();
+    let (counter, mine) = (Arc::new(AtomicUsize::new(0)), held.clone());
+    let ends = T::simple("ends", "Ends", move |_| {
+        let (run, held) = (counter.fetch_add(1, Ordering::SeqCst), mine.clone());
+        async move {
+            let _held = held;
+            match run % 3 {
+                0 => Ok(json!({})),
+                1 => Err(ToolError::ExecutionFailed("no".into())),
+                _ => panic!("kaput"),
+            }
+        }
+    });
+    let model = many("ends", 1_000);
+    let live = Live::builder().tools(T::background(ends)).model("m");
+    let live = live.connect_with(model.clone()).await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let answered = |model: &ScriptedModel| {
+        let transcript = model.transcript();
+        let finals = transcript
+            .answers()
+            .filter(|(_, answer, _)| answer.will_continue == Some(false));
+        finals.count()
+    };
+    while answered(&model) < 1_000 {
+        updates
+            .wait_for(|event| event.kind() == "responses_sent")
+            .await
+            .unwrap();
+    }
+    let session = live.session().await.unwrap();
+    assert!(session.calls.is_empty());
+    let failed = session.settled.values();
+    let failed = failed.filter(|it| it.outcome == Outcome::Failed);
+    assert_eq!((session.settled.len(), failed.count()), (1_000, 666));
+    // The closure that makes the tool's runs has one, this test the other.
+    assert_eq!(Arc::strong_count(&held), 2);
+}
+
+/// Says when it began, and when it was dropped.
+struct Held(tokio::sync::mpsc::UnboundedSender<&'static str>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.send("dropped");
+    }
+}
+
+#[tokio::test]
+async fn whoever_ends_it_a_background_tool_is_dropped_and_its_token_fires() {
+    for way in ["model", "operator", "disconnect", "drop", "close"] {
+        let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        let model = many("hangs", 1);
+        let hangs = Hangs(told);
+        let live = Live::builder().tools(T::background(T::function(Arc::new(hangs))));
+        let live = live.model("m").connect_with(model.clone()).await.unwrap();
+        let mut updates = live.subscribe();
+        live.send_text("go").await.unwrap();
+        assert_eq!(heard.recv().await, Some("began"), "{way}");
+        let session = live.session().await.unwrap();
+        let call = *session.calls.keys().next().unwrap();
+        let ops = Actor::embedder("ops");
+        let mut kept = None;
+        match way {
+            "model" => {
+                model.send(&recount::live::wire::ServerMessage::cancel(["c0"]));
+                kept = Some(live);
+            }
+            "operator" => {
+                live.cancel(call, None, ops).await.unwrap();
+                kept = Some(live);
+            }
+            "disconnect" => {
+                live.disconnect().await.unwrap();
+                kept = Some(live);
+            }
+            "close" => {
+                live.close("done", ops).await.unwrap();
+                kept = Some(live);
+            }
+            _ => drop(live),
+        }
+        let mut ends = [heard.recv().await, heard.recv().await];
+        ends.sort_unstable();
+        assert_eq!(ends, [Some("cancelled"), Some("dropped")], "{way}");
+        if let Some(live) = kept {
+            let session = live.session().await.unwrap();
+            assert!(session.calls.is_empty(), "{way}: {:?}", session.calls);
+        } else {
+            let detached = updates.wait_for(|event| event.kind() == "runner_detached");
+            assert!(detached.await.is_some(), "{way}");
+        }
+        // Acknowledged, and of what was taken back nothing more was said.
+        let expected = usize::from(way == "operator") + 1;
+        let told = model.transcript().answers().count();
+        assert!(told <= expected, "{way}: {told}");
+    }
+}
+
+/// Never ends by itself.
+struct Hangs(tokio::sync::mpsc::UnboundedSender<&'static str>);
+
+#[async_trait::async_trait]
+impl ToolFunction for Hangs {
+    fn name(&self) -> &str {
+        "hangs"
+    }
+    fn description(&self) -> &str {
+        "Hangs"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Ok(Value::Null)
+    }
+    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
+        let told = self.0.clone();
+        let (token, tell) = (context.cancellation.clone(), told.clone());
+        tokio::spawn(async move {
+            token.cancelled().await;
+            let _ = tell.send("cancelled");
+        });
+        let _held = Held(told.clone());
+        let _ = told.send("began");
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_session_with_many_calls_keeps_no_other_from_its_first() {
+    let order: Arc<Mutex<Vec<String>>> = Arc::default();
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let agent = |name: &'static str, calls: usize| {
+        let (order, gate) = (order.clone(), gate.clone());
+        let works = T::simple("works", "Works", move |_| {
+            order.lock().unwrap().push(name.to_owned());
+            let gate = gate.clone();
+            async move {
+                gate.acquire().await.unwrap().forget();
+                Ok(json!({}))
+            }
+        });
+        let agent = Agent::new().model("m").tools(T::background(works));
+        agent.connect_to(many("works", calls))
+    };
+    let engine = Engine::in_memory()
+        .running_max(1)
+        .agent("many", agent("many", 20))
+        .agent("one", agent("one", 1));
+    let engine = engine.open().await.unwrap();
+    let mut sessions = Vec::new();
+    for (name, calls) in [("many", 20), ("one", 1)] {
+        let live = engine.session(name).connect().await.unwrap();
+        let mut updates = live.subscribe();
+        live.send_text("go").await.unwrap();
+        // Acknowledged at once, though nearly all of them wait for their turn.
+        for _ in 0..calls {
+            let acknowledged = updates.wait_for(|event| event.kind() == "responses_sent");
+            assert!(acknowledged.await.is_some());
+        }
+        sessions.push((live, updates));
+    }
+    assert_eq!(*order.lock().unwrap(), ["many"]);
+    gate.add_permits(21);
+    for (live, updates) in &mut sessions {
+        while !live.session().await.unwrap().calls.is_empty() {
+            updates.next().await.unwrap();
+        }
+    }
+    let order = order.lock().unwrap();
+    assert_eq!(order.len(), 21);
+    let place = order.iter().position(|name| name == "one");
+    assert!(place.unwrap() <= 2, "{order:?}");
 }

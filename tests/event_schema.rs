@@ -129,6 +129,7 @@ fn the_words_are_as_they_were() {
                 Author::Program(ada()),
             ],
         ),
+        line("hook", &[Hook::OnToolCall, Hook::BeforeToolResponse]),
         line(
             "scheduling",
             &[
@@ -414,6 +415,15 @@ fn observations() -> Vec<Observation> {
             phase: Seq(4),
         }
         .into(),
+        HookAnswered {
+            hook: Hook::BeforeToolResponse,
+            call: CALL,
+            of: Some(Seq(8)),
+            response: Some(json(r#"{"sky":"clear"}"#)),
+            failure: Some("it panicked".into()),
+            by: Some(ada()),
+        }
+        .into(),
         ToolPaused {
             call: CALL,
             attempt: 1,
@@ -476,6 +486,27 @@ fn observations() -> Vec<Observation> {
         }
         .into(),
         TurnInterrupted { epoch: EPOCH }.into(),
+        MediaCounted {
+            epoch: EPOCH,
+            heard: MediaCount {
+                audio: Frames {
+                    frames: 50,
+                    bytes: 96_000,
+                },
+                video: Frames::default(),
+            },
+            sent: MediaCount {
+                audio: Frames {
+                    frames: 25,
+                    bytes: 16_000,
+                },
+                video: Frames {
+                    frames: 1,
+                    bytes: 20_480,
+                },
+            },
+        }
+        .into(),
         UsageReported {
             epoch: EPOCH,
             usage: json(r#"{"totalTokenCount":42}"#),
@@ -489,6 +520,7 @@ fn observations() -> Vec<Observation> {
         OperatorCancelled {
             call: CALL,
             reason: Some("a test".into()),
+            response: Some(json(r#"{"status":"cancelled","call_id":"c1"}"#)),
             by: ada(),
         }
         .into(),

@@ -13,6 +13,11 @@
 mod background;
 #[path = "seeds/blocks.rs"]
 mod blocks;
+#[path = "seeds/connecting.rs"]
+mod connecting;
+#[path = "seeds/hooks.rs"]
+#[expect(clippy::collapsible_if, reason = "the blocks are left as they are")]
+mod hooks;
 #[path = "seeds/kinds.rs"]
 mod kinds;
 #[path = "seeds/policies.rs"]

@@ -79,3 +79,17 @@ async fn the_model_is_told_each_result_in_order_and_that_more_may_come() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_program_that_calls_it_gets_all_its_results_as_one_array() {
+    let agent = Agent::new()
+        .model("none")
+        .tools(T::streaming(Arc::new(CountDown)));
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let session = engine.session("a").open().await.unwrap();
+    let by = || Actor::embedder("pipeline");
+    let counted = session.call_function("count_down", json!({"from": 2}), by());
+    assert_eq!(counted.await, Ok(json!([{"left": 2}, {"left": 1}])));
+    let nothing = session.call_function("count_down", json!({}), by());
+    assert_eq!(nothing.await, Ok(json!([])));
+}

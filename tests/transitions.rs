@@ -66,6 +66,16 @@ fn opened() -> History {
     history().opened("support").attached(&tools()).connected()
 }
 
+/// A conversation whose agent has a hook for calls.
+fn hooked() -> History {
+    let hooks = Hooks {
+        on_tool_call: true,
+        before_tool_response: false,
+    };
+    let tools = tools().hooks(hooks);
+    history().opened("support").attached(&tools).connected()
+}
+
 fn call(name: &str) -> History {
     opened().call("c1", name, json!({"n": 1}))
 }
@@ -116,6 +126,14 @@ fn stations() -> Vec<Station> {
             call("again").started().failed(json!({"error": "busy"})),
         ),
         station(
+            "awaiting_hook: unknown if cut off",
+            hooked().call("c1", "look", json!({"n": 1})),
+        ),
+        station(
+            "awaiting_hook: asked again if cut off",
+            hooked().call("c1", "retry", json!({"n": 1})),
+        ),
+        station(
             "paused: interim told",
             call("order").started().paused(Some(json!({"ticket": 7}))),
         ),
@@ -147,6 +165,7 @@ fn passages() -> Vec<History> {
 fn lasts(phase: &Phase) -> bool {
     match phase {
         Phase::AwaitingConfirmation { .. }
+        | Phase::AwaitingHook
         | Phase::Ready { .. }
         | Phase::Running { .. }
         | Phase::InDoubt { .. }
@@ -166,7 +185,7 @@ fn lasts(phase: &Phase) -> bool {
 }
 
 /// How many phases there are; `lasts` names them all.
-const PHASES: usize = 16;
+const PHASES: usize = 17;
 
 #[test]
 fn every_phase_meets_every_observation_as_the_table_says() {
@@ -565,6 +584,16 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             .into(),
         ),
         (
+            "a response",
+            hook_answered(call, Some(response.clone()), None),
+        ),
+        ("nothing", hook_answered(call, None, None)),
+        ("a failure", hook_answered(call, None, Some("it panicked"))),
+        (
+            "another call",
+            hook_answered(Seq(998), Some(response.clone()), None),
+        ),
+        (
             "this attempt",
             ToolPaused {
                 call,
@@ -686,6 +715,15 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         ("", TurnInterrupted { epoch }.into()),
         (
             "",
+            MediaCounted {
+                epoch,
+                heard: MediaCount::default(),
+                sent: MediaCount::default(),
+            }
+            .into(),
+        ),
+        (
+            "",
             UsageReported {
                 epoch,
                 usage: response.clone(),
@@ -706,6 +744,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 call,
                 reason: None,
                 by: by.clone(),
+                response: None,
             }
             .into(),
         ),
@@ -721,6 +760,19 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
     .into_iter()
     .chain(attached)
     .collect()
+}
+
+fn hook_answered(call: Seq, response: Option<Json>, failure: Option<&str>) -> Observation {
+    let by = response.as_ref().map(|_| Actor::embedder("on_tool_call"));
+    HookAnswered {
+        hook: Hook::OnToolCall,
+        call,
+        of: None,
+        response,
+        failure: failure.map(str::to_owned),
+        by,
+    }
+    .into()
 }
 
 /// What a runner may bring: the terms under which the call was received, and others.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::one_line::one_line;
 use super::style::Tone;
 use crate::session::{
-    About, Actor, Authentication, Author, Deadline, Decision, Event, Fact, Json, Observation,
-    Outcome, Route, Seq, Speaker, Verdict,
+    About, Actor, Authentication, Author, Deadline, Decision, Event, Fact, Json, MediaCount,
+    Observation, Outcome, Route, Seq, Speaker, Verdict,
 };
 
 /// An event in words.
@@ -178,6 +178,17 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
                 (None, None) => (format!("calls {name}"), Tone::Call),
             }
         }
+        Observation::HookAnswered(it) => {
+            let (tool, hook) = (names.call(it.call), it.hook.as_str());
+            match (&it.response, &it.failure) {
+                (Some(response), _) => {
+                    let text = format!("{hook} answers {tool} with {}", response.as_str());
+                    (text, Tone::Plain)
+                }
+                (None, Some(failure)) => (format!("{tool}: {failure}"), Tone::Bad),
+                (None, None) => (format!("{hook} leaves {tool} as it is"), Tone::Quiet),
+            }
+        }
         Observation::CallCancellationReceived(it) => {
             (format!("takes back {}", it.ids.join(", ")), Tone::Plain)
         }
@@ -287,6 +298,17 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             Tone::Quiet,
         ),
         Observation::TurnInterrupted(_) => ("turn interrupted".to_owned(), Tone::Quiet),
+        Observation::MediaCounted(it) => {
+            let count = |what: &str, it: &MediaCount| {
+                let (audio, video) = (it.audio, it.video);
+                format!(
+                    "{what} {} frames of audio ({} bytes) and {} of video ({} bytes)",
+                    audio.frames, audio.bytes, video.frames, video.bytes
+                )
+            };
+            let (heard, sent) = (count("heard", &it.heard), count("sent", &it.sent));
+            (format!("{heard}, {sent}"), Tone::Quiet)
+        }
         Observation::UsageReported(it) => (format!("usage {}", it.usage.as_str()), Tone::Quiet),
         Observation::FrameRejected(it) => (
             format!("a frame could not be read: {}", it.problem),

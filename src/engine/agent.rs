@@ -7,16 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ledger::Ledger;
-use crate::live::{Capabilities, Connector};
+use crate::live::manner::Manner;
+use crate::live::{Capabilities, Connector, Modality};
 use crate::session::{Background, Catalog, Gates, PhaseDeclaration, PolicySet, ResponseShape};
 use crate::tool::{
-    ConfirmationProvider, ResultFormatter, Services, State, ToolDispatcher, ToolExecutionMode,
-    Toolset,
+    ConfirmationProvider, FunctionCall, FunctionResponse, ResultFormatter, Services, State,
+    ToolDispatcher, ToolExecutionMode, Toolset,
 };
 
 use super::extractors::{Extractor, Turn};
+use super::hooks::AgentHooks;
 use super::phases::{self, PhaseBuilder};
 use super::reconnects::Reconnects;
+use super::redaction::Redactor;
 
 /// How long a service may take to complete the setup.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -45,6 +48,8 @@ pub struct Agent {
     services: Services,
     modes: Vec<(String, ToolExecutionMode)>,
     response: ResponseShape,
+    hooks: AgentHooks,
+    manner: Manner,
     capabilities: Option<Capabilities>,
     sealed: bool,
     reconnects: Reconnects,
@@ -78,6 +83,37 @@ impl Agent {
     /// What the model is told to be.
     pub fn instruction(mut self, instruction: impl Into<String>) -> Agent {
         self.instruction = Some(instruction.into());
+        self
+    }
+
+    /// What the model answers with; without it in writing, or aloud where a [`voice`](Agent::voice) is chosen.
+    pub fn modality(mut self, modality: Modality) -> Agent {
+        self.manner.modality = Some(modality);
+        self
+    }
+
+    /// The voice that the model speaks with, such as `Kore`.
+    pub fn voice(mut self, voice: impl Into<String>) -> Agent {
+        self.manner.voice = Some(voice.into());
+        self
+    }
+
+    /// The language that the model speaks, such as `de-DE`.
+    pub fn language(mut self, code: impl Into<String>) -> Agent {
+        self.manner.language = Some(code.into());
+        self
+    }
+
+    /// Has speech written down, the user's and the model's; the texts are on record.
+    pub fn transcription(mut self) -> Agent {
+        self.manner.transcribed = true;
+        self
+    }
+
+    /// The program says when the user begins and stops to speak, by [`activity_start`](super::LiveHandle::activity_start) and
+    /// [`activity_end`](super::LiveHandle::activity_end); the service does not listen for it.
+    pub fn manual_activity(mut self) -> Agent {
+        self.manner.marks_activity = true;
         self
     }
 
@@ -152,6 +188,94 @@ impl Agent {
             name: name.into(),
             read: Arc::new(move |turn, state| Box::pin(hook(turn, state))),
         });
+        self
+    }
+
+    /// A hook that sees the calls of a message before anything else does, and may answer them itself.
+    ///
+    /// Its responses are sent as they are, on record as its own; calls that it leaves out take their course, and so do all
+    /// of them where it gives `None`. What it answers runs no tool and asks nobody. It has 30 seconds; one that panics or
+    /// takes longer has its calls refused. Calls that a phase rules out or whose arguments do not fit it does not see.
+    ///
+    /// A hook that a crash cuts off may have done the work, so its calls are in doubt, as [`T::in_doubt`] says.
+    ///
+    /// [`T::in_doubt`]: crate::tool::T::in_doubt
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    ///
+    /// let agent = Agent::new().on_tool_call(|calls, state| async move {
+    ///     let mut responses = Vec::new();
+    ///     for call in calls.iter().filter(|call| call.name == "verify_identity") {
+    ///         state.set("identity_verified", true);
+    ///         let response = json!({"verified": true});
+    ///         responses.push(FunctionResponse { name: call.name.clone(), response, id: call.id.clone() });
+    ///     }
+    ///     Some(responses)
+    /// });
+    /// # let _ = agent;
+    /// ```
+    pub fn on_tool_call<F, Fut>(mut self, hook: F) -> Agent
+    where
+        F: Fn(Vec<FunctionCall>, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Option<Vec<FunctionResponse>>> + Send + 'static,
+    {
+        self.hooks.answer_calls(hook);
+        self
+    }
+
+    /// A hook that sees every response before it is on record and before the model gets it: results, acknowledgements,
+    /// news, supplied responses and errors.
+    ///
+    /// What it gives back is what goes on record and what is sent; what it took out stands nowhere. It may be shown one
+    /// response at a time. One that it gives no answer for, or all where it panics or takes longer than 30 seconds, are
+    /// withheld, and the model is told so.
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    ///
+    /// let agent = Agent::new().before_tool_response(|responses, state| async move {
+    ///     responses.into_iter().map(|mut it| {
+    ///         if it.name == "lookup_account" {
+    ///             it.response["card"] = json!("[withheld]");
+    ///             state.set("account_seen", true);
+    ///         }
+    ///         it
+    ///     }).collect()
+    /// });
+    /// # let _ = agent;
+    /// ```
+    pub fn before_tool_response<F, Fut>(mut self, hook: F) -> Agent
+    where
+        F: Fn(Vec<FunctionResponse>, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<FunctionResponse>> + Send + 'static,
+    {
+        self.hooks.change_responses(hook);
+        self
+    }
+
+    /// Takes out of everything that people, models and tools say what must not be on record, before it is there: from
+    /// texts, transcripts, arguments, results, events of tools, and the state.
+    ///
+    /// The closure gets each text, and each string and number of a JSON value; what it gives back stands in its place. It
+    /// sees a piece at a time, so what a transcript spreads over two pieces it cannot find. From arguments it takes for
+    /// good: nobody is asked about, and no tool gets, what is not on record. For what a tool needs there is
+    /// [`T::secret`](crate::tool::T::secret). Where it panics, nothing of that piece is kept.
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    ///
+    /// let agent = Agent::new().redact(|text| {
+    ///     let digits = text.chars().filter(char::is_ascii_digit).count();
+    ///     (digits > 12).then(|| "[number]".to_owned())
+    /// });
+    /// # let _ = agent;
+    /// ```
+    pub fn redact(
+        mut self,
+        redactor: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Agent {
+        self.hooks.redactor = Some(Redactor::new(redactor));
         self
     }
 
@@ -251,6 +375,9 @@ impl Agent {
         if self.model.trim().is_empty() {
             mistakes.push(format!("agent {name:?} has no model: call .model(\"…\")"));
         }
+        if let Some(mistake) = self.manner.mistake() {
+            mistakes.push(format!("agent {name:?}: {mistake}"));
+        }
         if ledger.keys().is_none() {
             let missing = "there is no key store: call .keys(…) on the engine";
             if self.sealed {
@@ -266,6 +393,7 @@ impl Agent {
             running_max: self.running_max,
             response: self.response,
             phases: self.phases,
+            hooks: self.hooks.declared(),
             ..dispatcher.policies()
         };
         let platform = self.connector.as_ref().map(|it| it.platform());
@@ -325,6 +453,8 @@ impl Agent {
             setup_timeout: self.setup_timeout.unwrap_or(SETUP_TIMEOUT),
             extractors: self.extractors,
             services: self.services,
+            hooks: self.hooks,
+            manner: self.manner,
             formatters,
         })
     }
@@ -355,5 +485,7 @@ pub(crate) struct Prepared {
     pub(super) setup_timeout: Duration,
     pub(super) extractors: Vec<Extractor>,
     pub(super) services: Services,
+    pub(super) hooks: AgentHooks,
+    pub(super) manner: Manner,
     pub(super) formatters: BTreeMap<String, Arc<dyn ResultFormatter>>,
 }

@@ -35,7 +35,12 @@ impl SessionTask {
     /// Attaches where a call waits for somebody who can run it. A session that merely waits gets no event.
     pub(super) async fn attach_if_needed(&mut self) -> Result<(), Error> {
         // A call that still runs was begun by a process that is gone: whoever takes its place finds out what to do.
-        let waits = |it: &Call| matches!(it.phase.waits_for(), WaitsFor::Runner | WaitsFor::Tool);
+        let waits = |it: &Call| {
+            matches!(
+                it.phase.waits_for(),
+                WaitsFor::Runner | WaitsFor::Tool | WaitsFor::Hook
+            )
+        };
         let needed = self.attached.is_none() && self.session.calls.values().any(waits);
         if needed {
             self.attach(Vec::new()).await?;

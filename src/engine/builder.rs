@@ -11,6 +11,7 @@ use super::Engine;
 use super::agent::Agent;
 use super::clock::{Clock, SystemClock};
 use super::error::Error;
+use super::slots::Slots;
 use crate::ledger::Ledger;
 
 /// Collects what an engine is made of; [`open`](EngineBuilder::open) checks it all at once.
@@ -20,6 +21,7 @@ pub struct EngineBuilder {
     clock: Arc<dyn Clock>,
     keys: Option<Arc<dyn KeyStore>>,
     wait: Duration,
+    slots: Slots,
 }
 
 /// Where the journal is.
@@ -44,6 +46,7 @@ impl EngineBuilder {
             clock: SystemClock::shared(),
             keys: None,
             wait: Duration::ZERO,
+            slots: Slots::default(),
         }
     }
 
@@ -97,6 +100,21 @@ impl EngineBuilder {
         self
     }
 
+    /// How many tools of all sessions run at the same time; without it, any number.
+    ///
+    /// What is started beyond that waits, and sessions take turns, so one with many calls keeps no other from its first.
+    /// The wait counts towards the time limit of the run. [`Agent::running_max`] limits each session by itself.
+    ///
+    /// ```
+    /// # async fn example() -> Result<(), recount::engine::Error> {
+    /// let engine = recount::Engine::in_memory().running_max(64).open().await?;
+    /// # engine.shutdown().await }
+    /// ```
+    pub fn running_max(mut self, tools: usize) -> EngineBuilder {
+        self.slots = Slots::limited(tools.max(1));
+        self
+    }
+
     /// Takes a journal that is open already, such as one that a test can make fail.
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> EngineBuilder {
         self.place = Place::Given(journal);
@@ -122,7 +140,7 @@ impl EngineBuilder {
             Some(keys) => ledger.with_keys(keys),
             None => ledger,
         };
-        let engine = Engine::new(ledger, self.clock);
+        let engine = Engine::new(ledger, self.clock, self.slots);
         let mut mistakes = Vec::new();
         for (name, agent) in self.agents {
             match engine.register(name, agent) {

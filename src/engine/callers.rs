@@ -6,12 +6,27 @@ use tokio::sync::oneshot;
 use super::error::Error;
 use super::task::SessionTask;
 use crate::session::{
-    Actor, Decision, Event, Fact, FunctionCallReceived, Json, Outcome, Rejection, Route, Seq, fits,
+    Actor, Decision, Event, Fact, FunctionCallReceived, Json, Observation, Outcome, Rejection,
+    Route, Seq, fits,
 };
 use crate::tool::ToolError;
 
 /// The way back to whoever made a call.
-pub(super) type Caller = oneshot::Sender<Result<Value, ToolError>>;
+pub(super) type Answer = oneshot::Sender<Result<Value, ToolError>>;
+
+/// Whoever made a call.
+pub(super) struct Caller {
+    answer: Answer,
+    /// What its streaming tool has given so far; none of any other tool.
+    given: Option<Vec<Value>>,
+}
+
+impl Caller {
+    /// Whether nobody waits any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.answer.is_closed()
+    }
+}
 
 impl SessionTask {
     /// Records the call of a program; what comes of it goes to `caller`.
@@ -20,7 +35,7 @@ impl SessionTask {
         name: String,
         args: Json,
         by: Actor,
-        caller: Caller,
+        caller: Answer,
     ) -> Result<(), Error> {
         if self.session.closed {
             let closed = ToolError::Cancelled(Rejection::SessionClosed.to_string());
@@ -33,10 +48,9 @@ impl SessionTask {
         let in_text = args.object_in_text();
         let original_args = in_text.as_ref().map(|_| args.clone());
         let args = in_text.unwrap_or(args);
-        let checked = self
-            .agent
-            .dispatcher
-            .check_arguments(&name, &args.to_value());
+        let given = self.is_stream(&name).then(Vec::new);
+        let dispatcher = &self.agent.dispatcher;
+        let checked = dispatcher.check_arguments(&name, &args.to_value());
         let received = FunctionCallReceived {
             epoch: Seq(0),
             id: None,
@@ -54,6 +68,8 @@ impl SessionTask {
         match fits(received) {
             Ok(received) => {
                 // It may be answered in the very batch that receives it.
+                let answer = caller;
+                let caller = Caller { answer, given };
                 self.callers.insert(self.session.head.next(), caller);
                 self.record(vec![received]).await
             }
@@ -68,6 +84,20 @@ impl SessionTask {
     pub(super) async fn answer_callers(&mut self, facts: &[Fact]) -> Result<(), Error> {
         for fact in facts {
             let (call, answer) = match &fact.event {
+                Event::Observed(Observation::ToolYielded(it)) => {
+                    let caller = self.callers.get_mut(&it.call);
+                    if let Some(given) = caller.and_then(|caller| caller.given.as_mut()) {
+                        given.push(it.response.to_value());
+                    }
+                    continue;
+                }
+                // What a run gave that is run again is given again.
+                Event::Decided(Decision::CallStarted(it)) => {
+                    let caller = self.callers.get_mut(&it.call);
+                    let given = caller.and_then(|caller| caller.given.as_mut());
+                    given.into_iter().for_each(Vec::clear);
+                    continue;
+                }
                 Event::Decided(Decision::ResponseIssued(it)) if it.route == Route::Caller => {
                     if it.outcome == Outcome::Interim {
                         continue;
@@ -84,7 +114,10 @@ impl SessionTask {
             };
             if let Some(caller) = self.callers.remove(&call) {
                 // Whoever made the call may have gone away.
-                let _ = caller.send(answer);
+                let _ = caller.answer.send(match (answer, caller.given) {
+                    (Ok(_), Some(given)) => Ok(Value::Array(given)),
+                    (answer, _) => answer,
+                });
             }
         }
         Ok(())

@@ -57,6 +57,7 @@ impl SessionTask {
             self.instruction().as_deref(),
             &agent.catalog,
             agent.capabilities,
+            &agent.manner,
         );
         let non_blocking = setup::non_blocking(&agent.catalog, agent.capabilities);
         let capabilities = Some(agent.capabilities);
@@ -134,7 +135,8 @@ impl SessionTask {
         self.reconnecting.connected(self.clock.now());
         self.sockets += 1;
         let (incoming, inbox) = (self.incoming_sender.clone(), self.own.clone());
-        let socket = Socket::start(self.sockets, epoch, connection, incoming, inbox);
+        let media = self.media.clone();
+        let socket = Socket::start(self.sockets, epoch, connection, incoming, inbox, media);
         if let Some(story) = story {
             // What is still owed refers to it, so it comes first.
             let told = HistorySent {

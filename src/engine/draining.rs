@@ -34,13 +34,15 @@ impl SessionTask {
         self.record(vec![RunnerDraining { reason }.into()]).await
     }
 
-    /// Whether there is nothing left to wait for: no tool runs and no response is on its way, or the time is up.
+    /// Whether there is nothing left to wait for: no tool or hook runs and no response is on its way, or the time is up.
     pub(super) fn is_drained(&self) -> bool {
         let Some(draining) = &self.draining else {
             return false;
         };
         let ends = |effect: &Effect| match effect {
-            Effect::RunTool { runner, .. } => self.attached == Some(*runner),
+            Effect::RunTool { runner, .. } | Effect::AskHook { runner, .. } => {
+                self.attached == Some(*runner)
+            }
             Effect::SendResponse { .. } => self.socket.is_some(),
             Effect::AskConfirmation { .. }
             | Effect::SendInstruction { .. }

@@ -13,17 +13,18 @@ use tracing::Instrument;
 
 use super::error::Error;
 use super::inbox::Input;
+use super::outcomes::Telling;
 use super::performer::InFlight;
 use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
-    Decision, Delivery, Effect, Event, Fact, Json, Observation, ResponseIssued, Seq,
-    ToolEventEmitted, response,
+    Decision, Delivery, Effect, Event, Fact, Hook, Json, Observation, ResponseIssued, Seq,
+    ToolEventEmitted, Wording, response,
 };
 use crate::tool::{
-    ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, Ticket, ToolContext,
-    ToolError, ToolEvents, ToolOutcome,
+    ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,
+    ToolContext, ToolError, ToolEvents, ToolOutcome,
 };
 
 impl SessionTask {
@@ -34,6 +35,13 @@ impl SessionTask {
                 attempt,
                 runner,
             } if self.attached == Some(*runner) => self.run_tool(*call, *attempt),
+            Effect::AskHook {
+                call,
+                of: Some(issued),
+                runner,
+            } if self.attached == Some(*runner) => self.show_issued(*call, *issued).await?,
+            // Calls are shown together; what another process owes is its own.
+            Effect::AskHook { .. } => InFlight::Left,
             // Another process owes it; this one must not run it.
             Effect::RunTool { .. } => InFlight::Left,
             Effect::AskConfirmation { call, request } => self.ask(*call, *request).await?,
@@ -81,7 +89,7 @@ impl SessionTask {
         let (identity, token) = (Identity::Of(seq), cancelled.clone());
         let context = ToolContext::of_run(self.id, attempt, identity, token, state.clone())
             .with_services(self.agent.services.clone())
-            .with_input(&self.input)
+            .with_input(self.media.input())
             .with_ticket(ticket)
             .with_emitter(Emitter::new(Arc::new(events), seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
@@ -100,32 +108,45 @@ impl SessionTask {
             let context = context.with_args(args).with_secret(secret);
             Ok((tool.clone(), value, context))
         });
+        let telling = self.telling(seq, attempt, call);
         // Once a call: the model knows already that it runs when it is run again.
-        if call.background.is_some() && !call.told_meanwhile {
-            let (recorded, _) = oneshot::channel();
+        let mut acknowledgement =
+            (call.background.is_some() && !call.told_meanwhile).then(|| telling.acknowledgement());
+        if !telling.is_changed()
+            && let Some(response) = acknowledgement.take()
+        {
             // It is queued before the tool can end, so the model hears of it first.
-            let _ = own.send(Input::ToolYielded {
-                call: seq,
-                attempt,
-                value: self.acknowledgement(call),
-                recorded,
-            });
+            _ = on_record(&own, seq, attempt, response);
         }
         let on_yield = {
-            let own = own.clone();
-            move |value| recorded(own.clone(), seq, attempt, value)
+            let (own, telling, state) = (own.clone(), telling.clone(), state.clone());
+            move |value| {
+                recorded(
+                    own.clone(),
+                    seq,
+                    attempt,
+                    telling.clone(),
+                    value,
+                    state.clone(),
+                )
+            }
         };
+        let (slots, session) = (self.slots.clone(), self.id);
         let run = async move {
+            if let Some(response) = acknowledgement {
+                let seen = state.over();
+                let response = telling.changed(response, &seen).await;
+                _ = on_record(&own, seq, attempt, response);
+                let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
+            }
+            let slot = slots.take(session).await;
             let outcome = match checked {
                 Ok((tool, args, context)) => contained(tool, args, context, on_yield).await,
                 Err(error) => ToolOutcome::Failed(error),
             };
-            let _ = own.send(Input::ToolEnded {
-                call: seq,
-                attempt,
-                outcome,
-                state,
-            });
+            drop(slot);
+            let ended = telling.ended(outcome, state).await;
+            let _ = own.send(Input::ToolEnded(Box::new(ended)));
         };
         task(cancelled, run.instrument(span))
     }
@@ -176,7 +197,11 @@ impl SessionTask {
         let Some(delivery) = self.session.deliveries.get(&seq) else {
             return Ok(());
         };
-        let Some(body) = self.response_body(seq).await? else {
+        let words = match delivery.wording {
+            Wording::Hooked(answer) => self.answered_by_hook(answer).await?,
+            Wording::AsIssued | Wording::AwaitingHook => self.response_body(seq).await?,
+        };
+        let Some(body) = words else {
             return Ok(());
         };
         let frame = if as_conversation {
@@ -230,6 +255,15 @@ impl SessionTask {
         ))
     }
 
+    /// What a hook put in the place of a response.
+    async fn answered_by_hook(&self, answer: Seq) -> Result<Option<Json>, Error> {
+        let fact = self.ledger.fact(self.id, answer).await?;
+        Ok(fact.and_then(|fact| match fact.event {
+            Event::Observed(observation) => response_in(observation),
+            Event::Decided(_) => None,
+        }))
+    }
+
     /// The response itself: in its own record, or in the one that this refers to.
     pub(super) async fn response_body(&self, issued: Seq) -> Result<Option<Json>, Error> {
         let Some(Fact {
@@ -258,17 +292,37 @@ async fn recorded(
     own: mpsc::UnboundedSender<Input>,
     call: Seq,
     attempt: u32,
+    telling: Telling,
     value: Value,
+    state: State,
 ) -> Result<(), ToolError> {
+    let mut response = telling.chunk(value);
+    if telling.is_changed() {
+        let seen = state.over();
+        response = telling.changed(response, &seen).await;
+        let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
+    }
+    let stopped = |_| ToolError::Cancelled("the session has stopped".to_owned());
+    on_record(&own, call, attempt, response)
+        .await
+        .map_err(stopped)
+}
+
+/// Sends one result of several on its way to the record; what comes back says that it is there.
+fn on_record(
+    own: &mpsc::UnboundedSender<Input>,
+    call: Seq,
+    attempt: u32,
+    response: Json,
+) -> oneshot::Receiver<()> {
     let (recorded, on_record) = oneshot::channel();
     let _ = own.send(Input::ToolYielded {
         call,
         attempt,
-        value,
+        response,
         recorded,
     });
-    let stopped = |_| ToolError::Cancelled("the session has stopped".to_owned());
-    on_record.await.map_err(stopped)
+    on_record
 }
 
 /// Hands the events of a run to its session; each holds a place until it is on record.
@@ -314,6 +368,10 @@ fn response_in(observation: Observation) -> Option<Json> {
         Some(it.response)
     } else if let Observation::ToolPaused(it) = observation {
         it.interim
+    } else if let Observation::HookAnswered(it) = observation {
+        it.response
+    } else if let Observation::OperatorCancelled(it) = observation {
+        it.response
     } else if let Observation::ToolYielded(it) = observation {
         Some(it.response)
     } else {

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::error::Error;
 use super::inbox::Input;
 use super::task::SessionTask;
-use crate::session::{Author, Event, Fact, Observation, Speaker, StateChanged, fits};
+use crate::session::{Event, Fact, Observation, Speaker};
 use crate::tool::State;
 
 /// What was said in a turn, in order.
@@ -88,21 +88,10 @@ impl SessionTask {
     }
 
     /// Puts on record what a hook wrote; what cannot stand there is dropped, with a word in the log.
-    pub(super) async fn hook_ended(&mut self, name: String, state: &State) -> Result<(), Error> {
-        let written = state.take_changes().and_then(|changes| {
-            let author = Author::Hook(name.clone());
-            let nothing = changes.is_empty();
-            let changed = fits(StateChanged { changes, author }.into());
-            let changed = changed.map_err(|rejection| rejection.to_string())?;
-            Ok((!nothing && !self.session.closed).then_some(changed))
-        });
-        match written {
-            Ok(Some(changed)) => self.record(vec![changed]).await,
-            Ok(None) => Ok(()),
-            Err(problem) => {
-                tracing::error!(session = %self.id, hook = name, problem, "what a hook wrote was dropped");
-                Ok(())
-            }
+    pub(super) async fn hook_ended(&mut self, name: &str, state: &State) -> Result<(), Error> {
+        match self.written_by(name, state) {
+            Some(changed) => self.record(vec![changed]).await,
+            None => Ok(()),
         }
     }
 }

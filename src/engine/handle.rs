@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
 
+use super::callbacks::Callbacks;
 use super::inbox::Input;
+use super::live_event::Listener;
+use super::media::Piece;
 use super::registry::TaskRef;
+use super::updates::Updates;
 use super::{Engine, Error, FunctionResponse, Ticket, ToolConfirmation};
-use crate::ledger::{PausedCall, PendingConfirmation, Recorded};
-use crate::session::{
-    Actor, Command, Event, Json, Observation, Rejection, RequestId, Seq, Session, SessionId,
-};
-use crate::tool::{State, ToolError, ToolEvent};
+use crate::ledger::{PausedCall, PendingConfirmation};
+use crate::session::{Actor, Command, Json, Rejection, RequestId, Seq, Session, SessionId};
+use crate::tool::{State, ToolError};
 
 /// A live session.
 ///
@@ -22,6 +25,8 @@ pub struct LiveHandle {
     session: SessionId,
     engine: Engine,
     task: TaskRef,
+    /// Calls the callbacks, if there are any, as long as somebody has the handle.
+    hearing: Vec<AbortOnDropHandle<()>>,
 }
 
 impl LiveHandle {
@@ -30,7 +35,88 @@ impl LiveHandle {
             session,
             engine,
             task,
+            hearing: Vec::new(),
         }
+    }
+
+    /// Has callbacks hear the conversation, as long as this handle is there.
+    pub fn attend(&mut self, callbacks: Callbacks) {
+        if callbacks.hear_anything() {
+            let hearing = callbacks.hear(self.listen(), self.task.clone());
+            self.hearing
+                .push(AbortOnDropHandle::new(tokio::spawn(hearing)));
+        }
+    }
+
+    /// The conversation as it happens, past the journal: audio, and what is said and written, before it is on record.
+    ///
+    /// Nothing that a tool does delays it. [`subscribe`](LiveHandle::subscribe) has what is on record.
+    pub fn listen(&self) -> Listener {
+        Listener {
+            receiver: self.task.media.listen(),
+            task: self.task.inbox.clone(),
+        }
+    }
+
+    /// Sends a piece of what the user says: PCM of 16 bits, one channel, 16,000 a second, some ten to a hundred
+    /// milliseconds of it.
+    ///
+    /// It goes past the journal, which has only how much it was. Where the network takes less than comes, this waits.
+    ///
+    /// ```no_run
+    /// # async fn example(live: recount::LiveHandle, microphone: Vec<u8>) -> Result<(), recount::engine::Error> {
+    /// live.send_audio(microphone).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotConnected`].
+    pub async fn send_audio(&self, pcm: impl Into<Arc<[u8]>>) -> Result<(), Error> {
+        let format = "audio/pcm;rate=16000".to_owned();
+        self.send_piece(Piece::Audio(format, pcm.into())).await
+    }
+
+    /// Sends a picture of what the user shows, in a format such as `image/jpeg`; one a second is much.
+    ///
+    /// # Errors
+    /// [`Error::NotConnected`].
+    pub async fn send_video(
+        &self,
+        mime_type: &str,
+        picture: impl Into<Arc<[u8]>>,
+    ) -> Result<(), Error> {
+        let piece = Piece::Video(mime_type.to_owned(), picture.into());
+        self.send_piece(piece).await
+    }
+
+    /// Says that the user begins to speak, where the client detects it; see [`Agent::manual_activity`](super::Agent::manual_activity).
+    ///
+    /// # Errors
+    /// [`Error::NotConnected`].
+    pub async fn activity_start(&self) -> Result<(), Error> {
+        self.send_piece(Piece::ActivityStart).await
+    }
+
+    /// Says that the user has stopped speaking, where the client detects it.
+    ///
+    /// # Errors
+    /// [`Error::NotConnected`].
+    pub async fn activity_end(&self) -> Result<(), Error> {
+        self.send_piece(Piece::ActivityEnd).await
+    }
+
+    /// Says that the microphone is off, where the service detects activity.
+    ///
+    /// # Errors
+    /// [`Error::NotConnected`].
+    pub async fn audio_stream_end(&self) -> Result<(), Error> {
+        self.send_piece(Piece::AudioStreamEnd).await
+    }
+
+    async fn send_piece(&self, piece: Piece) -> Result<(), Error> {
+        let session = self.session;
+        let sent = self.task.media.send(piece).await;
+        sent.then_some(()).ok_or(Error::NotConnected { session })
     }
 
     /// The session's name.
@@ -55,10 +141,8 @@ impl LiveHandle {
     /// Every fact of this session from now on, once it is on record, until nobody serves the session any more;
     /// [`state`](LiveHandle::state) then says why.
     pub fn subscribe(&self) -> Updates {
-        Updates {
-            receiver: self.engine.inner.updates.subscribe(),
-            only: Some((self.session, self.task.inbox.clone())),
-        }
+        let updates = self.engine.inner.updates.subscribe();
+        Updates::of_one(updates, self.session, self.task.inbox.clone())
     }
 
     /// What of this session waits for an answer.
@@ -123,8 +207,7 @@ impl LiveHandle {
     /// policies and journal. No model hears of it.
     ///
     /// The result is the response as it stands on record: a result that is no object is under `output`. Of a streaming tool
-    /// it is the end alone; what it gave before are facts, as [`subscribe`](LiveHandle::subscribe) shows them. Arguments
-    /// may be a string that holds an object. Dropping the future leaves the call as it is.
+    /// it is the array of all that it gave, as a dispatcher has it, each as it stands on record. Arguments may be a string that holds an object. Dropping the future leaves the call as it is.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -266,110 +349,5 @@ impl std::fmt::Debug for LiveHandle {
         f.debug_struct("LiveHandle")
             .field("session", &self.session)
             .finish_non_exhaustive()
-    }
-}
-
-/// Facts as they go on record.
-pub struct Updates {
-    receiver: broadcast::Receiver<Arc<Recorded>>,
-    /// The one session that is followed, and the way to its task, which is shut when the task has ended.
-    only: Option<(SessionId, mpsc::UnboundedSender<Input>)>,
-}
-
-impl Updates {
-    pub(super) fn of_all(receiver: broadcast::Receiver<Arc<Recorded>>) -> Updates {
-        Updates {
-            receiver,
-            only: None,
-        }
-    }
-
-    /// The next fact; `None` once there will be none: the engine is gone, or nobody serves the one session any more.
-    ///
-    /// A subscriber that falls thousands of facts behind loses the oldest; the journal has them all.
-    pub async fn next(&mut self) -> Option<Arc<Recorded>> {
-        loop {
-            let received = match &self.only {
-                None => self.receiver.recv().await,
-                Some((_, task)) => tokio::select! {
-                    biased;
-                    received = self.receiver.recv() => received,
-                    () = task.closed() => return None,
-                },
-            };
-            match received {
-                Ok(recorded) => match &self.only {
-                    Some((only, _)) if *only != recorded.session => {}
-                    Some(_) | None => return Some(recorded),
-                },
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
-                Err(broadcast::error::RecvError::Closed) => return None,
-            }
-        }
-    }
-
-    /// Waits for an event for which `wanted` holds.
-    pub async fn wait_for(&mut self, wanted: impl Fn(&Event) -> bool) -> Option<Arc<Recorded>> {
-        loop {
-            let recorded = self.next().await?;
-            if wanted(&recorded.fact.event) {
-                return Some(recorded);
-            }
-        }
-    }
-
-    /// Waits for the next event of this type that a tool emits.
-    ///
-    /// Of which call it is, says the fact: [`wait_for`](Updates::wait_for) and [`ToolEvent::read`] together give both.
-    ///
-    /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// use recount::prelude::*;
-    /// use recount::tool::ToolEvent;
-    /// use serde::{Deserialize, Serialize};
-    ///
-    /// #[derive(Serialize, Deserialize)]
-    /// struct Escalated { to: String }
-    ///
-    /// impl ToolEvent for Escalated {
-    ///     const NAME: &'static str = "escalated";
-    /// }
-    ///
-    /// #[tool("Calls for a person")]
-    /// async fn escalate(context: ToolContext) -> Result<(), ToolError> {
-    ///     context.emit(&Escalated { to: "desk".into() })
-    /// }
-    ///
-    /// let agent = Agent::new().model("none").tools(T::function(std::sync::Arc::new(escalate())));
-    /// let engine = Engine::in_memory().agent("a", agent).open().await?;
-    /// let session = engine.session("a").open().await?;
-    /// let mut updates = session.subscribe();
-    /// let called = session.call_function("escalate", json!({}), Actor::embedder("test")).await;
-    /// assert_eq!(called, Ok(json!({"output": null})));
-    /// let event = updates.next_event::<Escalated>().await;
-    /// assert!(event.is_some_and(|event| event.is_ok_and(|it| it.to == "desk")));
-    /// # Ok::<(), recount::engine::Error>(())
-    /// # }).unwrap();
-    /// ```
-    pub async fn next_event<E: ToolEvent>(&mut self) -> Option<Result<E, serde_json::Error>> {
-        loop {
-            if let Some(event) = E::read(&self.next().await?.fact.event) {
-                return Some(event);
-            }
-        }
-    }
-
-    /// Waits for the end of the model's turn and returns what it said in it.
-    pub async fn turn(&mut self) -> Option<String> {
-        let mut said = String::new();
-        loop {
-            match &self.next().await?.fact.event {
-                Event::Observed(Observation::ModelOutputReceived(output)) => {
-                    said.push_str(&output.text)
-                }
-                Event::Observed(Observation::TurnCompleted(_)) => return Some(said),
-                Event::Observed(_) | Event::Decided(_) => {}
-            }
-        }
     }
 }

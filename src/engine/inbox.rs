@@ -1,18 +1,19 @@
 //! What a session's task is told, by whom, and how it answers.
 
-use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::ToolConfirmation;
-use super::callers::Caller;
+use super::callers::Answer;
 use super::error::Error;
+use super::outcomes::Ended;
 use super::socket::Carried;
 use super::story::Story;
 use crate::live::{ConnectError, Connection, ConnectionLost};
 use crate::session::{
-    Actor, Command, Connected, Json, RequestId, Seq, Session, Timestamp, ToolEventEmitted,
+    Actor, Command, Connected, Hook, HookAnswered, Json, RequestId, Seq, Session, Timestamp,
+    ToolEventEmitted,
 };
-use crate::tool::{State, ToolOutcome};
+use crate::tool::State;
 
 /// The way back to whoever asked.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
@@ -51,17 +52,12 @@ pub(super) enum Input {
     /// One handle less.
     HandleDropped,
     /// A tool ended.
-    ToolEnded {
-        call: Seq,
-        attempt: u32,
-        outcome: ToolOutcome,
-        state: State,
-    },
+    ToolEnded(Box<Ended>),
     /// A tool gives one result of several, and waits until it is on record.
     ToolYielded {
         call: Seq,
         attempt: u32,
-        value: Value,
+        response: Json,
         recorded: oneshot::Sender<()>,
     },
     /// A tool tells the embedding program something; the place it takes among those that wait is free once it is on record.
@@ -71,7 +67,21 @@ pub(super) enum Input {
         name: String,
         args: Json,
         by: Actor,
-        caller: Caller,
+        caller: Answer,
+    },
+    /// A hook spoke about calls or responses, and wrote to the state; so did the hook that saw what it said.
+    HookAnswered {
+        answers: Vec<HookAnswered>,
+        state: State,
+        others: State,
+    },
+    /// A hook wrote to the state.
+    HookWrote(Hook, State),
+    /// A hook has seen the response that a command supplies, and wrote to the state.
+    Shown {
+        command: Command,
+        state: State,
+        reply: Reply<Seq>,
     },
     /// A hook has done its work.
     HookEnded { name: String, state: State },

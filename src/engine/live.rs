@@ -6,11 +6,12 @@ use std::sync::Arc;
 use recount_journal::seal::KeyStore;
 
 use super::{
-    Agent, ConfirmationProvider, Engine, Error, LiveHandle, PhaseBuilder, SessionConfig, Turn,
+    Agent, Callbacks, ConfirmationProvider, Engine, Error, FunctionResponse, LiveHandle,
+    PhaseBuilder, SessionConfig, Turn,
 };
-use crate::live::{Capabilities, Connector, Endpoint};
-use crate::session::FunctionResponseScheduling;
-use crate::tool::{ResultFormatter, State, T, ToolExecutionMode, Toolset};
+use crate::live::{Capabilities, Connector, Endpoint, Modality, TokenSource};
+use crate::session::{FunctionResponseScheduling, Speaker};
+use crate::tool::{FunctionCall, ResultFormatter, State, T, ToolExecutionMode, Toolset};
 
 /// Where the fluent construction of a live session begins.
 pub struct Live;
@@ -40,6 +41,7 @@ impl Live {
             keys: None,
             external_id: None,
             labels: Vec::new(),
+            callbacks: Callbacks::new(),
         }
     }
 }
@@ -53,6 +55,7 @@ pub struct LiveBuilder {
     keys: Option<Arc<dyn KeyStore>>,
     external_id: Option<String>,
     labels: Vec<(String, String)>,
+    callbacks: Callbacks,
 }
 
 impl LiveBuilder {
@@ -65,6 +68,36 @@ impl LiveBuilder {
     /// What the model is told to be.
     pub fn instruction(mut self, instruction: impl Into<String>) -> LiveBuilder {
         self.agent = self.agent.instruction(instruction);
+        self
+    }
+
+    /// What the model answers with; see [`Agent::modality`].
+    pub fn modality(mut self, modality: Modality) -> LiveBuilder {
+        self.agent = self.agent.modality(modality);
+        self
+    }
+
+    /// The voice that the model speaks with, such as `Kore`.
+    pub fn voice(mut self, voice: impl Into<String>) -> LiveBuilder {
+        self.agent = self.agent.voice(voice);
+        self
+    }
+
+    /// The language that the model speaks, such as `de-DE`.
+    pub fn language(mut self, code: impl Into<String>) -> LiveBuilder {
+        self.agent = self.agent.language(code);
+        self
+    }
+
+    /// Has speech written down; see [`Agent::transcription`].
+    pub fn transcription(mut self) -> LiveBuilder {
+        self.agent = self.agent.transcription();
+        self
+    }
+
+    /// The program says when the user speaks; see [`Agent::manual_activity`].
+    pub fn manual_activity(mut self) -> LiveBuilder {
+        self.agent = self.agent.manual_activity();
         self
     }
 
@@ -170,6 +203,74 @@ impl LiveBuilder {
         self
     }
 
+    /// A hook that may answer calls itself; see [`Agent::on_tool_call`].
+    pub fn on_tool_call<F, Fut>(mut self, hook: F) -> LiveBuilder
+    where
+        F: Fn(Vec<FunctionCall>, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Option<Vec<FunctionResponse>>> + Send + 'static,
+    {
+        self.agent = self.agent.on_tool_call(hook);
+        self
+    }
+
+    /// A hook that may change responses before they leave; see [`Agent::before_tool_response`].
+    pub fn before_tool_response<F, Fut>(mut self, hook: F) -> LiveBuilder
+    where
+        F: Fn(Vec<FunctionResponse>, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<FunctionResponse>> + Send + 'static,
+    {
+        self.agent = self.agent.before_tool_response(hook);
+        self
+    }
+
+    /// Takes out what must not be on record; see [`Agent::redact`].
+    pub fn redact(
+        mut self,
+        redactor: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> LiveBuilder {
+        self.agent = self.agent.redact(redactor);
+        self
+    }
+
+    /// Hears each piece of what the model writes; see [`Callbacks`] for this and the next.
+    pub fn on_text(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_text(hear);
+        self
+    }
+
+    /// Hears each piece of what the model says aloud.
+    pub fn on_audio(mut self, hear: impl Fn(&[u8]) + Send + Sync + 'static) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_audio(hear);
+        self
+    }
+
+    /// Hears each piece of speech that was written down.
+    pub fn on_transcript(
+        mut self,
+        hear: impl Fn(Speaker, &str) + Send + Sync + 'static,
+    ) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_transcript(hear);
+        self
+    }
+
+    /// Hears that the model's turn is over.
+    pub fn on_turn_complete(mut self, hear: impl Fn() + Send + Sync + 'static) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_turn_complete(hear);
+        self
+    }
+
+    /// Hears that the user cut the model short.
+    pub fn on_interrupted(mut self, hear: impl Fn() + Send + Sync + 'static) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_interrupted(hear);
+        self
+    }
+
+    /// Hears what went wrong.
+    pub fn on_error(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_error(hear);
+        self
+    }
+
     /// Hands something to the tools; see [`Agent::service`].
     pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> LiveBuilder {
         self.agent = self.agent.service(service);
@@ -263,12 +364,51 @@ impl LiveBuilder {
         self.connect_with(Endpoint::google_ai(key)).await
     }
 
+    /// Connects to Vertex: a project, a location such as `us-central1` or `global`, and OAuth tokens or one in a string.
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to).
+    pub async fn connect_vertex(
+        self,
+        project: impl Into<String>,
+        location: impl Into<String>,
+        token: impl TokenSource,
+    ) -> Result<LiveHandle, Error> {
+        self.connect_with(Endpoint::vertex(project, location, token))
+            .await
+    }
+
+    /// Connects to where the environment says: Google AI or Vertex, by the names that the vendor's libraries use. They stand
+    /// at [`Endpoint::from_env`].
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to); what the environment lacks is one of the mistakes.
+    pub async fn connect_from_env(self) -> Result<LiveHandle, Error> {
+        match Endpoint::from_env() {
+            Ok(endpoint) => self.connect_with(endpoint).await,
+            Err(incomplete) => Err(self.with_mistake(incomplete.to_string()).await),
+        }
+    }
+
     /// Connects by whatever opens connections, such as a scripted model.
     ///
     /// # Errors
     /// As [`connect_to`](LiveBuilder::connect_to).
     pub async fn connect_with(self, connector: impl Connector) -> Result<LiveHandle, Error> {
         self.connect_shared(Arc::new(connector)).await
+    }
+
+    /// Every mistake of the description, and one more.
+    async fn with_mistake(self, mistake: String) -> Error {
+        let mut mistakes = vec![mistake];
+        let mut engine = Engine::in_memory().agent(&self.name, self.agent);
+        if let Some(keys) = self.keys {
+            engine = engine.keys(keys);
+        }
+        if let Err(Error::Configuration { mistakes: others }) = engine.open().await {
+            mistakes.extend(others);
+        }
+        Error::Configuration { mistakes }
     }
 
     async fn connect_shared(self, connector: Arc<dyn Connector>) -> Result<LiveHandle, Error> {
@@ -289,7 +429,7 @@ impl LiveBuilder {
                 builder.agent(&self.name, agent).open().await?
             }
         };
-        let mut session = engine.session(&self.name);
+        let mut session = engine.session(&self.name).callbacks(self.callbacks);
         for (key, value) in self.labels {
             session = session.label(key, value);
         }

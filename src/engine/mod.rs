@@ -5,6 +5,7 @@
 mod agent;
 mod attach;
 mod builder;
+mod callbacks;
 mod callers;
 mod clock;
 mod close_codes;
@@ -15,24 +16,30 @@ mod effects;
 mod error;
 mod extractors;
 mod handle;
+mod hooks;
 mod inbox;
 #[cfg(feature = "live")]
 mod live;
+mod live_event;
 #[cfg(feature = "live")]
 mod live_session_builder;
+mod media;
 mod outcomes;
 mod performer;
 mod phases;
 mod reconnecting;
 mod reconnects;
 mod record;
+mod redaction;
 mod registry;
 mod secrets;
 mod sessions;
+mod slots;
 mod socket;
 mod story;
 pub(crate) mod takeover;
 mod task;
+mod updates;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,18 +50,21 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 pub use agent::Agent;
 pub use builder::EngineBuilder;
+pub use callbacks::Callbacks;
 pub use clock::{Clock, SystemClock};
 pub use desk::Desk;
 pub use error::Error;
 pub use extractors::Turn;
-pub use handle::{LiveHandle, Updates};
+pub use handle::LiveHandle;
 #[cfg(feature = "live")]
 pub use live::{Live, LiveBuilder};
+pub use live_event::{Listener, LiveEvent};
 #[cfg(feature = "live")]
 pub use live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use phases::{PhaseBuilder, ToolNames};
 pub use reconnects::Reconnects;
 pub use sessions::NewSession;
+pub use updates::Updates;
 
 use crate::tool::Temporary;
 pub use crate::tool::{FunctionResponse, Ticket};
@@ -69,9 +79,11 @@ use crate::ledger::{
 use crate::session::{Actor, Command, Json, OpenKind, RequestId, Seq, Session, SessionId};
 use agent::Prepared;
 use inbox::Input;
+use media::Media;
 use performer::Performer;
 use reconnecting::Reconnecting;
 use registry::{Registry, TaskRef};
+use slots::Slots;
 use task::{Begin, SessionTask};
 
 /// The program and version as the journal names it.
@@ -79,9 +91,6 @@ pub(crate) const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
 
 /// How many updates a slow subscriber may fall behind before it loses the oldest.
 const UPDATES: usize = 4096;
-
-/// How much live input a tool may fall behind before it loses some, and is told.
-const INPUT: usize = 256;
 
 /// How many messages of a connection wait for their session before its reader waits, too.
 const INCOMING: usize = 256;
@@ -113,6 +122,8 @@ struct Inner {
     agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
     registry: Arc<Registry>,
     updates: broadcast::Sender<Arc<Recorded>>,
+    /// The places for running tools.
+    slots: Slots,
     /// Held while a session without a task is written to.
     desk: tokio::sync::Mutex<()>,
 }
@@ -128,7 +139,7 @@ impl Engine {
         EngineBuilder::in_memory()
     }
 
-    fn new(ledger: Ledger, clock: Arc<dyn Clock>) -> Engine {
+    fn new(ledger: Ledger, clock: Arc<dyn Clock>, slots: Slots) -> Engine {
         let (updates, _) = broadcast::channel(UPDATES);
         let inner = Inner {
             ledger,
@@ -136,6 +147,7 @@ impl Engine {
             agents: Mutex::default(),
             registry: Arc::default(),
             updates,
+            slots,
             desk: tokio::sync::Mutex::default(),
         };
         Engine {
@@ -388,6 +400,7 @@ impl Engine {
         let _ = own.send(first);
         let (incoming_sender, incoming) = mpsc::channel(INCOMING);
         let failure: Arc<OnceLock<String>> = Arc::default();
+        let media: Arc<Media> = Arc::default();
         let task = SessionTask {
             id,
             agent,
@@ -410,7 +423,8 @@ impl Engine {
             watchers: Arc::default(),
             turn: Turn::default(),
             extracting: Vec::new(),
-            input: broadcast::channel(INPUT).0,
+            media: media.clone(),
+            slots: self.inner.slots.clone(),
             callers: BTreeMap::new(),
             handles: 0,
             inbox,
@@ -422,6 +436,7 @@ impl Engine {
         TaskRef {
             inbox: own,
             failure,
+            media,
         }
     }
 

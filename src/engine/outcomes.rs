@@ -1,30 +1,81 @@
 //! What a tool's reports put on record: its response as it will be sent.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::hooks::BeforeToolResponse;
 use super::task::SessionTask;
 use crate::session::catalog::ToolKind;
 use crate::session::{
-    Author, Call, FunctionResponseScheduling, Json, Observation, Rejection, Seq, StateChanged,
-    ToolPaused, ToolReturned, ToolYielded, fits,
+    Author, Call, FunctionResponseScheduling, Hook, Json, Observation, Rejection, ResponseShape,
+    Seq, SessionId, StateChanged, ToolPaused, ToolReturned, ToolYielded, fits,
 };
 use crate::tool::{
-    DefaultResultFormatter, FunctionCall, ResultFormatter, State, ToolError, ToolOutcome,
+    DefaultResultFormatter, FunctionCall, FunctionResponse, ResultFormatter, State, ToolError,
+    ToolOutcome,
 };
 
+/// What the model is told of one run: in whose words, and who may change them.
+#[derive(Clone)]
+pub(super) struct Telling {
+    session: SessionId,
+    call: Seq,
+    attempt: u32,
+    called: FunctionCall,
+    /// The id under which the model, or else we, know the call.
+    id: String,
+    background: Option<FunctionResponseScheduling>,
+    is_stream: bool,
+    shape: ResponseShape,
+    formatter: Option<Arc<dyn ResultFormatter>>,
+    before: Option<BeforeToolResponse>,
+}
+
+/// How a run ended, in the words that go on record.
+pub(super) struct Ended {
+    pub(super) call: Seq,
+    pub(super) attempt: u32,
+    /// `tool_returned` or `tool_paused`.
+    pub(super) observation: Observation,
+    /// Whether nothing that the tool wrote is kept.
+    pub(super) failed: bool,
+    /// What the tool wrote.
+    pub(super) state: State,
+    /// What the hook wrote that saw the response.
+    pub(super) by_hook: Option<State>,
+}
+
 impl SessionTask {
+    /// How the runs of a call are told.
+    pub(super) fn telling(&self, seq: Seq, attempt: u32, call: &Call) -> Telling {
+        let own = || self.id.call_id(seq).to_string();
+        Telling {
+            session: self.id,
+            call: seq,
+            attempt,
+            called: function_call(call),
+            id: call.wire_id.clone().unwrap_or_else(own),
+            background: call.background,
+            is_stream: self.is_stream(&call.name),
+            shape: self.agent.policies.response,
+            formatter: self.agent.formatters.get(&call.name).cloned(),
+            before: self.agent.hooks.before_tool_response.clone(),
+        }
+    }
+
     /// What a tool's end puts on record: what it wrote to the state, and its outcome. What cannot be on record makes it a
     /// failure, of which the model is told; of a failed run nothing that it wrote is kept.
-    pub(super) fn tool_ended(
-        &self,
-        call: Seq,
-        attempt: u32,
-        outcome: ToolOutcome,
-        state: &State,
-    ) -> Vec<Observation> {
-        let failed = matches!(outcome, ToolOutcome::Failed(_));
+    pub(super) fn tool_ended(&self, ended: Ended) -> Vec<Observation> {
+        let Ended {
+            call,
+            attempt,
+            observation,
+            failed,
+            state,
+            by_hook,
+        } = ended;
         let written = match state.take_changes() {
             Ok(changes) if failed || changes.is_empty() => Ok(None),
             Ok(changes) => {
@@ -35,121 +86,53 @@ impl SessionTask {
             Err(problem) => Err(Rejection::UnfitState { problem }),
         };
         let ended = written.and_then(|written| {
-            let ended = fits(self.outcome(call, attempt, outcome))?;
+            let ended = fits(observation)?;
             Ok(written.into_iter().chain([ended]).collect())
         });
-        ended.unwrap_or_else(|rejection| vec![self.unfit(call, attempt, &rejection)])
+        let ended = ended.unwrap_or_else(|rejection| self.unfit(call, attempt, &rejection));
+        let hook = Hook::BeforeToolResponse.as_str();
+        let by_hook = by_hook.and_then(|state| self.written_by(hook, &state));
+        by_hook.into_iter().chain(ended).collect()
     }
 
     /// What one result of several puts on record. It must fit like any other; one that does not ends the call.
-    pub(super) fn tool_yielded(&self, call: Seq, attempt: u32, value: Value) -> Observation {
-        let response = Json::of(&self.agent.policies.response.success(value, None));
+    pub(super) fn tool_yielded(&self, call: Seq, attempt: u32, response: Json) -> Vec<Observation> {
         let yielded = ToolYielded {
             call,
             attempt,
             response,
         };
-        fits(yielded.into()).unwrap_or_else(|rejection| self.unfit(call, attempt, &rejection))
+        let fitting = fits(yielded.into()).map(|it| vec![it]);
+        fitting.unwrap_or_else(|rejection| self.unfit(call, attempt, &rejection))
     }
 
-    /// The acknowledgement of a call for which the model does not wait.
-    pub(super) fn acknowledgement(&self, call: &Call) -> Value {
-        self.worded(call, |formatter, call| formatter.format_running(call))
+    /// Words the end of a background call that somebody takes back.
+    pub(super) fn word_cancellation(&self, observation: &mut Observation) {
+        if let Observation::OperatorCancelled(it) = observation
+            && let Some(call) = self.session.calls.get(&it.call)
+            && call.background.is_some()
+        {
+            let telling = self.telling(it.call, call.attempts, call);
+            it.response = Some(telling.cancelled());
+        }
     }
 
-    /// What the chosen formatter says of a call, or the default one where it panics: its words are not worth a session.
-    fn worded(
-        &self,
-        call: &Call,
-        say: impl Fn(&dyn ResultFormatter, &FunctionCall) -> Value,
-    ) -> Value {
-        let called = function_call(call);
-        let Some(chosen) = self.agent.formatters.get(&call.name) else {
-            return say(&DefaultResultFormatter, &called);
-        };
-        let said = catch_unwind(AssertUnwindSafe(|| say(&**chosen, &called)));
-        said.unwrap_or_else(|_| {
-            tracing::error!(session = %self.id, tool = %call.name, "the result formatter panicked");
-            say(&DefaultResultFormatter, &called)
-        })
-    }
-
-    fn unfit(&self, call: Seq, attempt: u32, rejection: &Rejection) -> Observation {
+    fn unfit(&self, seq: Seq, attempt: u32, rejection: &Rejection) -> Vec<Observation> {
         let told = if let Rejection::TooLarge { .. } = rejection {
             format!("the result is too large: {rejection}")
         } else {
             format!("what the tool gave cannot be on record: {rejection}")
         };
+        // Nobody waits any more for a call that is not open.
+        let open = self.session.calls.get(&seq);
         let failed = ToolOutcome::Failed(ToolError::ExecutionFailed(told));
-        self.outcome(call, attempt, failed)
+        let told = open.map(|call| self.telling(seq, attempt, call).worded(failed));
+        told.into_iter().map(|worded| worded.0).collect()
     }
 
-    fn outcome(&self, call: Seq, attempt: u32, outcome: ToolOutcome) -> Observation {
-        match outcome {
-            ToolOutcome::Returned(value) => self.returned(call, attempt, Ok(value), None),
-            ToolOutcome::Scheduled(value, scheduling) => {
-                self.returned(call, attempt, Ok(value), Some(scheduling))
-            }
-            ToolOutcome::Failed(error) => self.returned(call, attempt, Err(error), None),
-            ToolOutcome::Paused(pending) => {
-                let shape = self.agent.policies.response;
-                let interim = pending.interim;
-                let interim = interim.map(|value| Json::of(&shape.success(value, None)));
-                ToolPaused {
-                    call,
-                    attempt,
-                    interim,
-                }
-                .into()
-            }
-        }
-    }
-
-    fn returned(
-        &self,
-        call: Seq,
-        attempt: u32,
-        result: Result<Value, ToolError>,
-        scheduling: Option<FunctionResponseScheduling>,
-    ) -> Observation {
-        let error_kind = result.as_ref().err().map(|error| error.kind().to_owned());
-        let shape = self.agent.policies.response;
-        let (seq, open) = (call, self.session.calls.get(&call));
-        let response = match (open.filter(|call| call.background.is_some()), result) {
-            (Some(call), result) => {
-                let own = self.id.call_id(seq).to_string();
-                let id = call.wire_id.as_deref().unwrap_or(&own);
-                let when = match &result {
-                    Ok(_) => scheduling.or(call.background),
-                    Err(_) => Some(FunctionResponseScheduling::Silent),
-                };
-                let words = self.worded(call, |formatter, call| match &result {
-                    Err(ToolError::Cancelled(_)) => formatter.format_cancelled(id),
-                    Ok(_) | Err(_) => formatter.format_result(call, result.clone()),
-                });
-                // The words are a formatter's, the wrapping is the agent's, as of every other answer.
-                shape.success(words, when)
-            }
-            (None, Ok(Value::Null)) if self.is_stream(open) => {
-                shape.success(json!({"status": "completed"}), scheduling)
-            }
-            (None, Ok(value)) => shape.success(value, scheduling),
-            (None, Err(error)) => shape.error(error.kind(), &error.to_string()),
-        };
-        ToolReturned {
-            call,
-            attempt,
-            failed: error_kind.is_some(),
-            response: Json::of(&response),
-            error_kind,
-            scheduling,
-        }
-        .into()
-    }
-
-    /// Whether the call's results came one by one, so that its end carries none.
-    fn is_stream(&self, call: Option<&Call>) -> bool {
-        let tool = call.and_then(|call| self.agent.dispatcher.get(&call.name));
+    /// Whether the tool's results come one by one, so that its end carries none.
+    pub(super) fn is_stream(&self, name: &str) -> bool {
+        let tool = self.agent.dispatcher.get(name);
         tool.is_some_and(|tool| match tool.kind() {
             ToolKind::Streaming | ToolKind::InputStreaming => true,
             ToolKind::Function | ToolKind::LongRunning | ToolKind::ServerSide => false,
@@ -157,7 +140,140 @@ impl SessionTask {
     }
 }
 
-fn function_call(call: &Call) -> FunctionCall {
+impl Telling {
+    /// Whether the words go through a hook, which takes its time.
+    pub(super) fn is_changed(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// The acknowledgement of a call for which the model does not wait, before any hook sees it.
+    pub(super) fn acknowledgement(&self) -> Json {
+        let running = self.words(|formatter| formatter.format_running(&self.called));
+        Json::of(&self.shape.success(running, None))
+    }
+
+    /// One result of several, before any hook sees it.
+    pub(super) fn chunk(&self, value: Value) -> Json {
+        Json::of(&self.shape.success(value, None))
+    }
+
+    /// The end of a call that somebody took back.
+    fn cancelled(&self) -> Json {
+        let words = self.words(|formatter| formatter.format_cancelled(&self.id));
+        let silent = Some(FunctionResponseScheduling::Silent);
+        Json::of(&self.shape.success(words, silent))
+    }
+
+    /// What the hook makes of a response, if there is one.
+    pub(super) async fn changed(&self, response: Json, state: &State) -> Json {
+        let Some(before) = &self.before else {
+            return response;
+        };
+        let shown = FunctionResponse {
+            name: self.called.name.clone(),
+            response: response.to_value(),
+            id: self.called.id.clone(),
+        };
+        before.of_one(shown, state, self.shape).await
+    }
+
+    /// How the run ended, as it goes on record.
+    pub(super) async fn ended(&self, outcome: ToolOutcome, state: State) -> Ended {
+        let (mut observation, failed) = self.worded(outcome);
+        let mut by_hook = None;
+        if self.is_changed() {
+            let seen = state.over();
+            if let Observation::ToolReturned(it) = &mut observation {
+                it.response = self.changed(it.response.clone(), &seen).await;
+            } else if let Observation::ToolPaused(it) = &mut observation
+                && let Some(interim) = it.interim.take()
+            {
+                it.interim = Some(self.changed(interim, &seen).await);
+            }
+            by_hook = Some(seen);
+        }
+        Ended {
+            call: self.call,
+            attempt: self.attempt,
+            observation,
+            failed,
+            state,
+            by_hook,
+        }
+    }
+
+    fn worded(&self, outcome: ToolOutcome) -> (Observation, bool) {
+        match outcome {
+            ToolOutcome::Returned(value) => self.returned(Ok(value), None),
+            ToolOutcome::Scheduled(value, scheduling) => self.returned(Ok(value), Some(scheduling)),
+            ToolOutcome::Failed(error) => self.returned(Err(error), None),
+            ToolOutcome::Paused(pending) => {
+                let interim = pending.interim;
+                let interim = interim.map(|value| Json::of(&self.shape.success(value, None)));
+                let (call, attempt) = (self.call, self.attempt);
+                let paused = ToolPaused {
+                    call,
+                    attempt,
+                    interim,
+                };
+                (paused.into(), false)
+            }
+        }
+    }
+
+    fn returned(
+        &self,
+        result: Result<Value, ToolError>,
+        scheduling: Option<FunctionResponseScheduling>,
+    ) -> (Observation, bool) {
+        let error_kind = result.as_ref().err().map(|error| error.kind().to_owned());
+        let shape = self.shape;
+        let response = match (self.background, result) {
+            (Some(background), result) => {
+                let when = match &result {
+                    Ok(_) => scheduling.or(Some(background)),
+                    Err(_) => Some(FunctionResponseScheduling::Silent),
+                };
+                let words = self.words(|formatter| match &result {
+                    Err(ToolError::Cancelled(_)) => formatter.format_cancelled(&self.id),
+                    Ok(_) | Err(_) => formatter.format_result(&self.called, result.clone()),
+                });
+                // The words are a formatter's, the wrapping is the agent's, as of every other answer.
+                shape.success(words, when)
+            }
+            (None, Ok(Value::Null)) if self.is_stream => {
+                shape.success(json!({"status": "completed"}), scheduling)
+            }
+            (None, Ok(value)) => shape.success(value, scheduling),
+            (None, Err(error)) => shape.error(error.kind(), &error.to_string()),
+        };
+        let failed = error_kind.is_some();
+        let returned = ToolReturned {
+            call: self.call,
+            attempt: self.attempt,
+            failed,
+            response: Json::of(&response),
+            error_kind,
+            scheduling,
+        };
+        (returned.into(), failed)
+    }
+
+    /// What the chosen formatter says of the call, or the default one where it panics: its words are not worth a session.
+    fn words(&self, say: impl Fn(&dyn ResultFormatter) -> Value) -> Value {
+        let Some(chosen) = &self.formatter else {
+            return say(&DefaultResultFormatter);
+        };
+        let said = catch_unwind(AssertUnwindSafe(|| say(&**chosen)));
+        said.unwrap_or_else(|_| {
+            tracing::error!(session = %self.session, tool = %self.called.name, "the result formatter panicked");
+            say(&DefaultResultFormatter)
+        })
+    }
+}
+
+/// A call as the embedding program's own code sees it.
+pub(super) fn function_call(call: &Call) -> FunctionCall {
     FunctionCall {
         id: call.wire_id.clone(),
         name: call.name.clone(),

@@ -4,9 +4,11 @@
 //! cancelled call's tool is aborted because nobody owes its run any more.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::session::Effect;
 
@@ -20,6 +22,8 @@ pub(super) struct Performer {
 pub(super) enum InFlight {
     /// It is left to others: a person, the socket's writer.
     Left,
+    /// A task of ours that serves several effects, and ends with the last of them.
+    Together(Arc<AbortOnDropHandle<()>>),
     /// A task of ours.
     Task {
         task: AbortHandle,
@@ -56,6 +60,7 @@ impl Performer {
     pub(super) fn is_busy(&self) -> bool {
         self.in_flight.values().any(|it| match it {
             InFlight::Left => false,
+            InFlight::Together(task) => !task.is_finished(),
             InFlight::Task { task, .. } => !task.is_finished(),
         })
     }
@@ -64,7 +69,7 @@ impl Performer {
 impl InFlight {
     fn stop(&self) {
         match self {
-            InFlight::Left => {}
+            InFlight::Left | InFlight::Together(_) => {}
             InFlight::Task { task, cancelled } => {
                 cancelled.cancel();
                 task.abort();

@@ -8,7 +8,9 @@ use super::error::Error;
 use super::takeover;
 use super::task::SessionTask;
 use crate::ledger::{self, Objects, Recorded};
-use crate::session::{Event, Observation, Seq, Session, Timestamp, open_work, overdue, owed, step};
+use crate::session::{
+    Effect, Event, Observation, Seq, Session, Timestamp, open_work, overdue, owed, step,
+};
 
 impl SessionTask {
     /// Records `observations`, then performs what is owed.
@@ -39,6 +41,10 @@ impl SessionTask {
         batch.extend(observations);
         if batch.is_empty() {
             return Ok(self.session.head);
+        }
+        batch = self.media.with_counts(batch);
+        if let Some(redactor) = &self.agent.hooks.redactor {
+            batch.iter_mut().for_each(|it| redactor.redact(it));
         }
         if self.attached.is_none() {
             batch.splice(0..0, takeover::observations(&self.session));
@@ -124,9 +130,16 @@ impl SessionTask {
     }
 
     pub(super) async fn perform(&mut self) -> Result<(), Error> {
+        let mut calls = Vec::new();
         for effect in self.performer.reconcile(owed(&self.session)) {
-            self.begin_effect(effect).await?;
+            if matches!(effect, Effect::AskHook { of: None, .. }) {
+                calls.push(effect);
+            } else {
+                self.begin_effect(effect).await?;
+            }
         }
+        // Those of one frame are shown together.
+        self.show_calls(calls);
         Ok(())
     }
 }
@@ -140,6 +153,7 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::UsageReported(_)
         | Observation::ResponsesSent(_)
         | Observation::TurnCompleted(_)
+        | Observation::MediaCounted(_)
         | Observation::ToolEventEmitted(_)
         | Observation::InstructionSent(_)
         | Observation::HistorySent(_)
@@ -158,6 +172,7 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::ResumptionHandleReceived(_)
         | Observation::FunctionCallReceived(_)
         | Observation::CallCancellationReceived(_)
+        | Observation::HookAnswered(_)
         | Observation::ToolReturned(_)
         | Observation::ToolPaused(_)
         | Observation::ToolYielded(_)

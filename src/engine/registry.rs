@@ -7,6 +7,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::error::Error;
 use super::inbox::Input;
+use super::media::Media;
 use crate::session::SessionId;
 
 /// The sessions that have a task.
@@ -21,6 +22,8 @@ pub(super) struct TaskRef {
     pub(super) inbox: UnboundedSender<Input>,
     /// Why it stopped, if something failed.
     pub(super) failure: Arc<OnceLock<String>>,
+    /// Where audio and video pass by.
+    pub(super) media: Arc<Media>,
 }
 
 impl TaskRef {

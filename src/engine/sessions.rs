@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::task::Begin;
-use super::{Engine, Error, LiveHandle, PROGRAM};
+use super::{Callbacks, Engine, Error, LiveHandle, PROGRAM};
 use crate::session::{Actor, RULES, SessionOpened};
 
 /// A session about to begin.
@@ -12,6 +12,7 @@ pub struct NewSession {
     agent: String,
     external_id: Option<String>,
     labels: BTreeMap<String, String>,
+    callbacks: Callbacks,
 }
 
 impl NewSession {
@@ -21,6 +22,7 @@ impl NewSession {
             agent,
             external_id: None,
             labels: BTreeMap::new(),
+            callbacks: Callbacks::new(),
         }
     }
 
@@ -33,6 +35,12 @@ impl NewSession {
     /// A label by which it is found again.
     pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> NewSession {
         self.labels.insert(key.into(), value.into());
+        self
+    }
+
+    /// Closures that hear the conversation from its first moment; see [`LiveHandle::attend`].
+    pub fn callbacks(mut self, callbacks: Callbacks) -> NewSession {
+        self.callbacks = callbacks;
         self
     }
 
@@ -72,6 +80,8 @@ impl NewSession {
             program: PROGRAM.to_owned(),
         };
         let id = self.engine.inner.clock.new_session();
-        Ok(self.engine.handle(id, agent, Begin::Open(opened)))
+        let mut handle = self.engine.handle(id, agent, Begin::Open(opened));
+        handle.attend(self.callbacks);
+        Ok(handle)
     }
 }

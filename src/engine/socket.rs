@@ -1,5 +1,7 @@
 //! The two tasks of a connection: one reads, one writes, neither decides.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -7,6 +9,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use super::inbox::{Incoming, Input};
+use super::media::Media;
 use crate::live::wire::ServerMessage;
 use crate::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
@@ -40,6 +43,7 @@ pub(super) struct Socket {
     reader: AbortHandle,
     /// Taken by whoever waits for its end.
     writer: Option<JoinHandle<()>>,
+    media: Arc<Media>,
 }
 
 impl Socket {
@@ -50,16 +54,22 @@ impl Socket {
         connection: Connection,
         incoming: mpsc::Sender<Incoming>,
         inbox: mpsc::UnboundedSender<Input>,
+        media: Arc<Media>,
     ) -> Socket {
         let (outgoing, queue) = mpsc::unbounded_channel();
-        let reader = tokio::spawn(read(id, connection.receiver, incoming.clone())).abort_handle();
-        let writer = tokio::spawn(write(id, epoch, connection.sender, queue, incoming, inbox));
+        let pieces = media.open(epoch);
+        let hears = (epoch, media.clone());
+        let reader = read(id, connection.receiver, incoming.clone(), hears);
+        let reader = tokio::spawn(reader).abort_handle();
+        let queues = (queue, pieces);
+        let writer = tokio::spawn(write(id, epoch, connection.sender, queues, incoming, inbox));
         Socket {
             id,
             epoch,
             outgoing,
             reader,
             writer: Some(writer),
+            media,
         }
     }
 
@@ -77,6 +87,7 @@ impl Socket {
 impl Drop for Socket {
     /// The writer closes the connection once its queue has no sender.
     fn drop(&mut self) {
+        self.media.shut(self.epoch);
         self.reader.abort();
     }
 }
@@ -114,16 +125,45 @@ pub(super) async fn open(
     timeout(limit, handshake).await.unwrap_or(Err(timed_out))
 }
 
-async fn read(socket: u64, mut receiver: Box<dyn FrameReceiver>, incoming: mpsc::Sender<Incoming>) {
-    loop {
-        let next = match receiver.receive().await {
-            Ok(text) => Incoming::Frame { socket, text },
-            Err(lost) => {
-                let _ = incoming.send(Incoming::Lost { socket, lost }).await;
-                return;
+/// How many bytes of messages wait for a session that is busy, beyond what its queue takes, before its reader waits, too.
+const BACKLOG_BYTES: usize = 4 << 20;
+
+/// Reads on while the session is busy, because what is audio does not concern it.
+async fn read(
+    socket: u64,
+    mut receiver: Box<dyn FrameReceiver>,
+    incoming: mpsc::Sender<Incoming>,
+    (epoch, media): (Seq, Arc<Media>),
+) {
+    let mut backlog: VecDeque<String> = VecDeque::new();
+    let mut bytes = 0;
+    let lost = loop {
+        tokio::select! {
+            biased;
+            place = incoming.reserve(), if !backlog.is_empty() => {
+                let (Ok(place), Some(text)) = (place, backlog.pop_front()) else {
+                    return;
+                };
+                bytes -= text.len();
+                place.send(Incoming::Frame { socket, text });
             }
-        };
-        if incoming.send(next).await.is_err() {
+            received = receiver.receive(), if bytes < BACKLOG_BYTES => match received {
+                Ok(text) if media.hear(epoch, &text) => {
+                    bytes += text.len();
+                    backlog.push_back(text);
+                }
+                Ok(_) => {}
+                Err(lost) => {
+                    media.lost(&lost);
+                    break lost;
+                }
+            },
+        }
+    };
+    let left = backlog.into_iter();
+    let left = left.map(|text| Incoming::Frame { socket, text });
+    for last in left.chain([Incoming::Lost { socket, lost }]) {
+        if incoming.send(last).await.is_err() {
             return;
         }
     }
@@ -133,11 +173,19 @@ async fn write(
     socket: u64,
     epoch: Seq,
     mut sender: Box<dyn FrameSender>,
-    mut queue: mpsc::UnboundedReceiver<Outgoing>,
+    (mut queue, mut pieces): (mpsc::UnboundedReceiver<Outgoing>, mpsc::Receiver<String>),
     incoming: mpsc::Sender<Incoming>,
     inbox: mpsc::UnboundedSender<Input>,
 ) {
-    while let Some(Outgoing { text, carries }) = queue.recv().await {
+    loop {
+        let (text, carries) = tokio::select! {
+            biased;
+            message = queue.recv() => match message {
+                Some(Outgoing { text, carries }) => (text, carries),
+                None => break,
+            },
+            Some(text) = pieces.recv() => (text, None),
+        };
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
         if let Err(lost) = sent.unwrap_or_else(|_| Err(untaken())) {

@@ -16,16 +16,18 @@ use super::draining::Draining;
 use super::error::Error;
 use super::extractors::Turn;
 use super::inbox::{Incoming, Input, Reply};
+use super::media::Media;
 use super::performer::Performer;
 use super::reconnecting::Reconnecting;
 use super::registry::Registry;
+use super::slots::Slots;
 use super::socket::{Carried, Socket};
 use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
-    Actor, Command, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId, SessionOpened,
-    UserTextSent, admit, fits, refusal_on_record,
+    Actor, Command, Hook, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
+    SessionOpened, UserTextSent, admit, fits, refusal_on_record,
 };
 use crate::tool::{InputEvent, State, Temporary, Watchers};
 
@@ -66,8 +68,10 @@ pub(super) struct SessionTask {
     /// What was said since the last turn ended, and the hooks that read the one before.
     pub(super) turn: Turn,
     pub(super) extracting: Vec<AbortOnDropHandle<()>>,
-    /// What the user says and does, for the tools that hear it.
-    pub(super) input: broadcast::Sender<InputEvent>,
+    /// Where audio and video pass by.
+    pub(super) media: Arc<Media>,
+    /// The places of the engine for running tools.
+    pub(super) slots: Slots,
     /// The programs that wait for their own calls.
     pub(super) callers: BTreeMap<Seq, Caller>,
     pub(super) handles: usize,
@@ -173,9 +177,27 @@ impl SessionTask {
                 self.answer(reply, outcome)
             }
             Input::Command(command, reply) => {
+                let Some((command, reply)) = self.show_supplied(command, reply) else {
+                    return Ok(());
+                };
                 let outcome = self.command(command).await;
                 self.answer(reply, outcome)
             }
+            Input::Shown {
+                command,
+                state,
+                reply,
+            } => {
+                let written = self.written_by(Hook::BeforeToolResponse.as_str(), &state);
+                self.record(written.into_iter().collect()).await?;
+                let outcome = self.command(command).await;
+                self.answer(reply, outcome)
+            }
+            Input::HookAnswered {
+                answers,
+                state,
+                others,
+            } => self.hook_answered(answers, &state, &others).await,
             Input::Session(reply) => {
                 let _ = reply.send(self.session.clone());
                 Ok(())
@@ -196,23 +218,18 @@ impl SessionTask {
                     Ok(())
                 }
             }
-            Input::ToolEnded {
-                call,
-                attempt,
-                outcome,
-                state,
-            } => {
-                let ended = self.tool_ended(call, attempt, outcome, &state);
+            Input::ToolEnded(ended) => {
+                let ended = self.tool_ended(*ended);
                 self.record(ended).await
             }
             Input::ToolYielded {
                 call,
                 attempt,
-                value,
+                response,
                 recorded,
             } => {
-                let yielded = self.tool_yielded(call, attempt, value);
-                self.record(vec![yielded]).await?;
+                let yielded = self.tool_yielded(call, attempt, response);
+                self.record(yielded).await?;
                 // The tool may go on to its next result.
                 let _ = recorded.send(());
                 Ok(())
@@ -233,7 +250,8 @@ impl SessionTask {
                 by,
                 caller,
             } => self.call_function(name, args, by, caller).await,
-            Input::HookEnded { name, state } => self.hook_ended(name, &state).await,
+            Input::HookEnded { name, state } => self.hook_ended(&name, &state).await,
+            Input::HookWrote(hook, state) => self.hook_ended(hook.as_str(), &state).await,
             Input::ProviderAnswered {
                 request,
                 confirmation,
@@ -315,7 +333,8 @@ impl SessionTask {
             | Command::CloseSession { .. } => None,
         };
         match admit(&self.session, command) {
-            Ok(observation) => {
+            Ok(mut observation) => {
+                self.word_cancellation(&mut observation);
                 let seq = self
                     .put_at(now, vec![observation], Objects::default())
                     .await?;
@@ -353,8 +372,7 @@ impl SessionTask {
         if let Some(socket) = &self.socket {
             socket.send(frame, None);
         }
-        // Most of the time no tool listens.
-        let _ = self.input.send(InputEvent::Text(heard));
+        self.media.tell_tools(|| InputEvent::Text(heard));
         Ok(())
     }
 

@@ -58,7 +58,7 @@ pub trait FrameSender: Send {
 /// The way in.
 #[async_trait]
 pub trait FrameReceiver: Send {
-    /// The next JSON message.
+    /// The next JSON message. A wait that is dropped has taken none.
     async fn receive(&mut self) -> Result<String, ConnectionLost>;
 }
 

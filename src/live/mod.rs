@@ -15,6 +15,8 @@ pub(crate) mod continuation;
 #[cfg(feature = "engine")]
 mod limits;
 #[cfg(feature = "engine")]
+pub(crate) mod manner;
+#[cfg(feature = "engine")]
 pub(crate) mod schema;
 #[cfg(feature = "engine")]
 pub(crate) mod setup;
@@ -45,6 +47,8 @@ pub use connector::{
 };
 #[cfg(feature = "engine")]
 pub use limits::Limits;
+#[cfg(feature = "engine")]
+pub use manner::Modality;
 pub use platform::Platform;
 #[cfg(feature = "engine")]
 pub use token_error::TokenError;

@@ -1,9 +1,10 @@
 //! What we say to the service: the setup, the user's text, the responses.
 
+use super::manner::Manner;
 use super::schema::{SchemaForm, lowered};
 use super::wire::{
     ClientContent, ClientMessage, Content, ContextUpdate, FunctionDeclaration, FunctionResponse,
-    GenerationConfig, Part, RawJson, RealtimeInput, Repeated, Schema as WireSchema, Setup, Tool,
+    Part, RawJson, RealtimeInput, Repeated, Schema as WireSchema, Setup, Tool,
 };
 use crate::session::catalog::Behavior;
 use crate::session::{
@@ -16,6 +17,7 @@ pub(crate) fn message(
     instruction: Option<&str>,
     catalog: &Catalog,
     capabilities: Capabilities,
+    manner: &Manner,
 ) -> String {
     let functions = functions(catalog).map(|tool| declaration(tool, capabilities));
     let functions: Vec<_> = functions.collect();
@@ -27,13 +29,8 @@ pub(crate) fn message(
         });
     }
     tools.extend(catalog.tools.values().filter_map(server_side));
-    let setup = Setup {
+    let mut setup = Setup {
         model: model.to_owned(),
-        // Text is what this program can show; a voice client will say so itself.
-        generation_config: Some(GenerationConfig {
-            response_modalities: vec!["TEXT".to_owned()].into(),
-            ..GenerationConfig::default()
-        }),
         system_instruction: instruction.map(|text| Content::text("user", text)),
         tools: if tools.is_empty() {
             Repeated::absent()
@@ -42,6 +39,7 @@ pub(crate) fn message(
         },
         ..Setup::default()
     };
+    manner.tell(&mut setup);
     ClientMessage::setup(setup).encode()
 }
 
@@ -218,7 +216,7 @@ mod tests {
     use super::*;
     use crate::live::Platform;
     use crate::session::catalog::ToolKind;
-    use crate::session::{FunctionResponseScheduling, Outcome, Route, Seq};
+    use crate::session::{FunctionResponseScheduling, Outcome, Route, Seq, Wording};
     use serde_json::{Value, json};
 
     #[test]
@@ -262,7 +260,13 @@ mod tests {
     }
 
     fn sent(catalog: &Catalog, capabilities: Capabilities) -> Value {
-        let sent = message("models/m", Some("Be brief."), catalog, capabilities);
+        let sent = message(
+            "models/m",
+            Some("Be brief."),
+            catalog,
+            capabilities,
+            &Manner::default(),
+        );
         serde_json::from_str(&sent).unwrap()
     }
 
@@ -334,7 +338,9 @@ mod tests {
             ..ToolDeclaration::new("google_search", "")
         };
         catalog.insert(search);
-        let sent: Value = serde_json::from_str(&message("m", None, &catalog, newest())).unwrap();
+        let sent: Value =
+            serde_json::from_str(&message("m", None, &catalog, newest(), &Manner::default()))
+                .unwrap();
         let tools = &sent["setup"]["tools"];
         assert_eq!(
             tools[0]["functionDeclarations"].as_array().unwrap().len(),
@@ -355,6 +361,7 @@ mod tests {
             route: Route::Parked,
             will_continue: None,
             scheduling: None,
+            wording: Wording::AsIssued,
             sent: false,
         };
         let sent = tool_response(&delivery, &response, newest());

@@ -79,7 +79,14 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
         }
         Command::CancelCall { call, reason, by } => {
             open_call(session, call)?;
-            Ok(OperatorCancelled { call, reason, by }.into())
+            let response = None;
+            let cancelled = OperatorCancelled {
+                call,
+                reason,
+                by,
+                response,
+            };
+            Ok(cancelled.into())
         }
         Command::ChangeState { changes, by } => {
             if session.closed {

@@ -11,7 +11,8 @@
 //!                          └─▶ Withdrawn ─────────────────────────────────────────────┘
 //! ```
 //!
-//! A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
+//! Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
+//! `InDoubt`. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
 
 use std::collections::VecDeque;
 
@@ -47,6 +48,8 @@ pub struct Call {
     pub contract: Option<ObjectHash>,
     /// Somebody took it back; it ends at the next decision.
     pub cancel: Option<CancelReason>,
+    /// The `operator_cancelled` that says in which words the model hears of it.
+    pub cancelled_in: Option<Seq>,
     /// The model took it back while a person decides: the request stays open, and shows it.
     pub model_lost_interest: bool,
     /// A program made it and gets its response; no connection brought it.
@@ -79,6 +82,8 @@ pub enum Flaw {
 pub enum Phase {
     /// The policies have not been asked.
     Received,
+    /// The embedding program looks at it first.
+    AwaitingHook,
     /// They refused it; the model is to be told why.
     Refused {
         /// What the model is told.
@@ -189,6 +194,8 @@ pub enum WaitsFor {
     Runner,
     /// The tool ends.
     Tool,
+    /// The embedding program says whether it answers the call itself.
+    Hook,
     /// A time comes.
     Time,
 }
@@ -217,6 +224,7 @@ impl Phase {
             Phase::Paused { .. } => WaitsFor::Response,
             Phase::Ready { .. } | Phase::InDoubt { .. } => WaitsFor::Runner,
             Phase::Running { .. } => WaitsFor::Tool,
+            Phase::AwaitingHook => WaitsFor::Hook,
             Phase::Retrying { .. } => WaitsFor::Time,
             Phase::Received
             | Phase::Refused { .. }
@@ -235,6 +243,7 @@ impl Phase {
     pub fn name(&self) -> &'static str {
         match self {
             Phase::Received => "received",
+            Phase::AwaitingHook => "awaiting_hook",
             Phase::Refused { .. } => "refused",
             Phase::Gated => "gated",
             Phase::AwaitingConfirmation { .. } => "awaiting_confirmation",

@@ -5,6 +5,7 @@
 //! | effect | settled by |
 //! |---|---|
 //! | `RunTool` | `tool_returned`, `tool_paused`, `deadline_passed` of that attempt; a later runner; the end of the call |
+//! | `AskHook` | `hook_answered`; a later runner; the end of the call |
 //! | `AskConfirmation` | `confirmation_answered`, `confirmation_expired`, `confirmation_withdrawn`, `confirmation_reopened` |
 //! | `SendResponse` | `responses_sent`; the end of the connection |
 //! | `SendInstruction` | `instruction_sent`; the next `phase_entered`; the end of the connection |
@@ -24,6 +25,15 @@ pub enum Effect {
         /// Which start of it.
         attempt: u32,
         /// The runner that owes it; another one must not.
+        runner: Seq,
+    },
+    /// Ask the embedding program's own code.
+    AskHook {
+        /// The call.
+        call: Seq,
+        /// The `response_issued` that it may change; without one it is asked about the call itself.
+        of: Option<Seq>,
+        /// The runner that owes it.
         runner: Seq,
     },
     /// Ask a person.

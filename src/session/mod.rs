@@ -14,9 +14,11 @@ mod condition;
 mod decision;
 mod effect;
 mod event;
+mod hook;
 mod id;
 mod json;
 mod json_place;
+mod media;
 pub mod object;
 mod observation;
 mod open_calls;
@@ -50,8 +52,10 @@ pub use condition::{Comparison, Condition, S};
 pub use decision::*;
 pub use effect::Effect;
 pub use event::{DecodeError, Event, Fact};
+pub use hook::{Hook, Hooks};
 pub use id::{CallId, RequestId, Seq, SessionId};
 pub use json::{DEPTH_MAX, Json, JsonProblem};
+pub use media::{Frames, MediaCount};
 pub use object::ObjectHash;
 pub use observation::*;
 pub use open_calls::OpenCalls;
@@ -63,7 +67,9 @@ pub use resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};
 pub use rules::RULES;
 pub use scheduling::FunctionResponseScheduling;
 pub use scope::{STATE_KEY_BYTES_MAX, Scope, UnfitKey, recorded_key};
-pub use state::{Delivery, Library, Request, RequestState, Runner, Session, Settled, Stay, Terms};
+pub use state::{
+    Delivery, Library, Request, RequestState, Runner, Session, Settled, Stay, Terms, Wording,
+};
 #[cfg(feature = "engine")]
 pub(crate) use step::cause_of;
 #[cfg(feature = "engine")]

@@ -15,6 +15,8 @@ use super::json::Json;
 use super::object::ObjectHash;
 use super::time::Timestamp;
 
+pub use super::hook::HookAnswered;
+pub use super::media::MediaCounted;
 pub use super::reconnection::{
     ConnectFailed, HistorySent, ReconnectScheduled, ReconnectsExhausted, RunnerDraining,
     SwitchPlanned,
@@ -53,6 +55,8 @@ events! {
         ResumptionHandleReceived = "resumption_handle_received",
         /// The model called a function.
         FunctionCallReceived = "function_call_received",
+        /// The embedding program's own code spoke about a call.
+        HookAnswered = "hook_answered",
         /// The model takes calls back.
         CallCancellationReceived = "call_cancellation_received",
         /// A tool ended.
@@ -87,6 +91,8 @@ events! {
         TurnCompleted = "turn_completed",
         /// The model's turn was cut off.
         TurnInterrupted = "turn_interrupted",
+        /// Audio and video went past the journal.
+        MediaCounted = "media_counted",
         /// The service counted tokens.
         UsageReported = "usage_reported",
         /// A frame of the server could not be understood.
@@ -464,6 +470,11 @@ pub struct FrameRejected {
 }
 
 /// `operator_cancelled`.
+///
+/// ```json
+/// {"call":5,"reason":"wrong order","by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"call":6,"by":{"name":"ada","authenticated_by":"os_user"},"response":{"status":"cancelled","call_id":"fc-2"}}
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorCancelled {
     /// The call.
@@ -473,6 +484,9 @@ pub struct OperatorCancelled {
     pub reason: Option<String>,
     /// Who.
     pub by: Actor,
+    /// What the model is told, where the call ran in the background and has words of its own for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Json>,
 }
 
 /// `session_closed`: what is open is cancelled, nothing is accepted any more.

@@ -35,7 +35,7 @@ pub enum OpenKind {
     Paused,
     /// A call that starts as soon as a runner has it.
     Ready,
-    /// A call whose tool runs, or whose runner is gone.
+    /// A call whose tool or hook runs, or whose runner is gone.
     Running,
 }
 
@@ -74,7 +74,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             } => (OpenKind::Confirmation, Some(request), expires_at),
             Phase::Paused { .. } => (OpenKind::Paused, None, None),
             Phase::Running { deadline, .. } => (OpenKind::Running, None, deadline),
-            Phase::InDoubt { .. } => (OpenKind::Running, None, None),
+            Phase::AwaitingHook | Phase::InDoubt { .. } => (OpenKind::Running, None, None),
             Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
             // Whatever else outlives a step waits for a runner: ready, or gated by a tool nobody declares.
             Phase::Received

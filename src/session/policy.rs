@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::hook::Hooks;
 use super::object::{ObjectHash, object_bytes};
 use super::phase::PhaseDeclaration;
 use super::response::ResponseShape;
@@ -42,6 +43,9 @@ pub struct PolicySet {
     /// How what the model is answered is wrapped.
     #[serde(default, skip_serializing_if = "ResponseShape::is_plain")]
     pub response: ResponseShape,
+    /// The hooks through which calls and responses go.
+    #[serde(default, skip_serializing_if = "Hooks::are_none")]
+    pub hooks: Hooks,
     /// The phases of a conversation; the first is where it begins. Without any, every tool is there all the time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseDeclaration>,
@@ -109,11 +113,15 @@ mod tests {
             running_max: Some(4),
             timeout: Some(Duration::from_secs(30)),
             response: ResponseShape::Envelope,
+            hooks: Hooks {
+                on_tool_call: true,
+                before_tool_response: false,
+            },
             phases: vec![phase],
         };
         assert_eq!(
             String::from_utf8_lossy(&set.to_bytes()),
-            r#"{"phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
+            r#"{"hooks":{"on_tool_call":true},"phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
         );
         assert_eq!(PolicySet::from_bytes(&set.to_bytes())?, set);
         Ok(())

@@ -79,7 +79,8 @@ impl Observation {
             | Observation::ReconnectScheduled(_)
             | Observation::ConnectFailed(_)
             | Observation::ReconnectsExhausted(_)
-            | Observation::Connected(_) => Provenance::of(Engine),
+            | Observation::Connected(_)
+            | Observation::MediaCounted(_) => Provenance::of(Engine),
             Observation::Disconnected(it) => Provenance::of(Engine).about(it.epoch),
             Observation::SwitchPlanned(it) => Provenance::of(Engine).about(it.epoch),
             Observation::HistorySent(it) => Provenance::of(Engine).about(it.epoch),
@@ -105,6 +106,11 @@ impl Observation {
             },
             Observation::UserTextSent(_) => Provenance::of(User),
             Observation::InstructionSent(it) => Provenance::of(Engine).about(it.phase),
+            Observation::HookAnswered(it) => match &it.by {
+                Some(program) => Provenance::by(program),
+                None => Provenance::of(Engine),
+            }
+            .about(it.of.unwrap_or(it.call)),
             Observation::ToolReturned(it) => Provenance::of(Tool).about(it.call),
             Observation::ToolYielded(it) => Provenance::of(Tool).about(it.call),
             Observation::ToolPaused(it) => Provenance::of(Tool).about(it.call),

@@ -47,6 +47,7 @@ fn concerned(session: &Session, fact: &Fact) -> Concerned {
     };
     match observation {
         Observation::FunctionCallReceived(_) => Concerned::One(fact.seq),
+        Observation::HookAnswered(it) => Concerned::One(it.call),
         Observation::ToolReturned(it) => Concerned::One(it.call),
         Observation::ToolYielded(it) => Concerned::One(it.call),
         Observation::ToolPaused(it) => Concerned::One(it.call),
@@ -83,6 +84,7 @@ fn concerned(session: &Session, fact: &Fact) -> Concerned {
         | Observation::UserTextSent(_)
         | Observation::TurnCompleted(_)
         | Observation::TurnInterrupted(_)
+        | Observation::MediaCounted(_)
         | Observation::UsageReported(_)
         | Observation::FrameRejected(_)
         | Observation::ToolEventEmitted(_)
@@ -105,7 +107,7 @@ fn may_move(session: &Session, call: &Call) -> bool {
             call.background.is_none() && session.terms.policies.of(&call.name).background.is_some()
         }
         Phase::Paused { interim } => interim.is_some(),
-        Phase::Retrying { .. } | Phase::Withdrawn => false,
+        Phase::AwaitingHook | Phase::Retrying { .. } | Phase::Withdrawn => false,
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated

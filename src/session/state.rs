@@ -221,8 +221,21 @@ pub struct Delivery {
     pub will_continue: Option<bool>,
     /// When the model should take it up, where it did not wait.
     pub scheduling: Option<FunctionResponseScheduling>,
+    /// Which words are sent.
+    pub wording: Wording,
     /// Whether it was written to the socket; only later traffic of the server proves that it arrived.
     pub sent: bool,
+}
+
+/// Which words of a response are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wording {
+    /// Those that were issued.
+    AsIssued,
+    /// None yet: a hook is to see them first.
+    AwaitingHook,
+    /// Those of this `hook_answered`.
+    Hooked(Seq),
 }
 
 /// The catalogs and policies that events of this session may name.

@@ -8,7 +8,7 @@ use super::effect::Effect;
 use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
-use super::reducers::{confirmation, conversation, dispatcher, phases, state, tracker};
+use super::reducers::{confirmation, conversation, dispatcher, hooks, phases, state, tracker};
 use super::restless;
 use super::state::Session;
 use super::time::Timestamp;
@@ -110,6 +110,7 @@ pub fn owed(session: &Session) -> Vec<Effect> {
         confirmation::owed(*seq, call, &mut effects);
         tracker::owed(session, *seq, call, &mut effects);
     }
+    hooks::owed(session, &mut effects);
     conversation::owed(session, &mut effects);
     phases::owed(session, &mut effects);
     effects
@@ -126,6 +127,7 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
         }
         Effect::ArmTimer { .. }
         | Effect::RunTool { .. }
+        | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendResponse { .. }
         | Effect::SendInstruction { .. } => None,
@@ -170,6 +172,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
             conversation::handle_received(session, fact.seq, it);
         }
         Observation::FunctionCallReceived(it) => dispatcher::call_received(session, fact.seq, it),
+        Observation::HookAnswered(it) => hooks::answered(session, fact.seq, it),
         Observation::CallCancellationReceived(it) => tracker::cancellation_received(session, it),
         Observation::ToolReturned(it) => tracker::tool_returned(session, fact.seq, it),
         Observation::ToolYielded(it) => tracker::tool_yielded(session, fact.seq, it),
@@ -185,7 +188,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it.call),
         Observation::ResponsesSent(it) => conversation::responses_sent(session, it),
         Observation::DeadlinePassed(it) => tracker::deadline_passed(session, it.deadline),
-        Observation::OperatorCancelled(it) => tracker::operator_cancelled(session, it.call),
+        Observation::OperatorCancelled(it) => tracker::operator_cancelled(session, fact.seq, it),
         Observation::SessionClosed(_) => {
             session.closed = true;
             // After a close nobody is told anything any more.
@@ -203,6 +206,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         | Observation::HistorySent(_)
         | Observation::ToolEventEmitted(_)
         | Observation::TurnInterrupted(_)
+        | Observation::MediaCounted(_)
         | Observation::UsageReported(_)
         | Observation::FrameRejected(_) => {}
     }
@@ -276,8 +280,9 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
         Phase::TimedOut { .. } => tracker::retry(session, seq, call)
             .or_else(|| Some(tracker::time_out(session, seq, call))),
         Phase::Running { .. } => tracker::spawn(session, seq, call),
-        // A withdrawn question ends its call by `cancel` above; a wait for another run ends by a time that comes.
-        Phase::Withdrawn | Phase::Retrying { .. } => None,
+        // A withdrawn question ends its call by `cancel` above; a wait for another run ends by a time that comes, one for a
+        // hook by what it says.
+        Phase::Withdrawn | Phase::AwaitingHook | Phase::Retrying { .. } => None,
     }
 }
 

@@ -351,6 +351,7 @@ impl History {
         match self.current().phase {
             Phase::AwaitingConfirmation { request, .. } => request,
             Phase::Received
+            | Phase::AwaitingHook
             | Phase::Refused { .. }
             | Phase::Gated
             | Phase::Withdrawn
@@ -453,6 +454,7 @@ fn response_of(effect: Effect) -> Option<Seq> {
     match effect {
         Effect::SendResponse { response, .. } => Some(response),
         Effect::RunTool { .. }
+        | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendInstruction { .. }
         | Effect::ArmTimer { .. } => None,

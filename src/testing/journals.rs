@@ -197,3 +197,50 @@ impl Journal for SurvivingJournal {
         Box::pin(async { Ok(()) })
     }
 }
+
+/// A journal in memory on a disk that takes nothing for a while.
+#[derive(Debug)]
+pub struct StuckJournal {
+    inner: MemoryJournal,
+    stuck: watch::Sender<bool>,
+}
+
+impl StuckJournal {
+    /// An empty journal that takes everything until it is stuck.
+    pub fn new() -> Arc<StuckJournal> {
+        Arc::new(StuckJournal {
+            inner: MemoryJournal::new(),
+            stuck: watch::Sender::new(false),
+        })
+    }
+
+    /// Appends wait from here on.
+    pub fn stick(&self) {
+        self.stuck.send_replace(true);
+    }
+
+    /// Appends go on.
+    pub fn release(&self) {
+        self.stuck.send_replace(false);
+    }
+}
+
+impl Journal for StuckJournal {
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>> {
+        Box::pin(async move {
+            // The sender lives as long as `self`.
+            let _ = self.stuck.subscribe().wait_for(|stuck| !*stuck).await;
+            self.inner.append(append).await
+        })
+    }
+
+    reads_as_inner!();
+
+    fn is_durable(&self) -> bool {
+        self.inner.is_durable()
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), Error>> {
+        self.inner.close()
+    }
+}

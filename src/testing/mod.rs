@@ -29,7 +29,7 @@ pub use frames::any_frame;
 pub use given::{Given, When, given};
 pub use history::{History, answer_to, history};
 #[cfg(feature = "testing")]
-pub use journals::{CrashingJournal, FailingJournal, SurvivingJournal};
+pub use journals::{CrashingJournal, FailingJournal, StuckJournal, SurvivingJournal};
 #[cfg(feature = "testing")]
 pub use life::Life;
 #[cfg(feature = "testing")]

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::session::catalog::ToolKind;
 use crate::session::policy::{Background, InDoubt, Retry};
 use crate::session::{
-    Catalog, Condition, FunctionResponseScheduling, Gates, Library, PhaseDeclaration, PolicySet,
-    RULES, ResponseShape, RunnerAttached, Session, ToolDeclaration, ToolPolicy,
+    Catalog, Condition, FunctionResponseScheduling, Gates, Hooks, Library, PhaseDeclaration,
+    PolicySet, RULES, ResponseShape, RunnerAttached, Session, ToolDeclaration, ToolPolicy,
 };
 
 /// No tools yet.
@@ -247,6 +247,13 @@ impl Toolbox {
     #[must_use]
     pub fn response(mut self, shape: ResponseShape) -> Toolbox {
         self.policies.response = shape;
+        self
+    }
+
+    /// Shows calls, responses, or both to the embedding program.
+    #[must_use]
+    pub fn hooks(mut self, hooks: Hooks) -> Toolbox {
+        self.policies.hooks = hooks;
         self
     }
 

@@ -182,6 +182,7 @@ impl History {
         owed.filter_map(|effect| match effect {
             Effect::SendInstruction { phase, epoch } => Some((phase, epoch)),
             Effect::RunTool { .. }
+            | Effect::AskHook { .. }
             | Effect::AskConfirmation { .. }
             | Effect::SendResponse { .. }
             | Effect::ArmTimer { .. } => None,

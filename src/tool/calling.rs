@@ -397,7 +397,12 @@ impl Drop for Call<'_> {
         }
         let (call, reason, by) = (self.seq, None, Actor::embedder(""));
         // Where even this cannot be recorded, nothing more can be done about it.
-        let _ = self.observe(OperatorCancelled { call, reason, by });
+        let _ = self.observe(OperatorCancelled {
+            call,
+            reason,
+            by,
+            response: None,
+        });
     }
 }
 

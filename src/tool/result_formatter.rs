@@ -42,7 +42,7 @@ pub trait ResultFormatter: Send + Sync + 'static {
     /// The result, or why there is none.
     fn format_result(&self, call: &FunctionCall, result: Result<Value, ToolError>) -> Value;
 
-    /// The tool says that it was cancelled; `call_id` is the id on the wire, or else the call's own.
+    /// An operator took the call back, or the tool says that it was cancelled; `call_id` is the id on the wire, or else the call's own.
     fn format_cancelled(&self, call_id: &str) -> Value;
 }
 

@@ -154,6 +154,25 @@ impl State {
         watchers.watch(watched.into())
     }
 
+    /// The same state for whoever comes after: what was written here is seen there, and what is written there is its own.
+    pub(crate) fn over(&self) -> State {
+        let mut seen = BTreeMap::clone(&self.0.seen);
+        let written = self
+            .0
+            .written
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let changes = written.changes.iter();
+        seen.extend(changes.map(|it| (it.key.clone(), it.value.clone())));
+        drop(written);
+        State(Arc::new(Shared {
+            seen: Arc::new(seen),
+            written: Mutex::default(),
+            temporary: self.0.temporary.clone(),
+            watchers: self.0.watchers.clone(),
+        }))
+    }
+
     /// What was written, to go on record as one change; or why it cannot.
     pub(crate) fn take_changes(&self) -> Result<Vec<StateChange>, String> {
         let mut written = self

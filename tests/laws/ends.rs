@@ -129,7 +129,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
             InDoubt::Ask => !declared,
             InDoubt::SettleUnknown => false,
         },
-        Phase::Retrying { .. } => true,
+        Phase::Retrying { .. } | Phase::AwaitingHook => true,
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated

@@ -92,6 +92,7 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
                     by_owed.entry(call).or_default().1 = Some(due_us);
                 }
                 Effect::RunTool { .. }
+                | Effect::AskHook { .. }
                 | Effect::SendResponse { .. }
                 | Effect::SendInstruction { .. } => {}
             }

@@ -156,6 +156,7 @@ impl World {
             27 => self.cancel(which),
             28 => self.misreport(which, flavour),
             29 => self.answer_again(which, flavour),
+            30 if flavour.is_multiple_of(4) => self.stray(which, flavour, live),
             30 => self.chatter(which, live),
             31 => self.close_or_intrude(which, flavour),
             32..=34 => self.write(which, flavour),
@@ -260,6 +261,31 @@ impl World {
         }
     }
 
+    /// Media is counted, or a hook speaks of what does not wait for one.
+    fn stray(&mut self, which: u8, flavour: u8, epoch: Seq) {
+        if flavour.is_multiple_of(8) {
+            let (heard, sent) = (MediaCount::default(), MediaCount::default());
+            return self.observe(MediaCounted { epoch, heard, sent });
+        }
+        let open = self.session.calls.keys().nth(usize::from(which % 4));
+        let call = open.copied().unwrap_or(Seq(u64::from(which)));
+        let issued = self.session.deliveries.keys().next().copied();
+        let hook = if which.is_multiple_of(2) {
+            Hook::OnToolCall
+        } else {
+            Hook::BeforeToolResponse
+        };
+        let response = Some(Json::of(&json!({"said": which})));
+        self.observe(HookAnswered {
+            hook,
+            call,
+            of: issued,
+            response,
+            failure: None,
+            by: None,
+        });
+    }
+
     /// The embedding program calls a tool without a model.
     fn program_calls(&mut self, which: u8, flavour: u8) {
         self.observe(FunctionCallReceived {
@@ -325,6 +351,7 @@ impl World {
             .find_map(|effect| match effect {
                 Effect::SendInstruction { phase, epoch } => Some((phase, epoch)),
                 Effect::RunTool { .. }
+                | Effect::AskHook { .. }
                 | Effect::AskConfirmation { .. }
                 | Effect::SendResponse { .. }
                 | Effect::ArmTimer { .. } => None,
@@ -426,6 +453,14 @@ impl World {
                     by,
                 });
             }
+            Phase::AwaitingHook => self.observe(HookAnswered {
+                hook: Hook::OnToolCall,
+                call,
+                of: None,
+                response: flavour.is_multiple_of(3).then_some(response),
+                failure: (flavour % 3 == 1).then(|| "it panicked".to_owned()),
+                by: None,
+            }),
             // These wait for a runner, or for an equal call that runs; the rest is over before a step ends.
             Phase::Ready { .. } | Phase::InDoubt { .. } => self.attach(flavour),
             Phase::Received
@@ -449,6 +484,7 @@ impl World {
             .filter_map(|effect| match effect {
                 Effect::SendResponse { response, .. } => Some(response),
                 Effect::RunTool { .. }
+                | Effect::AskHook { .. }
                 | Effect::AskConfirmation { .. }
                 | Effect::SendInstruction { .. }
                 | Effect::ArmTimer { .. } => None,
@@ -704,6 +740,7 @@ impl World {
                 call,
                 reason: None,
                 by,
+                response: None,
             }),
             6 if self.wild => self.observe(AnswerRefused {
                 request,

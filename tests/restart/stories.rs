@@ -40,6 +40,7 @@ const STORIES: &[(&str, Story)] = &[
     ("cancelled_by_an_operator", cancelled_by_an_operator),
     ("closed_while_a_person_is_asked", closed),
     ("timed_out", timed_out),
+    ("answered_by_the_program_and_heard", by_hand),
     ("long_running_over_a_restart", long_running),
     ("not_found_invalid_malformed_and_failed", flawed),
     (
@@ -266,6 +267,40 @@ fn timed_out() -> World {
         asked(|world| T::timeout(world.till.hangs(), Duration::from_secs(120)));
     world.clock.advance(LATER);
     life.settle();
+    life.end();
+    world
+}
+
+const ALOUD: &str = r#"
+{"on": {"text": "settle"}, "send": [{"serverContent": {"modelTurn": {"role": "model", "parts": [{"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AAAAAAAA"}}]}}}, {"call": [{"id": "c1", "name": "pay"}]}, {"serverContent": {"turnComplete": true}}]}
+{"on": {"responses_to": ["c1"]}, "send": [{"say": "Thank you."}]}
+"#;
+
+/// The program answers a gated call itself, and another hook changes what it said.
+fn by_hand() -> World {
+    let world = World::with(ALOUD);
+    let agent = world.agent(gated(world.till.pays()));
+    let agent = agent.on_tool_call(|calls, state| async move {
+        state.set("answered", calls.len());
+        let paid = calls.iter().map(|call| FunctionResponse {
+            name: call.name.clone(),
+            response: json!({"paid": "by hand", "card": "4111111111111111"}),
+            id: call.id.clone(),
+        });
+        Some(paid.collect())
+    });
+    let agent = agent.before_tool_response(|responses, _| async {
+        let hidden = responses.into_iter().map(|mut it| {
+            it.response = json!({"paid": it.response["paid"]});
+            it
+        });
+        hidden.collect()
+    });
+    let life = world.life(agent);
+    let live = life.run(async { life.engine().session("support").connect().await.unwrap() });
+    life.run(live.send_text("Please settle my bill.")).unwrap();
+    life.settle();
+    life.run(live.disconnect()).unwrap();
     life.end();
     world
 }

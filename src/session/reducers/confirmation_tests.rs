@@ -138,6 +138,7 @@ fn question(effect: &Effect) -> Option<Seq> {
     match effect {
         Effect::AskConfirmation { request, .. } => Some(*request),
         Effect::RunTool { .. }
+        | Effect::AskHook { .. }
         | Effect::SendResponse { .. }
         | Effect::SendInstruction { .. }
         | Effect::ArmTimer { .. } => None,

@@ -14,7 +14,7 @@ use crate::session::observation::{
     ConnectFailed, Connected, ResponsesSent, ResumptionHandleReceived, SwitchPlanned,
 };
 use crate::session::resumption::Resumption;
-use crate::session::state::Session;
+use crate::session::state::{Session, Wording};
 
 use super::{phases, redelivery};
 
@@ -188,11 +188,10 @@ pub(in crate::session) fn delivery_chosen(session: &mut Session, it: &DeliveryCh
 }
 
 pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
-    for (response, delivery) in session
-        .deliveries
-        .iter()
-        .filter(|(_, delivery)| !delivery.sent)
-    {
+    let shown = session.terms.policies.hooks.before_tool_response;
+    for (response, delivery) in session.deliveries.iter().filter(|(_, delivery)| {
+        !(delivery.sent || shown && delivery.wording == Wording::AwaitingHook)
+    }) {
         let (chosen, as_conversation) = match delivery.route {
             Route::ToolResponse { epoch } => (epoch, false),
             Route::Conversation { epoch } => (epoch, true),

@@ -23,6 +23,7 @@ fn ways(history: &History) -> Vec<(Seq, bool)> {
             ..
         } => Some((epoch, as_conversation)),
         Effect::RunTool { .. }
+        | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendInstruction { .. }
         | Effect::ArmTimer { .. } => None,

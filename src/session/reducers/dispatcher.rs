@@ -20,10 +20,10 @@ use crate::session::id::Seq;
 use crate::session::json::Json;
 use crate::session::observation::FunctionCallReceived;
 use crate::session::scheduling::FunctionResponseScheduling;
-use crate::session::state::{Delivery, Session, Settled};
+use crate::session::state::{Delivery, Session, Settled, Wording};
 
 use super::limits::Used;
-use super::{cache, conversation, limits, phases, redelivery};
+use super::{cache, conversation, hooks, limits, phases, redelivery};
 
 pub(in crate::session) fn call_received(
     session: &mut Session,
@@ -64,6 +64,7 @@ pub(in crate::session) fn call_received(
         attempts: 0,
         contract: None,
         cancel: None,
+        cancelled_in: None,
         model_lost_interest: false,
         made_by_program: it.by.is_some(),
         cache_key: None,
@@ -73,6 +74,7 @@ pub(in crate::session) fn call_received(
         own_scheduling: None,
     };
     call.cache_key = cache::key_of(session.terms.policies.of(&call.name), &call);
+    call.phase = hooks::first_phase(session, &call);
     session.calls.insert(seq, call);
 }
 
@@ -221,6 +223,7 @@ pub(in crate::session) fn call_ready(session: &mut Session, seq: Seq) {
         Phase::Permitted { waived: true } => Leave::Waived,
         Phase::Permitted { waived: false } => Leave::NotGated,
         Phase::Received
+        | Phase::AwaitingHook
         | Phase::Refused { .. }
         | Phase::Gated
         | Phase::AwaitingConfirmation { .. }
@@ -293,6 +296,9 @@ pub(in crate::session) fn cancel(
             CallCancelled { call: seq, reason }.into()
         }
         CancelReason::Operator => {
+            if let Some(of) = call.cancelled_in {
+                return refers(session, seq, call, Outcome::Cancelled, of);
+            }
             let told = error(session, "cancelled", CancelReason::Operator.in_words());
             made_here(session, seq, call, Outcome::Cancelled, told)
         }
@@ -304,6 +310,7 @@ pub(in crate::session) fn call_cancelled(session: &mut Session, at: Seq, call: S
 }
 
 pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssued) {
+    let shown = session.terms.policies.hooks.before_tool_response;
     let Some(call) = session.calls.get_mut(&it.call) else {
         return;
     };
@@ -316,6 +323,12 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
             route: it.route,
             will_continue: will_continue(call, it.outcome),
             scheduling: scheduling(call, it.outcome),
+            // What a tool or the program said went through the hook before it was recorded.
+            wording: if (it.response.is_some() || it.outcome == Outcome::Cancelled) && shown {
+                Wording::AwaitingHook
+            } else {
+                Wording::AsIssued
+            },
             sent: false,
         }),
         // Whoever made the call takes the response from its record.

@@ -6,6 +6,7 @@ pub(super) mod cache;
 pub(super) mod confirmation;
 pub(super) mod conversation;
 pub(super) mod dispatcher;
+pub(super) mod hooks;
 pub(super) mod limits;
 pub(super) mod phases;
 pub(super) mod redelivery;

@@ -17,7 +17,8 @@ use crate::session::decision::{
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
 use crate::session::observation::{
-    CallCancellationReceived, Deadline, RunnerAttached, ToolPaused, ToolReturned, ToolYielded,
+    CallCancellationReceived, Deadline, OperatorCancelled, RunnerAttached, ToolPaused,
+    ToolReturned, ToolYielded,
 };
 use crate::session::policy::InDoubt;
 use crate::session::response;
@@ -27,8 +28,7 @@ use super::cache::{self, Instead};
 use super::confirmation;
 use super::conversation;
 use super::dispatcher::{error, made_here};
-use super::phases;
-use super::redelivery;
+use super::{hooks, phases, redelivery};
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
@@ -48,6 +48,8 @@ fn doubt_running(session: &mut Session) {
     for call in session.calls.values_mut() {
         if let Phase::Running { leave, .. } = call.phase {
             call.phase = Phase::InDoubt { leave };
+        } else if call.phase == Phase::AwaitingHook {
+            call.phase = hooks::cut_off(&session.terms.policies, call);
         }
     }
 }
@@ -337,8 +339,13 @@ pub(in crate::session) fn cancellation_received(
     }
 }
 
-pub(in crate::session) fn operator_cancelled(session: &mut Session, call: Seq) {
-    if let Some(call) = session.calls.get_mut(&call) {
+pub(in crate::session) fn operator_cancelled(
+    session: &mut Session,
+    seq: Seq,
+    it: &OperatorCancelled,
+) {
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        call.cancelled_in = it.response.as_ref().map(|_| seq);
         call.cancel = Some(CancelReason::Operator);
     }
 }

@@ -1,0 +1,174 @@
+//! What a session costs that is connected and says nothing: the heap it has, with its socket and without.
+
+use std::fs;
+use std::future::pending;
+use std::time::{Duration, Instant};
+
+use allocation_counter::measure;
+use async_trait::async_trait;
+use recount::live::wire::ServerMessage;
+use recount::live::{
+    ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
+};
+use recount::prelude::*;
+
+use crate::machine;
+use crate::service::{IDLE, Service};
+
+/// The heap of each of so many sessions, in bytes: what was allocated on the thread that serves them, and is not free.
+pub(crate) fn heap(sessions: usize, with_socket: bool) -> f64 {
+    let service = with_socket.then(Service::start);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let agent = agent();
+    let agent = match &service {
+        Some(service) => agent.connect_to(Endpoint::url(&service.url)),
+        None => agent.connect_to(Silence),
+    };
+    let scratch = machine::scratch();
+    let engine = Engine::builder(scratch.path()).agent("idle", agent);
+    let engine = runtime.block_on(engine.open()).expect("an engine");
+    // What the first sessions bring up, such as the tables of the runtime, is not theirs.
+    let first = runtime.block_on(connect(&engine, 100));
+    let mut more = Vec::with_capacity(sessions);
+    let allocated = measure(|| more = runtime.block_on(connect(&engine, sessions)));
+    let heap = allocated.bytes_current as f64 / sessions as f64;
+    assert_eq!(first.len() + more.len(), 100 + sessions);
+    drop((first, more));
+    runtime.block_on(engine.shutdown()).expect("a clean end");
+    heap
+}
+
+/// What a process of two threads has that serves sessions over sockets.
+pub(crate) struct Crowd {
+    /// Growth of the resident memory for each session, in bytes: the heap with all that is lost between its pieces.
+    pub(crate) resident: f64,
+    pub(crate) connecting: Duration,
+    /// For each of them to say something and to hear the answer, all at the same time.
+    pub(crate) conversing: Duration,
+}
+
+/// Connects so many sessions at the same time, and has all of them hold a turn at the same time.
+pub(crate) fn crowd(sessions: usize) -> Crowd {
+    let service = Service::start();
+    let scratch = machine::scratch();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let agent = agent().connect_to(Endpoint::url(&service.url));
+        let engine = Engine::builder(scratch.path()).agent("idle", agent);
+        let engine = engine.open().await.expect("an engine");
+        let first = connect(&engine, 20).await;
+        let (before, begun) = (resident(), Instant::now());
+        let handles = connect(&engine, sessions).await;
+        let connecting = begun.elapsed();
+        let resident = (resident() - before) / sessions as f64;
+        let begun = Instant::now();
+        let turns = handles.into_iter().map(|live| {
+            tokio::spawn(async move {
+                let mut heard = live.listen();
+                live.send_text("Are you there?")
+                    .await
+                    .expect("a connection");
+                loop {
+                    match heard.next().await {
+                        Some(recount::engine::LiveEvent::TurnComplete) => break live,
+                        Some(_) => {}
+                        None => unreachable!("a session that goes on"),
+                    }
+                }
+            })
+        });
+        let turns: Vec<_> = turns.collect();
+        let mut live = Vec::new();
+        for turn in turns {
+            live.push(turn.await.expect("a turn"));
+        }
+        let conversing = begun.elapsed();
+        drop((first, live));
+        engine.shutdown().await.expect("a clean end");
+        Crowd {
+            resident,
+            connecting,
+            conversing,
+        }
+    })
+}
+
+/// An agent of a few tools.
+fn agent() -> Agent {
+    let tool = |name: &str| T::simple(name, "Does something", |_| async { Ok(json!({})) });
+    Agent::new()
+        .model(IDLE)
+        .instruction("You are the support desk.")
+        .tools(
+            tool("look_up") | T::confirm(tool("refund"), "Refund?") | T::background(tool("search")),
+        )
+}
+
+/// Connects sessions, some at a time.
+async fn connect(engine: &Engine, sessions: usize) -> Vec<LiveHandle> {
+    let mut handles = Vec::with_capacity(sessions);
+    while handles.len() < sessions {
+        let some = (sessions - handles.len()).min(32);
+        let some = (0..some).map(|_| engine.session("idle").connect());
+        for live in futures_util::future::join_all(some).await {
+            handles.push(live.expect("a connection"));
+        }
+    }
+    handles
+}
+
+/// The memory of this process that is no file, in bytes.
+fn resident() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux tells of memory");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.and_then(|it| it.trim().strip_suffix(" kB"));
+    let kib: f64 = kib.expect("a size").trim().parse().expect("a number");
+    kib * 1024.0
+}
+
+/// A connection without a socket.
+struct Silence;
+
+struct Greets(bool);
+
+struct Takes;
+
+#[async_trait]
+impl Connector for Silence {
+    fn endpoint(&self) -> String {
+        "silence".to_owned()
+    }
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        Ok(Connection {
+            sender: Box::new(Takes),
+            receiver: Box::new(Greets(false)),
+        })
+    }
+}
+
+#[async_trait]
+impl FrameReceiver for Greets {
+    async fn receive(&mut self) -> Result<String, ConnectionLost> {
+        if std::mem::replace(&mut self.0, true) {
+            pending::<()>().await;
+        }
+        Ok(ServerMessage::setup_complete().encode())
+    }
+}
+
+#[async_trait]
+impl FrameSender for Takes {
+    async fn send(&mut self, _: String) -> Result<(), ConnectionLost> {
+        Ok(())
+    }
+    async fn close(&mut self) {}
+}

@@ -1,0 +1,121 @@
+//! The conversation as it happens, before it is on record.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::{broadcast, mpsc};
+
+use super::inbox::Input;
+use crate::session::Speaker;
+
+/// Something of the conversation as it happens, before it is on record.
+///
+/// ```
+/// use recount::engine::LiveEvent;
+///
+/// let audio = LiveEvent::Audio { mime_type: "audio/pcm;rate=24000".into(), data: vec![0; 960].into() };
+/// assert_eq!(format!("{audio:?}"), "Audio(audio/pcm;rate=24000, 960 bytes)");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LiveEvent {
+    /// A piece of what the model says aloud.
+    Audio {
+        /// Its format, such as `audio/pcm;rate=24000`.
+        mime_type: Arc<str>,
+        /// Its bytes.
+        data: Arc<[u8]>,
+    },
+    /// Something else that the model shows, such as a picture.
+    Video {
+        /// Its format.
+        mime_type: Arc<str>,
+        /// Its bytes.
+        data: Arc<[u8]>,
+    },
+    /// A piece of what the model writes.
+    Text(String),
+    /// A piece of what was said, as text.
+    Transcript {
+        /// Who said it.
+        speaker: Speaker,
+        /// The words.
+        text: String,
+    },
+    /// The user cut the model short: what is still to be played should not be.
+    Interrupted,
+    /// The model's turn is over.
+    TurnComplete,
+    /// The connection is gone, and nobody here had ended it.
+    Lost {
+        /// The WebSocket close code, if there was one.
+        code: Option<u16>,
+        /// The peer's reason, or what the network said.
+        reason: String,
+    },
+    /// A message came that could not be read; what is wrong with it.
+    Unreadable(String),
+    /// So many events were lost here, because they were not taken in time.
+    Lagged(u64),
+}
+
+impl fmt::Debug for LiveEvent {
+    /// Tells formats and sizes: what is said belongs in no log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Audio { mime_type, data } => {
+                write!(f, "Audio({mime_type}, {} bytes)", data.len())
+            }
+            Self::Video { mime_type, data } => {
+                write!(f, "Video({mime_type}, {} bytes)", data.len())
+            }
+            Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
+            Self::Transcript { speaker, text } => {
+                write!(f, "Transcript({speaker:?}, {} bytes)", text.len())
+            }
+            Self::Interrupted => f.write_str("Interrupted"),
+            Self::TurnComplete => f.write_str("TurnComplete"),
+            Self::Lost { code, reason } => write!(f, "Lost({code:?}, {reason})"),
+            Self::Unreadable(problem) => write!(f, "Unreadable({problem})"),
+            Self::Lagged(lost) => write!(f, "Lagged({lost})"),
+        }
+    }
+}
+
+/// A conversation as it happens.
+pub struct Listener {
+    pub(super) receiver: broadcast::Receiver<LiveEvent>,
+    /// The way to the session's task, which is shut when the task has ended.
+    pub(super) task: mpsc::UnboundedSender<Input>,
+}
+
+impl Listener {
+    /// The next event; `None` once nobody serves the session any more.
+    ///
+    /// A listener that falls hundreds of events behind loses the oldest and is told how many: [`LiveEvent::Lagged`].
+    ///
+    /// ```no_run
+    /// # async fn example(live: recount::LiveHandle) {
+    /// use recount::engine::LiveEvent;
+    ///
+    /// let mut heard = live.listen();
+    /// while let Some(event) = heard.next().await {
+    ///     if let LiveEvent::Audio { data, .. } = event {
+    ///         println!("{} bytes to play", data.len());
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub async fn next(&mut self) -> Option<LiveEvent> {
+        let received = tokio::select! {
+            biased;
+            received = self.receiver.recv() => received,
+            () = self.task.closed() => return None,
+        };
+        match received {
+            Ok(event) => Some(event),
+            Err(broadcast::error::RecvError::Lagged(lost)) => Some(LiveEvent::Lagged(lost)),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What is taken out of everything that people, models and tools say, before any of it is on record.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::session::{Json, Observation};
+
+/// Says what stands in a text's place, if anything does.
+#[derive(Clone)]
+pub(super) struct Redactor(Arc<Redact>);
+
+type Redact = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// What stands where a redactor failed: better too little on record than what it was to take out.
+const FAILED: &str = "[redaction failed]";
+
+impl Redactor {
+    pub(super) fn new(redact: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Redactor {
+        Redactor(Arc::new(redact))
+    }
+
+    /// Takes out of an observation what the redactor finds in its texts, and in the values of its JSON.
+    pub(super) fn redact(&self, observation: &mut Observation) {
+        match observation {
+            Observation::FunctionCallReceived(it) => {
+                if let Some(args) = &mut it.args {
+                    let sealed = args.clone();
+                    self.json(args);
+                    // What is sealed says nothing to anybody, and must open again.
+                    for place in &it.sealed_args {
+                        let kept = sealed.text_at(place);
+                        if let Some(whole) = kept.and_then(|kept| args.with_text_at(place, kept)) {
+                            *args = whole;
+                        }
+                    }
+                }
+                it.original_args.iter_mut().for_each(|it| self.json(it));
+                it.invalid_args.iter_mut().for_each(|it| self.text(it));
+                let is_sealed = it.sealed_args.iter().any(String::is_empty);
+                if let Some(malformed) = it.malformed_args.as_mut().filter(|_| !is_sealed) {
+                    self.text(&mut malformed.text);
+                    self.text(&mut malformed.problem);
+                }
+            }
+            Observation::HookAnswered(it) => {
+                it.response.iter_mut().for_each(|it| self.json(it));
+            }
+            Observation::ToolReturned(it) => self.json(&mut it.response),
+            Observation::ToolYielded(it) => self.json(&mut it.response),
+            Observation::ToolPaused(it) => it.interim.iter_mut().for_each(|it| self.json(it)),
+            Observation::ToolEventEmitted(it) => self.json(&mut it.data),
+            Observation::StateChanged(it) => {
+                it.changes
+                    .iter_mut()
+                    .for_each(|change| self.json(&mut change.value));
+            }
+            Observation::ConfirmationAnswered(it) => {
+                it.reason.iter_mut().for_each(|it| self.text(it));
+                it.payload.iter_mut().for_each(|it| self.json(it));
+            }
+            Observation::ResponseSupplied(it) => self.json(&mut it.response),
+            Observation::ModelOutputReceived(it) => self.text(&mut it.text),
+            Observation::TranscriptReceived(it) => self.text(&mut it.text),
+            Observation::UserTextSent(it) => self.text(&mut it.text),
+            Observation::FrameRejected(it) => self.text(&mut it.problem),
+            Observation::OperatorCancelled(it) => {
+                it.reason.iter_mut().for_each(|it| self.text(it));
+                it.response.iter_mut().for_each(|it| self.json(it));
+            }
+            Observation::SessionOpened(_)
+            | Observation::RunnerAttached(_)
+            | Observation::RunnerDetached(_)
+            | Observation::RunnerDraining(_)
+            | Observation::SwitchPlanned(_)
+            | Observation::ReconnectScheduled(_)
+            | Observation::ConnectFailed(_)
+            | Observation::ReconnectsExhausted(_)
+            | Observation::HistorySent(_)
+            | Observation::Connected(_)
+            | Observation::Disconnected(_)
+            | Observation::GoAwayReceived(_)
+            | Observation::ResumptionHandleReceived(_)
+            | Observation::CallCancellationReceived(_)
+            | Observation::AnswerRefused(_)
+            | Observation::ResponsesSent(_)
+            | Observation::InstructionSent(_)
+            | Observation::DeadlinePassed(_)
+            | Observation::TurnCompleted(_)
+            | Observation::TurnInterrupted(_)
+            | Observation::MediaCounted(_)
+            | Observation::UsageReported(_)
+            | Observation::SessionClosed(_) => {}
+        }
+    }
+
+    fn text(&self, text: &mut String) {
+        if let Some(redacted) = self.of(text) {
+            *text = redacted;
+        }
+    }
+
+    fn json(&self, json: &mut Json) {
+        if let Some(redacted) = self.in_json(json.as_str()) {
+            // Only whole tokens were replaced, by tokens.
+            *json = Json::parse(&redacted).unwrap_or_else(|_| Json::empty_object());
+        }
+    }
+
+    fn of(&self, text: &str) -> Option<String> {
+        catch_unwind(AssertUnwindSafe(|| (self.0)(text))).unwrap_or_else(|_| {
+            tracing::error!("the redactor panicked");
+            Some(FAILED.to_owned())
+        })
+    }
+
+    /// The JSON text with the redactor's words for the strings and numbers in it; names stay as they are. None where it has
+    /// nothing to say.
+    fn in_json(&self, text: &str) -> Option<String> {
+        let (mut redacted, mut kept, mut rest) = (String::new(), text, text);
+        let mut found = false;
+        while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+            let token = token(rest.get(at..).unwrap_or_default());
+            let after = rest.get(at + token.len()..).unwrap_or_default();
+            let words = match token.strip_prefix('"') {
+                Some(_) if after.starts_with(':') => None,
+                Some(_) => serde_json::from_str::<String>(token)
+                    .ok()
+                    .and_then(|it| self.of(&it)),
+                None => self.of(token),
+            };
+            if let Some(words) = words {
+                found = true;
+                let before = kept.len() - after.len() - token.len();
+                redacted.push_str(kept.get(..before).unwrap_or_default());
+                redacted.push_str(&serde_json::Value::String(words).to_string());
+                kept = after;
+            }
+            rest = after;
+        }
+        found.then(|| redacted + kept)
+    }
+}
+
+/// The string or number with which a JSON text begins.
+fn token(text: &str) -> &str {
+    let mut escaped = false;
+    let end = if let Some(inner) = text.strip_prefix('"') {
+        let closing = inner.find(|c: char| {
+            let closes = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            closes
+        });
+        closing.map(|at| at + 2)
+    } else {
+        text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)))
+    };
+    text.get(..end.unwrap_or(text.len())).unwrap_or(text)
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+mod tests {
+    use super::*;
+    use crate::session::{FunctionCallReceived, Seq};
+
+    fn digits() -> Redactor {
+        Redactor::new(|text| {
+            let digits = text.chars().filter(char::is_ascii_digit).count();
+            (digits >= 8).then(|| "[number]".to_owned())
+        })
+    }
+
+    #[test]
+    fn values_are_replaced_and_names_and_everything_else_stay() {
+        let redactor = digits();
+        let text = r#"{"12345678":"a\"b","card":"4111-1111","n":[1.50,12345678,"\\"],"t":true}"#;
+        let redacted = redactor.in_json(text).unwrap();
+        let expected =
+            r#"{"12345678":"a\"b","card":"[number]","n":[1.50,"[number]","\\"],"t":true}"#;
+        assert_eq!(redacted, expected);
+        assert_eq!(redactor.in_json(r#"{"a":[null,false,-1e5,""]}"#), None);
+    }
+
+    #[test]
+    fn what_is_sealed_stays_so_that_it_opens() {
+        let args = r#"{"card":{"$sealed":"v1.1234567890"},"iban":"1234567890"}"#;
+        let mut call = Observation::from(FunctionCallReceived {
+            epoch: Seq(1),
+            id: None,
+            name: Some("pay".to_owned()),
+            args: Json::parse(args).ok(),
+            malformed_args: None,
+            invalid_args: None,
+            sealed_args: vec!["/card".to_owned()],
+            original_args: None,
+            by: None,
+        });
+        digits().redact(&mut call);
+        let body = crate::session::Event::Observed(call).body().unwrap();
+        assert!(body.contains(r#""args":{"card":{"$sealed":"v1.1234567890"},"iban":"[number]"}"#));
+    }
+
+    #[test]
+    fn a_redactor_that_panics_lets_nothing_through() {
+        #[expect(clippy::panic, reason = "the panic is what is tested")]
+        let redactor = Redactor::new(|_| panic!("kaput"));
+        let mut json = Json::parse(r#"{"a":"secret"}"#).unwrap();
+        redactor.json(&mut json);
+        assert_eq!(json.as_str(), r#"{"a":"[redaction failed]"}"#);
+    }
+}

@@ -1,0 +1,337 @@
+//! The embedding program's own code sees calls before they run and responses before they leave, and what it says is on
+//! record, so that a replay needs none of it.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use recount::prelude::*;
+use recount::session::{Event, Fact, Observation, Outcome, Seq};
+use recount::simulator::Standing;
+use recount::testing::ScriptedModel;
+use tokio::sync::mpsc;
+
+/// A model that calls these tools, in one message, and says "Done." when all are answered.
+fn calling(tools: &[&str]) -> ScriptedModel {
+    let call = |(index, name): (usize, &&str)| json!({"id": format!("c{index}"), "name": name, "args": {"card": "4111111111111111"}});
+    let calls: Vec<Value> = tools.iter().enumerate().map(call).collect();
+    let ids: Vec<&Value> = calls.iter().map(|call| &call["id"]).collect();
+    let asks = json!({"on": {"text": "go"}, "send": [{"call": calls}]});
+    let ends = json!({"on": {"responses_to": ids}, "send": [{"say": "Done."}]});
+    ScriptedModel::parse(&format!("{asks}\n{ends}")).unwrap()
+}
+
+/// Serves one conversation to the end of the turn.
+async fn served(agent: Agent, model: &ScriptedModel) -> LiveHandle {
+    let agent = agent.model("m").connect_to(model.clone());
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    assert_eq!(updates.turn().await.as_deref(), Some("Done."));
+    live
+}
+
+/// The answers to a call, in order.
+fn told(model: &ScriptedModel, id: &str) -> Vec<Value> {
+    let transcript = model.transcript();
+    let to_it = transcript
+        .answers()
+        .filter(|(_, answer, _)| answer.id.as_deref() == Some(id));
+    to_it
+        .map(|(_, answer, standing)| {
+            assert!(matches!(standing, Standing::Accepted | Standing::Continues));
+            answer.response.as_ref().unwrap().to().unwrap()
+        })
+        .collect()
+}
+
+async fn facts(live: &LiveHandle) -> Vec<Fact> {
+    let ledger = live.engine().ledger();
+    ledger.facts(live.session_id(), Seq(1), 1000).await.unwrap()
+}
+
+/// Everything on record of a session, as text.
+async fn record(live: &LiveHandle) -> String {
+    let facts = facts(live).await;
+    let bodies = facts.iter().map(|fact| fact.event.body().unwrap());
+    bodies.collect()
+}
+
+/// A tool that counts its runs.
+fn counted(name: &str, runs: &Arc<AtomicUsize>) -> Toolset {
+    let runs = runs.clone();
+    T::simple(name, "Counts", move |_| {
+        let run = runs.fetch_add(1, Ordering::SeqCst) + 1;
+        async move { Ok(json!({ "run": run, "card": "4111111111111111" })) }
+    })
+}
+
+fn by_hand(call: &FunctionCall, response: Value) -> FunctionResponse {
+    FunctionResponse {
+        name: call.name.clone(),
+        response,
+        id: call.id.clone(),
+    }
+}
+
+#[tokio::test]
+async fn what_the_hook_answers_is_sent_and_what_it_leaves_out_is_dispatched() {
+    let (pays, looks) = (Arc::default(), Arc::default());
+    let model = calling(&["pay", "look"]);
+    let agent = Agent::new()
+        .strict()
+        .tools(T::confirm(counted("pay", &pays), "Pay?") | counted("look", &looks))
+        .on_tool_call(|calls, state| async move {
+            assert_eq!(calls.len(), 2, "the calls of one message come together");
+            state.set("paid_by", "hand");
+            let paid = calls.iter().filter(|call| call.name == "pay");
+            Some(paid.map(|it| by_hand(it, json!({"paid": true}))).collect())
+        });
+    let live = served(agent, &model).await;
+    assert_eq!(told(&model, "c0"), [json!({"paid": true})]);
+    assert_eq!(told(&model, "c1")[0]["run"], 1);
+    // The gated tool did not run, and nobody was asked.
+    assert_eq!(pays.load(Ordering::SeqCst), 0);
+    let session = live.session().await.unwrap();
+    assert!(session.requests.is_empty());
+    assert_eq!(
+        session.value("paid_by").map(|it| it.to_value()),
+        Some(json!("hand"))
+    );
+    let facts = facts(&live).await;
+    let answered = facts.iter().find_map(|fact| match &fact.event {
+        Event::Observed(Observation::HookAnswered(it)) if it.response.is_some() => Some(it),
+        Event::Observed(_) | Event::Decided(_) => None,
+    });
+    let by = answered.unwrap().by.as_ref().unwrap();
+    assert_eq!(by, &Actor::embedder("on_tool_call"));
+    assert_eq!(
+        session.settled[&answered.unwrap().call].outcome,
+        Outcome::Supplied
+    );
+}
+
+#[tokio::test]
+async fn a_hook_that_says_nothing_lets_every_call_take_its_course() {
+    let runs = Arc::default();
+    let model = calling(&["look", "look", "nothing"]);
+    let agent = Agent::new()
+        .tools(counted("look", &runs))
+        .on_tool_call(|_, _| async { None });
+    served(agent, &model).await;
+    assert_eq!(runs.load(Ordering::SeqCst), 2);
+    assert_eq!(told(&model, "c2")[0]["kind"], "not_found");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_or_hangs_has_its_calls_refused_and_the_session_goes_on() {
+    let runs = Arc::default();
+    let panics = Agent::new()
+        .tools(counted("look", &runs))
+        .on_tool_call(|_, _| -> std::future::Ready<_> { panic!("kaput") });
+    let hangs = Agent::new()
+        .tools(counted("look", &runs))
+        .on_tool_call(|_, _| std::future::pending());
+    for agent in [panics, hangs] {
+        let model = calling(&["look"]);
+        let live = served(agent, &model).await;
+        assert_eq!(told(&model, "c0")[0]["kind"], "hook_failed");
+        assert!(live.session().await.is_ok());
+    }
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+}
+
+struct Steps;
+
+#[async_trait]
+impl StreamingTool for Steps {
+    fn name(&self) -> &str {
+        "steps"
+    }
+    fn description(&self) -> &str {
+        "Takes steps"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(&self, _: Value, yield_tx: mpsc::Sender<Value>) -> Result<(), ToolError> {
+        let step = yield_tx.send(json!({"step": 1, "card": "4111111111111111"}));
+        step.await
+            .map_err(|error| ToolError::ExecutionFailed(error.to_string()))
+    }
+}
+
+#[tokio::test]
+async fn every_response_goes_through_the_hook_and_what_it_took_out_stands_nowhere() {
+    let runs = Arc::default();
+    let fails = T::simple("fails", "Fails", |_| async {
+        Err(ToolError::ExecutionFailed("4111111111111111".to_owned()))
+    });
+    let waits = T::simple("waits", "Waits", |_| async {
+        Ok(json!({"card": "4111111111111111"}))
+    });
+    let waits = T::long_running(waits);
+    let slow = T::background(counted("slow", &runs));
+    let model = calling(&[
+        "look", "slow", "steps", "fails", "nothing", "waits", "manual",
+    ]);
+    let agent = Agent::new()
+        .model("m")
+        .connect_to(model.clone())
+        .tools(counted("look", &runs) | slow | T::streaming(Arc::new(Steps)) | fails | waits)
+        .on_tool_call(|calls, _| async move {
+            let manual = calls.iter().filter(|call| call.name == "manual");
+            let response = json!({"card": "4111111111111111"});
+            Some(manual.map(|it| by_hand(it, response.clone())).collect())
+        })
+        .before_tool_response(|responses, state| async move {
+            let changed = responses.into_iter().map(|mut it| {
+                state.set("seen", state.get::<u64>("seen").unwrap_or_default() + 1);
+                it.response = json!({"told": it.response["status"], "error": it.response["kind"]});
+                it
+            });
+            changed.collect()
+        });
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    updates
+        .wait_for(|event| event.kind() == "tool_paused")
+        .await;
+    let paused = live.paused().await.unwrap();
+    let ticket: Ticket = (&paused[0]).into();
+    let supplied = live.respond(
+        &ticket,
+        json!({"card": "4111111111111111"}),
+        Actor::embedder("desk"),
+    );
+    supplied.await.unwrap();
+    assert_eq!(updates.turn().await.as_deref(), Some("Done."));
+    let plain = json!({"told": null, "error": null});
+    let status = |status: &str| json!({"told": status, "error": null});
+    let error = |kind: &str| json!({"told": null, "error": kind});
+    let only = vec![plain.clone()];
+    assert_eq!(told(&model, "c0"), only);
+    assert_eq!(told(&model, "c1"), [status("running"), status("completed")]);
+    assert_eq!(told(&model, "c2"), [plain.clone(), status("completed")]);
+    assert_eq!(told(&model, "c3"), [error("execution_failed")]);
+    assert_eq!(told(&model, "c4"), [error("not_found")]);
+    assert_eq!(told(&model, "c5"), [plain.clone(), plain.clone()]);
+    assert_eq!(told(&model, "c6"), [plain]);
+    assert!(live.session().await.unwrap().value("seen").is_some());
+    // The arguments apart, which are the model's own words.
+    let facts = facts(&live).await;
+    let said = facts
+        .iter()
+        .filter(|fact| fact.event.kind() != "function_call_received");
+    for fact in said {
+        let body = fact.event.body().unwrap();
+        assert!(!body.contains("4111111111111111"), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_response_that_the_hook_fails_to_see_is_withheld() {
+    let runs = Arc::default();
+    let panics = Agent::new()
+        .tools(counted("look", &runs))
+        .before_tool_response(|_, _| -> std::future::Ready<_> { panic!("kaput") });
+    let forgets = Agent::new()
+        .tools(counted("look", &runs))
+        .before_tool_response(|_, _| async { Vec::new() });
+    for agent in [panics, forgets] {
+        let model = calling(&["look"]);
+        let live = served(agent, &model).await;
+        assert_eq!(told(&model, "c0")[0]["kind"], "withheld");
+        let body = record(&live).await;
+        assert!(!body.contains("\"run\""), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_redactor_takes_out_of_everything_before_it_is_on_record() {
+    let runs = Arc::default();
+    let model = calling(&["look"]);
+    let agent = Agent::new().tools(counted("look", &runs)).redact(|text| {
+        let digits = text.chars().filter(char::is_ascii_digit).count();
+        (digits >= 13).then(|| "[card]".to_owned())
+    });
+    let agent = agent.model("m").connect_to(model.clone());
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go: 4111 1111 1111 1111").await.unwrap();
+    assert_eq!(updates.turn().await.as_deref(), Some("Done."));
+    let body = record(&live).await;
+    assert!(!body.contains("4111"), "{body}");
+    for redacted in [
+        r#""text":"[card]""#,
+        r#""args":{"card":"[card]"}"#,
+        r#""response":{"card":"[card]","run":1}"#,
+    ] {
+        assert!(body.contains(redacted), "{redacted} in {body}");
+    }
+    // The model heard the user as the user spoke, and the tool's answer as it is on record.
+    let transcript = model.transcript();
+    let heard: Vec<String> = transcript.told().map(|(_, words)| words).collect();
+    assert_eq!(heard, ["go: 4111 1111 1111 1111"]);
+    assert_eq!(told(&model, "c0")[0]["card"], "[card]");
+}
+
+#[tokio::test]
+async fn what_hooks_said_is_decided_again_without_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let runs = Arc::default();
+    let model = calling(&["pay", "look", "nothing"]);
+    let agent = Agent::new()
+        .model("m")
+        .connect_to(model)
+        .tools(T::confirm(counted("pay", &runs), "Pay?") | counted("look", &runs))
+        .on_tool_call(|calls, _| async move {
+            let paid = calls.iter().filter(|call| call.name == "pay");
+            Some(paid.map(|it| by_hand(it, json!({"paid": true}))).collect())
+        })
+        .before_tool_response(|responses, _| async { responses });
+    let engine = Engine::builder(directory.path()).agent("a", agent);
+    let engine = engine.open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    assert_eq!(updates.turn().await.as_deref(), Some("Done."));
+    let replayed = recount::replay::verify(engine.ledger(), live.session_id()).await;
+    let report = replayed.unwrap();
+    assert!(
+        report.diverged.is_none() && report.decisions > 0,
+        "{report:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_the_model_takes_back_ends_while_the_hook_still_thinks() {
+    let model = calling(&["look"]);
+    let agent = Agent::new()
+        .model("m")
+        .connect_to(model.clone())
+        .tools(counted("look", &Arc::default()))
+        .on_tool_call(|_, _| std::future::pending());
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    updates
+        .wait_for(|event| event.kind() == "function_call_received")
+        .await;
+    model.send(&recount::live::wire::ServerMessage::cancel(["c0"]));
+    let cancelled = updates.wait_for(|event| event.kind() == "call_cancelled");
+    assert!(cancelled.await.is_some());
+    assert_eq!(told(&model, "c0"), Vec::<Value>::new());
+}
