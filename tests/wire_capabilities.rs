@@ -11,7 +11,7 @@
 use async_trait::async_trait;
 use recount::engine::SessionConfig;
 use recount::live::wire::{ClientMessage, FunctionResponse};
-use recount::live::{Capabilities, ConnectError, Connection, Connector, Platform};
+use recount::live::{Capabilities, ConnectError, Connection, Connector, Limits, Platform};
 use recount::prelude::*;
 use recount::session::{Connected, Event, Observation, Seq};
 use recount::testing::ScriptedModel;
@@ -168,6 +168,51 @@ async fn a_model_without_async_tools_gets_the_acknowledgement_and_hears_the_resu
         assert!(!recorded.supports_async_tools() && !recorded.will_continue);
         assert!(held.connected.non_blocking.is_empty());
     }
+}
+
+/// A scripted model of which not much depth is taken.
+struct Shallow(ScriptedModel);
+
+#[async_trait]
+impl Connector for Shallow {
+    fn endpoint(&self) -> String {
+        self.0.endpoint()
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            json_depth_max: 4,
+            ..Limits::default()
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        self.0.connect().await
+    }
+}
+
+#[tokio::test]
+async fn a_frame_that_nests_deeper_than_the_limit_is_on_record_and_the_conversation_goes_on() {
+    let script = r#"{"on": {"text": "go"}, "send": [{"say": "Too deep for words."}]}"#;
+    let script = ScriptedModel::parse(script).unwrap();
+    let live = Live::builder().model("m").connect_with(Shallow(script));
+    let live = live.await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let mut problems = Vec::new();
+    loop {
+        match &updates.next().await.unwrap().fact.event {
+            Event::Observed(Observation::FrameRejected(it)) => problems.push(it.problem.clone()),
+            Event::Observed(Observation::TurnCompleted(_)) => break,
+            Event::Observed(_) | Event::Decided(_) => {}
+        }
+    }
+    assert_eq!(
+        problems,
+        [
+            "serverContent.modelTurn.parts[0]: expected at most 4 levels of objects and lists, found more"
+        ]
+    );
 }
 
 #[test]
