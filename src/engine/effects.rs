@@ -256,7 +256,7 @@ impl SessionTask {
     }
 
     /// What a hook put in the place of a response.
-    async fn answered_by_hook(&self, answer: Seq) -> Result<Option<Json>, Error> {
+    pub(super) async fn answered_by_hook(&self, answer: Seq) -> Result<Option<Json>, Error> {
         let fact = self.ledger.fact(self.id, answer).await?;
         Ok(fact.and_then(|fact| match fact.event {
             Event::Observed(observation) => response_in(observation),

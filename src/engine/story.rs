@@ -6,7 +6,7 @@
 //! that want an answer, and what the model had said of its answer is left out. Where a call of that turn is still open,
 //! no answer is wanted yet: its outcome will bring one, and words alone would have the model call again.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::error::Error;
 use super::task::SessionTask;
@@ -67,6 +67,8 @@ enum Part {
 #[derive(Debug, Default)]
 struct Outline {
     parts: VecDeque<Part>,
+    /// The `hook_answered` whose words took the place of a response, by that response.
+    worded: BTreeMap<Seq, Seq>,
     left_out: u32,
     /// Where the turn begins that has not ended.
     open_from: usize,
@@ -145,7 +147,10 @@ impl SessionTask {
                     outcome,
                 } => {
                     let (name, args) = self.asked_for(*call).await?;
-                    let body = self.response_body(*response).await?;
+                    let body = match outline.worded.get(response) {
+                        Some(answer) => self.answered_by_hook(*answer).await?,
+                        None => self.response_body(*response).await?,
+                    };
                     let body = body.unwrap_or_else(Json::empty_object);
                     let text = response::as_conversation(&name, &args, *outcome, &body);
                     (Role::User, text)
@@ -200,6 +205,10 @@ impl Outline {
         } else if let Observation::FunctionCallReceived(it) = observation {
             if it.by.is_none() && session.calls.contains_key(&at) {
                 self.push(Part::Called { call: at });
+            }
+        } else if let Observation::HookAnswered(it) = observation {
+            if let Some(response) = it.of {
+                self.worded.insert(response, at);
             }
         } else if let Observation::TurnInterrupted(_) = observation {
             self.interrupted = true;

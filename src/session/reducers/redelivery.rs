@@ -107,6 +107,8 @@ pub(in crate::session) fn delivered_again(
         session.deliveries.insert(*at, again);
     } else if let Some(open) = session.calls.get_mut(&call) {
         open.epoch = it.epoch;
+        // What it was told before the model has forgotten, so a model that takes one response still waits for it.
+        open.told_meanwhile = false;
     } else {
         return false;
     }
