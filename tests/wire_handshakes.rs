@@ -197,6 +197,8 @@ async fn url_headers_and_setup_are_those_of_the_vendors_libraries() {
         let expected = json!({"setup": {
             "model": model,
             "generationConfig": {"responseModalities": ["TEXT"]},
+            // The libraries ask for no handles unless told to; a session that outlives its connection always does.
+            "sessionResumption": {},
         }});
         assert_eq!(setup, expected, "{case}");
     }

@@ -406,6 +406,11 @@ impl Player {
     fn perform(&mut self, connection: ConnectionId, step: Step) -> Option<Action> {
         match step {
             Step::Send(message) => {
+                // A handle resumes, however the script has it sent.
+                let update = message.session_resumption_update.as_ref();
+                if let Some(handle) = update.and_then(|it| it.new_handle.as_deref()) {
+                    self.handles.issue(handle);
+                }
                 self.send(connection, &message);
                 Some(Action::Send(message))
             }
