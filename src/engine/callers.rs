@@ -5,6 +5,7 @@ use tokio::sync::oneshot;
 
 use super::error::Error;
 use super::task::SessionTask;
+use crate::ledger::Objects;
 use crate::session::{
     Actor, Decision, Event, Fact, FunctionCallReceived, Json, Observation, Outcome, Rejection,
     Route, Seq, fits,
@@ -67,11 +68,15 @@ impl SessionTask {
         let [received] = received;
         match fits(received) {
             Ok(received) => {
+                // What is overdue goes first, so that the next record is the call.
+                let now = self.clock.now();
+                self.put_at(now, Vec::new(), Objects::default()).await?;
                 // It may be answered in the very batch that receives it.
                 let answer = caller;
                 let caller = Caller { answer, given };
                 self.callers.insert(self.session.head.next(), caller);
-                self.record(vec![received]).await
+                self.put_at(now, vec![received], Objects::default()).await?;
+                self.perform().await
             }
             Err(rejection) => {
                 let _ = caller.send(Err(ToolError::InvalidArgs(rejection.to_string())));

@@ -88,7 +88,10 @@ impl SessionTask {
 
     /// The connection is there, or it could not be opened.
     pub(super) async fn opened(&mut self, opened: Opened) -> Result<(), Error> {
-        self.opening = None;
+        if self.opening.take().is_none() {
+            // It was given up while it was under way.
+            return Ok(());
+        }
         let Opened {
             connected,
             connection,

@@ -45,6 +45,8 @@ pub(super) struct Media {
 /// The connection of now, or the last one, whose counts are not all on record.
 struct Link {
     epoch: Seq,
+    /// Whether the model speaks, or the user says that it is their turn.
+    turn_open: bool,
     /// None once the connection has ended.
     out: Option<mpsc::Sender<String>>,
     heard: MediaCount,
@@ -89,6 +91,7 @@ impl Media {
         let (out, queue) = mpsc::channel(SENDING);
         *self.lock() = Some(Link {
             epoch,
+            turn_open: false,
             out: Some(out),
             heard: MediaCount::default(),
             sent: MediaCount::default(),
@@ -120,7 +123,8 @@ impl Media {
             match &piece {
                 Piece::Audio(_, data) => link.sent.audio.count(data.len()),
                 Piece::Video(_, data) => link.sent.video.count(data.len()),
-                Piece::ActivityStart | Piece::ActivityEnd | Piece::AudioStreamEnd => {}
+                Piece::ActivityStart | Piece::ActivityEnd => link.turn_open = true,
+                Piece::AudioStreamEnd => {}
             }
         }
         place.send(frame);
@@ -165,6 +169,13 @@ impl Media {
         !carried || says_more(message)
     }
 
+    /// Whether a turn is under way of which the session sees nothing, because it is only audio.
+    pub(super) fn is_turn_open(&self, epoch: Seq) -> bool {
+        let link = self.lock();
+        link.as_ref()
+            .is_some_and(|it| it.epoch == epoch && it.turn_open)
+    }
+
     /// The connection was lost.
     pub(super) fn lost(&self, lost: &ConnectionLost) {
         self.tell(|| LiveEvent::Lost {
@@ -184,11 +195,13 @@ impl Media {
         let Some(link) = link.as_mut().filter(|link| link.epoch == epoch) else {
             return;
         };
+        link.turn_open |= !heard.is_none();
         add(&mut link.heard.audio, heard.audio);
         add(&mut link.heard.video, heard.video);
         // As many as the session will put on record of this message.
         for ended in [content.interrupted, content.turn_complete] {
             if ended == Some(true) {
+                link.turn_open = false;
                 let counts = (
                     std::mem::take(&mut link.heard),
                     std::mem::take(&mut link.sent),

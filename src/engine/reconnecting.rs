@@ -200,6 +200,7 @@ impl SessionTask {
         if let Some(asked) = self.reconnecting.asked.take() {
             // Whoever asked tries again, or does not.
             self.record(vec![failed]).await?;
+            self.stop_reconnecting();
             return self.answer(asked, Err(error.into()));
         }
         let again = match refusal {
@@ -333,7 +334,7 @@ impl SessionTask {
             Route::ToolResponse { epoch: by } | Route::Conversation { epoch: by } => by == epoch,
             Route::Parked | Route::Caller => false,
         });
-        session.turn_open || waits || goes
+        session.turn_open || self.media.is_turn_open(epoch) || waits || goes
     }
 }
 

@@ -75,10 +75,11 @@ pub(in crate::session) fn handle_received(
     if session.connection != Some(it.epoch) {
         return;
     }
-    // Words to which the model has not reacted may have been on their way when the handle was made.
-    let covers = session
-        .unanswered
-        .map_or(at, |words| Seq(words.0.saturating_sub(1)));
+    // Words to which the model has not reacted may have been on their way when the handle was made, and a response that has
+    // not left yet was not.
+    let unsent = session.deliveries.keys().next().copied();
+    let first = session.unanswered.into_iter().chain(unsent).min();
+    let covers = first.map_or(at, |it| Seq(it.0.saturating_sub(1)));
     session.resumption = Some(Resumption {
         fingerprint: fingerprint.clone(),
         expires_at: it.expires_at_us,

@@ -345,9 +345,7 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         }
     }
     if let Some(delivery) = delivery {
-        if it.outcome != Outcome::Interim {
-            redelivery::answered(session, at, &delivery);
-        }
+        redelivery::told(session, at, &delivery);
         session.deliveries.insert(at, delivery);
     }
 }

@@ -16,7 +16,7 @@ use crate::session::id::Seq;
 use crate::session::policy::{InDoubt, PolicySet};
 use crate::session::state::{Session, Wording};
 
-use super::phases;
+use super::{phases, redelivery};
 
 /// Where a call that was just received begins.
 ///
@@ -58,12 +58,17 @@ pub(in crate::session) fn answered(session: &mut Session, seq: Seq, it: &HookAns
             };
         }
         Hook::BeforeToolResponse => {
-            let issued = it.of.and_then(|of| session.deliveries.get_mut(&of));
-            if let Some(delivery) = issued.filter(|it| it.wording == Wording::AwaitingHook) {
-                delivery.wording = match it.response {
-                    Some(_) => Wording::Hooked(seq),
-                    None => Wording::AsIssued,
-                };
+            let Some(issued) = it.of else {
+                return;
+            };
+            let wording = match it.response {
+                Some(_) => Wording::Hooked(seq),
+                None => Wording::AsIssued,
+            };
+            let delivery = session.deliveries.get_mut(&issued);
+            if let Some(delivery) = delivery.filter(|it| it.wording == Wording::AwaitingHook) {
+                delivery.wording = wording;
+                redelivery::worded(session, issued, wording);
             }
         }
     }

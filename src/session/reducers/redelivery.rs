@@ -9,11 +9,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::session::decision::Route;
+use crate::session::decision::{Outcome, Route};
 use crate::session::id::Seq;
 use crate::session::object::ObjectHash;
 use crate::session::observation::FunctionCallReceived;
-use crate::session::state::{Delivery, Session};
+use crate::session::state::{Delivery, Session, Wording};
 
 /// The calls since the handle by which the conversation can be resumed, by wire id.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +29,8 @@ struct Known {
     call: Seq,
     /// Over its name and arguments.
     asks_for: ObjectHash,
+    /// What was told of it first while it went on, and how.
+    meanwhile: Option<(Seq, Delivery)>,
     /// Its end and how that was told, once it has ended.
     answer: Option<(Seq, Delivery)>,
 }
@@ -43,25 +45,32 @@ pub(in crate::session) fn connected(session: &mut Session, resumed: bool) {
 
 /// A newer handle covers what has ended.
 pub(in crate::session) fn covered(session: &mut Session) {
-    let calls = &mut session.repeatable.calls;
-    calls.retain(|_, known| known.answer.is_none());
+    let Session {
+        repeatable,
+        deliveries,
+        ..
+    } = session;
+    // Of what has not left yet it knows nothing.
+    repeatable.calls.retain(|_, known| {
+        let answer = known.answer.as_ref();
+        answer.is_none_or(|(at, _)| deliveries.contains_key(at))
+    });
 }
 
-/// Remembers a call, if there is a handle from which the conversation could be resumed without it.
+/// Remembers a call: a handle that is there, or comes while it is open, does not cover it.
 pub(in crate::session) fn may_repeat(
     session: &mut Session,
     call: Seq,
     it: &FunctionCallReceived,
     id: &str,
 ) {
-    if session.resumption.is_some() {
-        let known = Known {
-            call,
-            asks_for: asked_for(it),
-            answer: None,
-        };
-        session.repeatable.calls.insert(id.to_owned(), known);
-    }
+    let known = Known {
+        call,
+        asks_for: asked_for(it),
+        meanwhile: None,
+        answer: None,
+    };
+    session.repeatable.calls.insert(id.to_owned(), known);
 }
 
 /// What the model took back and calls again is another call.
@@ -71,13 +80,31 @@ pub(in crate::session) fn taken_back(session: &mut Session, ids: &[String]) {
     }
 }
 
-/// Remembers how a call was answered for good.
-pub(in crate::session) fn answered(session: &mut Session, at: Seq, delivery: &Delivery) {
+/// Remembers what was told of a call.
+pub(in crate::session) fn told(session: &mut Session, at: Seq, delivery: &Delivery) {
+    let Repeatable { calls, .. } = &mut session.repeatable;
     let id = delivery.wire_id.as_deref().unwrap_or_default();
-    if let Some(known) = session.repeatable.calls.get_mut(id)
-        && known.call == delivery.call
-    {
-        known.answer = Some((at, delivery.clone()));
+    let Some(known) = calls.get_mut(id).filter(|it| it.call == delivery.call) else {
+        return;
+    };
+    let told = (at, delivery.clone());
+    if delivery.outcome == Outcome::Interim {
+        known.meanwhile.get_or_insert(told);
+    } else if session.resumption.is_some() {
+        known.answer = Some(told);
+    } else {
+        // The first handle to come will cover it.
+        calls.remove(id);
+    }
+}
+
+/// A hook has chosen the words of a response; they hold also where it is told again.
+pub(in crate::session) fn worded(session: &mut Session, issued: Seq, wording: Wording) {
+    for known in session.repeatable.calls.values_mut() {
+        let told = [&mut known.meanwhile, &mut known.answer];
+        for (_, delivery) in told.into_iter().flatten().filter(|(at, _)| *at == issued) {
+            delivery.wording = wording;
+        }
     }
 }
 
@@ -98,19 +125,21 @@ pub(in crate::session) fn delivered_again(
         return false;
     }
     let call = known.call;
-    if let Some((at, delivery)) = &known.answer {
+    let open = session.calls.get_mut(&call);
+    if known.answer.is_none() && open.is_none() {
+        return false;
+    }
+    if let Some(open) = open {
+        open.epoch = it.epoch;
+    }
+    // The model has forgotten also what it was told while the call went on.
+    if let Some((at, delivery)) = known.answer.as_ref().or(known.meanwhile.as_ref()) {
         let again = Delivery {
             route: Route::Parked,
             sent: false,
             ..delivery.clone()
         };
         session.deliveries.insert(*at, again);
-    } else if let Some(open) = session.calls.get_mut(&call) {
-        open.epoch = it.epoch;
-        // What it was told before the model has forgotten, so a model that takes one response still waits for it.
-        open.told_meanwhile = false;
-    } else {
-        return false;
     }
     session.wire_ids.insert((it.epoch, id.to_owned()), call);
     true

@@ -112,3 +112,77 @@ fn a_call_delivered_again_may_come_twice_on_the_new_connection_too() {
     let third = twice.returned(json!({})).disconnected().resumed();
     assert_eq!(calls(&third.call("c1", "look", json!({"n": 1}))), 1);
 }
+
+#[test]
+fn a_call_that_goes_on_and_is_delivered_again_is_told_so_again() {
+    let paused = running().paused(Some(json!({"ticket": 17})));
+    let heard = paused.sent().heard();
+    assert!(heard.session().deliveries.is_empty());
+    let again = heard
+        .disconnected()
+        .resumed()
+        .call("c1", "look", json!({"n": 1}));
+    let epoch = again.epoch();
+    assert_eq!(route(&again), Some(Route::ToolResponse { epoch }));
+    assert_eq!(calls(&again), 1);
+}
+
+#[test]
+fn a_call_of_before_the_first_handle_is_known_while_it_is_open() {
+    let tools = toolbox().plain("look");
+    let opened = history().opened("support").attached(&tools).connected();
+    let called = opened.call("c1", "look", json!({})).started().handle("h1");
+    let again = called
+        .disconnected()
+        .resumed()
+        .call("c1", "look", json!({}));
+    assert_eq!(calls(&again), 1);
+}
+
+#[test]
+fn a_handle_does_not_cover_a_response_that_has_not_left() {
+    let waiting = running().returned(json!({"found": 7})).handle("h2");
+    let issued = waiting.session().deliveries.keys().next().copied();
+    let covers = waiting
+        .session()
+        .resumption
+        .as_ref()
+        .map(|it| it.covers.next());
+    assert!(issued.is_some());
+    assert_eq!(covers, issued);
+    let heard = waiting.sent().heard().disconnected().resumed();
+    let again = heard.call("c1", "look", json!({"n": 1}));
+    assert_eq!(calls(&again), 1);
+}
+
+#[test]
+fn the_words_of_a_hook_hold_also_where_they_are_told_again() {
+    let hooks = Hooks {
+        on_tool_call: false,
+        before_tool_response: true,
+    };
+    let tools = toolbox().gated("pay").hooks(hooks);
+    let opened = history().opened("support").attached(&tools).connected();
+    let denied = opened
+        .handle("h1")
+        .call("c1", "pay", json!({}))
+        .asked()
+        .denied("ann", Some("no"));
+    let issued = denied.session().deliveries.keys().next().copied();
+    let call = denied.call_seq();
+    let answered = denied.observed(HookAnswered {
+        hook: Hook::BeforeToolResponse,
+        call,
+        of: issued,
+        response: Some(Json::of(&json!({"error": "not now"}))),
+        failure: None,
+        by: None,
+    });
+    let heard = answered.sent().heard().disconnected().resumed();
+    let again = heard.call("c1", "pay", json!({}));
+    let wordings = again.session().deliveries.values().map(|it| it.wording);
+    let wordings: Vec<_> = wordings
+        .map(|it| matches!(it, Wording::Hooked(_)))
+        .collect();
+    assert_eq!(wordings, [true]);
+}
