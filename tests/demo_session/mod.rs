@@ -229,7 +229,9 @@ fn told(transcript: &Transcript) -> BTreeMap<String, BTreeSet<String>> {
         let name = response.name.clone().unwrap();
         told.entry(name).or_default().insert(words);
     }
-    for (_, text) in transcript.told() {
+    // A fresh conversation is told several things in one message, each on a line of its own.
+    let texts: Vec<String> = transcript.told().map(|(_, text)| text).collect();
+    for text in texts.iter().flat_map(|text| text.lines()) {
         let Some(outcome) = text.strip_prefix("[tool outcome] Your earlier call ") else {
             continue;
         };
