@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::session::call::{Call, Leave, Phase, WaitsFor};
 use crate::session::decision::{
     About, BackgroundSpawned, CallStarted, CancelReason, Decision, Outcome, ResultReused,
-    RetryScheduled,
+    RetryScheduled, Route,
 };
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
@@ -321,6 +321,10 @@ pub(in crate::session) fn cancellation_received(
     for seq in calls {
         let policies = session.terms.policies.clone();
         let Some(call) = session.calls.get_mut(&seq) else {
+            // It has ended, and its response may not have left yet. What is told as conversation names no id.
+            session.deliveries.retain(|_, delivery| {
+                delivery.call != seq || !matches!(delivery.route, Route::ToolResponse { .. })
+            });
             continue;
         };
         let waits_outside = matches!(
