@@ -71,12 +71,15 @@ impl SessionTask {
             non_blocking,
             resumed: handle.map(|it| it.fingerprint()),
         };
+        self.reconnecting.openings += 1;
+        let number = self.reconnecting.openings;
         let (own, farewell) = (self.own.clone(), self.reconnecting.farewell());
         let limit = agent.setup_timeout;
         self.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             farewell.await;
             let connection = socket::open(connector.as_ref(), message, limit).await;
             let opened = Opened {
+                number,
                 connected,
                 connection,
                 story,
@@ -88,15 +91,16 @@ impl SessionTask {
 
     /// The connection is there, or it could not be opened.
     pub(super) async fn opened(&mut self, opened: Opened) -> Result<(), Error> {
-        if self.opening.take().is_none() {
-            // It was given up while it was under way.
-            return Ok(());
-        }
         let Opened {
+            number,
             connected,
             connection,
             story,
         } = opened;
+        // It was given up while it was under way, and another one may be under way since.
+        if number != self.reconnecting.openings || self.opening.take().is_none() {
+            return Ok(());
+        }
         match connection {
             Ok(_) if self.session.closed => {
                 self.answer_asked(Err(Error::Refused(Rejection::SessionClosed)))

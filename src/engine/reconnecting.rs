@@ -36,6 +36,8 @@ const TIME_LEFT_MS: u64 = 5_000;
 pub(super) struct Reconnecting {
     /// The newest handle. Its fingerprint stands in the session.
     pub(super) handle: Option<ResumptionHandle>,
+    /// How many connections were begun to be opened.
+    pub(super) openings: u64,
     /// How often it was tried since the last good connection.
     pub(super) attempts: u32,
     /// How many connections in a row ended for something that we did.
