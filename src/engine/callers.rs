@@ -45,6 +45,11 @@ impl SessionTask {
             let _ = caller.send(Err(closed));
             return Ok(());
         }
+        if self.slots.is_shut() {
+            let told = Error::ShutDown.to_string();
+            let _ = caller.send(Err(ToolError::Cancelled(told)));
+            return Ok(());
+        }
         if self.attached.is_none() {
             self.attach(Vec::new()).await?;
         }

@@ -9,9 +9,7 @@ use super::story::Story;
 use super::task::SessionTask;
 use crate::ledger::Objects;
 use crate::live::{ConnectError, Connection, continuation, setup};
-use crate::session::{
-    Connected, Disconnected, HistorySent, Observation, Rejection, RunnerDetached,
-};
+use crate::session::{Connected, Disconnected, HistorySent, Observation, Rejection};
 
 impl SessionTask {
     /// Somebody asks for a connection. One that is being opened already is theirs, unless somebody else asked for it.
@@ -39,6 +37,9 @@ impl SessionTask {
         }
         if self.session.closed {
             return Err(Error::Refused(Rejection::SessionClosed));
+        }
+        if self.slots.is_shut() {
+            return Err(Error::ShutDown);
         }
         let agent = self.agent.clone();
         let Some(connector) = agent.connector.clone() else {
@@ -183,14 +184,14 @@ impl SessionTask {
                 .into(),
             );
         }
-        if self.attached.is_some() {
-            observations.push(
-                RunnerDetached {
-                    reason: reason.to_owned(),
-                }
-                .into(),
-            );
-        }
+        let detachment = self.detachment(reason);
+        // What a connection that is to be left holds back must not start between its end and that of the runner.
+        let at = if self.session.leaving.is_some() {
+            0
+        } else {
+            observations.len()
+        };
+        observations.splice(at..at, detachment);
         self.hang_up();
         if !observations.is_empty() {
             self.put(observations, Objects::default()).await?;

@@ -22,7 +22,7 @@ use crate::ledger::Objects;
 use crate::live::{ConnectError, ConnectionLost};
 use crate::session::{
     ConnectFailed, Disconnected, Observation, ReconnectScheduled, ReconnectsExhausted,
-    ResumptionHandle, Route, RunnerDetached, Seq, SwitchPlanned, Timestamp,
+    ResumptionHandle, Route, Seq, SwitchPlanned, Timestamp,
 };
 
 /// How long a socket may take to say goodbye before it is dropped.
@@ -233,10 +233,14 @@ impl SessionTask {
         let attempts = self.agent.reconnects.made(self.reconnecting.attempts);
         let mut batch = first;
         batch.push(ReconnectsExhausted { attempts, reason }.into());
-        if self.attached.is_some() {
-            let reason = "no connection could be made any more".to_owned();
-            batch.push(RunnerDetached { reason }.into());
-        }
+        let detachment = self.detachment("no connection could be made any more");
+        // As in `disconnect`.
+        let at = if self.session.leaving.is_some() {
+            0
+        } else {
+            batch.len()
+        };
+        batch.splice(at..at, detachment);
         self.put(batch, Objects::default()).await?;
         self.attached = None;
         self.stop_reconnecting();

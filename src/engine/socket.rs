@@ -226,5 +226,6 @@ fn untaken() -> ConnectionLost {
 }
 
 #[cfg(test)]
+#[expect(clippy::panic, reason = "a test that meets the impossible must stop")]
 #[path = "socket_tests.rs"]
 mod tests;

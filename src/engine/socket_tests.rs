@@ -1,4 +1,3 @@
-
 use async_trait::async_trait;
 
 use super::super::live_event::LiveEvent;
@@ -91,7 +90,16 @@ async fn a_failed_write_overtakes_neither_what_was_received_nor_the_close_code()
     sleep(Duration::from_millis(1)).await;
     assert_eq!(stage.heard().await, (frames(20), Some(closed)));
     let told = listener.try_recv();
-    assert!(matches!(told, Ok(LiveEvent::Lost { code: Some(1011), .. })), "{told:?}");
+    assert!(
+        matches!(
+            told,
+            Ok(LiveEvent::Lost {
+                code: Some(1011),
+                ..
+            })
+        ),
+        "{told:?}"
+    );
     assert!(listener.try_recv().is_err(), "the loss is told once");
 }
 
@@ -106,7 +114,10 @@ async fn a_peer_that_takes_nothing_and_says_nothing_is_lost_in_bounded_time() {
     assert_eq!(lost, Some(because(None, "broken pipe")));
     assert_eq!(begun.elapsed().as_secs(), LAST_WORDS.as_secs());
     let told = listener.try_recv();
-    assert!(matches!(told, Ok(LiveEvent::Lost { code: None, .. })), "{told:?}");
+    assert!(
+        matches!(told, Ok(LiveEvent::Lost { code: None, .. })),
+        "{told:?}"
+    );
     assert!(listener.try_recv().is_err(), "the loss is told once");
 }
 
