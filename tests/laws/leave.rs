@@ -125,11 +125,11 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
 
 /// What runs, read off the records one by one.
 #[derive(Default)]
-struct Runs(BTreeMap<Seq, u32>);
+pub(crate) struct Runs(BTreeMap<Seq, u32>);
 
 impl Runs {
     /// Takes the next record in; gives the starts that it says had not begun.
-    fn read(&mut self, fact: &Fact) -> Vec<Start> {
+    pub(crate) fn read(&mut self, fact: &Fact) -> Vec<Start> {
         match &fact.event {
             Event::Observed(Observation::RunnerDetached(it)) => {
                 let before = std::mem::take(&mut self.0);
