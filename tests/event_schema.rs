@@ -284,6 +284,15 @@ fn observations() -> Vec<Observation> {
         .into(),
         RunnerDetached {
             reason: "shutdown".into(),
+            not_begun: Vec::new(),
+        }
+        .into(),
+        RunnerDetached {
+            reason: "shutdown".into(),
+            not_begun: vec![Start {
+                call: Seq(9),
+                attempt: 1,
+            }],
         }
         .into(),
         Connected {

@@ -1,15 +1,18 @@
 //! How a session begins, ends and is answered by an engine that cannot run it.
 #![cfg(feature = "testing")]
 #![expect(
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
 
 use std::future::pending;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use recount::engine::Error;
 use recount::journal::MemoryJournal;
 use recount::ledger::Ledger;
@@ -19,7 +22,7 @@ use recount::live::{
 use recount::prelude::*;
 use recount::session::{Outcome, Rejection, Seq};
 use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_never_let_go_while_somebody_takes_it() {
@@ -376,4 +379,94 @@ async fn an_engine_waits_for_the_one_before_it_to_let_go_of_the_journal() {
     };
     let (new, ()) = tokio::join!(new, ended);
     new.unwrap().shutdown().await.unwrap();
+}
+
+/// A service whose connections open one by one, when the test lets them.
+#[derive(Clone)]
+struct OneByOne {
+    model: ScriptedModel,
+    begun: Arc<AtomicUsize>,
+    gates: Arc<[Semaphore; 2]>,
+}
+
+#[async_trait]
+impl Connector for OneByOne {
+    fn endpoint(&self) -> String {
+        "one by one".to_owned()
+    }
+
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        let gate = self.begun.fetch_add(1, Ordering::SeqCst);
+        self.gates[gate].acquire().await.unwrap().forget();
+        self.model.connect().await
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_was_given_up_is_not_taken_for_the_next_one() {
+    let service = OneByOne {
+        model: ScriptedModel::parse("").unwrap(),
+        begun: Arc::default(),
+        gates: Arc::new([Semaphore::new(0), Semaphore::new(0)]),
+    };
+    let agent = Agent::new().model("m").connect_to(service.clone());
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = Arc::new(engine.session("a").open().await.unwrap());
+    let first = live.clone();
+    let first = tokio::spawn(async move { first.connect().await });
+    settle().await;
+    // It is there just when it is given up, so its news comes behind the wish for another one.
+    service.gates[0].add_permits(1);
+    let next = async { tokio::join!(live.disconnect(), live.connect()) };
+    let mut next = Box::pin(next);
+    assert!((&mut next).now_or_never().is_none());
+    settle().await;
+    assert!(matches!(
+        first.await.unwrap(),
+        Err(Error::NotConnected { .. })
+    ));
+    assert!((&mut next).now_or_never().is_none(), "on whose connection?");
+    assert_eq!(live.session().await.unwrap().connection, None);
+    service.gates[1].add_permits(1);
+    let (disconnected, connected) = next.await;
+    disconnected.unwrap();
+    connected.unwrap();
+    assert!(live.session().await.unwrap().connection.is_some());
+}
+
+#[tokio::test]
+async fn a_program_is_answered_also_where_time_has_come_for_something_else() {
+    let busy = T::simple("busy", "Never ends", |_| pending());
+    let limited = T::timeout(T::idempotent(busy), Duration::from_secs(1));
+    let retried = T::retry(limited, 2, Duration::ZERO);
+    let quick = T::simple("quick", "Ends at once", |_| async { Ok(json!({})) });
+    let clock = ManualClock::new();
+    let engine = Engine::in_memory()
+        .clock(clock.clone())
+        .agent("a", Agent::new().model("none").tools(retried | quick));
+    let live = engine
+        .open()
+        .await
+        .unwrap()
+        .session("a")
+        .open()
+        .await
+        .unwrap();
+    let live = Arc::new(live);
+    let call = |name: &'static str| {
+        let live = live.clone();
+        async move {
+            live.call_function(name, json!({}), Actor::embedder("pipeline"))
+                .await
+        }
+    };
+    let busy = tokio::spawn(call("busy"));
+    settle().await;
+    // The session hears of the call before it hears of the time.
+    let mut quick = Box::pin(call("quick"));
+    assert!((&mut quick).now_or_never().is_none());
+    clock.advance(Duration::from_secs(1));
+    settle().await;
+    assert_eq!(quick.now_or_never(), Some(Ok(json!({}))));
+    busy.abort();
 }

@@ -365,6 +365,26 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             "",
             RunnerDetached {
                 reason: "shutdown".into(),
+                not_begun: Vec::new(),
+            }
+            .into(),
+        ),
+        (
+            "its tool had not begun",
+            RunnerDetached {
+                reason: "shutdown".into(),
+                not_begun: vec![Start { call, attempt }],
+            }
+            .into(),
+        ),
+        (
+            "another start of its tool had not begun",
+            RunnerDetached {
+                reason: "shutdown".into(),
+                not_begun: vec![Start {
+                    call,
+                    attempt: attempt + 1,
+                }],
             }
             .into(),
         ),

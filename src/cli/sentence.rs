@@ -105,7 +105,15 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             ),
             Some(_) | None => ("runner attached: calls may start".to_owned(), Tone::Plain),
         },
-        Observation::RunnerDetached(it) => (format!("runner gone: {}", it.reason), Tone::Plain),
+        Observation::RunnerDetached(it) if it.not_begun.is_empty() => {
+            (format!("runner gone: {}", it.reason), Tone::Plain)
+        }
+        Observation::RunnerDetached(it) => {
+            let calls = it.not_begun.iter().map(|it| it.call.to_string());
+            let calls = calls.collect::<Vec<_>>().join(", ");
+            let told = format!("runner gone: {}; had not begun: {calls}", it.reason);
+            (told, Tone::Plain)
+        }
         Observation::RunnerDraining(it) => {
             (format!("starts nothing more: {}", it.reason), Tone::Plain)
         }

@@ -41,7 +41,9 @@ impl SessionTask {
                 WaitsFor::Runner | WaitsFor::Tool | WaitsFor::Hook
             )
         };
-        let needed = self.attached.is_none() && self.session.calls.values().any(waits);
+        // An engine that shuts down runs nothing any more; the next one attaches.
+        let may = self.attached.is_none() && !self.slots.is_shut();
+        let needed = may && self.session.calls.values().any(waits);
         if needed {
             self.attach(Vec::new()).await?;
         }

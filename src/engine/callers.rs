@@ -5,7 +5,6 @@ use tokio::sync::oneshot;
 
 use super::error::Error;
 use super::task::SessionTask;
-use crate::ledger::Objects;
 use crate::session::{
     Actor, Decision, Event, Fact, FunctionCallReceived, Json, Observation, Outcome, Rejection,
     Route, Seq, fits,
@@ -14,6 +13,9 @@ use crate::tool::ToolError;
 
 /// The way back to whoever made a call.
 pub(super) type Answer = oneshot::Sender<Result<Value, ToolError>>;
+
+/// Under what a caller is kept whose call has no record yet, as no record has this number.
+const NOT_ON_RECORD: Seq = Seq(0);
 
 /// Whoever made a call.
 pub(super) struct Caller {
@@ -43,6 +45,11 @@ impl SessionTask {
             let _ = caller.send(Err(closed));
             return Ok(());
         }
+        if self.slots.is_shut() {
+            let told = Error::ShutDown.to_string();
+            let _ = caller.send(Err(ToolError::Cancelled(told)));
+            return Ok(());
+        }
         if self.attached.is_none() {
             self.attach(Vec::new()).await?;
         }
@@ -68,15 +75,11 @@ impl SessionTask {
         let [received] = received;
         match fits(received) {
             Ok(received) => {
-                // What is overdue goes first, so that the next record is the call.
-                let now = self.clock.now();
-                self.put_at(now, Vec::new(), Objects::default()).await?;
                 // It may be answered in the very batch that receives it.
                 let answer = caller;
                 let caller = Caller { answer, given };
-                self.callers.insert(self.session.head.next(), caller);
-                self.put_at(now, vec![received], Objects::default()).await?;
-                self.perform().await
+                self.callers.insert(NOT_ON_RECORD, caller);
+                self.record(vec![received]).await
             }
             Err(rejection) => {
                 let _ = caller.send(Err(ToolError::InvalidArgs(rejection.to_string())));
@@ -89,6 +92,12 @@ impl SessionTask {
     pub(super) async fn answer_callers(&mut self, facts: &[Fact]) -> Result<(), Error> {
         for fact in facts {
             let (call, answer) = match &fact.event {
+                Event::Observed(Observation::FunctionCallReceived(it)) if it.by.is_some() => {
+                    if let Some(caller) = self.callers.remove(&NOT_ON_RECORD) {
+                        self.callers.insert(fact.seq, caller);
+                    }
+                    continue;
+                }
                 Event::Observed(Observation::ToolYielded(it)) => {
                     let caller = self.callers.get_mut(&it.call);
                     if let Some(given) = caller.and_then(|caller| caller.given.as_mut()) {

@@ -9,9 +9,7 @@ use super::story::Story;
 use super::task::SessionTask;
 use crate::ledger::Objects;
 use crate::live::{ConnectError, Connection, continuation, setup};
-use crate::session::{
-    Connected, Disconnected, HistorySent, Observation, Rejection, RunnerDetached,
-};
+use crate::session::{Connected, Disconnected, HistorySent, Observation, Rejection};
 
 impl SessionTask {
     /// Somebody asks for a connection. One that is being opened already is theirs, unless somebody else asked for it.
@@ -39,6 +37,9 @@ impl SessionTask {
         }
         if self.session.closed {
             return Err(Error::Refused(Rejection::SessionClosed));
+        }
+        if self.slots.is_shut() {
+            return Err(Error::ShutDown);
         }
         let agent = self.agent.clone();
         let Some(connector) = agent.connector.clone() else {
@@ -71,12 +72,15 @@ impl SessionTask {
             non_blocking,
             resumed: handle.map(|it| it.fingerprint()),
         };
+        self.reconnecting.openings += 1;
+        let number = self.reconnecting.openings;
         let (own, farewell) = (self.own.clone(), self.reconnecting.farewell());
         let limit = agent.setup_timeout;
         self.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             farewell.await;
             let connection = socket::open(connector.as_ref(), message, limit).await;
             let opened = Opened {
+                number,
                 connected,
                 connection,
                 story,
@@ -88,15 +92,16 @@ impl SessionTask {
 
     /// The connection is there, or it could not be opened.
     pub(super) async fn opened(&mut self, opened: Opened) -> Result<(), Error> {
-        if self.opening.take().is_none() {
-            // It was given up while it was under way.
-            return Ok(());
-        }
         let Opened {
+            number,
             connected,
             connection,
             story,
         } = opened;
+        // It was given up while it was under way, and another one may be under way since.
+        if number != self.reconnecting.openings || self.opening.take().is_none() {
+            return Ok(());
+        }
         match connection {
             Ok(_) if self.session.closed => {
                 self.answer_asked(Err(Error::Refused(Rejection::SessionClosed)))
@@ -179,14 +184,14 @@ impl SessionTask {
                 .into(),
             );
         }
-        if self.attached.is_some() {
-            observations.push(
-                RunnerDetached {
-                    reason: reason.to_owned(),
-                }
-                .into(),
-            );
-        }
+        let detachment = self.detachment(reason);
+        // What a connection that is to be left holds back must not start between its end and that of the runner.
+        let at = if self.session.leaving.is_some() {
+            0
+        } else {
+            observations.len()
+        };
+        observations.splice(at..at, detachment);
         self.hang_up();
         if !observations.is_empty() {
             self.put(observations, Objects::default()).await?;

@@ -5,7 +5,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::error::Error;
 use super::inbox::{Input, Reply};
 use super::task::SessionTask;
-use crate::session::{Effect, RunnerDraining, Timestamp, owed};
+use crate::session::{
+    Actor, Effect, Observation, OperatorCancelled, RunnerDetached, RunnerDraining, Start,
+    Timestamp, owed,
+};
 
 /// A session that ends as soon as nothing runs, and at a time at the latest.
 pub(super) struct Draining {
@@ -40,15 +43,42 @@ impl SessionTask {
             return false;
         };
         let ends = |effect: &Effect| match effect {
-            Effect::RunTool { runner, .. } | Effect::AskHook { runner, .. } => {
-                self.attached == Some(*runner)
-            }
+            // One that has not begun never will: the engine gives no place any more.
+            Effect::RunTool { .. } => self.performer.has_begun(effect),
+            Effect::AskHook { runner, .. } => self.attached == Some(*runner),
             Effect::SendResponse { .. } => self.socket.is_some(),
             Effect::AskConfirmation { .. }
             | Effect::SendInstruction { .. }
             | Effect::ArmTimer { .. } => false,
         };
         self.clock.now() >= draining.until || !owed(&self.session).iter().any(ends)
+    }
+
+    /// Ends this process's part as the runner, if it has one. A start whose tool has not begun does not count, so the next
+    /// runner starts it; a program that waits for such a call goes with its process, so the call is taken back.
+    pub(super) fn detachment(&self, reason: &str) -> Vec<Observation> {
+        if self.attached.is_none() {
+            return Vec::new();
+        }
+        let not_begun = self.performer.take_back();
+        let by_program = |it: &&Start| {
+            let call = self.session.calls.get(&it.call);
+            call.is_some_and(|it| it.made_by_program)
+        };
+        let taken_back = not_begun.iter().filter(by_program).map(|it| {
+            let cancelled = OperatorCancelled {
+                call: it.call,
+                reason: Some(reason.to_owned()),
+                by: Actor::embedder(super::PROGRAM),
+                response: None,
+            };
+            Observation::from(cancelled)
+        });
+        // Behind the end of the runner, or the place that it leaves would start another call.
+        let taken_back: Vec<Observation> = taken_back.collect();
+        let reason = reason.to_owned();
+        let detached = RunnerDetached { reason, not_begun };
+        [detached.into()].into_iter().chain(taken_back).collect()
     }
 
     /// Ends the task's work: what still runs is cut off, and the socket says goodbye.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
+use super::beginning::Beginning;
 use super::error::Error;
 use super::inbox::Input;
 use super::outcomes::Telling;
@@ -132,6 +133,8 @@ impl SessionTask {
             }
         };
         let (slots, session) = (self.slots.clone(), self.id);
+        let beginning = Beginning::default();
+        let begins = beginning.clone();
         let run = async move {
             if let Some(response) = acknowledgement {
                 let seen = state.over();
@@ -140,6 +143,9 @@ impl SessionTask {
                 let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
             }
             let slot = slots.take(session).await;
+            if !begins.begin() {
+                return;
+            }
             let outcome = match checked {
                 Ok((tool, args, context)) => contained(tool, args, context, on_yield).await,
                 Err(error) => ToolOutcome::Failed(error),
@@ -148,7 +154,11 @@ impl SessionTask {
             let ended = telling.ended(outcome, state).await;
             let _ = own.send(Input::ToolEnded(Box::new(ended)));
         };
-        task(cancelled, run.instrument(span))
+        InFlight::Run {
+            task: tokio::spawn(run.instrument(span)).abort_handle(),
+            cancelled,
+            beginning,
+        }
     }
 
     /// Asks the provider of this process, if there is one; the other doors need no asking.

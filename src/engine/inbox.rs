@@ -98,6 +98,8 @@ pub(super) enum Input {
 
 /// What came of opening a connection, and what it is to be told.
 pub(super) struct Opened {
+    /// Which opening of the task it was.
+    pub(super) number: u64,
     pub(super) connected: Connected,
     pub(super) connection: Result<Connection, ConnectError>,
     pub(super) story: Option<Story>,

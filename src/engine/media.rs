@@ -119,13 +119,16 @@ impl Media {
         let frame = piece.encode();
         // Counted with its place in the queue, so that no end of a turn comes between.
         let mut link = self.lock();
-        if let Some(link) = link.as_mut() {
-            match &piece {
-                Piece::Audio(_, data) => link.sent.audio.count(data.len()),
-                Piece::Video(_, data) => link.sent.video.count(data.len()),
-                Piece::ActivityStart | Piece::ActivityEnd => link.turn_open = true,
-                Piece::AudioStreamEnd => {}
-            }
+        let same = |link: &&mut Link| link.out.as_ref().is_some_and(|it| it.same_channel(&out));
+        let Some(current) = link.as_mut().filter(same) else {
+            // The connection for which it waited has ended.
+            return false;
+        };
+        match &piece {
+            Piece::Audio(_, data) => current.sent.audio.count(data.len()),
+            Piece::Video(_, data) => current.sent.video.count(data.len()),
+            Piece::ActivityStart | Piece::ActivityEnd => current.turn_open = true,
+            Piece::AudioStreamEnd => {}
         }
         place.send(frame);
         drop(link);
@@ -388,3 +391,8 @@ impl Piece {
         }
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::panic, reason = "a test that meets the impossible must stop")]
+#[path = "media_link_tests.rs"]
+mod link_tests;

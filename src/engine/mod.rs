@@ -4,6 +4,7 @@
 
 mod agent;
 mod attach;
+mod beginning;
 mod builder;
 mod callbacks;
 mod callers;
@@ -308,7 +309,8 @@ impl Engine {
 
     /// As [`shutdown`](Engine::shutdown), and gives what runs some time to end: within `grace`, nothing new starts, tools
     /// that end are told to their models, and a session in which nothing runs is let go at once. After it, what still runs
-    /// is cut off, and the next engine does what its tool's rule for that says. Everything else stays open for it.
+    /// is cut off, and the next engine does what its tool's rule for that says. Everything else stays open for it, also a
+    /// call that waited for a place (see [`EngineBuilder::running_max`]): it has not run, and will.
     ///
     /// ```
     /// # async fn example(engine: recount::engine::Engine) -> Result<(), recount::engine::Error> {
@@ -321,6 +323,8 @@ impl Engine {
     /// # Errors
     /// Where the journal cannot be written.
     pub async fn shutdown_within(&self, grace: Duration) -> Result<(), Error> {
+        // First of all: a place that gets free must not go to a session that has not been told yet.
+        self.inner.slots.shut();
         let until = self.inner.clock.now().after(grace);
         let mut ending = Vec::new();
         for task in self.inner.registry.all() {

@@ -10,7 +10,8 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::session::Effect;
+use super::beginning::Beginning;
+use crate::session::{Effect, Start};
 
 /// What was begun.
 #[derive(Default)]
@@ -29,6 +30,12 @@ pub(super) enum InFlight {
         task: AbortHandle,
         /// Fires before the abort, so that a tool can hand cancellation on.
         cancelled: CancellationToken,
+    },
+    /// The run of a tool.
+    Run {
+        task: AbortHandle,
+        cancelled: CancellationToken,
+        beginning: Beginning,
     },
 }
 
@@ -56,12 +63,34 @@ impl Performer {
         self.in_flight.insert(effect, in_flight);
     }
 
+    /// Takes back the starts whose tools have not begun; they never will.
+    pub(super) fn take_back(&self) -> Vec<Start> {
+        let started = self.in_flight.iter().filter_map(|(effect, in_flight)| {
+            let (Effect::RunTool { call, attempt, .. }, InFlight::Run { beginning, .. }) =
+                (effect, in_flight)
+            else {
+                return None;
+            };
+            let (call, attempt) = (*call, *attempt);
+            beginning.take_back().then_some(Start { call, attempt })
+        });
+        started.collect()
+    }
+
+    /// Whether the tool that `effect` runs has begun.
+    pub(super) fn has_begun(&self, effect: &Effect) -> bool {
+        match self.in_flight.get(effect) {
+            Some(InFlight::Run { beginning, .. }) => beginning.has_begun(),
+            Some(InFlight::Left | InFlight::Together(_) | InFlight::Task { .. }) | None => false,
+        }
+    }
+
     /// Whether a task of ours is under way.
     pub(super) fn is_busy(&self) -> bool {
         self.in_flight.values().any(|it| match it {
             InFlight::Left => false,
             InFlight::Together(task) => !task.is_finished(),
-            InFlight::Task { task, .. } => !task.is_finished(),
+            InFlight::Task { task, .. } | InFlight::Run { task, .. } => !task.is_finished(),
         })
     }
 }
@@ -70,7 +99,10 @@ impl InFlight {
     fn stop(&self) {
         match self {
             InFlight::Left | InFlight::Together(_) => {}
-            InFlight::Task { task, cancelled } => {
+            InFlight::Task { task, cancelled }
+            | InFlight::Run {
+                task, cancelled, ..
+            } => {
                 cancelled.cancel();
                 task.abort();
             }

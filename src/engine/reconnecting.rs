@@ -22,7 +22,7 @@ use crate::ledger::Objects;
 use crate::live::{ConnectError, ConnectionLost};
 use crate::session::{
     ConnectFailed, Disconnected, Observation, ReconnectScheduled, ReconnectsExhausted,
-    ResumptionHandle, Route, RunnerDetached, Seq, SwitchPlanned, Timestamp,
+    ResumptionHandle, Route, Seq, SwitchPlanned, Timestamp,
 };
 
 /// How long a socket may take to say goodbye before it is dropped.
@@ -36,6 +36,8 @@ const TIME_LEFT_MS: u64 = 5_000;
 pub(super) struct Reconnecting {
     /// The newest handle. Its fingerprint stands in the session.
     pub(super) handle: Option<ResumptionHandle>,
+    /// How many connections were begun to be opened.
+    pub(super) openings: u64,
     /// How often it was tried since the last good connection.
     pub(super) attempts: u32,
     /// How many connections in a row ended for something that we did.
@@ -231,10 +233,14 @@ impl SessionTask {
         let attempts = self.agent.reconnects.made(self.reconnecting.attempts);
         let mut batch = first;
         batch.push(ReconnectsExhausted { attempts, reason }.into());
-        if self.attached.is_some() {
-            let reason = "no connection could be made any more".to_owned();
-            batch.push(RunnerDetached { reason }.into());
-        }
+        let detachment = self.detachment("no connection could be made any more");
+        // As in `disconnect`.
+        let at = if self.session.leaving.is_some() {
+            0
+        } else {
+            batch.len()
+        };
+        batch.splice(at..at, detachment);
         self.put(batch, Objects::default()).await?;
         self.attached = None;
         self.stop_reconnecting();

@@ -9,12 +9,14 @@ use tokio::sync::oneshot;
 
 use crate::session::SessionId;
 
-/// The places for running tools; without a limit there is always one.
-#[derive(Clone, Default)]
-pub(super) struct Slots(Option<Arc<Mutex<Queue>>>);
+/// The places for running tools; without a limit there is always one, until the engine shuts down.
+#[derive(Clone)]
+pub(super) struct Slots(Arc<Mutex<Queue>>);
 
 struct Queue {
     free: usize,
+    /// No place is given any more.
+    shut: bool,
     /// The sessions that wait, the next first; each stands here once.
     turns: VecDeque<SessionId>,
     waiting: BTreeMap<SessionId, VecDeque<oneshot::Sender<Slot>>>,
@@ -23,27 +25,41 @@ struct Queue {
 /// A place, free again once this is dropped.
 pub(super) struct Slot(Option<Arc<Mutex<Queue>>>);
 
+impl Default for Slots {
+    fn default() -> Slots {
+        Slots::limited(usize::MAX)
+    }
+}
+
 impl Slots {
     /// Room for so many.
     pub(super) fn limited(slots: usize) -> Slots {
         let queue = Queue {
             free: slots,
+            shut: false,
             turns: VecDeque::new(),
             waiting: BTreeMap::new(),
         };
-        Slots(Some(Arc::new(Mutex::new(queue))))
+        Slots(Arc::new(Mutex::new(queue)))
+    }
+
+    /// Gives no place any more: nothing begins from here on, and who waits goes on waiting until their session ends.
+    pub(super) fn shut(&self) {
+        lock(&self.0).shut = true;
+    }
+
+    /// Whether nothing begins any more.
+    pub(super) fn is_shut(&self) -> bool {
+        lock(&self.0).shut
     }
 
     /// Waits for a place. Whoever drops the future has left the queue.
     pub(super) async fn take(&self, session: SessionId) -> Slot {
-        let Some(queue) = &self.0 else {
-            return Slot(None);
-        };
         let given = {
-            let mut open = lock(queue);
-            if open.free > 0 {
+            let mut open = lock(&self.0);
+            if open.free > 0 && !open.shut {
                 open.free -= 1;
-                return Slot(Some(queue.clone()));
+                return Slot(Some(self.0.clone()));
             }
             let (place, given) = oneshot::channel();
             let waiting = open.waiting.entry(session).or_default();
@@ -81,7 +97,12 @@ impl Drop for Slot {
 impl Queue {
     /// Whose turn it is; the place is free if it is nobody's.
     fn next(&mut self) -> Option<oneshot::Sender<Slot>> {
-        let Some(session) = self.turns.pop_front() else {
+        let turn = if self.shut {
+            None
+        } else {
+            self.turns.pop_front()
+        };
+        let Some(session) = turn else {
             self.free += 1;
             return None;
         };
@@ -134,6 +155,23 @@ mod tests {
         drop((&mut many[1]).now_or_never().unwrap());
         drop((&mut many[2]).now_or_never().unwrap());
         assert!(slots.take(session(3)).now_or_never().is_some());
+    }
+
+    #[test]
+    fn once_shut_no_place_is_given_to_whoever_comes_or_waits() {
+        let slots = Slots::limited(1);
+        let running = slots.take(session(1)).now_or_never().unwrap();
+        let mut waits = Box::pin(slots.take(session(2)));
+        assert!((&mut waits).now_or_never().is_none());
+        slots.shut();
+        drop(running);
+        assert!((&mut waits).now_or_never().is_none());
+        assert!(slots.take(session(3)).now_or_never().is_none());
+        let unlimited = Slots::default();
+        drop(unlimited.take(session(1)).now_or_never().unwrap());
+        unlimited.shut();
+        assert!(unlimited.is_shut());
+        assert!(unlimited.take(session(1)).now_or_never().is_none());
     }
 
     #[test]

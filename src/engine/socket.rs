@@ -1,12 +1,14 @@
 //! The two tasks of a connection: one reads, one writes, neither decides.
 
 use std::collections::VecDeque;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::inbox::{Incoming, Input};
 use super::media::Media;
@@ -18,6 +20,9 @@ use crate::session::Seq;
 
 /// How long the peer may leave a message untaken before the connection counts as lost.
 const SEND_SECONDS: u64 = 30;
+
+/// How long the peer is still heard once nothing can be written any more: what it said, and why it closed, may be on its way.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A message on its way out.
 pub(super) struct Outgoing {
@@ -59,10 +64,11 @@ impl Socket {
         let (outgoing, queue) = mpsc::unbounded_channel();
         let pieces = media.open(epoch);
         let hears = (epoch, media.clone());
-        let reader = read(id, connection.receiver, incoming.clone(), hears);
+        let (failed, failure) = oneshot::channel();
+        let reader = read(id, connection.receiver, incoming, failure, hears);
         let reader = tokio::spawn(reader).abort_handle();
         let queues = (queue, pieces);
-        let writer = tokio::spawn(write(id, epoch, connection.sender, queues, incoming, inbox));
+        let writer = tokio::spawn(write(epoch, connection.sender, queues, failed, inbox));
         Socket {
             id,
             epoch,
@@ -73,7 +79,7 @@ impl Socket {
         }
     }
 
-    /// Queues a message; a writer that is gone reports the loss by itself.
+    /// Queues a message; where it cannot be written, the reader reports the loss.
     pub(super) fn send(&self, text: String, carries: Option<Carried>) {
         let _ = self.outgoing.send(Outgoing { text, carries });
     }
@@ -128,18 +134,22 @@ pub(super) async fn open(
 /// How many bytes of messages wait for a session that is busy, beyond what its queue takes, before its reader waits, too.
 const BACKLOG_BYTES: usize = 4 << 20;
 
-/// Reads on while the session is busy, because what is audio does not concern it.
+/// Reads on while the session is busy, because what is audio does not concern it. It alone reports the end, behind
+/// everything that came before it.
 async fn read(
     socket: u64,
     mut receiver: Box<dyn FrameReceiver>,
     incoming: mpsc::Sender<Incoming>,
+    failure: oneshot::Receiver<ConnectionLost>,
     (epoch, media): (Seq, Arc<Media>),
 ) {
     let mut backlog: VecDeque<String> = VecDeque::new();
     let mut bytes = 0;
+    let mut heard_out = pin!(heard_out(failure));
     let lost = loop {
         tokio::select! {
             biased;
+            lost = &mut heard_out => break lost,
             place = incoming.reserve(), if !backlog.is_empty() => {
                 let (Ok(place), Some(text)) = (place, backlog.pop_front()) else {
                     return;
@@ -153,13 +163,11 @@ async fn read(
                     backlog.push_back(text);
                 }
                 Ok(_) => {}
-                Err(lost) => {
-                    media.lost(&lost);
-                    break lost;
-                }
+                Err(lost) => break lost,
             },
         }
     };
+    media.lost(&lost);
     let left = backlog.into_iter();
     let left = left.map(|text| Incoming::Frame { socket, text });
     for last in left.chain([Incoming::Lost { socket, lost }]) {
@@ -169,12 +177,21 @@ async fn read(
     }
 }
 
+/// Why nothing can be written any more, once the peer had its time to say the last of what it has to say.
+async fn heard_out(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost {
+    let Ok(lost) = failure.await else {
+        // The writer ended in good order.
+        return pending().await;
+    };
+    sleep(LAST_WORDS).await;
+    lost
+}
+
 async fn write(
-    socket: u64,
     epoch: Seq,
     mut sender: Box<dyn FrameSender>,
     (mut queue, mut pieces): (mpsc::UnboundedReceiver<Outgoing>, mpsc::Receiver<String>),
-    incoming: mpsc::Sender<Incoming>,
+    failed: oneshot::Sender<ConnectionLost>,
     inbox: mpsc::UnboundedSender<Input>,
 ) {
     loop {
@@ -189,7 +206,8 @@ async fn write(
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
         if let Err(lost) = sent.unwrap_or_else(|_| Err(untaken())) {
-            let _ = incoming.send(Incoming::Lost { socket, lost }).await;
+            // A reader that is gone has reported the end.
+            let _ = failed.send(lost);
             return;
         }
         if let Some(carried) = carries {
@@ -206,3 +224,8 @@ fn untaken() -> ConnectionLost {
         reason: format!("the peer took nothing for {SEND_SECONDS} s"),
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::panic, reason = "a test that meets the impossible must stop")]
+#[path = "socket_tests.rs"]
+mod tests;

@@ -18,7 +18,13 @@ pub(crate) fn observations(session: &Session) -> Vec<Observation> {
     });
     let detached = session.runner.map(|_| {
         let reason = "the process that could run tools is gone".to_owned();
-        Observation::from(RunnerDetached { reason })
+        let not_begun = Vec::new();
+        Observation::from(RunnerDetached { reason, not_begun })
     });
-    disconnected.into_iter().chain(detached).collect()
+    let mut ends: Vec<Observation> = disconnected.into_iter().chain(detached).collect();
+    if session.leaving.is_some() {
+        // What a connection that is to be left holds back must not start under a runner that is gone.
+        ends.reverse();
+    }
+    ends
 }

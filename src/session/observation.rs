@@ -18,8 +18,8 @@ use super::time::Timestamp;
 pub use super::hook::HookAnswered;
 pub use super::media::MediaCounted;
 pub use super::reconnection::{
-    ConnectFailed, HistorySent, ReconnectScheduled, ReconnectsExhausted, RunnerDraining,
-    SwitchPlanned,
+    ConnectFailed, HistorySent, ReconnectScheduled, ReconnectsExhausted, RunnerDetached,
+    RunnerDraining, Start, SwitchPlanned,
 };
 pub use super::state_change::{Author, InstructionSent, StateChange, StateChanged};
 pub use super::tool_report::{ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded};
@@ -172,13 +172,6 @@ impl Gates {
             reason: Some(reason.into()),
         }
     }
-}
-
-/// `runner_detached`: the process let go in good order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunnerDetached {
-    /// Why.
-    pub reason: String,
 }
 
 /// `connected`: setup is complete; the seq of this record is the epoch's name.

@@ -97,3 +97,26 @@ pub struct RunnerDraining {
     /// Why.
     pub reason: String,
 }
+
+/// `runner_detached`: the process let go in good order.
+///
+/// ```json
+/// {"reason":"the engine shuts down","not_begun":[{"call":9,"attempt":1}]}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunnerDetached {
+    /// Why.
+    pub reason: String,
+    /// The starts on record whose tools had not begun and never will: they do not count, and nothing of them is in doubt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_begun: Vec<Start>,
+}
+
+/// A start of a call's tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it.
+    pub attempt: u32,
+}

@@ -162,7 +162,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
             session.rules = it.rules;
         }
         Observation::RunnerAttached(it) => tracker::runner_attached(session, fact.seq, it),
-        Observation::RunnerDetached(_) => tracker::runner_detached(session),
+        Observation::RunnerDetached(it) => tracker::runner_detached(session, it),
         Observation::RunnerDraining(_) => session.draining = true,
         Observation::Connected(it) => conversation::connected(session, fact.seq, it),
         Observation::Disconnected(it) => conversation::disconnected(session, it.epoch),

@@ -17,7 +17,7 @@ use super::history::History;
 ///     .call("c1", "look_up", json!({})).started();
 /// let returned = running.tool_returned(false, &json!({"found": 3}));
 /// given(&running).when(returned).then_kinds(["response_issued"]);
-/// given(&running).when(RunnerDetached { reason: "shutdown".into() }).then_kinds(["response_issued"]);
+/// given(&running).when(RunnerDetached { reason: "shutdown".into(), not_begun: vec![] }).then_kinds(["response_issued"]);
 /// ```
 #[must_use]
 pub fn given(history: &History) -> Given {

@@ -6,7 +6,7 @@ use crate::session::{
     Actor, Answer, Call, CallCancellationReceived, Capabilities, Command, Connected, Deadline,
     DeadlinePassed, Disconnected, Effect, Event, Fact, FunctionCallReceived, Json, Observation,
     Phase, RULES, Rejection, ResponsesSent, RunnerDetached, Seq, Session, SessionId, SessionOpened,
-    Timestamp, ToolPaused, ToolReturned, admit, owed, step,
+    Start, Timestamp, ToolPaused, ToolReturned, admit, owed, step,
 };
 
 use super::toolbox::{PROGRAM, Toolbox};
@@ -77,6 +77,17 @@ impl History {
     pub fn detached(self) -> History {
         self.observed(RunnerDetached {
             reason: "shutdown".to_owned(),
+            not_begun: Vec::new(),
+        })
+    }
+
+    /// The runner lets go, and the current call's tool had not begun although its start is on record.
+    #[must_use]
+    pub fn detached_before_it_began(self) -> History {
+        let (call, attempt) = (self.call_seq(), self.attempt());
+        self.observed(RunnerDetached {
+            reason: "shutdown".to_owned(),
+            not_begun: vec![Start { call, attempt }],
         })
     }
 

@@ -196,15 +196,17 @@ pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict 
     Ok(())
 }
 
-/// Once the model took an open call back, nothing leaves as a response to its id: what is still to be told is conversation.
+/// Once the model took a call back, nothing leaves as a response to its id, whether the call was open or had ended and its
+/// response had not left: what is still to be told is conversation.
 pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Verdict {
     let mut disowned = BTreeSet::new();
-    let mut before: BTreeSet<Seq> = BTreeSet::new();
+    let calls = recording.calls();
     for ((facts, session), batch) in recording.steps.iter().zip(recording.batches()) {
         if let Some(Observation::CallCancellationReceived(it)) = observed(&batch[0]) {
             let named = |call: &&Seq| recording.names(**call, it.epoch, &it.ids);
             let was_live = session.connection == Some(it.epoch);
-            disowned.extend(before.iter().filter(named).filter(|_| was_live).copied());
+            let before = calls.keys().filter(|call| **call < batch[0].seq);
+            disowned.extend(before.filter(named).filter(|_| was_live).copied());
         }
         for effect in owed(session) {
             if let Effect::SendResponse {
@@ -229,7 +231,6 @@ pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Ver
         if let Some(fact) = wrong_way {
             return Err(format!("{} answers an id that was taken back", fact.seq));
         }
-        before = session.calls.keys().copied().collect();
     }
     Ok(())
 }

@@ -195,12 +195,14 @@ impl Debts {
                     *sent |= it.responses.contains(at);
                 }
             }
-            // The model takes no interim word any more about an open call that it took back.
+            // The model takes no word any more about an open call that it took back, and none by the id of one that has ended.
             Observation::CallCancellationReceived(it) if self.connection == Some(it.epoch) => {
                 let named = |call: &Seq| recording.names(*call, it.epoch, &it.ids);
                 let ended = &self.ended;
-                let dropped = |call: &Seq| !ended.contains(call) && named(call);
-                self.responses.retain(|_, (call, _, _)| !dropped(call));
+                let by_id = |route: &Route| matches!(route, Route::ToolResponse { .. });
+                self.responses.retain(|_, (call, route, _)| {
+                    !((!ended.contains(call) || by_id(route)) && named(call))
+                });
             }
             Observation::FunctionCallReceived(_) => {
                 let of = recording.repeats().get(&fact.seq).copied();

@@ -146,9 +146,7 @@ impl World {
                 reason: None,
             }),
             20 | 21 => self.attach(which),
-            22 => self.observe(RunnerDetached {
-                reason: "shutdown".into(),
-            }),
+            22 => self.detach(which, flavour),
             23 => self.connect(which),
             24 if flavour.is_multiple_of(2) => self.disconnect(flavour),
             24 => self.lose(which, flavour),
@@ -506,6 +504,25 @@ impl World {
         let runner = self.session.head.next();
         self.recording.tools.insert(runner, tools);
         self.observe(attached);
+    }
+
+    /// The runner lets go; of what runs, nothing or some had not begun, or it speaks of another start.
+    fn detach(&mut self, which: u8, flavour: u8) {
+        let runs = self.session.calls.iter().filter_map(|(seq, call)| {
+            let Phase::Running { attempt, .. } = call.phase else {
+                return None;
+            };
+            let (call, attempt) = (*seq, attempt + u32::from(flavour % 8 == 7));
+            Some(Start { call, attempt })
+        });
+        let some = if flavour.is_multiple_of(2) {
+            0
+        } else {
+            1 + usize::from(which % 4)
+        };
+        let not_begun = runs.take(some).collect();
+        let reason = "shutdown".into();
+        self.observe(RunnerDetached { reason, not_begun });
     }
 
     /// The setup carries the instruction of now, none, or another one.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::catalog::contract_hash;
 use recount::session::{
-    Deadline, Decision, InDoubt, ObjectHash, Observation, RunnerAttached, Seq, Verdict as Says,
+    Deadline, Decision, Event, Fact, InDoubt, ObjectHash, Observation, Outcome, Seq, Start,
+    Verdict as Says,
 };
 
 use crate::Verdict;
@@ -69,13 +70,21 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
 }
 
 /// A call whose tool is not declared idempotent (in-doubt rule `retry`) starts at most once for each leave: the verdict of the policies, a waived
-/// gate, or an affirmative answer.
+/// gate, or an affirmative answer. A first start whose tool is known not to have begun used up none.
 pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     let mut call_of: BTreeMap<Seq, Seq> = BTreeMap::new();
     let mut fresh: BTreeSet<Seq> = BTreeSet::new();
     let mut open = BTreeSet::new();
+    let mut runs = Runs::default();
     for (index, fact) in recording.facts.iter().enumerate() {
+        let not_begun = runs.read(fact);
+        fresh.extend(
+            not_begun
+                .iter()
+                .filter(|it| it.attempt == 1)
+                .map(|it| it.call),
+        );
         if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
             && open.remove(&it.request)
             && it.confirmed
@@ -114,34 +123,64 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// The attempts of a call count from 1 without a gap, each starts under the runner in force, and never while another attempt of it runs.
+/// What runs, read off the records one by one.
+#[derive(Default)]
+pub(crate) struct Runs(BTreeMap<Seq, u32>);
+
+impl Runs {
+    /// Takes the next record in; gives the starts that it says had not begun.
+    pub(crate) fn read(&mut self, fact: &Fact) -> Vec<Start> {
+        match &fact.event {
+            Event::Observed(Observation::RunnerDetached(it)) => {
+                let before = std::mem::take(&mut self.0);
+                let ran = |it: &&Start| before.get(&it.call) == Some(&it.attempt);
+                return it.not_begun.iter().filter(ran).copied().collect();
+            }
+            Event::Observed(Observation::RunnerAttached(_)) => self.0.clear(),
+            Event::Observed(Observation::ToolReturned(it)) => self.end(it.call, it.attempt),
+            Event::Observed(Observation::ToolPaused(it)) => self.end(it.call, it.attempt),
+            Event::Observed(Observation::DeadlinePassed(it)) => {
+                if let Deadline::Run { call, attempt } = it.deadline {
+                    self.end(call, attempt);
+                }
+            }
+            Event::Decided(Decision::CallStarted(it)) => _ = self.0.insert(it.call, it.attempt),
+            Event::Decided(Decision::CallCancelled(it)) => _ = self.0.remove(&it.call),
+            Event::Decided(Decision::ResponseIssued(it)) if it.outcome != Outcome::Interim => {
+                self.0.remove(&it.call);
+            }
+            Event::Observed(_) | Event::Decided(_) => {}
+        }
+        Vec::new()
+    }
+
+    fn end(&mut self, call: Seq, attempt: u32) {
+        if self.0.get(&call) == Some(&attempt) {
+            self.0.remove(&call);
+        }
+    }
+}
+
+/// The attempts of a call count from 1 without a gap, each starts under the runner in force, and never while another attempt of it runs. One that
+/// had not begun does not count.
 pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Verdict {
     let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
-    let mut runs: BTreeSet<(Seq, u32)> = BTreeSet::new();
+    let mut runs = Runs::default();
     let mut runner = None;
     for fact in &recording.facts {
         match observed(fact) {
-            Some(Observation::RunnerAttached(RunnerAttached { .. })) => {
-                runner = Some(fact.seq);
-                runs.clear();
-            }
-            Some(Observation::RunnerDetached(_)) => {
-                runner = None;
-                runs.clear();
-            }
-            Some(Observation::ToolReturned(it)) => _ = runs.remove(&(it.call, it.attempt)),
-            Some(Observation::DeadlinePassed(it)) => {
-                if let Deadline::Run { call, attempt } = it.deadline {
-                    runs.remove(&(call, attempt));
-                }
-            }
+            Some(Observation::RunnerAttached(_)) => runner = Some(fact.seq),
+            Some(Observation::RunnerDetached(_)) => runner = None,
             _ => {}
+        }
+        let ran = runs.0.keys().copied().collect::<BTreeSet<Seq>>();
+        for it in runs.read(fact) {
+            *attempts.entry(it.call).or_default() -= 1;
         }
         if let Some(Decision::CallStarted(it)) = decided(fact) {
             let attempt = attempts.entry(it.call).or_default();
             *attempt += 1;
-            let runs_already = runs.iter().any(|(call, _)| *call == it.call);
-            runs.insert((it.call, it.attempt));
+            let runs_already = ran.contains(&it.call);
             if *attempt != it.attempt || Some(it.runner) != runner || runs_already {
                 return Err(format!(
                     "{} is not the next attempt by {runner:?}",

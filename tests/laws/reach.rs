@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use recount::session::{Decision, Observation, Rule};
+use recount::session::{Decision, Observation, Phase, Rule, Start};
 
 use crate::generator::wild_recordings;
-use crate::recording::decided;
+use crate::recording::{decided, observed};
 
 /// How often each event kind, rule of a verdict, outcome and lasting phase is met in so many histories.
 pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
@@ -34,7 +34,23 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
                 Some(Decision::PolicyDecided(it)) => Some(word_of(it.rule)),
                 _ => None,
             });
-        for word in kinds.chain(ends).chain(phases).chain(rules) {
+        let steps = recording.steps.iter().zip(recording.batches());
+        let not_begun = steps.filter_map(|((_, session), batch)| {
+            let Some(Observation::RunnerDetached(it)) = observed(&batch[0]) else {
+                return None;
+            };
+            let waits = |it: &Start| {
+                let call = session.calls.get(&it.call);
+                call.is_some_and(|it| matches!(it.phase, Phase::Ready { .. }))
+            };
+            it.not_begun.iter().any(waits).then_some(NOT_BEGUN)
+        });
+        for word in kinds
+            .chain(ends)
+            .chain(phases)
+            .chain(rules)
+            .chain(not_begun)
+        {
             *reached.entry(word).or_default() += 1;
         }
     }
@@ -62,6 +78,9 @@ const LASTING: [&str; 16] = [
     "it was cut off and its outcome is unknown",
     "it was withdrawn",
 ];
+
+/// A start that did not count.
+const NOT_BEGUN: &str = "its tool had not begun";
 
 const VERDICTS: [&str; 10] = [
     "by missing_name",
@@ -104,11 +123,17 @@ fn word_of(rule: Rule) -> &'static str {
 }
 
 const TO_REACH_COUNT: usize =
-    Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len() + VERDICTS.len();
+    Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len() + VERDICTS.len() + 1;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
-    let lists: [&[&str]; 4] = [Observation::KINDS, Decision::KINDS, &LASTING, &VERDICTS];
+    let lists: [&[&str]; 5] = [
+        Observation::KINDS,
+        Decision::KINDS,
+        &LASTING,
+        &VERDICTS,
+        &[NOT_BEGUN],
+    ];
     let (mut list, mut at) = (0, 0);
     while list < lists.len() {
         let mut item = 0;

@@ -163,3 +163,28 @@ fn a_response_of_our_own_waits_for_the_hook_and_goes_out_in_its_words() {
         [Effect::SendResponse { .. }]
     ));
 }
+
+#[test]
+fn a_response_that_waits_for_the_hook_is_not_sent_once_the_model_took_its_call_back() {
+    let support = history().opened("support").attached(&tools()).connected();
+    let refused = support.call("c1", "look", json!({}));
+    let failed = HookAnswered {
+        failure: Some("it panicked".to_owned()),
+        ..said(&refused, None)
+    };
+    let refused = refused.observed(failed);
+    let (call, issued) = (refused.call_seq(), refused.session().head);
+    let waits = owed(refused.session());
+    assert!(matches!(waits[..], [Effect::AskHook { of: Some(of), .. }] if of == issued));
+    let taken_back = refused.taken_back("c1");
+    assert_eq!(owed(taken_back.session()), []);
+    let answered = taken_back.observed(HookAnswered {
+        hook: Hook::BeforeToolResponse,
+        call,
+        of: Some(issued),
+        response: Some(Json::empty_object()),
+        failure: None,
+        by: None,
+    });
+    assert_eq!(owed(answered.session()), []);
+}

@@ -4,7 +4,8 @@
 //! Ready ─▶ call_started ─▶ Running ─┬─ tool_returned ───▶ Returned
 //!                                   ├─ tool_paused ─────▶ Paused ─ response_supplied ─▶ Supplied
 //!                                   ├─ deadline_passed ─▶ TimedOut
-//!                                   └─ another runner ──▶ InDoubt ─▶ started again, asked, or settled as unknown
+//!                                   ├─ another runner ──▶ InDoubt ─▶ started again, asked, or settled as unknown
+//!                                   └─ runner_detached, the tool had not begun ──▶ as before the start
 //! ```
 
 use std::time::Duration;
@@ -12,13 +13,13 @@ use std::time::Duration;
 use crate::session::call::{Call, Leave, Phase, WaitsFor};
 use crate::session::decision::{
     About, BackgroundSpawned, CallStarted, CancelReason, Decision, Outcome, ResultReused,
-    RetryScheduled,
+    RetryScheduled, Route,
 };
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
 use crate::session::observation::{
-    CallCancellationReceived, Deadline, OperatorCancelled, RunnerAttached, ToolPaused,
-    ToolReturned, ToolYielded,
+    CallCancellationReceived, Deadline, OperatorCancelled, RunnerAttached, RunnerDetached, Start,
+    ToolPaused, ToolReturned, ToolYielded,
 };
 use crate::session::policy::InDoubt;
 use crate::session::response;
@@ -38,10 +39,29 @@ pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &
     doubt_running(session);
 }
 
-pub(in crate::session) fn runner_detached(session: &mut Session) {
+pub(in crate::session) fn runner_detached(session: &mut Session, it: &RunnerDetached) {
     session.runner = None;
     session.draining = false;
+    it.not_begun.iter().for_each(|it| not_begun(session, *it));
     doubt_running(session);
+}
+
+/// The call stands where it stood before that start: an earlier one may have left it in doubt.
+fn not_begun(session: &mut Session, it: Start) {
+    let Some(call) = running(session, it.call, it.attempt) else {
+        return;
+    };
+    let Phase::Running { leave, .. } = call.phase else {
+        return;
+    };
+    call.attempts = it.attempt.saturating_sub(1);
+    call.phase = if call.attempts == 0 {
+        Phase::Ready { leave }
+    } else {
+        Phase::InDoubt { leave }
+    };
+    let key = call.cache_key;
+    cache::stopped(session, it.call, key);
 }
 
 fn doubt_running(session: &mut Session) {
@@ -321,6 +341,10 @@ pub(in crate::session) fn cancellation_received(
     for seq in calls {
         let policies = session.terms.policies.clone();
         let Some(call) = session.calls.get_mut(&seq) else {
+            // It has ended, and its response may not have left yet. What is told as conversation names no id.
+            session.deliveries.retain(|_, delivery| {
+                delivery.call != seq || !matches!(delivery.route, Route::ToolResponse { .. })
+            });
             continue;
         };
         let waits_outside = matches!(

@@ -192,6 +192,7 @@ fn a_call_taken_back_before_it_starts_never_runs() {
     given(&waiting)
         .when(RunnerDetached {
             reason: "again".to_owned(),
+            not_begun: Vec::new(),
         })
         .then_nothing();
     assert!(!waiting.attached(&tools()).kinds().contains(&"call_started"));
@@ -307,4 +308,82 @@ fn the_model_takes_a_paused_call_back_and_no_interim_word_is_sent_any_more() {
             ..
         }]
     ));
+}
+
+#[test]
+fn a_start_whose_tool_had_not_begun_does_not_count() {
+    let waits = running("look").detached_before_it_began();
+    let leave = Leave::NotGated;
+    assert_eq!(waits.current().phase, Phase::Ready { leave });
+    assert!(
+        waits
+            .kinds()
+            .ends_with(&["call_started", "runner_detached"])
+    );
+    let again = waits.attached(&tools());
+    assert_eq!(again.attempt(), 1);
+    let done = again.returned(json!({}));
+    assert_eq!(settled(&done), Outcome::Returned);
+    assert_eq!(done.session().settled[&done.call_seq()].attempts, 1);
+}
+
+#[test]
+fn that_another_start_had_not_begun_settles_no_doubt_about_this_one() {
+    let look = running("look");
+    let call = look.call_seq();
+    for start in [
+        Start { call, attempt: 2 },
+        Start {
+            call: Seq(1),
+            attempt: 1,
+        },
+    ] {
+        let reason = "shutdown".to_owned();
+        let not_begun = vec![start];
+        given(&look)
+            .when(RunnerDetached { reason, not_begun })
+            .then_kinds(["response_issued"]);
+    }
+}
+
+#[test]
+fn what_an_earlier_start_did_stays_in_doubt() {
+    let twice = running("retry").detached().attached(&tools());
+    assert_eq!(twice.attempt(), 2);
+    let waits = twice.detached_before_it_began();
+    assert_eq!(
+        (waits.current().phase.name(), waits.attempt()),
+        ("in_doubt", 1)
+    );
+    // Meanwhile the tool is declared anew, and is not to be run twice any more.
+    let settled_now = waits.attached(&toolbox().plain("retry"));
+    assert_eq!(settled(&settled_now), Outcome::Unknown);
+}
+
+#[test]
+fn equal_calls_wait_no_longer_for_one_that_had_not_begun() {
+    let tools = toolbox().plain("find").cached("find");
+    let support = history().opened("support").attached(&tools).connected();
+    let find = |history: History, id| history.call(id, "find", json!({"n": 1}));
+    let both = find(find(support, "c1").started(), "c2").about("c1");
+    let cancelled = both.detached_before_it_began().cancelled();
+    let second = cancelled.about("c2").attached(&tools);
+    assert!(second.current().phase.is_running());
+}
+
+#[test]
+fn a_response_that_has_not_left_yet_is_not_sent_for_an_id_that_was_taken_back() {
+    let ended = running("look").returned(json!({}));
+    assert_eq!(ended.told().len(), 1);
+    assert!(ended.taken_back("c1").told().is_empty());
+}
+
+#[test]
+fn what_is_told_as_conversation_is_told_however_often_the_model_takes_the_call_back() {
+    let paying = support().call("c1", "pay", json!({})).taken_back("c1");
+    let told = paying.denied("ada", None).taken_back("c1");
+    let [told] = told.told()[..] else {
+        unreachable!("one word is to be told");
+    };
+    assert!(matches!(told.route, Route::Conversation { .. }));
 }

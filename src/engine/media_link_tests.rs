@@ -1,0 +1,34 @@
+use futures_util::FutureExt;
+
+use super::*;
+
+fn piece() -> Piece {
+    Piece::Audio("audio/pcm".to_owned(), Arc::from([0_u8; 4]))
+}
+
+#[tokio::test]
+async fn what_waited_for_a_connection_that_has_ended_is_not_counted_on_the_next() {
+    let media = Media::default();
+    let mut before = media.open(Seq(3));
+    for _ in 0..SENDING {
+        assert!(media.send(piece()).await);
+    }
+    let mut waits = Box::pin(media.send(piece()));
+    assert!((&mut waits).now_or_never().is_none(), "the queue is full");
+    let mut after = media.open(Seq(9));
+    assert!(before.recv().await.is_some());
+    assert!(!waits.await, "its connection has ended");
+    assert_eq!(media.rest(Seq(9)), None);
+    assert!(media.send(piece()).await);
+    assert!(after.recv().await.is_some());
+    let counted = media
+        .rest(Seq(9))
+        .unwrap_or_else(|| panic!("one piece was sent"));
+    assert_eq!(
+        counted.sent.audio,
+        Frames {
+            frames: 1,
+            bytes: 4
+        }
+    );
+}

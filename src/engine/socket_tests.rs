@@ -1,0 +1,150 @@
+use async_trait::async_trait;
+
+use super::super::live_event::LiveEvent;
+use super::*;
+
+/// What the peer sends, and why it ends; it is silent once there is nothing more.
+struct Says(VecDeque<Result<String, ConnectionLost>>);
+
+#[async_trait]
+impl FrameReceiver for Says {
+    async fn receive(&mut self) -> Result<String, ConnectionLost> {
+        match self.0.pop_front() {
+            Some(said) => said,
+            None => pending().await,
+        }
+    }
+}
+
+/// A peer to which nothing can be written any more.
+struct Gone;
+
+#[async_trait]
+impl FrameSender for Gone {
+    async fn send(&mut self, _: String) -> Result<(), ConnectionLost> {
+        Err(because(None, "broken pipe"))
+    }
+
+    async fn close(&mut self) {}
+}
+
+fn because(code: Option<u16>, reason: &str) -> ConnectionLost {
+    let reason = reason.to_owned();
+    ConnectionLost { code, reason }
+}
+
+/// A connection to a peer that says so much, of which the session takes one message at a time.
+struct Stage {
+    socket: Socket,
+    media: Arc<Media>,
+    session: mpsc::Receiver<Incoming>,
+    _inbox: mpsc::UnboundedReceiver<Input>,
+}
+
+fn stage(said: Vec<Result<String, ConnectionLost>>) -> Stage {
+    let (incoming, session) = mpsc::channel(1);
+    let (inbox, _inbox) = mpsc::unbounded_channel();
+    let media: Arc<Media> = Arc::default();
+    let connection = Connection {
+        sender: Box::new(Gone),
+        receiver: Box::new(Says(said.into())),
+    };
+    let socket = Socket::start(1, Seq(7), connection, incoming, inbox, media.clone());
+    Stage {
+        socket,
+        media,
+        session,
+        _inbox,
+    }
+}
+
+impl Stage {
+    /// What the session hears until the end of the connection, and that it hears nothing after it.
+    async fn heard(mut self) -> (Vec<String>, Option<ConnectionLost>) {
+        let mut frames = Vec::new();
+        let mut ends = Vec::new();
+        while let Some(incoming) = self.session.recv().await {
+            match incoming {
+                Incoming::Frame { text, .. } if ends.is_empty() => frames.push(text),
+                Incoming::Frame { text, .. } => panic!("{text} comes after the end"),
+                Incoming::Lost { lost, .. } => ends.push(lost),
+            }
+        }
+        assert!(ends.len() < 2, "{ends:?}");
+        (frames, ends.pop())
+    }
+}
+
+fn frames(count: usize) -> Vec<String> {
+    (0..count).map(|at| format!(r#"{{"at":{at}}}"#)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_write_overtakes_neither_what_was_received_nor_the_close_code() {
+    let said = frames(20).into_iter().map(Ok);
+    let closed = because(Some(1011), "internal error");
+    let stage = stage(said.chain([Err(closed.clone())]).collect());
+    let mut listener = stage.media.listen();
+    stage.socket.send("a response".to_owned(), None);
+    // The session is busy until everybody else has done what they can.
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(stage.heard().await, (frames(20), Some(closed)));
+    let told = listener.try_recv();
+    assert!(
+        matches!(
+            told,
+            Ok(LiveEvent::Lost {
+                code: Some(1011),
+                ..
+            })
+        ),
+        "{told:?}"
+    );
+    assert!(listener.try_recv().is_err(), "the loss is told once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_takes_nothing_and_says_nothing_is_lost_in_bounded_time() {
+    let stage = stage(frames(3).into_iter().map(Ok).collect());
+    let mut listener = stage.media.listen();
+    stage.socket.send("a response".to_owned(), None);
+    let begun = tokio::time::Instant::now();
+    let (heard, lost) = stage.heard().await;
+    assert_eq!(heard, frames(3));
+    assert_eq!(lost, Some(because(None, "broken pipe")));
+    assert_eq!(begun.elapsed().as_secs(), LAST_WORDS.as_secs());
+    let told = listener.try_recv();
+    assert!(
+        matches!(told, Ok(LiveEvent::Lost { code: None, .. })),
+        "{told:?}"
+    );
+    assert!(listener.try_recv().is_err(), "the loss is told once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_takes_nothing_and_never_falls_silent_is_lost_all_the_same() {
+    struct Endless;
+    #[async_trait]
+    impl FrameReceiver for Endless {
+        async fn receive(&mut self) -> Result<String, ConnectionLost> {
+            sleep(Duration::from_millis(20)).await;
+            Ok("{}".to_owned())
+        }
+    }
+    let (incoming, session) = mpsc::channel(1);
+    let (inbox, _inbox) = mpsc::unbounded_channel();
+    let connection = Connection {
+        sender: Box::new(Gone),
+        receiver: Box::new(Endless),
+    };
+    let media: Arc<Media> = Arc::default();
+    let socket = Socket::start(1, Seq(7), connection, incoming, inbox, media.clone());
+    socket.send("a response".to_owned(), None);
+    let stage = Stage {
+        socket,
+        media,
+        session,
+        _inbox,
+    };
+    assert_eq!(stage.heard().await.1, Some(because(None, "broken pipe")));
+}

@@ -1,0 +1,227 @@
+//! Once an engine shuts down, nothing begins any more: what waited for a place is as if it had not been started, and runs
+//! once with the next engine.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use recount::ledger::Ledger;
+use recount::prelude::*;
+use recount::session::{Event, Fact, Observation, Outcome, Seq, Start};
+use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
+use tokio::sync::Notify;
+
+const SCRIPT: &str = r#"
+{"on": {"text": "ship"}, "send": [{"call": [{"id": "s", "name": "ship"}]}]}
+{"on": {"text": "pay"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
+{"on": {"text": "refund"}, "send": [{"call": [{"id": "r", "name": "refund"}]}]}
+{"on": "otherwise", "send": [{"say": "Well."}]}
+"#;
+
+/// A journal, a clock that stands still, and what the tools did.
+struct Till {
+    journal: Arc<SurvivingJournal>,
+    clock: Arc<ManualClock>,
+    model: ScriptedModel,
+    release: Arc<Notify>,
+    begun: Arc<AtomicUsize>,
+}
+
+impl Till {
+    fn new() -> Till {
+        Till {
+            journal: SurvivingJournal::new(),
+            clock: ManualClock::new(),
+            model: ScriptedModel::parse(SCRIPT).unwrap(),
+            release: Arc::default(),
+            begun: Arc::default(),
+        }
+    }
+
+    /// An engine with one place: `ship` takes it until it is released; `pay` and `refund`, which a person is asked about,
+    /// count that they have begun.
+    async fn engine(&self) -> Engine {
+        let release = self.release.clone();
+        let ship = T::simple("ship", "Ships", move |_| {
+            let release = release.clone();
+            async move {
+                release.notified().await;
+                Ok(json!({"shipped": true}))
+            }
+        });
+        let counted = |name: &'static str| {
+            let begun = self.begun.clone();
+            T::simple(name, "Moves money", move |_| {
+                begun.fetch_add(1, Ordering::SeqCst);
+                async { Ok(json!({"done": true})) }
+            })
+        };
+        let refund = T::confirm(counted("refund"), "Refund?");
+        let agent = Agent::new()
+            .model("m")
+            .tools(ship | counted("pay") | refund)
+            .connect_to(self.model.clone());
+        let engine = Engine::in_memory()
+            .journal(self.journal.clone())
+            .clock(self.clock.clone())
+            .running_max(1)
+            .agent("a", agent);
+        engine.open().await.unwrap()
+    }
+
+    fn begun(&self) -> usize {
+        self.begun.load(Ordering::SeqCst)
+    }
+
+    async fn settled(&self, session: SessionId) -> Vec<Outcome> {
+        let loaded = Ledger::new(self.journal.clone()).load(session).await;
+        let settled = loaded.unwrap().session.settled;
+        settled.values().map(|it| it.outcome).collect()
+    }
+
+    /// The starts that are on record as not begun.
+    async fn not_begun(&self, session: SessionId) -> Vec<Start> {
+        let facts = Ledger::new(self.journal.clone());
+        let facts = facts.facts(session, Seq(1), 1_000).await.unwrap();
+        let said = facts.into_iter().filter_map(|fact: Fact| match fact.event {
+            Event::Observed(Observation::RunnerDetached(it)) => Some(it.not_begun),
+            _ => None,
+        });
+        said.flatten().collect()
+    }
+
+    /// The next engine runs what is left, and ends.
+    async fn next_engine(&self) {
+        let next = self.engine().await;
+        settle().await;
+        next.shutdown().await.unwrap();
+    }
+}
+
+async fn settle() {
+    for _ in 0..500 {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn saying(engine: &Engine, text: &str) -> LiveHandle {
+    let live = engine.session("a").connect().await.unwrap();
+    live.send_text(text).await.unwrap();
+    settle().await;
+    live
+}
+
+fn clerk() -> Actor {
+    Actor::embedder("clerk")
+}
+
+#[tokio::test]
+async fn what_waited_for_a_place_never_begins_and_runs_once_with_the_next_engine() {
+    for grace in [Duration::ZERO, Duration::from_secs(20)] {
+        let till = Till::new();
+        let engine = till.engine().await;
+        let ships = saying(&engine, "ship").await;
+        let pays = saying(&engine, "pay").await;
+        let (ended, ()) = tokio::join!(engine.shutdown_within(grace), async {
+            settle().await;
+            // The place gets free.
+            till.release.notify_one();
+            settle().await;
+        });
+        ended.unwrap();
+        assert_eq!(till.begun(), 0, "{grace:?}");
+        let session = pays.session_id();
+        assert_eq!(till.settled(session).await, [], "{grace:?}");
+        let [start] = till.not_begun(session).await[..] else {
+            unreachable!("one call waited");
+        };
+        assert_eq!(start.attempt, 1);
+        let shipped = if grace.is_zero() {
+            Outcome::Unknown
+        } else {
+            Outcome::Returned
+        };
+        assert_eq!(till.settled(ships.session_id()).await, [shipped]);
+        assert_eq!(till.not_begun(ships.session_id()).await, []);
+
+        till.next_engine().await;
+        assert_eq!(till.settled(session).await, [Outcome::Returned]);
+        assert_eq!(till.begun(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_waited_for_a_place_at_a_disconnect_is_not_in_doubt_either() {
+    let till = Till::new();
+    let engine = till.engine().await;
+    let _ships = saying(&engine, "ship").await;
+    let pays = saying(&engine, "pay").await;
+    pays.disconnect().await.unwrap();
+    till.release.notify_one();
+    settle().await;
+    assert_eq!(
+        (till.begun(), pays.session().await.unwrap().calls.len()),
+        (0, 1)
+    );
+    pays.connect().await.unwrap();
+    settle().await;
+    assert_eq!(till.begun(), 1);
+    assert_eq!(till.settled(pays.session_id()).await, [Outcome::Returned]);
+    engine.shutdown().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_program_whose_call_waited_for_a_place_is_told_that_it_will_never_run() {
+    let till = Till::new();
+    let engine = till.engine().await;
+    let ships = saying(&engine, "ship").await;
+    let pipeline = Arc::new(engine.session("a").open().await.unwrap());
+    let calling = pipeline.clone();
+    let waits = tokio::spawn(async move { calling.call_function("pay", json!({}), clerk()).await });
+    settle().await;
+    let grace = engine.shutdown_within(Duration::from_secs(20));
+    let (ended, late) = tokio::join!(grace, async {
+        settle().await;
+        let late = ships.call_function("pay", json!({}), clerk()).await;
+        till.release.notify_one();
+        late
+    });
+    ended.unwrap();
+    assert!(matches!(waits.await.unwrap(), Err(ToolError::Cancelled(_))));
+    assert!(matches!(late, Err(ToolError::Cancelled(_))), "{late:?}");
+    till.next_engine().await;
+    let session = pipeline.session_id();
+    assert_eq!(till.settled(session).await, [Outcome::Cancelled]);
+    assert_eq!(till.begun(), 0);
+}
+
+#[tokio::test]
+async fn an_answer_within_the_grace_counts_and_its_call_runs_with_the_next_engine() {
+    let till = Till::new();
+    let engine = till.engine().await;
+    let _ships = saying(&engine, "ship").await;
+    let refunds = saying(&engine, "refund").await;
+    let session = refunds.session_id();
+    drop(refunds);
+    settle().await;
+    let [asked] = &engine.pending().await.unwrap()[..] else {
+        unreachable!("one call waits for a person");
+    };
+    let (ended, ()) = tokio::join!(engine.shutdown_within(Duration::from_secs(20)), async {
+        settle().await;
+        let yes = ToolConfirmation::confirmed();
+        engine.answer(asked.id, yes, clerk()).await.unwrap();
+        settle().await;
+        till.release.notify_one();
+    });
+    ended.unwrap();
+    assert_eq!((till.begun(), till.settled(session).await), (0, vec![]));
+    till.next_engine().await;
+    assert_eq!(till.begun(), 1);
+    assert_eq!(till.settled(session).await, [Outcome::Returned]);
+}
