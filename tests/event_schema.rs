@@ -505,6 +505,13 @@ fn observations() -> Vec<Observation> {
                     bytes: 20_480,
                 },
             },
+            withheld: MediaCount {
+                audio: Frames {
+                    frames: 5,
+                    bytes: 3_200,
+                },
+                video: Frames::default(),
+            },
         }
         .into(),
         UsageReported {

@@ -719,6 +719,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 epoch,
                 heard: MediaCount::default(),
                 sent: MediaCount::default(),
+                withheld: MediaCount::default(),
             }
             .into(),
         ),

@@ -307,7 +307,11 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
                 )
             };
             let (heard, sent) = (count("heard", &it.heard), count("sent", &it.sent));
-            (format!("{heard}, {sent}"), Tone::Quiet)
+            let withheld = match it.withheld.is_none() {
+                true => String::new(),
+                false => format!(", {}", count("withheld", &it.withheld)),
+            };
+            (format!("{heard}, {sent}{withheld}"), Tone::Quiet)
         }
         Observation::UsageReported(it) => (format!("usage {}", it.usage.as_str()), Tone::Quiet),
         Observation::FrameRejected(it) => (

@@ -59,7 +59,6 @@ impl SessionTask {
             agent.capabilities,
             &agent.manner,
         );
-        let non_blocking = setup::non_blocking(&agent.catalog, agent.capabilities);
         let capabilities = Some(agent.capabilities);
         let announced = story.as_ref().is_some_and(Story::is_announced);
         let message = continuation::setup(message, handle.as_ref(), announced);
@@ -68,7 +67,7 @@ impl SessionTask {
             endpoint: connector.endpoint(),
             phase: self.session.phase.as_ref().map(|stay| stay.entered),
             capabilities,
-            non_blocking,
+            non_blocking: agent.non_blocking.to_vec(),
             resumed: handle.map(|it| it.fingerprint()),
         };
         let (own, farewell) = (self.own.clone(), self.reconnecting.farewell());
@@ -157,6 +156,11 @@ impl SessionTask {
         }
         self.socket = Some(socket);
         self.perform().await?;
+        self.say_unsaid().await
+    }
+
+    /// Says what the user said while it could not be said.
+    pub(super) async fn say_unsaid(&mut self) -> Result<(), Error> {
         for (text, reply) in std::mem::take(&mut self.reconnecting.unsaid) {
             let outcome = self.send_text(text).await;
             self.answer(reply, outcome)?;

@@ -27,6 +27,7 @@ mod media;
 mod outcomes;
 mod performer;
 mod phases;
+mod piece;
 mod reconnecting;
 mod reconnects;
 mod record;
@@ -40,6 +41,7 @@ mod story;
 pub(crate) mod takeover;
 mod task;
 mod updates;
+mod withholding;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -400,7 +402,9 @@ impl Engine {
         let _ = own.send(first);
         let (incoming_sender, incoming) = mpsc::channel(INCOMING);
         let failure: Arc<OnceLock<String>> = Arc::default();
-        let media: Arc<Media> = Arc::default();
+        let media = Arc::new(Media::new(
+            agent.withholds_input.then(|| agent.non_blocking.clone()),
+        ));
         let task = SessionTask {
             id,
             agent,
@@ -424,6 +428,7 @@ impl Engine {
             turn: Turn::default(),
             extracting: Vec::new(),
             media: media.clone(),
+            kept: Vec::new(),
             slots: self.inner.slots.clone(),
             callers: BTreeMap::new(),
             handles: 0,
