@@ -325,6 +325,7 @@ fn observations() -> Vec<Observation> {
             turns: 12,
             left_out: 3,
             answer_wanted: true,
+            form: HistoryForm::Announced,
         }
         .into(),
         RunnerDraining {

@@ -436,6 +436,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 turns: 1,
                 left_out: 0,
                 answer_wanted: false,
+                form: HistoryForm::Turns,
             }
             .into(),
         ),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::one_line::one_line;
 use super::style::Tone;
 use crate::session::{
-    About, Actor, Authentication, Author, Deadline, Decision, Event, Fact, Json, MediaCount,
-    Observation, Outcome, Route, Seq, Speaker, Verdict,
+    About, Actor, Authentication, Author, Deadline, Decision, Event, Fact, HistoryForm, Json,
+    MediaCount, Observation, Outcome, Route, Seq, Speaker, Verdict,
 };
 
 /// An event in words.
@@ -139,7 +139,15 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             (format!("gives up connecting: {}", it.reason), Tone::Bad)
         }
         Observation::HistorySent(it) => (
-            format!("told the model the story so far, {} turns", it.turns),
+            match it.form {
+                HistoryForm::Turns | HistoryForm::Announced => {
+                    format!("told the model the story so far, {} turns", it.turns)
+                }
+                HistoryForm::LiveText => format!(
+                    "told the model the story so far, {} turns in one message",
+                    it.turns
+                ),
+            },
             Tone::Quiet,
         ),
         Observation::Disconnected(it) => {

@@ -148,6 +148,7 @@ impl SessionTask {
                 turns: story.turns,
                 left_out: story.left_out,
                 answer_wanted: story.answer_wanted,
+                form: story.form,
             };
             self.put(vec![told.into()], Objects::default()).await?;
             for frame in story.frames {

@@ -254,6 +254,7 @@ impl World {
                 turns: 1,
                 left_out: 0,
                 answer_wanted: false,
+                form: HistoryForm::Turns,
             }),
             _ => self.observe(RunnerDraining {
                 reason: "deploy".into(),
