@@ -73,8 +73,6 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     let documented = text.is_empty().then(|| quote!(#[doc = #description]));
     let visibility = &function.vis;
     let (signature, block) = (&function.sig, &function.block);
-    // It is `allow` below, and not `expect`, because the return type says which of the three traits is used: in the code of
-    // whoever writes the attribute an unmet expectation would be a warning.
     Ok(quote! {
         #(#outer)*
         #documented
@@ -86,8 +84,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
                 #name,
                 #description,
                 |__arguments: __ToolArguments #context| async move {
-                    #[allow(unused_imports)]
-                    use ::recount::tool::attribute::{OfFailure as _, OfResult as _, OfValue as _};
+                    use ::recount::tool::attribute::finding::*;
                     let __answer = #ident(#(#passed),*).await;
                     #answer
                 },

@@ -12,7 +12,7 @@ use super::live_event::LiveEvent;
 use super::piece::{Piece, Pieces};
 use super::withholding::{Passage, Withholding, brings_call};
 use crate::live::ConnectionLost;
-use crate::live::wire::{ServerContent, ServerMessage};
+use crate::live::wire::{ServerContent, ServerMessage, media_frame};
 use crate::session::{MediaCount, MediaCounted, Observation, Seq, Speaker};
 use crate::tool::InputEvent;
 
@@ -201,6 +201,15 @@ impl Media {
     /// Hands on what a message of the connection `epoch` brings; whether the session needs to see it, too.
     pub(super) fn hear(&self, epoch: Seq, frame: &str) -> bool {
         let listeners = self.listeners.get().filter(|it| it.receiver_count() > 0);
+        if let Some(pieces) = media_frame(frame) {
+            let mut heard = MediaCount::default();
+            let pieces = pieces.into_iter();
+            let events = pieces.map(|(mime_type, data)| event_of(mime_type, data, &mut heard));
+            let events: Vec<LiveEvent> = events.collect();
+            self.count(epoch, heard, &ServerContent::default());
+            self.tell_all(events);
+            return false;
+        }
         let marked = |names: &[&str]| names.iter().any(|name| frame.contains(name));
         let matters = listeners.is_some() || marked(ENDS_OR_MEDIA);
         if !matters {
@@ -224,11 +233,7 @@ impl Media {
             tell(content, &mut events);
         }
         self.count(epoch, heard, content);
-        if let Some(listeners) = listeners {
-            for event in events {
-                let _ = listeners.send(event);
-            }
-        }
+        self.tell_all(events);
         !carried || says_more(message)
     }
 
@@ -245,6 +250,15 @@ impl Media {
             code: lost.code,
             reason: lost.reason.clone(),
         });
+    }
+
+    fn tell_all(&self, events: Vec<LiveEvent>) {
+        let Some(listeners) = self.listeners.get() else {
+            return;
+        };
+        for event in events {
+            let _ = listeners.send(event);
+        }
     }
 
     fn tell(&self, event: impl FnOnce() -> LiveEvent) {
@@ -367,18 +381,23 @@ fn take_media(
         }) else {
             continue;
         };
-        let mime_type: Arc<str> = blob.mime_type.unwrap_or_default().into();
-        let data: Arc<[u8]> = data.into();
-        if mime_type.starts_with("audio/") {
-            heard.audio.count(data.len());
-            events.push(LiveEvent::Audio { mime_type, data });
-        } else {
-            heard.video.count(data.len());
-            events.push(LiveEvent::Video { mime_type, data });
-        }
+        let mime_type = blob.mime_type.unwrap_or_default();
+        events.push(event_of(mime_type, data, heard));
     }
     turn.parts = parts.into();
     !events.is_empty()
+}
+
+/// Counts a piece of media; what listeners are told of it.
+fn event_of(mime_type: String, data: Vec<u8>, heard: &mut MediaCount) -> LiveEvent {
+    let (mime_type, data): (Arc<str>, Arc<[u8]>) = (mime_type.into(), data.into());
+    if mime_type.starts_with("audio/") {
+        heard.audio.count(data.len());
+        LiveEvent::Audio { mime_type, data }
+    } else {
+        heard.video.count(data.len());
+        LiveEvent::Video { mime_type, data }
+    }
 }
 
 /// What else a message says, in the order in which it counts.
@@ -397,23 +416,14 @@ fn tell(content: &ServerContent, events: &mut Vec<LiveEvent>) {
 }
 
 /// Whether a message whose media was taken out still says something.
-fn says_more(message: ServerMessage) -> bool {
-    let ServerMessage {
-        server_content: Some(content),
-        ..
-    } = &message
-    else {
+fn says_more(mut message: ServerMessage) -> bool {
+    let Some(mut content) = message.server_content.take() else {
         return true;
     };
-    let mut content = content.clone();
     let parts = content.model_turn.take().map(|turn| turn.parts.into_vec());
     let empty = |part: &crate::live::wire::Part| {
         part.text.is_none() && part.function_call.is_none() && part.function_response.is_none()
     };
     let only_media = parts.is_none_or(|parts| parts.iter().all(empty));
-    let rest = ServerMessage {
-        server_content: None,
-        ..message
-    };
-    !only_media || content != ServerContent::default() || rest != ServerMessage::default()
+    !only_media || content != ServerContent::default() || message != ServerMessage::default()
 }

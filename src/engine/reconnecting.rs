@@ -297,7 +297,7 @@ impl SessionTask {
     pub(super) async fn switch_if_idle(&mut self) -> Result<(), Error> {
         match self.socket.as_ref().map(|socket| socket.epoch) {
             Some(epoch) if self.session.leaving.is_some() && !self.is_under_way(epoch) => {
-                self.switch(epoch).await
+                Box::pin(self.switch(epoch)).await
             }
             Some(_) | None => Ok(()),
         }

@@ -85,13 +85,15 @@ pub(super) struct SessionTask {
 
 impl SessionTask {
     /// Serves the session until nobody needs it, it is shut down, or something fails.
+    ///
+    /// What it does is boxed while it is done: a session that waits holds no room for the work it is not doing.
     pub(super) async fn serve(mut self, begin: Begin) {
-        if let Err(error) = self.begin(begin).await {
+        if let Err(error) = Box::pin(self.begin(begin)).await {
             return self.fail(&error);
         }
         loop {
             if self.is_idle() {
-                match self.retire().await {
+                match Box::pin(self.retire()).await {
                     Ok(true) => return,
                     Ok(false) => {}
                     Err(error) => return self.fail(&error),
@@ -99,11 +101,11 @@ impl SessionTask {
             }
             let outcome = tokio::select! {
                 biased;
-                Some(input) = self.inbox.recv() => self.handle(input).await,
-                Some(incoming) = self.incoming.recv() => self.receive(incoming).await,
+                Some(input) = self.inbox.recv() => Box::pin(self.handle(input)).await,
+                Some(incoming) = self.incoming.recv() => Box::pin(self.receive(incoming)).await,
             };
             if self.is_drained() && outcome.is_ok() {
-                return self.shut_down().await;
+                return Box::pin(self.shut_down()).await;
             }
             let outcome = match outcome {
                 Ok(()) => self.look_after_connection().await,

@@ -28,6 +28,11 @@ pub struct Outcome;
 #[derive(Debug)]
 pub struct Plain;
 
+/// Brings the three into scope at once, of which the answer's type then uses one.
+pub mod finding {
+    pub use super::{OfFailure as _, OfResult as _, OfValue as _};
+}
+
 /// Finds [`Failure`].
 pub trait OfFailure {
     /// The kind.

@@ -1,5 +1,7 @@
 //! What is said: turns, their parts, and media.
 
+use std::borrow::Cow;
+
 use super::decode_error::DecodeError;
 use super::field::{Field, message};
 use super::fields::{Fields, Message};
@@ -94,19 +96,39 @@ pub struct Blob {
 
 impl PartialEq for Blob {
     fn eq(&self, other: &Blob) -> bool {
-        let data = |blob: &Blob| blob.data.as_deref().map(standard);
-        self.mime_type == other.mime_type && self.other == other.other && data(self) == data(other)
+        let data = self.data.as_deref().map(standard);
+        self.mime_type == other.mime_type
+            && self.other == other.other
+            && data == other.data.as_deref().map(standard)
     }
 }
 
 impl Eq for Blob {}
 
 /// Base64 in its standard alphabet, without padding.
-fn standard(base64: &str) -> String {
-    base64
-        .trim_end_matches('=')
-        .replace('-', "+")
-        .replace('_', "/")
+fn standard(base64: &str) -> Cow<'_, str> {
+    let bare = base64.trim_end_matches('=');
+    if bare.contains(['-', '_']) {
+        Cow::Owned(bare.replace('-', "+").replace('_', "/"))
+    } else {
+        Cow::Borrowed(bare)
+    }
+}
+
+/// The bytes of base64 in either alphabet; none where it is not base64.
+#[cfg(any(feature = "simulator", feature = "engine"))]
+pub(super) fn bytes_of(base64: &str) -> Option<Vec<u8>> {
+    use base64::Engine as _;
+    use base64::alphabet::STANDARD;
+    use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+    static LENIENT: GeneralPurpose = GeneralPurpose::new(
+        &STANDARD,
+        GeneralPurposeConfig::new()
+            .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+            .with_decode_allow_trailing_bits(true),
+    );
+    LENIENT.decode(&*standard(base64)).ok()
 }
 
 #[cfg(any(feature = "simulator", feature = "engine"))]
@@ -133,17 +155,7 @@ impl Blob {
 
     /// The bytes, whichever alphabet they came in; none where they are not base64.
     pub fn bytes(&self) -> Option<Vec<u8>> {
-        use base64::Engine as _;
-        use base64::alphabet::STANDARD;
-        use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-
-        const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
-            .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-            .with_decode_allow_trailing_bits(true);
-        let data = self.data.as_deref().unwrap_or_default();
-        GeneralPurpose::new(&STANDARD, LENIENT)
-            .decode(standard(data))
-            .ok()
+        bytes_of(self.data.as_deref().unwrap_or_default())
     }
 }
 

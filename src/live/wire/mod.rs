@@ -18,6 +18,8 @@ mod function;
 mod generation;
 mod grounding;
 mod levels;
+#[cfg(feature = "engine")]
+mod media_frame;
 mod number;
 mod object_writer;
 mod other;
@@ -64,3 +66,5 @@ pub use usage::{ModalityTokenCount, UsageMetadata};
 
 #[cfg(feature = "simulator")]
 pub(crate) use fields::Fields;
+#[cfg(feature = "engine")]
+pub(crate) use media_frame::media_frame;
