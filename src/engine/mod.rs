@@ -101,6 +101,7 @@ const INCOMING: usize = 256;
 ///
 /// ```
 /// # async fn example() -> Result<(), recount::engine::Error> {
+/// use std::time::Duration;
 /// use recount::prelude::*;
 /// let support = Agent::new().model("gemini-live-2.5-flash").tools(T::confirm(
 ///     T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }),
@@ -110,7 +111,7 @@ const INCOMING: usize = 256;
 /// for waiting in engine.pending().await? {
 ///     engine.answer(waiting.id, ToolConfirmation::confirmed(), Actor::embedder("ada")).await?;
 /// }
-/// engine.shutdown().await
+/// engine.shutdown(Duration::from_secs(20)).await
 /// # }
 /// ```
 #[derive(Clone)]
@@ -299,30 +300,26 @@ impl Engine {
         &self.inner.ledger
     }
 
-    /// Ends every task in good order and closes the journal. What runs is cut off, what waits stays open for the next
-    /// engine.
+    /// Ends every task in good order and closes the journal, so that the next process can open it.
     ///
-    /// # Errors
-    /// Where the journal cannot be written.
-    pub async fn shutdown(&self) -> Result<(), Error> {
-        self.shutdown_within(Duration::ZERO).await
-    }
-
-    /// As [`shutdown`](Engine::shutdown), and gives what runs some time to end: within `grace`, nothing new starts, tools
-    /// that end are told to their models, and a session in which nothing runs is let go at once. After it, what still runs
-    /// is cut off, and the next engine does what its tool's rule for that says. Everything else stays open for it.
+    /// What runs gets some time to end: within `grace`, nothing new starts, tools that end are told to their models, and a
+    /// session in which nothing runs is let go at once. After it, what still runs is cut off, and the next engine does what
+    /// its tool's rule for that says. Everything else stays open for it. With [`Duration::ZERO`] nothing is waited for.
+    ///
+    /// A rolling deploy needs no more: the old process gets its signal and shuts down, the new one is started meanwhile and
+    /// [waits](EngineBuilder::wait) for the journal, somewhat longer than the grace.
     ///
     /// ```
     /// # async fn example(engine: recount::engine::Engine) -> Result<(), recount::engine::Error> {
     /// use std::time::Duration;
     /// // On SIGTERM, with less than the time the supervisor gives.
-    /// engine.shutdown_within(Duration::from_secs(20)).await
+    /// engine.shutdown(Duration::from_secs(20)).await
     /// # }
     /// ```
     ///
     /// # Errors
     /// Where the journal cannot be written.
-    pub async fn shutdown_within(&self, grace: Duration) -> Result<(), Error> {
+    pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
         let until = self.inner.clock.now().after(grace);
         let mut ending = Vec::new();
         for task in self.inner.registry.all() {
