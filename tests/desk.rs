@@ -43,7 +43,7 @@ async fn parked(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> RequestI
     let asked = |event: &Event| event.kind() == "confirmation_requested";
     updates.wait_for(asked).await.unwrap();
     let request = live.pending().await.unwrap().first().unwrap().id;
-    engine.shutdown().await.unwrap();
+    engine.shutdown(Duration::ZERO).await.unwrap();
     request
 }
 

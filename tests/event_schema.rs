@@ -334,6 +334,7 @@ fn observations() -> Vec<Observation> {
             turns: 12,
             left_out: 3,
             answer_wanted: true,
+            form: HistoryForm::Announced,
         }
         .into(),
         RunnerDraining {
@@ -513,6 +514,13 @@ fn observations() -> Vec<Observation> {
                     frames: 1,
                     bytes: 20_480,
                 },
+            },
+            withheld: MediaCount {
+                audio: Frames {
+                    frames: 5,
+                    bytes: 3_200,
+                },
+                video: Frames::default(),
             },
         }
         .into(),

@@ -191,7 +191,7 @@ fn the_process(order: &Order) {
             say("at rest");
             std::future::pending::<()>().await;
         }
-        engine.shutdown().await.unwrap();
+        engine.shutdown(Duration::ZERO).await.unwrap();
         say(&format!("ended {}", crash.batches()));
     });
 }

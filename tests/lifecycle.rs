@@ -287,7 +287,7 @@ async fn within_the_grace_what_runs_ends_and_is_told_and_nothing_new_starts() {
     let live = engine.session("a").connect().await.unwrap();
     live.send_text("go").await.unwrap();
     settle().await;
-    let grace = engine.shutdown_within(Duration::from_secs(20));
+    let grace = engine.shutdown(Duration::from_secs(20));
     let meanwhile = async {
         settle().await;
         live.send_text("more").await.unwrap();
@@ -311,7 +311,7 @@ async fn within_the_grace_what_runs_ends_and_is_told_and_nothing_new_starts() {
     settle().await;
     let ended = place.settled(session).await;
     assert_eq!(ended, [Outcome::Returned, Outcome::Returned]);
-    next.shutdown().await.unwrap();
+    next.shutdown(Duration::ZERO).await.unwrap();
     settle().await;
     let alive = tokio::runtime::Handle::current()
         .metrics()
@@ -326,7 +326,7 @@ async fn after_the_grace_what_still_runs_is_cut_off_and_told_to_the_next_engine(
     let live = engine.session("a").connect().await.unwrap();
     live.send_text("go").await.unwrap();
     settle().await;
-    let grace = engine.shutdown_within(Duration::from_secs(20));
+    let grace = engine.shutdown(Duration::from_secs(20));
     let meanwhile = async {
         settle().await;
         place.clock.advance(Duration::from_secs(20));
@@ -345,7 +345,7 @@ async fn after_the_grace_what_still_runs_is_cut_off_and_told_to_the_next_engine(
     let told: Vec<String> = told.map(|(_, text)| text).collect();
     assert!(told.last().unwrap().contains("unknown"), "{told:?}");
     drop(live);
-    next.shutdown().await.unwrap();
+    next.shutdown(Duration::ZERO).await.unwrap();
 }
 
 #[tokio::test]
@@ -354,10 +354,7 @@ async fn an_idle_engine_shuts_down_without_waiting_for_its_grace() {
     let engine = place.engine().await;
     let _live = engine.session("a").connect().await.unwrap();
     // The clock stands still, so a wait would never end.
-    engine
-        .shutdown_within(Duration::from_secs(3_600))
-        .await
-        .unwrap();
+    engine.shutdown(Duration::from_secs(3_600)).await.unwrap();
 }
 
 #[tokio::test]
@@ -374,11 +371,11 @@ async fn an_engine_waits_for_the_one_before_it_to_let_go_of_the_journal() {
     let new = open(Duration::from_secs(600));
     let ended = async {
         settle().await;
-        old.shutdown().await.unwrap();
+        old.shutdown(Duration::ZERO).await.unwrap();
         drop(old);
     };
     let (new, ()) = tokio::join!(new, ended);
-    new.unwrap().shutdown().await.unwrap();
+    new.unwrap().shutdown(Duration::ZERO).await.unwrap();
 }
 
 /// A service whose connections open one by one, when the test lets them.

@@ -359,7 +359,10 @@ async fn a_listener_that_falls_behind_is_told_and_ends_with_the_session() {
         .wait_for(|event| event.kind() == "turn_completed")
         .await;
     assert!(matches!(heard.next().await, Some(LiveEvent::Lagged(lost)) if lost > 0));
-    live.engine().shutdown().await.unwrap();
+    live.engine()
+        .shutdown(std::time::Duration::ZERO)
+        .await
+        .unwrap();
     while let Some(event) = heard.next().await {
         assert!(matches!(
             event,

@@ -99,7 +99,7 @@ impl Till {
     async fn next_engine(&self) {
         let next = self.engine().await;
         settle().await;
-        next.shutdown().await.unwrap();
+        next.shutdown(Duration::ZERO).await.unwrap();
     }
 }
 
@@ -127,7 +127,7 @@ async fn what_waited_for_a_place_never_begins_and_runs_once_with_the_next_engine
         let engine = till.engine().await;
         let ships = saying(&engine, "ship").await;
         let pays = saying(&engine, "pay").await;
-        let (ended, ()) = tokio::join!(engine.shutdown_within(grace), async {
+        let (ended, ()) = tokio::join!(engine.shutdown(grace), async {
             settle().await;
             // The place gets free.
             till.release.notify_one();
@@ -172,7 +172,7 @@ async fn what_waited_for_a_place_at_a_disconnect_is_not_in_doubt_either() {
     settle().await;
     assert_eq!(till.begun(), 1);
     assert_eq!(till.settled(pays.session_id()).await, [Outcome::Returned]);
-    engine.shutdown().await.unwrap();
+    engine.shutdown(Duration::ZERO).await.unwrap();
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn a_program_whose_call_waited_for_a_place_is_told_that_it_will_never_run(
     let calling = pipeline.clone();
     let waits = tokio::spawn(async move { calling.call_function("pay", json!({}), clerk()).await });
     settle().await;
-    let grace = engine.shutdown_within(Duration::from_secs(20));
+    let grace = engine.shutdown(Duration::from_secs(20));
     let (ended, late) = tokio::join!(grace, async {
         settle().await;
         let late = ships.call_function("pay", json!({}), clerk()).await;
@@ -212,7 +212,7 @@ async fn an_answer_within_the_grace_counts_and_its_call_runs_with_the_next_engin
     let [asked] = &engine.pending().await.unwrap()[..] else {
         unreachable!("one call waits for a person");
     };
-    let (ended, ()) = tokio::join!(engine.shutdown_within(Duration::from_secs(20)), async {
+    let (ended, ()) = tokio::join!(engine.shutdown(Duration::from_secs(20)), async {
         settle().await;
         let yes = ToolConfirmation::confirmed();
         engine.answer(asked.id, yes, clerk()).await.unwrap();

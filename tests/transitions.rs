@@ -456,6 +456,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 turns: 1,
                 left_out: 0,
                 answer_wanted: false,
+                form: HistoryForm::Turns,
             }
             .into(),
         ),
@@ -739,6 +740,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 epoch,
                 heard: MediaCount::default(),
                 sent: MediaCount::default(),
+                withheld: MediaCount::default(),
             }
             .into(),
         ),

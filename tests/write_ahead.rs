@@ -107,7 +107,7 @@ impl World {
             .await
             .unwrap();
         let session = live.session_id();
-        engine.shutdown().await.unwrap();
+        engine.shutdown(std::time::Duration::ZERO).await.unwrap();
         let ledger = Ledger::new(self.journal.clone());
         let replayed = replay::verify(&ledger, session).await.unwrap();
         assert_eq!(replayed.diverged, None, "{when}");
@@ -124,7 +124,7 @@ async fn smooth() -> (Outcomes, usize) {
     see_through(&live, "Please help me with order 1001.")
         .await
         .unwrap();
-    engine.shutdown().await.unwrap();
+    engine.shutdown(std::time::Duration::ZERO).await.unwrap();
     let ledger = Ledger::new(world.journal.clone());
     let transcript = world.model.transcript();
     let (outcomes, cut) = outcomes(&ledger, live.session_id(), &world.ran(), &transcript).await;
@@ -185,7 +185,7 @@ async fn where_the_journal_fails_nothing_runs_nothing_is_sent_and_the_caller_is_
             }
         }
         // It ends the tasks that are left; a journal that fails is no news to them.
-        let _ = engine.shutdown().await;
+        let _ = engine.shutdown(std::time::Duration::ZERO).await;
         world.assert_nothing_beyond_the_record(&when).await;
         let found = world.goes_on(&when).await;
         assert_as_uninterrupted(&found, &smooth, &when);

@@ -37,7 +37,9 @@ pub(crate) fn heap(sessions: usize, with_socket: bool) -> f64 {
     let heap = allocated.bytes_current as f64 / sessions as f64;
     assert_eq!(first.len() + more.len(), 100 + sessions);
     drop((first, more));
-    runtime.block_on(engine.shutdown()).expect("a clean end");
+    runtime
+        .block_on(engine.shutdown(Duration::ZERO))
+        .expect("a clean end");
     heap
 }
 
@@ -91,7 +93,7 @@ pub(crate) fn crowd(sessions: usize) -> Crowd {
         }
         let conversing = begun.elapsed();
         drop((first, live));
-        engine.shutdown().await.expect("a clean end");
+        engine.shutdown(Duration::ZERO).await.expect("a clean end");
         Crowd {
             resident,
             connecting,

@@ -57,7 +57,10 @@ pub(crate) fn measure(pieces: usize) -> Heard {
         );
         // A result is three records: it, that it is told, and that it was sent.
         let recorded = (after.head.0 - before) as f64 / 3.0 / took.as_secs_f64();
-        live.engine().shutdown().await.expect("a clean end");
+        live.engine()
+            .shutdown(Duration::ZERO)
+            .await
+            .expect("a clean end");
         Heard { added, recorded }
     })
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::one_line::one_line;
 use super::style::Tone;
 use crate::session::{
-    About, Actor, Authentication, Author, Deadline, Decision, Event, Fact, Json, MediaCount,
-    Observation, Outcome, Route, Seq, Speaker, Verdict,
+    About, Actor, Authentication, Author, Deadline, Decision, Event, Fact, HistoryForm, Json,
+    MediaCount, Observation, Outcome, Route, Seq, Speaker, Verdict,
 };
 
 /// An event in words.
@@ -147,7 +147,15 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             (format!("gives up connecting: {}", it.reason), Tone::Bad)
         }
         Observation::HistorySent(it) => (
-            format!("told the model the story so far, {} turns", it.turns),
+            match it.form {
+                HistoryForm::Turns | HistoryForm::Announced => {
+                    format!("told the model the story so far, {} turns", it.turns)
+                }
+                HistoryForm::LiveText => format!(
+                    "told the model the story so far, {} turns in one message",
+                    it.turns
+                ),
+            },
             Tone::Quiet,
         ),
         Observation::Disconnected(it) => {
@@ -315,7 +323,11 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
                 )
             };
             let (heard, sent) = (count("heard", &it.heard), count("sent", &it.sent));
-            (format!("{heard}, {sent}"), Tone::Quiet)
+            let withheld = match it.withheld.is_none() {
+                true => String::new(),
+                false => format!(", {}", count("withheld", &it.withheld)),
+            };
+            (format!("{heard}, {sent}{withheld}"), Tone::Quiet)
         }
         Observation::UsageReported(it) => (format!("usage {}", it.usage.as_str()), Tone::Quiet),
         Observation::FrameRejected(it) => (

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::ledger::Ledger;
 use crate::live::manner::Manner;
-use crate::live::{Capabilities, Connector, Modality};
+use crate::live::{Capabilities, Connector, Modality, setup};
 use crate::session::{Background, Catalog, Gates, PhaseDeclaration, PolicySet, ResponseShape};
 use crate::tool::{
     ConfirmationProvider, FunctionCall, FunctionResponse, ResultFormatter, Services, State,
@@ -54,6 +54,7 @@ pub struct Agent {
     sealed: bool,
     reconnects: Reconnects,
     setup_timeout: Option<Duration>,
+    pub(super) withholds_input: bool,
 }
 
 /// Who decides whether gates hold.
@@ -402,6 +403,7 @@ impl Agent {
             .capabilities
             .unwrap_or_else(|| Capabilities::of(platform, &self.model));
         let catalog = dispatcher.catalog();
+        let non_blocking = setup::non_blocking(&catalog, capabilities);
         for tool in catalog.tools.values() {
             let declared = tool.server_side.as_ref().and_then(|it| it.as_object());
             for wire in declared.into_iter().flat_map(|it| it.keys()) {
@@ -440,6 +442,8 @@ impl Agent {
         Ok(Prepared {
             name: name.to_owned(),
             capabilities,
+            non_blocking: non_blocking.into(),
+            withholds_input: self.withholds_input,
             model: self.model,
             instruction: self.instruction,
             catalog: Arc::new(catalog),
@@ -474,6 +478,9 @@ pub(crate) struct Prepared {
     pub(crate) model: String,
     pub(crate) instruction: Option<String>,
     pub(crate) capabilities: Capabilities,
+    /// The functions for which the model does not wait.
+    pub(super) non_blocking: Arc<[String]>,
+    pub(super) withholds_input: bool,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) policies: Arc<PolicySet>,
     pub(crate) dispatcher: ToolDispatcher,

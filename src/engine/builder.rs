@@ -76,7 +76,7 @@ impl EngineBuilder {
     /// let keys = FileKeyStore::create("./recount-keys", master)?;
     /// let support = Agent::new().model("gemini-live-2.5-flash").sealed();
     /// let engine = Engine::builder("./journal").keys(Arc::new(keys)).agent("support", support).open().await?;
-    /// # engine.shutdown().await?;
+    /// # engine.shutdown(std::time::Duration::ZERO).await?;
     /// # Ok(()) }
     /// ```
     pub fn keys(mut self, keys: Arc<dyn KeyStore>) -> EngineBuilder {
@@ -90,7 +90,7 @@ impl EngineBuilder {
     /// # async fn example() -> Result<(), recount::engine::Error> {
     /// use std::time::Duration;
     /// use recount::prelude::*;
-    /// // The old process got its signal to end and shuts down within 20 s.
+    /// // The old process got its signal to end: `engine.shutdown(Duration::from_secs(20))`.
     /// let support = Agent::new().model("gemini-live-2.5-flash");
     /// let engine = Engine::builder("./journal").wait(Duration::from_secs(30)).agent("support", support).open().await?;
     /// # Ok(()) }
@@ -108,7 +108,7 @@ impl EngineBuilder {
     /// ```
     /// # async fn example() -> Result<(), recount::engine::Error> {
     /// let engine = recount::Engine::in_memory().running_max(64).open().await?;
-    /// # engine.shutdown().await }
+    /// # engine.shutdown(std::time::Duration::ZERO).await }
     /// ```
     pub fn running_max(mut self, tools: usize) -> EngineBuilder {
         self.slots = Slots::limited(tools.max(1));
@@ -150,7 +150,7 @@ impl EngineBuilder {
             }
         }
         if !mistakes.is_empty() {
-            engine.shutdown().await?;
+            engine.shutdown(Duration::ZERO).await?;
             return Err(Error::Configuration { mistakes });
         }
         engine.perform_what_is_owed().await?;

@@ -139,7 +139,7 @@ impl Callbacks {
             LiveEvent::Unreadable(problem) => {
                 self.tell(&format!("a message could not be read: {problem}"));
             }
-            LiveEvent::Video { .. } => {}
+            LiveEvent::Video { .. } | LiveEvent::InputWithheld | LiveEvent::InputResumed => {}
         }
     }
 }

@@ -60,7 +60,6 @@ impl SessionTask {
             agent.capabilities,
             &agent.manner,
         );
-        let non_blocking = setup::non_blocking(&agent.catalog, agent.capabilities);
         let capabilities = Some(agent.capabilities);
         let announced = story.as_ref().is_some_and(Story::is_announced);
         let message = continuation::setup(message, handle.as_ref(), announced);
@@ -69,7 +68,7 @@ impl SessionTask {
             endpoint: connector.endpoint(),
             phase: self.session.phase.as_ref().map(|stay| stay.entered),
             capabilities,
-            non_blocking,
+            non_blocking: agent.non_blocking.to_vec(),
             resumed: handle.map(|it| it.fingerprint()),
         };
         self.reconnecting.openings += 1;
@@ -154,6 +153,7 @@ impl SessionTask {
                 turns: story.turns,
                 left_out: story.left_out,
                 answer_wanted: story.answer_wanted,
+                form: story.form,
             };
             self.put(vec![told.into()], Objects::default()).await?;
             for frame in story.frames {
@@ -162,6 +162,11 @@ impl SessionTask {
         }
         self.socket = Some(socket);
         self.perform().await?;
+        self.say_unsaid().await
+    }
+
+    /// Says what the user said while it could not be said.
+    pub(super) async fn say_unsaid(&mut self) -> Result<(), Error> {
         for (text, reply) in std::mem::take(&mut self.reconnecting.unsaid) {
             let outcome = self.send_text(text).await;
             self.answer(reply, outcome)?;

@@ -199,7 +199,7 @@ impl SessionTask {
     }
 
     async fn send_response(
-        &self,
+        &mut self,
         seq: Seq,
         epoch: Seq,
         as_conversation: bool,
@@ -214,11 +214,12 @@ impl SessionTask {
         let Some(body) = words else {
             return Ok(());
         };
-        let frame = if as_conversation {
-            self.told_as_conversation(delivery, &body).await?
-        } else {
-            setup::tool_response(delivery, &body, self.agent.capabilities)
-        };
+        if as_conversation {
+            let words = self.told_as_conversation(delivery, &body).await?;
+            self.put_in(epoch, words, Some(Carried::Response(seq)));
+            return Ok(());
+        }
+        let frame = setup::tool_response(delivery, &body, self.agent.capabilities);
         if let Some(socket) = self.socket.as_ref().filter(|socket| socket.epoch == epoch) {
             socket.send(frame, Some(Carried::Response(seq)));
         }
@@ -226,13 +227,10 @@ impl SessionTask {
     }
 
     /// Tells the model the instruction of the phase it is in.
-    fn send_instruction(&self, phase: Seq, epoch: Seq) {
-        let Some(socket) = self.socket.as_ref().filter(|socket| socket.epoch == epoch) else {
-            return;
-        };
+    fn send_instruction(&mut self, phase: Seq, epoch: Seq) {
         if let Some(instruction) = self.instruction() {
-            let frame = setup::instruction(&instruction, self.agent.capabilities);
-            socket.send(frame, Some(Carried::Instruction(phase)));
+            let words = setup::instruction(&instruction, self.agent.capabilities);
+            self.put_in(epoch, words, Some(Carried::Instruction(phase)));
         }
     }
 

@@ -9,7 +9,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::callbacks::Callbacks;
 use super::inbox::Input;
 use super::live_event::Listener;
-use super::media::Piece;
+use super::piece::Piece;
 use super::registry::TaskRef;
 use super::updates::Updates;
 use super::{Engine, Error, FunctionResponse, Ticket, ToolConfirmation};
@@ -111,6 +111,21 @@ impl LiveHandle {
     /// [`Error::NotConnected`].
     pub async fn audio_stream_end(&self) -> Result<(), Error> {
         self.send_piece(Piece::AudioStreamEnd).await
+    }
+
+    /// Whether the model waits for a response, so that live input is kept from it; only where the agent
+    /// [withholds](super::Agent::withhold_input_during_calls) it. Who listens is told when that begins and ends.
+    ///
+    /// ```no_run
+    /// # async fn example(live: recount::LiveHandle, piece: Vec<u8>) -> Result<(), recount::engine::Error> {
+    /// if live.withholds_input() {
+    ///     println!("One moment please.");
+    /// }
+    /// live.send_audio(piece).await
+    /// # }
+    /// ```
+    pub fn withholds_input(&self) -> bool {
+        self.task.media.is_withholding()
     }
 
     async fn send_piece(&self, piece: Piece) -> Result<(), Error> {

@@ -101,6 +101,12 @@ impl LiveBuilder {
         self
     }
 
+    /// Keeps live input from the model while it waits for a response; see [`Agent::withhold_input_during_calls`].
+    pub fn withhold_input_during_calls(mut self) -> LiveBuilder {
+        self.agent = self.agent.withhold_input_during_calls();
+        self
+    }
+
     /// Adds tools, joined by `|`.
     pub fn tools(mut self, tools: impl Into<Toolset>) -> LiveBuilder {
         self.agent = self.agent.tools(tools);

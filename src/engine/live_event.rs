@@ -46,6 +46,11 @@ pub enum LiveEvent {
     Interrupted,
     /// The model's turn is over.
     TurnComplete,
+    /// The model waits for the response to a call: live input is kept from it from here on, where the agent
+    /// [wants that](super::Agent::withhold_input_during_calls).
+    InputWithheld,
+    /// The model takes live input again, or its connection has ended.
+    InputResumed,
     /// The connection is gone, and nobody here had ended it.
     Lost {
         /// The WebSocket close code, if there was one.
@@ -75,6 +80,8 @@ impl fmt::Debug for LiveEvent {
             }
             Self::Interrupted => f.write_str("Interrupted"),
             Self::TurnComplete => f.write_str("TurnComplete"),
+            Self::InputWithheld => f.write_str("InputWithheld"),
+            Self::InputResumed => f.write_str("InputResumed"),
             Self::Lost { code, reason } => write!(f, "Lost({code:?}, {reason})"),
             Self::Unreadable(problem) => write!(f, "Unreadable({problem})"),
             Self::Lagged(lost) => write!(f, "Lagged({lost})"),

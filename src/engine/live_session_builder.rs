@@ -97,6 +97,14 @@ impl LiveSessionBuilder {
         self
     }
 
+    /// Keeps live input from the model while it waits for a response; see
+    /// [`Agent::withhold_input_during_calls`](super::Agent::withhold_input_during_calls).
+    #[must_use]
+    pub fn withhold_input_during_calls(mut self) -> LiveSessionBuilder {
+        self.live = self.live.withhold_input_during_calls();
+        self
+    }
+
     /// Who answers confirmation requests in this process.
     #[must_use]
     pub fn confirmation_provider(

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{broadcast, mpsc};
 
 use super::live_event::LiveEvent;
+use super::piece::{Piece, Pieces};
+use super::withholding::{Passage, Withholding, brings_call};
 use crate::live::ConnectionLost;
-use crate::live::wire::{
-    Blob, ClientMessage, RawJson, RealtimeInput, ServerContent, ServerMessage, media_frame,
-};
-use crate::session::{Frames, MediaCount, MediaCounted, Observation, Seq, Speaker};
+use crate::live::wire::{ServerContent, ServerMessage, media_frame};
+use crate::session::{MediaCount, MediaCounted, Observation, Seq, Speaker};
 use crate::tool::InputEvent;
 
 /// How many events a listener may fall behind: some seconds of audio in pieces of 20 ms.
@@ -40,6 +40,8 @@ pub(super) struct Media {
     listeners: OnceLock<broadcast::Sender<LiveEvent>>,
     input: OnceLock<broadcast::Sender<InputEvent>>,
     link: Mutex<Option<Link>>,
+    /// Where input is withheld while the model waits for a response: the functions for which it does not.
+    non_blocking: Option<Arc<[String]>>,
 }
 
 /// The connection of now, or the last one, whose counts are not all on record.
@@ -48,24 +50,30 @@ struct Link {
     /// Whether the model speaks, or the user says that it is their turn.
     turn_open: bool,
     /// None once the connection has ended.
-    out: Option<mpsc::Sender<String>>,
-    heard: MediaCount,
-    sent: MediaCount,
+    out: Option<mpsc::Sender<Piece>>,
+    withholding: Withholding,
+    counts: Counts,
     /// The counts of turns that have ended and that the session has not come to yet.
-    turns: VecDeque<(MediaCount, MediaCount)>,
+    turns: VecDeque<Counts>,
 }
 
-/// A piece of media on its way to the model.
-pub(super) enum Piece {
-    Audio(String, Arc<[u8]>),
-    Video(String, Arc<[u8]>),
-    ActivityStart,
-    ActivityEnd,
-    /// The microphone is off.
-    AudioStreamEnd,
+/// What passed the journal by, or was kept from passing.
+#[derive(Default)]
+struct Counts {
+    heard: MediaCount,
+    sent: MediaCount,
+    withheld: MediaCount,
 }
 
 impl Media {
+    /// A fast path; where input is withheld while the model waits, with the functions for which it does not wait.
+    pub(super) fn new(non_blocking: Option<Arc<[String]>>) -> Media {
+        Media {
+            non_blocking,
+            ..Media::default()
+        }
+    }
+
     /// What is heard from here on.
     pub(super) fn listen(&self) -> broadcast::Receiver<LiveEvent> {
         let listeners = self
@@ -87,27 +95,28 @@ impl Media {
     }
 
     /// A connection is there; the queue is for its writer.
-    pub(super) fn open(&self, epoch: Seq) -> mpsc::Receiver<String> {
+    pub(super) fn open(self: &Arc<Media>, epoch: Seq) -> Pieces {
         let (out, queue) = mpsc::channel(SENDING);
         *self.lock() = Some(Link {
             epoch,
             turn_open: false,
             out: Some(out),
-            heard: MediaCount::default(),
-            sent: MediaCount::default(),
+            withholding: Withholding::default(),
+            counts: Counts::default(),
             turns: VecDeque::new(),
         });
-        queue
+        Pieces::new(epoch, queue, self.clone())
     }
 
     /// The connection has ended.
     pub(super) fn shut(&self, epoch: Seq) {
+        self.withhold(epoch, |it| *it = Withholding::default());
         if let Some(link) = self.lock().as_mut().filter(|link| link.epoch == epoch) {
             link.out = None;
         }
     }
 
-    /// Sends a piece; false where there is no connection.
+    /// Sends a piece, as far as it is not withheld; false where there is no connection.
     pub(super) async fn send(&self, piece: Piece) -> bool {
         let out = self.lock().as_ref().and_then(|link| link.out.clone());
         let Some(out) = out else {
@@ -116,26 +125,84 @@ impl Media {
         let Ok(place) = out.reserve().await else {
             return false;
         };
-        let frame = piece.encode();
-        // Counted with its place in the queue, so that no end of a turn comes between.
-        let mut link = self.lock();
-        let same = |link: &&mut Link| link.out.as_ref().is_some_and(|it| it.same_channel(&out));
-        let Some(current) = link.as_mut().filter(same) else {
+        let link = self.lock();
+        let current = link.as_ref().and_then(|link| link.out.as_ref());
+        if !current.is_some_and(|current| current.same_channel(&out)) {
             // The connection for which it waited has ended.
             return false;
-        };
-        match &piece {
-            Piece::Audio(_, data) => current.sent.audio.count(data.len()),
-            Piece::Video(_, data) => current.sent.video.count(data.len()),
-            Piece::ActivityStart | Piece::ActivityEnd => current.turn_open = true,
-            Piece::AudioStreamEnd => {}
         }
-        place.send(frame);
         drop(link);
-        if let Some(event) = piece.into_input() {
+        let listens = self.input.get().is_some_and(|it| it.receiver_count() > 0);
+        if let Some(event) = listens.then(|| piece.as_input()).flatten() {
             self.tell_tools(|| event);
         }
+        place.send(piece);
         true
+    }
+
+    /// What becomes of a piece that is about to leave on the connection `epoch`.
+    pub(super) fn pass(&self, epoch: Seq, piece: &Piece) -> Passage {
+        let mut link = self.lock();
+        let Some(link) = link.as_mut().filter(|link| link.epoch == epoch) else {
+            return Passage::Withheld;
+        };
+        let passage = link.withholding.pass(piece);
+        let count = match passage {
+            Passage::Goes | Passage::AfterStart => &mut link.counts.sent,
+            Passage::Withheld => &mut link.counts.withheld,
+        };
+        match piece {
+            Piece::Audio(_, data) => count.audio.count(data.len()),
+            Piece::Video(_, data) => count.video.count(data.len()),
+            Piece::ActivityStart | Piece::ActivityEnd => {
+                link.turn_open |= passage != Passage::Withheld;
+            }
+            Piece::AudioStreamEnd => {}
+        }
+        link.turn_open |= passage == Passage::AfterStart;
+        passage
+    }
+
+    /// Whether live input is withheld now.
+    pub(super) fn is_withholding(&self) -> bool {
+        self.lock()
+            .as_ref()
+            .is_some_and(|it| it.withholding.is_on())
+    }
+
+    /// The reader hands a message to the session, which may come to it late.
+    pub(super) fn handed_on(&self, epoch: Seq, frame: &str) {
+        if let Some(non_blocking) = &self.non_blocking {
+            let brings_call = brings_call(frame, non_blocking);
+            self.withhold(epoch, |it| it.handed_on(brings_call));
+        }
+    }
+
+    /// The session has come to the next message of the reader.
+    pub(super) fn reached(&self, epoch: Seq) {
+        if self.non_blocking.is_some() {
+            self.withhold(epoch, Withholding::reached);
+        }
+    }
+
+    /// The session says whether a call keeps the model waiting.
+    pub(super) fn note(&self, epoch: Seq, waits: bool) {
+        self.withhold(epoch, |it| it.note(waits));
+    }
+
+    fn withhold(&self, epoch: Seq, change: impl FnOnce(&mut Withholding)) {
+        let mut link = self.lock();
+        let Some(link) = link.as_mut().filter(|link| link.epoch == epoch) else {
+            return;
+        };
+        let before = link.withholding.is_on();
+        change(&mut link.withholding);
+        // Under the lock, so that nobody hears of the end before the beginning.
+        match (before, link.withholding.is_on()) {
+            (false, true) => self.tell(|| LiveEvent::InputWithheld),
+            (true, false) => self.tell(|| LiveEvent::InputResumed),
+            (true, true) | (false, false) => {}
+        }
     }
 
     /// Hands on what a message of the connection `epoch` brings; whether the session needs to see it, too.
@@ -213,16 +280,12 @@ impl Media {
             return;
         };
         link.turn_open |= !heard.is_none();
-        add(&mut link.heard.audio, heard.audio);
-        add(&mut link.heard.video, heard.video);
+        add(&mut link.counts.heard, heard);
         // As many as the session will put on record of this message.
         for ended in [content.interrupted, content.turn_complete] {
             if ended == Some(true) {
                 link.turn_open = false;
-                let counts = (
-                    std::mem::take(&mut link.heard),
-                    std::mem::take(&mut link.sent),
-                );
+                let counts = std::mem::take(&mut link.counts);
                 link.turns.push_back(counts);
             }
         }
@@ -270,15 +333,11 @@ impl Media {
     fn rest(&self, epoch: Seq) -> Option<MediaCounted> {
         let mut link = self.lock();
         let link = link.as_mut().filter(|link| link.epoch == epoch)?;
-        let mut rest = (
-            std::mem::take(&mut link.heard),
-            std::mem::take(&mut link.sent),
-        );
-        for (heard, sent) in link.turns.drain(..) {
-            for (all, more) in [(&mut rest.0, heard), (&mut rest.1, sent)] {
-                add(&mut all.audio, more.audio);
-                add(&mut all.video, more.video);
-            }
+        let mut rest = std::mem::take(&mut link.counts);
+        for turn in link.turns.drain(..) {
+            add(&mut rest.heard, turn.heard);
+            add(&mut rest.sent, turn.sent);
+            add(&mut rest.withheld, turn.withheld);
         }
         counted(epoch, rest)
     }
@@ -289,14 +348,27 @@ impl Media {
     }
 }
 
-fn counted(epoch: Seq, (heard, sent): (MediaCount, MediaCount)) -> Option<MediaCounted> {
-    let nothing = heard.is_none() && sent.is_none();
-    (!nothing).then_some(MediaCounted { epoch, heard, sent })
+fn counted(epoch: Seq, counts: Counts) -> Option<MediaCounted> {
+    let Counts {
+        heard,
+        sent,
+        withheld,
+    } = counts;
+    let nothing = heard.is_none() && sent.is_none() && withheld.is_none();
+    (!nothing).then_some(MediaCounted {
+        epoch,
+        heard,
+        sent,
+        withheld,
+    })
 }
 
-fn add(all: &mut Frames, more: Frames) {
-    all.frames = all.frames.saturating_add(more.frames);
-    all.bytes = all.bytes.saturating_add(more.bytes);
+fn add(all: &mut MediaCount, more: MediaCount) {
+    let kinds = [(&mut all.audio, more.audio), (&mut all.video, more.video)];
+    for (all, more) in kinds {
+        all.frames = all.frames.saturating_add(more.frames);
+        all.bytes = all.bytes.saturating_add(more.bytes);
+    }
 }
 
 /// Takes the media out of a message; whether there was any.
@@ -361,35 +433,6 @@ fn says_more(mut message: ServerMessage) -> bool {
     };
     let only_media = parts.is_none_or(|parts| parts.iter().all(empty));
     !only_media || content != ServerContent::default() || message != ServerMessage::default()
-}
-
-impl Piece {
-    fn encode(&self) -> String {
-        let empty = || RawJson::parse("{}").ok();
-        let mut input = RealtimeInput::default();
-        match self {
-            Piece::Audio(mime_type, data) => input.audio = Some(Blob::of(mime_type, data)),
-            Piece::Video(mime_type, data) => input.video = Some(Blob::of(mime_type, data)),
-            Piece::ActivityStart => input.activity_start = empty(),
-            Piece::ActivityEnd => input.activity_end = empty(),
-            Piece::AudioStreamEnd => input.audio_stream_end = Some(true),
-        }
-        ClientMessage {
-            realtime_input: Some(input),
-            ..ClientMessage::default()
-        }
-        .encode()
-    }
-
-    fn into_input(self) -> Option<InputEvent> {
-        match self {
-            Piece::Audio(mime_type, data) => Some(InputEvent::Audio { mime_type, data }),
-            Piece::Video(mime_type, data) => Some(InputEvent::Video { mime_type, data }),
-            Piece::ActivityStart => Some(InputEvent::ActivityStart),
-            Piece::ActivityEnd => Some(InputEvent::ActivityEnd),
-            Piece::AudioStreamEnd => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use futures_util::FutureExt;
 
 use super::*;
+use crate::session::Frames;
 
 fn piece() -> Piece {
     Piece::Audio("audio/pcm".to_owned(), Arc::from([0_u8; 4]))
@@ -8,7 +9,7 @@ fn piece() -> Piece {
 
 #[tokio::test]
 async fn what_waited_for_a_connection_that_has_ended_is_not_counted_on_the_next() {
-    let media = Media::default();
+    let media = Arc::new(Media::default());
     let mut before = media.open(Seq(3));
     for _ in 0..SENDING {
         assert!(media.send(piece()).await);
@@ -16,11 +17,11 @@ async fn what_waited_for_a_connection_that_has_ended_is_not_counted_on_the_next(
     let mut waits = Box::pin(media.send(piece()));
     assert!((&mut waits).now_or_never().is_none(), "the queue is full");
     let mut after = media.open(Seq(9));
-    assert!(before.recv().await.is_some());
+    assert!(before.next().await.is_some());
     assert!(!waits.await, "its connection has ended");
     assert_eq!(media.rest(Seq(9)), None);
     assert!(media.send(piece()).await);
-    assert!(after.recv().await.is_some());
+    assert!(after.next().await.is_some());
     let counted = media
         .rest(Seq(9))
         .unwrap_or_else(|| panic!("one piece was sent"));

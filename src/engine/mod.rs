@@ -28,6 +28,7 @@ mod media;
 mod outcomes;
 mod performer;
 mod phases;
+mod piece;
 mod reconnecting;
 mod reconnects;
 mod record;
@@ -41,6 +42,7 @@ mod story;
 pub(crate) mod takeover;
 mod task;
 mod updates;
+mod withholding;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -100,6 +102,7 @@ const INCOMING: usize = 256;
 ///
 /// ```
 /// # async fn example() -> Result<(), recount::engine::Error> {
+/// use std::time::Duration;
 /// use recount::prelude::*;
 /// let support = Agent::new().model("gemini-live-2.5-flash").tools(T::confirm(
 ///     T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }),
@@ -109,7 +112,7 @@ const INCOMING: usize = 256;
 /// for waiting in engine.pending().await? {
 ///     engine.answer(waiting.id, ToolConfirmation::confirmed(), Actor::embedder("ada")).await?;
 /// }
-/// engine.shutdown().await
+/// engine.shutdown(Duration::from_secs(20)).await
 /// # }
 /// ```
 #[derive(Clone)]
@@ -298,31 +301,27 @@ impl Engine {
         &self.inner.ledger
     }
 
-    /// Ends every task in good order and closes the journal. What runs is cut off, what waits stays open for the next
-    /// engine.
+    /// Ends every task in good order and closes the journal, so that the next process can open it.
     ///
-    /// # Errors
-    /// Where the journal cannot be written.
-    pub async fn shutdown(&self) -> Result<(), Error> {
-        self.shutdown_within(Duration::ZERO).await
-    }
-
-    /// As [`shutdown`](Engine::shutdown), and gives what runs some time to end: within `grace`, nothing new starts, tools
-    /// that end are told to their models, and a session in which nothing runs is let go at once. After it, what still runs
-    /// is cut off, and the next engine does what its tool's rule for that says. Everything else stays open for it, also a
-    /// call that waited for a place (see [`EngineBuilder::running_max`]): it has not run, and will.
+    /// What runs gets some time to end: within `grace`, nothing new starts, tools that end are told to their models, and a
+    /// session in which nothing runs is let go at once. After it, what still runs is cut off, and the next engine does what
+    /// its tool's rule for that says. Everything else stays open for it, also a call that waited for a place (see
+    /// [`EngineBuilder::running_max`]): it has not run, and will. With [`Duration::ZERO`] nothing is waited for.
+    ///
+    /// A rolling deploy needs no more: the old process gets its signal and shuts down, the new one is started meanwhile and
+    /// [waits](EngineBuilder::wait) for the journal, somewhat longer than the grace.
     ///
     /// ```
     /// # async fn example(engine: recount::engine::Engine) -> Result<(), recount::engine::Error> {
     /// use std::time::Duration;
     /// // On SIGTERM, with less than the time the supervisor gives.
-    /// engine.shutdown_within(Duration::from_secs(20)).await
+    /// engine.shutdown(Duration::from_secs(20)).await
     /// # }
     /// ```
     ///
     /// # Errors
     /// Where the journal cannot be written.
-    pub async fn shutdown_within(&self, grace: Duration) -> Result<(), Error> {
+    pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
         // First of all: a place that gets free must not go to a session that has not been told yet.
         self.inner.slots.shut();
         let until = self.inner.clock.now().after(grace);
@@ -404,7 +403,9 @@ impl Engine {
         let _ = own.send(first);
         let (incoming_sender, incoming) = mpsc::channel(INCOMING);
         let failure: Arc<OnceLock<String>> = Arc::default();
-        let media: Arc<Media> = Arc::default();
+        let media = Arc::new(Media::new(
+            agent.withholds_input.then(|| agent.non_blocking.clone()),
+        ));
         let task = SessionTask {
             id,
             agent,
@@ -428,6 +429,7 @@ impl Engine {
             turn: Turn::default(),
             extracting: Vec::new(),
             media: media.clone(),
+            kept: Vec::new(),
             slots: self.inner.slots.clone(),
             callers: BTreeMap::new(),
             handles: 0,

@@ -105,6 +105,7 @@ impl SessionTask {
             )
             .await?;
         self.session = session;
+        self.note_waiting();
         for (at, before, after) in &changes {
             self.watchers.notify(*at, before, after);
         }

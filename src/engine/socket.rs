@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::inbox::{Incoming, Input};
 use super::media::Media;
+use super::piece::Pieces;
 use crate::live::wire::ServerMessage;
 use crate::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
@@ -159,6 +160,7 @@ async fn read(
             }
             received = receiver.receive(), if bytes < BACKLOG_BYTES => match received {
                 Ok(text) if media.hear(epoch, &text) => {
+                    media.handed_on(epoch, &text);
                     bytes += text.len();
                     backlog.push_back(text);
                 }
@@ -190,7 +192,7 @@ async fn heard_out(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost
 async fn write(
     epoch: Seq,
     mut sender: Box<dyn FrameSender>,
-    (mut queue, mut pieces): (mpsc::UnboundedReceiver<Outgoing>, mpsc::Receiver<String>),
+    (mut queue, mut pieces): (mpsc::UnboundedReceiver<Outgoing>, Pieces),
     failed: oneshot::Sender<ConnectionLost>,
     inbox: mpsc::UnboundedSender<Input>,
 ) {
@@ -201,7 +203,7 @@ async fn write(
                 Some(Outgoing { text, carries }) => (text, carries),
                 None => break,
             },
-            Some(text) = pieces.recv() => (text, None),
+            Some(text) = pieces.next() => (text, None),
         };
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;

@@ -5,6 +5,9 @@
 //! itself. A turn that was cut off is asked for anew: the user's words and the outcomes in it are said last, as words
 //! that want an answer, and what the model had said of its answer is left out. Where a call of that turn is still open,
 //! no answer is wanted yet: its outcome will bring one, and words alone would have the model call again.
+//!
+//! A model that takes no turns in the middle of a conversation takes them at the beginning of a fresh one, where the setup
+//! announces them. What came after the handle of a resumed one it is told as live input, all in one message.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +15,8 @@ use super::error::Error;
 use super::task::SessionTask;
 use crate::live::continuation::{self, Role};
 use crate::session::{
-    Decision, Event, Fact, Json, Observation, Outcome, Route, Seq, Session, Speaker, response,
+    Decision, Event, Fact, HistoryForm, Json, Observation, Outcome, Route, Seq, Session, Speaker,
+    response,
 };
 
 /// How many of the last records are looked at.
@@ -33,14 +37,14 @@ pub(super) struct Story {
     pub(super) turns: u32,
     pub(super) left_out: u32,
     pub(super) answer_wanted: bool,
+    pub(super) form: HistoryForm,
     pub(super) frames: Vec<String>,
-    announced: bool,
 }
 
 impl Story {
     /// Whether the setup says that it follows.
     pub(super) fn is_announced(&self) -> bool {
-        self.announced
+        self.form == HistoryForm::Announced
     }
 }
 
@@ -107,25 +111,29 @@ impl SessionTask {
             return Ok(None);
         }
         let (history, asked) = turns.split_at(turns.len() - asked);
-        let takes_it = continuation::takes_announced_history(&self.agent.model);
-        let announced = !resumes && takes_it && !history.is_empty();
+        let capabilities = self.agent.capabilities;
         let mut frames = Vec::new();
-        if announced {
+        let form = if !resumes && capabilities.initial_history && !history.is_empty() {
             frames.push(continuation::turns(history, true));
             if wanted {
-                frames.push(continuation::turns(asked, true));
+                frames.push(continuation::asked(asked, capabilities));
             }
-        } else {
+            HistoryForm::Announced
+        } else if capabilities.client_content {
             frames.push(continuation::turns(&turns, wanted));
-        }
+            HistoryForm::Turns
+        } else {
+            frames.push(continuation::text(history, asked));
+            HistoryForm::LiveText
+        };
         Ok(Some(Story {
             after,
             through,
             turns: u32::try_from(turns.len()).unwrap_or(u32::MAX),
             left_out: outline.left_out.saturating_add(left_out),
             answer_wanted: wanted,
+            form,
             frames,
-            announced,
         }))
     }
 
@@ -139,7 +147,7 @@ impl SessionTask {
                     let text = format!(
                         "[tool call] Your call {name}({args}) is under way; its outcome will follow."
                     );
-                    (Role::User, text)
+                    (Role::Engine, text)
                 }
                 Part::Ended {
                     response,
@@ -153,7 +161,7 @@ impl SessionTask {
                     };
                     let body = body.unwrap_or_else(Json::empty_object);
                     let text = response::as_conversation(&name, &args, *outcome, &body);
-                    (Role::User, text)
+                    (Role::Engine, text)
                 }
             });
         }
@@ -214,7 +222,7 @@ impl Outline {
             self.interrupted = true;
         } else if let Observation::TurnCompleted(_) = observation {
             // Whoever interrupts has spoken already, and waits for the turn after this one.
-            let spoken = self.parts.iter().rposition(|it| it.is_of(Role::Model));
+            let spoken = self.parts.iter().rposition(|it| it.is_by_model());
             self.open_from = match (std::mem::take(&mut self.interrupted), spoken) {
                 (true, Some(last)) => last + 1,
                 (true, None) => 0,
@@ -252,7 +260,7 @@ impl Outline {
     fn wants_an_answer(&self) -> bool {
         let mut open = self.parts.iter().skip(self.open_from);
         let waits = open.clone().any(|it| matches!(it, Part::Called { .. }));
-        !waits && open.any(|it| !it.is_of(Role::Model))
+        !waits && open.any(|it| !it.is_by_model())
     }
 
     fn forget_the_unfinished_answer(&mut self) {
@@ -260,16 +268,16 @@ impl Outline {
         let open_from = self.open_from;
         self.parts.retain(|part| {
             at += 1;
-            at <= open_from || !part.is_of(Role::Model)
+            at <= open_from || !part.is_by_model()
         });
     }
 }
 
 impl Part {
-    fn is_of(&self, who: Role) -> bool {
+    fn is_by_model(&self) -> bool {
         match self {
-            Part::Said { role, .. } => *role == who,
-            Part::Called { .. } | Part::Ended { .. } => who == Role::User,
+            Part::Said { role, .. } => *role == Role::Model,
+            Part::Called { .. } | Part::Ended { .. } => false,
         }
     }
 }

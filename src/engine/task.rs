@@ -21,7 +21,7 @@ use super::performer::Performer;
 use super::reconnecting::Reconnecting;
 use super::registry::Registry;
 use super::slots::Slots;
-use super::socket::{Carried, Socket};
+use super::socket::{Carried, Outgoing, Socket};
 use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
@@ -70,6 +70,8 @@ pub(super) struct SessionTask {
     pub(super) extracting: Vec<AbortOnDropHandle<()>>,
     /// Where audio and video pass by.
     pub(super) media: Arc<Media>,
+    /// Words of ours that wait until the model takes live input again, with their connection.
+    pub(super) kept: Vec<(Seq, Outgoing)>,
     /// The places of the engine for running tools.
     pub(super) slots: Slots,
     /// The programs that wait for their own calls.
@@ -106,13 +108,19 @@ impl SessionTask {
                 return Box::pin(self.shut_down()).await;
             }
             let outcome = match outcome {
-                Ok(()) => self.switch_if_idle().await,
+                Ok(()) => self.look_after_connection().await,
                 Err(error) => Err(error),
             };
             if let Err(error) = outcome {
                 return self.fail(&error);
             }
         }
+    }
+
+    /// What is due on the connection after whatever happened.
+    async fn look_after_connection(&mut self) -> Result<(), Error> {
+        self.say_what_waited().await?;
+        self.switch_if_idle().await
     }
 
     async fn begin(&mut self, begin: Begin) -> Result<(), Error> {
@@ -149,7 +157,9 @@ impl SessionTask {
             Input::Drain { until, reply } => self.drain(until, reply).await,
             Input::ReconnectDue { attempt } => self.reconnect_due(attempt).await,
             Input::SwitchDue { epoch } => self.switch(epoch).await,
-            Input::SendText(text, reply) if self.is_between_connections() => {
+            Input::SendText(text, reply)
+                if self.is_between_connections() || self.has_words_wait() =>
+            {
                 self.reconnecting.unsaid.push((text, reply));
                 Ok(())
             }
@@ -291,26 +301,9 @@ impl SessionTask {
         let current = self.socket.as_ref().map(|socket| (socket.id, socket.epoch));
         match (incoming, current) {
             (Incoming::Frame { socket, text }, Some((id, epoch))) if socket == id => {
-                let limits = self.agent.connector.as_ref().map(|it| it.limits());
-                let depth_max = limits.unwrap_or_default().json_depth_max;
-                let dispatcher = &self.agent.dispatcher;
-                let check = |name: &str, args: &Json| {
-                    dispatcher.check_arguments(name, &args.to_value()).err()
-                };
-                let Heard {
-                    mut observations,
-                    handle,
-                } = translate::heard(epoch, &text, depth_max, &check);
-                if observations.is_empty() {
-                    return Ok(());
-                }
-                self.note_connection(epoch, &mut observations);
-                self.seal_secrets(&mut observations).await?;
-                self.record(observations).await?;
-                if let Some(handle) = handle {
-                    self.keep_handle(&handle).await;
-                }
-                Ok(())
+                let heard = self.hear(epoch, &text).await;
+                self.media.reached(epoch);
+                heard
             }
             (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
                 self.lost(epoch, lost).await
@@ -318,6 +311,29 @@ impl SessionTask {
             // What an older connection still had to say belongs to nobody.
             (Incoming::Frame { .. } | Incoming::Lost { .. }, _) => Ok(()),
         }
+    }
+
+    /// Records what a message of the live connection says.
+    async fn hear(&mut self, epoch: Seq, text: &str) -> Result<(), Error> {
+        let limits = self.agent.connector.as_ref().map(|it| it.limits());
+        let depth_max = limits.unwrap_or_default().json_depth_max;
+        let dispatcher = &self.agent.dispatcher;
+        let check =
+            |name: &str, args: &Json| dispatcher.check_arguments(name, &args.to_value()).err();
+        let Heard {
+            mut observations,
+            handle,
+        } = translate::heard(epoch, text, depth_max, &check);
+        if observations.is_empty() {
+            return Ok(());
+        }
+        self.note_connection(epoch, &mut observations);
+        self.seal_secrets(&mut observations).await?;
+        self.record(observations).await?;
+        if let Some(handle) = handle {
+            self.keep_handle(&handle).await;
+        }
+        Ok(())
     }
 
     /// Admits a command and records what it becomes; a refused answer is recorded as refused.

@@ -84,6 +84,7 @@ impl Capabilities {
             scheduling: async_tools,
             will_continue: async_tools,
             client_content: family != Family::Synchronous,
+            initial_history: family != Family::Older,
             json_schema: family != Family::Older,
             context_update: newest,
             google_search: true,

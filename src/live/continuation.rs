@@ -1,7 +1,8 @@
 //! How a connection goes on with a conversation: by the handle of an earlier one, or by being told what was said.
 
+use super::setup;
 use super::wire::{ClientContent, ClientMessage, Content, RawJson, SessionResumption, Setup};
-use crate::session::ResumptionHandle;
+use crate::session::{Capabilities, ResumptionHandle};
 
 /// The setup, asking for handles, resuming by `handle` if there is one, and announcing a history if one follows.
 ///
@@ -24,11 +25,6 @@ pub(crate) fn setup(message: String, handle: Option<&ResumptionHandle>, announce
     message.encode()
 }
 
-/// Whether a model takes a history that its setup announced, without answering it.
-pub(crate) fn takes_announced_history(model: &str) -> bool {
-    !["2.0", "2.5"].iter().any(|older| model.contains(older))
-}
-
 fn announce(setup: &mut Setup) {
     let config = serde_json::json!({"initialHistoryInClientContent": true});
     if let Ok(config) = RawJson::parse(&config.to_string()) {
@@ -41,12 +37,14 @@ fn announce(setup: &mut Setup) {
 pub(crate) enum Role {
     User,
     Model,
+    /// What became of a call, in our words; to the model it comes from the user.
+    Engine,
 }
 
 /// Turns of the conversation, in order; `complete` ends them: an announced history, or words that want an answer.
 pub(crate) fn turns(turns: &[(Role, String)], complete: bool) -> String {
     let turns = turns.iter().map(|(role, text)| match role {
-        Role::User => Content::text("user", text),
+        Role::User | Role::Engine => Content::text("user", text),
         Role::Model => Content::text("model", text),
     });
     ClientMessage {
@@ -58,6 +56,43 @@ pub(crate) fn turns(turns: &[(Role, String)], complete: bool) -> String {
         ..ClientMessage::default()
     }
     .encode()
+}
+
+/// Words that want an answer, beside what an announced history told.
+pub(crate) fn asked(asked: &[(Role, String)], capabilities: Capabilities) -> String {
+    if capabilities.client_content {
+        turns(asked, true)
+    } else {
+        setup::realtime(&in_one(asked))
+    }
+}
+
+/// What was said, and what wants an answer, in one message of a model that takes no turns there: it would answer each.
+pub(crate) fn text(history: &[(Role, String)], asked: &[(Role, String)]) -> String {
+    if history.is_empty() {
+        return setup::realtime(&in_one(asked));
+    }
+    let mut text = "[conversation] You may not know of this:\n".to_owned();
+    for (role, said) in history {
+        let line = match role {
+            Role::User => format!("The user said: {said}\n"),
+            Role::Model => format!("You said: {said}\n"),
+            Role::Engine => format!("{said}\n"),
+        };
+        text.push_str(&line);
+    }
+    if asked.is_empty() {
+        text.push_str("[end] No answer is needed.");
+    } else {
+        text.push_str("[end] And now:\n");
+        text.push_str(&in_one(asked));
+    }
+    setup::realtime(&text)
+}
+
+fn in_one(words: &[(Role, String)]) -> String {
+    let words: Vec<&str> = words.iter().map(|(_, text)| text.as_str()).collect();
+    words.join("\n")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::connector::{ConnectError, Connection, Connector};
+use super::keepalive::Keepalive;
 use super::limits::Limits;
 use super::platform::Platform;
 use super::secret::Secret;
@@ -35,6 +36,7 @@ pub struct Endpoint {
     pub(super) credential: Credential,
     pub(super) headers: Vec<(String, Secret)>,
     limits: Limits,
+    keepalive: Keepalive,
     platform: Option<Platform>,
 }
 
@@ -150,6 +152,14 @@ impl Endpoint {
         self
     }
 
+    /// How a connection on which nothing comes is found to be dead; pings after 20 s of silence, unless something else is
+    /// said.
+    #[must_use]
+    pub fn keepalive(mut self, keepalive: Keepalive) -> Endpoint {
+        self.keepalive = keepalive;
+        self
+    }
+
     /// Which platform a gateway stands for, so that models are named and served as there.
     #[must_use]
     pub fn serving(mut self, platform: Platform) -> Endpoint {
@@ -176,6 +186,7 @@ impl Endpoint {
             credential,
             headers: Vec::new(),
             limits: Limits::default(),
+            keepalive: Keepalive::default(),
             platform,
         }
     }
@@ -186,7 +197,8 @@ impl Endpoint {
         if let Some(token) = token {
             unsaid.add(token.secret());
         }
-        socket::open(self.endpoint(), request, self.limits, unsaid).await
+        let (limits, keepalive) = (self.limits, self.keepalive);
+        socket::open(self.endpoint(), request, limits, keepalive, unsaid).await
     }
 
     fn no_token(&self, source: TokenError) -> ConnectError {
@@ -273,6 +285,7 @@ impl std::fmt::Debug for Endpoint {
             .field("platform", &self.platform)
             .field("headers", &headers)
             .field("limits", &self.limits)
+            .field("keepalive", &self.keepalive)
             .finish_non_exhaustive()
     }
 }

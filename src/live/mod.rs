@@ -32,6 +32,8 @@ mod environment;
 #[cfg(feature = "live")]
 mod handshake;
 #[cfg(feature = "live")]
+mod keepalive;
+#[cfg(feature = "live")]
 mod secret;
 #[cfg(feature = "live")]
 mod socket;
@@ -57,6 +59,8 @@ pub use token_error::TokenError;
 pub use endpoint::Endpoint;
 #[cfg(feature = "live")]
 pub use environment::IncompleteEnvironment;
+#[cfg(feature = "live")]
+pub use keepalive::Keepalive;
 #[cfg(feature = "live")]
 pub use token_command::TokenCommand;
 #[cfg(feature = "live")]

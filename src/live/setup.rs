@@ -115,7 +115,8 @@ fn aside(text: &str) -> String {
     .encode()
 }
 
-fn realtime(text: &str) -> String {
+/// What the user says, in live input.
+pub(super) fn realtime(text: &str) -> String {
     ClientMessage {
         realtime_input: Some(RealtimeInput {
             text: Some(text.to_owned()),

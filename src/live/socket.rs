@@ -1,20 +1,23 @@
 //! The connection of production: a WebSocket, with or without TLS.
 
+use std::future::pending;
 use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
-use tokio::net::TcpStream;
+use futures_util::{FutureExt, SinkExt, StreamExt};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Mutex;
 use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::http::Request;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{
-    Connector as TlsConnector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
+    Connector as TlsConnector, WebSocketStream, connect_async_tls_with_config,
 };
 
 use super::connector::{ConnectError, Connection, ConnectionLost, FrameReceiver, FrameSender};
+use super::keepalive::{Beat, Keepalive, Pulse};
 use super::limits::Limits;
 use super::secret::Unsaid;
 
@@ -29,6 +32,7 @@ pub(super) async fn open(
     endpoint: String,
     request: Request<()>,
     limits: Limits,
+    keepalive: Keepalive,
     unsaid: Unsaid,
 ) -> Result<Connection, ConnectError> {
     let config = WebSocketConfig::default()
@@ -37,16 +41,7 @@ pub(super) async fn open(
         .max_message_size(Some(limits.message_bytes_max))
         .max_frame_size(Some(limits.frame_bytes_max));
     match connect_async_tls_with_config(request, Some(config), true, Some(TLS.clone())).await {
-        Ok((socket, _)) => {
-            let (sink, stream) = socket.split();
-            Ok(Connection {
-                sender: Box::new(Sender {
-                    sink,
-                    unsaid: unsaid.clone(),
-                }),
-                receiver: Box::new(Receiver { stream, unsaid }),
-            })
-        }
+        Ok((socket, _)) => Ok(over(socket, keepalive, unsaid)),
         // Its body may repeat the URL, and so the key.
         Err(tungstenite::Error::Http(answer)) => Err(ConnectError::HandshakeRefused {
             endpoint,
@@ -80,37 +75,105 @@ static TLS: LazyLock<TlsConnector> = LazyLock::new(|| {
     }
 });
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+/// What carries a WebSocket.
+trait Bytes: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
-struct Sender {
-    sink: SplitSink<Socket, Message>,
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Bytes for S {}
+
+/// The way out, which the writer has while it writes, and the pulse when nothing is written.
+type Out<S> = Arc<Mutex<SplitSink<WebSocketStream<S>, Message>>>;
+
+/// The connection over a WebSocket.
+fn over<S: Bytes>(socket: WebSocketStream<S>, keepalive: Keepalive, unsaid: Unsaid) -> Connection {
+    let (sink, stream) = socket.split();
+    let out = Arc::new(Mutex::new(sink));
+    Connection {
+        sender: Box::new(Sender {
+            out: out.clone(),
+            unsaid: unsaid.clone(),
+        }),
+        receiver: Box::new(Receiver {
+            stream,
+            out,
+            pulse: keepalive.begin(),
+            unsaid,
+        }),
+    }
+}
+
+struct Sender<S> {
+    out: Out<S>,
     unsaid: Unsaid,
 }
 
-struct Receiver {
-    stream: SplitStream<Socket>,
+struct Receiver<S> {
+    stream: SplitStream<WebSocketStream<S>>,
+    out: Out<S>,
+    pulse: Option<Pulse>,
     unsaid: Unsaid,
 }
 
 #[async_trait]
-impl FrameSender for Sender {
+impl<S: Bytes> FrameSender for Sender<S> {
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
-        let sent = self.sink.send(Message::text(frame)).await;
+        let sent = self.out.lock().await.send(Message::text(frame)).await;
         sent.map_err(|error| lost(error, &self.unsaid))
     }
 
     async fn close(&mut self) {
         // The peer may be gone already, which is what we want.
-        let _ = self.sink.close().await;
+        let _ = self.out.lock().await.close().await;
     }
 }
 
+impl<S: Bytes> Receiver<S> {
+    /// The next frame of whatever kind, while the pulse is taken; none once the stream has ended.
+    async fn next(&mut self) -> Option<Result<Message, Ended>> {
+        loop {
+            let beat = async {
+                match &mut self.pulse {
+                    Some(pulse) => pulse.beat().await,
+                    None => pending().await,
+                }
+            };
+            let beat = tokio::select! {
+                // What lies ready counts, however long nobody has looked.
+                biased;
+                next = self.stream.next() => {
+                    self.pulse.iter_mut().for_each(Pulse::heard);
+                    return next.map(|it| it.map_err(Ended::Broken));
+                }
+                beat = beat => beat,
+            };
+            match beat {
+                Beat::Alive => {}
+                Beat::Ask => self.ask(),
+                Beat::Dead(lost) => return Some(Err(Ended::Silent(lost))),
+            }
+        }
+    }
+
+    /// Sends a ping, unless something is being written: then a peer that takes nothing shows by itself.
+    fn ask(&self) {
+        if let Ok(mut out) = self.out.try_lock() {
+            // What does not go at once goes with the next message, and a peer that takes nothing has no answer anyway.
+            let _ = out.send(Message::Ping(Default::default())).now_or_never();
+        }
+    }
+}
+
+/// Why nothing comes any more.
+enum Ended {
+    Broken(tungstenite::Error),
+    Silent(ConnectionLost),
+}
+
 #[async_trait]
-impl FrameReceiver for Receiver {
+impl<S: Bytes> FrameReceiver for Receiver<S> {
     /// Text and binary frames are alike; pings are answered while this is polled.
     async fn receive(&mut self) -> Result<String, ConnectionLost> {
         loop {
-            match self.stream.next().await {
+            match self.next().await {
                 Some(Ok(Message::Text(text))) => return Ok(text.to_string()),
                 // What is no UTF-8 is no JSON either; it goes on record as a frame that could not be read.
                 Some(Ok(Message::Binary(bytes))) => {
@@ -127,7 +190,8 @@ impl FrameReceiver for Receiver {
                     return Err(ConnectionLost { code, reason });
                 }
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
-                Some(Err(error)) => return Err(lost(error, &self.unsaid)),
+                Some(Err(Ended::Broken(error))) => return Err(lost(error, &self.unsaid)),
+                Some(Err(Ended::Silent(lost))) => return Err(lost),
                 None => {
                     return Err(ConnectionLost {
                         code: None,
@@ -151,17 +215,5 @@ fn lost(error: tungstenite::Error, unsaid: &Unsaid) -> ConnectionLost {
 }
 
 #[cfg(test)]
-#[expect(clippy::panic, reason = "a test that meets the impossible must stop")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tls_is_made_with_the_provider_that_was_chosen() {
-        let TlsConnector::Rustls(config) = &*TLS else {
-            panic!("without TLS")
-        };
-        let chosen = rustls::crypto::ring::default_provider();
-        let provider = config.crypto_provider();
-        assert_eq!(provider.cipher_suites, chosen.cipher_suites);
-    }
-}
+#[path = "socket_tests.rs"]
+mod tests;

@@ -11,8 +11,8 @@ use super::catalog::Behavior;
 ///
 /// ```json
 /// {"default_behavior":"blocking","async_tools":true,"blocking_tools":true,"scheduling":true,"will_continue":true,
-///  "client_content":true,"json_schema":true,"context_update":false,"google_search":true,"code_execution":false,
-///  "url_context":false}
+///  "client_content":true,"initial_history":false,"json_schema":true,"context_update":false,"google_search":true,
+///  "code_execution":false,"url_context":false}
 /// ```
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default)]
@@ -32,6 +32,9 @@ pub struct Capabilities {
     /// Turns may be added in the middle of a conversation: `clientContent`. Otherwise what the user says, and what is told as
     /// conversation, goes as `realtimeInput.text`.
     pub client_content: bool,
+    /// It takes in the turns of an earlier conversation without answering them, where its setup announces them:
+    /// `historyConfig`. Otherwise they are told as any other words.
+    pub initial_history: bool,
     /// It takes the parameters of a function as JSON Schema; otherwise they are put into the service's own subset of it.
     pub json_schema: bool,
     /// It takes a new instruction as `contextUpdate` in the middle of a conversation; otherwise it is told as text.
@@ -54,6 +57,7 @@ impl Default for Capabilities {
             scheduling: true,
             will_continue: true,
             client_content: true,
+            initial_history: true,
             json_schema: true,
             context_update: true,
             google_search: true,

@@ -7,7 +7,8 @@ use super::id::Seq;
 /// `media_counted`: the audio and video of a turn, or of what of it a connection saw. Its content stands nowhere.
 ///
 /// ```json
-/// {"epoch":3,"heard":{"audio":{"frames":50,"bytes":96000}},"sent":{"audio":{"frames":25,"bytes":16000},"video":{"frames":1,"bytes":20480}}}
+/// {"epoch":3,"heard":{"audio":{"frames":50,"bytes":96000}},"sent":{"audio":{"frames":25,"bytes":16000},"video":{"frames":1,"bytes":20480}},
+///  "withheld":{"audio":{"frames":5,"bytes":3200}}}
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaCounted {
@@ -19,6 +20,9 @@ pub struct MediaCounted {
     /// What went to the model.
     #[serde(default, skip_serializing_if = "MediaCount::is_none")]
     pub sent: MediaCount,
+    /// What would have gone to the model, had it not been waiting for the response to a call: it was dropped.
+    #[serde(default, skip_serializing_if = "MediaCount::is_none")]
+    pub withheld: MediaCount,
 }
 
 /// Audio and video in one direction.

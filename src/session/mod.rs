@@ -62,6 +62,7 @@ pub use open_calls::OpenCalls;
 pub use open_work::{OpenKind, OpenWork, open_work};
 pub use phase::{PhaseDeclaration, Transition};
 pub use policy::{Background, InDoubt, Limits, PolicySet, Retry, ToolPolicy};
+pub use reconnection::HistoryForm;
 pub use response::ResponseShape;
 pub use resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};
 pub use rules::RULES;

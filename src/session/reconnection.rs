@@ -66,7 +66,7 @@ pub struct ReconnectsExhausted {
 /// `history_sent`: a connection was told of the conversation what it did not know.
 ///
 /// ```json
-/// {"epoch":40,"after":0,"through":39,"turns":12,"left_out":3,"answer_wanted":true}
+/// {"epoch":40,"after":0,"through":39,"turns":12,"left_out":3,"answer_wanted":true,"form":"announced"}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistorySent {
@@ -84,6 +84,29 @@ pub struct HistorySent {
     /// Whether the model was asked to go on at once: its turn had been cut off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answer_wanted: bool,
+    /// How it was told.
+    #[serde(default, skip_serializing_if = "HistoryForm::is_turns")]
+    pub form: HistoryForm,
+}
+
+/// How a history is told: as the model takes it, and as far as it lets one tell it without answering.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HistoryForm {
+    /// As turns, of which it is said whether they want an answer: `clientContent`. Records of old versions say nothing else.
+    #[default]
+    Turns,
+    /// As turns that the setup announced, which the model takes in without answering; what wants an answer followed.
+    Announced,
+    /// In one text of live input, because the model takes no turns there; it may answer what wanted no answer.
+    LiveText,
+}
+
+impl HistoryForm {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+    fn is_turns(&self) -> bool {
+        *self == HistoryForm::Turns
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

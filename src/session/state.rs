@@ -358,6 +358,37 @@ impl Session {
         resumption.is_none_or(|it| it.covers >= self.said)
     }
 
+    /// Whether the model waits for a response on the live connection: a call that it brought, of a function that is
+    /// `blocking`, has had none so far.
+    ///
+    /// ```
+    /// use recount::testing::{history, toolbox};
+    /// use serde_json::json;
+    ///
+    /// let tools = toolbox().plain("pay");
+    /// let history = history().opened("support").attached(&tools).connected();
+    /// let called = history.call("c1", "pay", json!({})).started();
+    /// assert!(called.session().model_waits(|_| true) && !called.session().model_waits(|name| name != "pay"));
+    /// let answered = called.returned(json!({"paid": true}));
+    /// assert!(answered.session().model_waits(|_| true));
+    /// assert!(!answered.sent().session().model_waits(|_| true));
+    /// ```
+    pub fn model_waits(&self, blocking: impl Fn(&str) -> bool) -> bool {
+        let Some(epoch) = self.connection else {
+            return false;
+        };
+        // An acknowledgement is a response to a model that waits; what comes after it is no longer waited for.
+        let open = self.calls.values().any(|call| {
+            let answered = call.told_meanwhile || call.model_lost_interest;
+            call.epoch == epoch && !answered && blocking(&call.name)
+        });
+        let unsent = self.deliveries.values().any(|delivery| {
+            let route = Route::ToolResponse { epoch };
+            delivery.route == route && !delivery.sent && blocking(&delivery.name)
+        });
+        open || unsent
+    }
+
     /// How many calls run.
     pub fn running(&self) -> usize {
         self.calls

@@ -93,7 +93,10 @@ impl Life {
     /// Where the shutdown fails.
     #[expect(clippy::panic, reason = "a test that cannot end must stop")]
     pub fn end(self) {
-        if let Err(error) = self.runtime.block_on(self.engine.shutdown()) {
+        if let Err(error) = self
+            .runtime
+            .block_on(self.engine.shutdown(std::time::Duration::ZERO))
+        {
             panic!("the engine does not shut down: {error}");
         }
     }

@@ -252,6 +252,7 @@ impl World {
                 turns: 1,
                 left_out: 0,
                 answer_wanted: false,
+                form: HistoryForm::Turns,
             }),
             _ => self.observe(RunnerDraining {
                 reason: "deploy".into(),
@@ -263,7 +264,13 @@ impl World {
     fn stray(&mut self, which: u8, flavour: u8, epoch: Seq) {
         if flavour.is_multiple_of(8) {
             let (heard, sent) = (MediaCount::default(), MediaCount::default());
-            return self.observe(MediaCounted { epoch, heard, sent });
+            let withheld = MediaCount::default();
+            return self.observe(MediaCounted {
+                epoch,
+                heard,
+                sent,
+                withheld,
+            });
         }
         let open = self.session.calls.keys().nth(usize::from(which % 4));
         let call = open.copied().unwrap_or(Seq(u64::from(which)));

@@ -44,7 +44,11 @@ async fn dropping_the_handle_does_the_same_also_between_two_connections() {
         assert_eq!(stage.engine.pending().await.unwrap().len(), 1);
         stage.pass(60_000).await;
         assert_eq!(stage.connections(), 1);
-        stage.engine.shutdown().await.unwrap();
+        stage
+            .engine
+            .shutdown(std::time::Duration::ZERO)
+            .await
+            .unwrap();
         settle().await;
         assert_nothing_is_left();
     }

@@ -94,7 +94,7 @@ async fn a_handle_outlives_the_process_in_the_side_store_and_stands_nowhere_else
     settle().await;
     let session = live.session_id();
     drop(live);
-    first.shutdown().await.unwrap();
+    first.shutdown(Duration::ZERO).await.unwrap();
 
     let second = open().await.unwrap();
     let live = second.resume(session).await.unwrap();
@@ -105,8 +105,8 @@ async fn a_handle_outlives_the_process_in_the_side_store_and_stands_nowhere_else
     let text = String::from_utf8(bytes).unwrap();
     assert!(!text.contains("\"h2\""), "{text}");
     drop(live);
-    second.shutdown().await.unwrap();
-    stage.engine.shutdown().await.unwrap();
+    second.shutdown(Duration::ZERO).await.unwrap();
+    stage.engine.shutdown(Duration::ZERO).await.unwrap();
     settle().await;
     assert_nothing_is_left();
 }

@@ -164,7 +164,7 @@ impl Stage {
     pub(crate) async fn end(self, live: LiveHandle) {
         assert_lawful(self.engine.ledger(), live.session_id()).await;
         drop(live);
-        self.engine.shutdown().await.unwrap();
+        self.engine.shutdown(Duration::ZERO).await.unwrap();
         settle().await;
         assert_nothing_is_left();
     }

@@ -443,7 +443,7 @@ fn connections() -> World {
     life.settle();
     let grace = Duration::from_secs(5);
     let ended = life.run(async {
-        let (ended, ()) = tokio::join!(life.engine().shutdown_within(grace), async {
+        let (ended, ()) = tokio::join!(life.engine().shutdown(grace), async {
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
             world.clock.advance(grace);

@@ -145,7 +145,7 @@ async fn finish(
     live.close("the demo is over", by).await?;
     live.disconnect().await?;
     follower.tell(screen).await?;
-    engine.shutdown().await?;
+    engine.shutdown(std::time::Duration::ZERO).await?;
     Ok(())
 }
 

@@ -113,7 +113,7 @@ impl Run {
             .converse(&engine, &name, resumed, told, by, screen)
             .await;
         // What is on record stays, however the conversation ended.
-        let shut = engine.shutdown().await;
+        let shut = engine.shutdown(std::time::Duration::ZERO).await;
         let session = outcome?;
         shut?;
         self.farewell(session, screen).await?;

@@ -1,0 +1,357 @@
+//! Keeping live input from a model that waits for the response to a call.
+//!
+//! Some models end the connection, or fall silent, where input comes in while they wait. So an agent may have it withheld
+//! from the moment the call is read off the socket until its response is written to it, or nobody waits for one any more.
+//! Audio and pictures of that time are dropped and counted, because late they would be noise. Words are kept and said
+//! afterwards. What the model has begun to hear may end: the end of an activity is never withheld.
+//!
+//! ```text
+//! heard ── a call is read ──▶ withheld ── response written, taken back, connection gone ──▶ heard
+//! ```
+
+use super::agent::Agent;
+use super::error::Error;
+use super::piece::Piece;
+use super::socket::{Carried, Outgoing};
+use super::task::SessionTask;
+use crate::live::wire::ServerMessage;
+use crate::session::Seq;
+
+/// What of the user's live input reaches the model on one connection.
+#[derive(Debug, Default)]
+pub(super) struct Withholding {
+    /// A call of the session keeps the model waiting.
+    waits: bool,
+    /// How many messages of the connection were handed to the session, and how many of them it has come to.
+    handed: u64,
+    reached: u64,
+    /// The last of them that brought a call, which the session may not have come to.
+    call_at: u64,
+    activity: Activity,
+    /// Whether the model has heard audio whose end it was not told.
+    streams: bool,
+}
+
+/// An activity of the user, where the program marks them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Activity {
+    /// There is none.
+    #[default]
+    None,
+    /// The model was told that it began.
+    Told,
+    /// It began while input was withheld; the model is told with the first piece that goes.
+    Untold,
+}
+
+/// What becomes of a piece of input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passage {
+    /// It goes to the model.
+    Goes,
+    /// It goes after the start of its activity.
+    AfterStart,
+    /// It is dropped.
+    Withheld,
+}
+
+impl Withholding {
+    /// Whether input is withheld now.
+    pub(super) fn is_on(&self) -> bool {
+        self.waits || self.call_at > self.reached
+    }
+
+    /// The session says whether a call keeps the model waiting.
+    pub(super) fn note(&mut self, waits: bool) {
+        self.waits = waits;
+    }
+
+    /// A message is handed to the session, which may come to it late.
+    pub(super) fn handed_on(&mut self, brings_call: bool) {
+        self.handed += 1;
+        if brings_call {
+            self.call_at = self.handed;
+        }
+    }
+
+    /// The session has come to the next message.
+    pub(super) fn reached(&mut self) {
+        self.reached += 1;
+    }
+
+    /// What becomes of a piece that is about to leave.
+    pub(super) fn pass(&mut self, piece: &Piece) -> Passage {
+        let on = self.is_on();
+        match piece {
+            Piece::Audio(..) | Piece::Video(..) if on => Passage::Withheld,
+            Piece::Audio(..) | Piece::Video(..) => {
+                self.streams |= matches!(piece, Piece::Audio(..));
+                match self.activity {
+                    Activity::Untold => {
+                        self.activity = Activity::Told;
+                        Passage::AfterStart
+                    }
+                    Activity::None | Activity::Told => Passage::Goes,
+                }
+            }
+            Piece::ActivityStart if on => {
+                if self.activity == Activity::None {
+                    self.activity = Activity::Untold;
+                }
+                Passage::Withheld
+            }
+            Piece::ActivityStart => {
+                self.activity = Activity::Told;
+                Passage::Goes
+            }
+            Piece::ActivityEnd => match std::mem::take(&mut self.activity) {
+                Activity::Told => Passage::Goes,
+                Activity::Untold => Passage::Withheld,
+                Activity::None if on => Passage::Withheld,
+                Activity::None => Passage::Goes,
+            },
+            Piece::AudioStreamEnd if on && !self.streams => Passage::Withheld,
+            Piece::AudioStreamEnd => {
+                self.streams = false;
+                Passage::Goes
+            }
+        }
+    }
+}
+
+/// Whether a message brings a call of a function that is none of `non_blocking`.
+pub(super) fn brings_call(frame: &str, non_blocking: &[String]) -> bool {
+    let marked = ["\"toolCall\"", "\"tool_call\""];
+    if !marked.iter().any(|it| frame.contains(it)) {
+        return false;
+    }
+    let message = ServerMessage::decode(frame).ok();
+    let called = message.and_then(|it| it.tool_call);
+    called.is_some_and(|it| {
+        let mut calls = it.function_calls.iter();
+        calls.any(|call| {
+            let name = call.name.as_ref();
+            name.is_none_or(|name| !non_blocking.contains(name))
+        })
+    })
+}
+
+impl Agent {
+    /// Keeps the user's live input from the model while it waits for the response to a call.
+    ///
+    /// Some models close the connection (1007, 1008) or fall silent where input reaches them then. It is about calls of
+    /// functions for which the model waits, none that run in the background on a model that can go on meanwhile; so a
+    /// call that a person is asked about keeps the input away until the person has answered. Off unless asked for.
+    ///
+    /// Audio, pictures and the start of an activity that come meanwhile are dropped; [`media_counted`] has how much it
+    /// was, and [`LiveEvent::InputWithheld`] and [`LiveEvent::InputResumed`] tell when. Tools that listen hear them all
+    /// the same. The end of an activity that the model knows of goes; one that began meanwhile begins for the model with
+    /// the first piece that goes. Words wait: [`send_text`] ends when they are said, where the model takes them as live
+    /// input, and outcomes and instructions follow the response.
+    ///
+    /// [`media_counted`]: crate::session::MediaCounted
+    /// [`LiveEvent::InputWithheld`]: super::LiveEvent::InputWithheld
+    /// [`LiveEvent::InputResumed`]: super::LiveEvent::InputResumed
+    /// [`send_text`]: super::LiveHandle::send_text
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    ///
+    /// let agent = Agent::new().model("gemini-2.5-flash-native-audio").withhold_input_during_calls();
+    /// # let _ = agent;
+    /// ```
+    pub fn withhold_input_during_calls(mut self) -> Agent {
+        self.withholds_input = true;
+        self
+    }
+}
+
+impl SessionTask {
+    /// Tells the way of the live input what the session is now.
+    pub(super) fn note_waiting(&self) {
+        if let (true, Some(epoch)) = (self.agent.withholds_input, self.session.connection) {
+            let blocking = |name: &str| !self.agent.non_blocking.iter().any(|it| it == name);
+            self.media.note(epoch, self.session.model_waits(blocking));
+        }
+    }
+
+    /// Whether what the user writes has to wait.
+    pub(super) fn has_words_wait(&self) -> bool {
+        !self.agent.capabilities.client_content && self.media.is_withholding()
+    }
+
+    /// Says something of ours in the conversation, as soon as the model does not wait for a response.
+    pub(super) fn put_in(&mut self, epoch: Seq, text: String, carries: Option<Carried>) {
+        self.kept.push((epoch, Outgoing { text, carries }));
+        self.say_kept();
+    }
+
+    fn say_kept(&mut self) {
+        if self.media.is_withholding() {
+            return;
+        }
+        for (epoch, words) in self.kept.drain(..) {
+            if let Some(socket) = self.socket.as_ref().filter(|it| it.epoch == epoch) {
+                socket.send(words.text, words.carries);
+            }
+        }
+    }
+
+    /// Says what had to wait, if it has to no more.
+    pub(super) async fn say_what_waited(&mut self) -> Result<(), Error> {
+        if !self.agent.withholds_input || self.socket.is_none() {
+            return Ok(());
+        }
+        self.say_kept();
+        if self.is_between_connections() || self.has_words_wait() {
+            return Ok(());
+        }
+        self.say_unsaid().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What happens on a connection: calls come and are settled, and the user speaks.
+    #[derive(Clone, Copy, Debug)]
+    enum Happens {
+        CallHanded,
+        OtherHanded,
+        Reached { waits: bool },
+        Settled,
+        Says(u8),
+    }
+
+    fn happens() -> impl Strategy<Value = Happens> {
+        prop_oneof![
+            Just(Happens::CallHanded),
+            Just(Happens::OtherHanded),
+            any::<bool>().prop_map(|waits| Happens::Reached { waits }),
+            Just(Happens::Settled),
+            (0..5_u8).prop_map(Happens::Says),
+            (0..5_u8).prop_map(Happens::Says),
+        ]
+    }
+
+    fn piece(which: u8) -> Piece {
+        match which {
+            0 => Piece::Audio(String::new(), [].into()),
+            1 => Piece::Video(String::new(), [].into()),
+            2 => Piece::ActivityStart,
+            3 => Piece::ActivityEnd,
+            _ => Piece::AudioStreamEnd,
+        }
+    }
+
+    #[derive(Default)]
+    struct Model {
+        hears_activity: bool,
+        hears_audio: bool,
+    }
+
+    impl Model {
+        /// Takes a piece; whether it came at a time when it may.
+        fn takes(&mut self, piece: &Piece, passage: Passage, withheld: bool) {
+            match passage {
+                Passage::Withheld => return,
+                Passage::AfterStart => {
+                    assert!(!self.hears_activity, "an activity began twice");
+                    self.hears_activity = true;
+                }
+                Passage::Goes => {}
+            }
+            match piece {
+                Piece::Audio(..) | Piece::Video(..) | Piece::ActivityStart => {
+                    assert!(!withheld, "input went to a model that waits");
+                    self.hears_activity |= matches!(piece, Piece::ActivityStart);
+                    self.hears_audio |= matches!(piece, Piece::Audio(..));
+                }
+                Piece::ActivityEnd => {
+                    assert!(self.hears_activity || !withheld, "an end without a start");
+                    self.hears_activity = false;
+                }
+                Piece::AudioStreamEnd => {
+                    assert!(self.hears_audio || !withheld, "an end of nothing");
+                    self.hears_audio = false;
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_goes_while_a_call_waits_and_everything_once_none_does(
+            story in prop::collection::vec(happens(), 0..60)
+        ) {
+            let (mut withholding, mut model) = (Withholding::default(), Model::default());
+            // What the session has not come to, and whether a call that it has come to waits.
+            let (mut queue, mut waits) = (std::collections::VecDeque::new(), false);
+            let finale = [Happens::Settled, Happens::Says(0)];
+            for step in story.into_iter().chain(finale) {
+                match step {
+                    Happens::CallHanded | Happens::OtherHanded => {
+                        let brings_call = matches!(step, Happens::CallHanded);
+                        queue.push_back(brings_call);
+                        withholding.handed_on(brings_call);
+                    }
+                    Happens::Reached { waits: still } => {
+                        if let Some(brings_call) = queue.pop_front() {
+                            waits = still && (waits || brings_call);
+                            withholding.note(waits);
+                            withholding.reached();
+                        }
+                    }
+                    Happens::Settled => {
+                        for _ in queue.drain(..) {
+                            withholding.reached();
+                        }
+                        waits = false;
+                        withholding.note(false);
+                    }
+                    Happens::Says(which) => {
+                        let withheld = waits || queue.contains(&true);
+                        prop_assert_eq!(withholding.is_on(), withheld);
+                        let piece = piece(which);
+                        let ends_told = matches!(piece, Piece::ActivityEnd) && model.hears_activity;
+                        let passage = withholding.pass(&piece);
+                        prop_assert!(!ends_told || passage == Passage::Goes, "the end was withheld");
+                        let media = matches!(piece, Piece::Audio(..) | Piece::Video(..));
+                        prop_assert!(!media || withheld == (passage == Passage::Withheld));
+                        model.takes(&piece, passage, withheld);
+                    }
+                }
+            }
+            prop_assert!(!withholding.is_on());
+        }
+    }
+
+    #[test]
+    fn an_activity_that_began_meanwhile_begins_with_the_first_piece_that_goes() {
+        let mut withholding = Withholding::default();
+        withholding.note(true);
+        assert_eq!(withholding.pass(&Piece::ActivityStart), Passage::Withheld);
+        assert_eq!(withholding.pass(&piece(0)), Passage::Withheld);
+        withholding.note(false);
+        assert_eq!(withholding.pass(&piece(0)), Passage::AfterStart);
+        assert_eq!(withholding.pass(&piece(0)), Passage::Goes);
+        assert_eq!(withholding.pass(&Piece::ActivityEnd), Passage::Goes);
+    }
+
+    #[test]
+    fn only_a_call_for_which_the_model_waits_counts() {
+        let non_blocking = ["search".to_owned()];
+        let call = |name: &str| {
+            format!(r#"{{"toolCall":{{"functionCalls":[{{"id":"c","name":"{name}"}}]}}}}"#)
+        };
+        assert!(brings_call(&call("pay"), &non_blocking));
+        assert!(!brings_call(&call("search"), &non_blocking));
+        let trace = r#"{"serverContent":{"modelTurn":{"parts":[{"toolCall":{"id":"t"}}]}}}"#;
+        assert!(!brings_call(trace, &non_blocking));
+        let taken_back = r#"{"toolCallCancellation":{"ids":["c"]}}"#;
+        assert!(!brings_call(taken_back, &non_blocking));
+    }
+}

@@ -1,0 +1,124 @@
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::time::Duration;
+
+use tokio::io::DuplexStream;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use super::*;
+
+#[test]
+fn tls_is_made_with_the_provider_that_was_chosen() {
+    let TlsConnector::Rustls(config) = &*TLS else {
+        panic!("without TLS")
+    };
+    let chosen = rustls::crypto::ring::default_provider();
+    let provider = config.crypto_provider();
+    assert_eq!(provider.cipher_suites, chosen.cipher_suites);
+}
+
+type Service = WebSocketStream<DuplexStream>;
+
+/// A connection with a pulse every ten seconds, and the service at its other end.
+async fn connected(keepalive: Keepalive) -> (Connection, Service) {
+    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    let ours = WebSocketStream::from_raw_socket(ours, Role::Client, None).await;
+    let theirs = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
+    (over(ours, keepalive, Unsaid::default()), theirs)
+}
+
+fn every_ten_seconds() -> Keepalive {
+    Keepalive::every(Duration::from_secs(10))
+}
+
+/// Reads what comes, which answers pings, and counts those, until nothing has come for a while.
+async fn pings(service: &mut Service) -> usize {
+    let mut pings = 0;
+    let soon = Duration::from_millis(1);
+    while let Ok(Some(Ok(message))) = timeout(soon, service.next()).await {
+        pings += usize::from(message.is_ping());
+    }
+    pings
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_answers_nothing_for_three_intervals_is_gone() {
+    let (mut connection, mut service) = connected(every_ten_seconds()).await;
+    let begin = Instant::now();
+    let lost = connection.receiver.receive().await.unwrap_err();
+    assert_eq!(begin.elapsed().as_secs(), 30);
+    assert_eq!(lost.code, None);
+    assert_eq!(
+        lost.reason,
+        "nothing came for 30s, not even the answer to a ping"
+    );
+    assert_eq!(pings(&mut service).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_harms_nothing() {
+    let (mut connection, mut service) = connected(every_ten_seconds()).await;
+    let service = async {
+        let mut asked = 0;
+        for _ in 0..20 {
+            // Later than an interval after the ping, so that another goes before the answer to the first.
+            sleep(Duration::from_secs(25)).await;
+            asked += pings(&mut service).await;
+        }
+        assert!(asked > 20, "{asked}");
+        service.send(Message::text("{}")).await.unwrap();
+    };
+    let (received, ()) = tokio::join!(connection.receiver.receive(), service);
+    assert_eq!(received.unwrap(), "{}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_speaks_is_not_asked() {
+    let (mut connection, mut service) = connected(every_ten_seconds()).await;
+    for _ in 0..20 {
+        service.send(Message::text("{}")).await.unwrap();
+        connection.receiver.receive().await.unwrap();
+        // A wait that is dropped loses no beat.
+        for _ in 0..7 {
+            let quiet = timeout(Duration::from_secs(1), connection.receiver.receive()).await;
+            assert!(quiet.is_err());
+        }
+    }
+    assert_eq!(pings(&mut service).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_not_listened_to_for_long_is_not_gone() {
+    let (mut connection, mut service) = connected(every_ten_seconds()).await;
+    for _ in 0..5 {
+        service.send(Message::text("{}")).await.unwrap();
+        sleep(Duration::from_secs(3_600)).await;
+        assert_eq!(connection.receiver.receive().await.unwrap(), "{}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_keepalive_silence_ends_nothing_and_nobody_is_asked() {
+    let (mut connection, mut service) = connected(Keepalive::off()).await;
+    let hour = Duration::from_secs(3_600);
+    assert!(timeout(hour, connection.receiver.receive()).await.is_err());
+    assert_eq!(pings(&mut service).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_waits_for_the_peer_keeps_no_pulse_from_being_taken() {
+    let (mut connection, _service) = connected(every_ten_seconds()).await;
+    // More than the way takes, so the writer waits with the way out in its hands.
+    let large = connection.sender.send("x".repeat(1 << 20));
+    let (written, lost) = tokio::join!(
+        timeout(Duration::from_secs(60), large),
+        connection.receiver.receive()
+    );
+    assert!(written.is_err());
+    assert!(lost.unwrap_err().reason.starts_with("nothing came"));
+}

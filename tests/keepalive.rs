@@ -1,0 +1,47 @@
+//! A connection that is open on our side only is found out, and the session comes back.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::time::Duration;
+
+use recount::live::{Endpoint, Keepalive};
+use recount::prelude::*;
+use recount::session::{Event, Observation};
+use recount::simulator::{Script, Simulator};
+
+/// The first connection hears nothing any more, not even pings.
+const HALF_OPEN: &str = r#"
+{"on": "setup", "connection": 1, "send": [{"read": false}]}
+{"on": "otherwise", "once": false, "send": [{"say": "Well."}]}
+"#;
+
+#[tokio::test]
+async fn a_half_open_connection_is_lost_and_made_again() {
+    let simulator = Simulator::start(Script::parse(HALF_OPEN).unwrap());
+    let simulator = simulator.listen("127.0.0.1:0").await.unwrap();
+    let endpoint =
+        Endpoint::url(simulator.url()).keepalive(Keepalive::every(Duration::from_millis(30)));
+    let live = Live::builder()
+        .model("m")
+        .connect_to(endpoint)
+        .await
+        .unwrap();
+    let mut updates = live.subscribe();
+    let lost = updates.wait_for(|event| event.kind() == "disconnected");
+    let lost = lost.await.unwrap();
+    let Event::Observed(Observation::Disconnected(lost)) = &lost.fact.event else {
+        panic!("{lost:?}")
+    };
+    assert_eq!(lost.code, None);
+    assert!(
+        lost.reason.starts_with("nothing came for"),
+        "{}",
+        lost.reason
+    );
+    let again = updates.wait_for(|event| event.kind() == "connected");
+    assert!(again.await.is_some());
+}

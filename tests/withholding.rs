@@ -1,0 +1,315 @@
+//! Where an agent wants it, no live input reaches a model that waits for the response to a call.
+//!
+//! What reached it is read off what the scripted model received.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount::engine::{Listener, LiveBuilder, LiveEvent};
+use recount::live::wire::ServerMessage;
+use recount::prelude::*;
+use recount::session::{Event, Frames, MediaCounted, Observation, Seq};
+use recount::simulator::Event as Heard;
+use recount::testing::ScriptedModel;
+use tokio::sync::Notify;
+
+/// A model that calls once, and the tool whose end a test decides.
+struct Stage {
+    model: ScriptedModel,
+    live: LiveHandle,
+    heard: Listener,
+    release: Arc<Notify>,
+    found: Arc<Notify>,
+}
+
+const CALLS: &str = r#"
+{"on": {"text": "go"}, "connection": 1, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
+{"on": {"responses_to": ["p"]}, "send": [{"say": "Paid."}]}
+{"on": {"text": "look"}, "send": [{"call": [{"id": "s", "name": "search"}]}]}
+{"on": {"text": "both"}, "send": [{"call": [{"id": "s", "name": "search"}, {"id": "p", "name": "pay"}]}]}
+{"on": "otherwise", "once": false, "send": [{"say": "Well."}]}
+"#;
+
+impl Stage {
+    async fn new(model_name: &str, with: impl FnOnce(LiveBuilder) -> LiveBuilder) -> Stage {
+        let (release, found) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (paid, searched) = (release.clone(), found.clone());
+        let pay = T::simple("pay", "Pays, as soon as it is told to", move |_| {
+            let paid = paid.clone();
+            async move {
+                paid.notified().await;
+                Ok(json!({"paid": true}))
+            }
+        });
+        let search = T::simple("search", "Searches until it is told to end", move |_| {
+            let searched = searched.clone();
+            async move {
+                searched.notified().await;
+                Ok(json!({"pages": 3}))
+            }
+        });
+        let model = ScriptedModel::parse(CALLS).unwrap();
+        let live = Live::builder().model(model_name).tools(pay | search);
+        let live = with(live.tool_background("search"));
+        let live = live.connect_with(model.clone()).await.unwrap();
+        Stage {
+            heard: live.listen(),
+            model,
+            live,
+            release,
+            found,
+        }
+    }
+
+    async fn withholding(model_name: &str) -> Stage {
+        Stage::new(model_name, LiveBuilder::withhold_input_during_calls).await
+    }
+
+    async fn say(&self, text: &str) {
+        self.live.send_text(text).await.unwrap();
+        settle().await;
+    }
+
+    async fn speak(&self, pieces: usize) {
+        for _ in 0..pieces {
+            self.live.send_audio(vec![0_u8; 640]).await.unwrap();
+        }
+        settle().await;
+    }
+
+    async fn release(&self) {
+        self.release.notify_one();
+        settle().await;
+    }
+
+    /// What passed between the model and us, in a word each, and of text its words.
+    fn passed(&self) -> Vec<String> {
+        let transcript = self.model.transcript();
+        let entries = transcript.entries().iter();
+        let words = entries.filter_map(|entry| match &entry.event {
+            Heard::Received { message, .. } => {
+                let message: Value = serde_json::from_str(&message.encode()).unwrap();
+                let (kind, body) = message.as_object().unwrap().iter().next().unwrap();
+                let field = body.as_object().unwrap().iter().next().unwrap();
+                match (kind.as_str(), field.0.as_str()) {
+                    ("realtimeInput", "text") => Some(field.1.as_str().unwrap().to_owned()),
+                    ("realtimeInput", field) => Some(field.to_owned()),
+                    ("toolResponse", _) => Some(format!("response to {}", field.1[0]["id"])),
+                    _ => None,
+                }
+            }
+            Heard::Sent(message) => message.tool_call.as_ref().map(|_| "call".to_owned()),
+            Heard::Connected
+            | Heard::Unreadable { .. }
+            | Heard::SentRaw(_)
+            | Heard::Closed { .. } => None,
+        });
+        words.collect()
+    }
+
+    /// When input was withheld, as the listener was told; `true` where that began.
+    async fn told(&mut self) -> Vec<bool> {
+        let mut told = Vec::new();
+        let soon = Duration::from_millis(1);
+        while let Ok(Some(event)) = tokio::time::timeout(soon, self.heard.next()).await {
+            if event == LiveEvent::InputWithheld {
+                told.push(true);
+            } else if event == LiveEvent::InputResumed {
+                told.push(false);
+            }
+        }
+        told
+    }
+
+    async fn counted(&self) -> Vec<MediaCounted> {
+        let ledger = self.live.engine().ledger();
+        let facts = ledger.facts(self.live.session_id(), Seq(1), 1000).await;
+        let counts = facts
+            .unwrap()
+            .into_iter()
+            .filter_map(|fact| match fact.event {
+                Event::Observed(Observation::MediaCounted(it)) => Some(it),
+                Event::Observed(_) | Event::Decided(_) => None,
+            });
+        counts.collect()
+    }
+}
+
+/// Lets everything happen that happens by itself.
+async fn settle() {
+    for _ in 0..500 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn frames(frames: u64, bytes: u64) -> Frames {
+    Frames { frames, bytes }
+}
+
+const OLDER: &str = "gemini-2.5-flash-native-audio";
+const SYNCHRONOUS: &str = "gemini-3.1-flash-live-preview";
+
+#[tokio::test(start_paused = true)]
+async fn between_a_call_and_its_response_nothing_is_heard_and_what_was_dropped_is_counted() {
+    let mut stage = Stage::withholding(OLDER).await;
+    stage.speak(1).await;
+    stage.say("go").await;
+    assert!(stage.live.withholds_input());
+    stage.speak(3).await;
+    stage.live.send_video("image/jpeg", [0; 9]).await.unwrap();
+    settle().await;
+    stage.release().await;
+    assert!(!stage.live.withholds_input());
+    stage.speak(2).await;
+    let around = ["audio", "call", "response to \"p\"", "audio", "audio"];
+    assert_eq!(stage.passed(), around);
+    assert_eq!(stage.told().await, [true, false]);
+    let counts = stage.counted().await;
+    assert_eq!(counts[0].sent.audio, frames(1, 640));
+    assert_eq!(counts[0].withheld.audio, frames(3, 1920));
+    assert_eq!(counts[0].withheld.video, frames(1, 9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_did_not_ask_for_it_is_heard_all_the_time() {
+    let mut stage = Stage::new(OLDER, |live| live).await;
+    stage.say("go").await;
+    stage.speak(1).await;
+    assert!(!stage.live.withholds_input());
+    assert_eq!(stage.passed(), ["call", "audio"]);
+    assert!(stage.told().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_in_the_background_keeps_nothing_away() {
+    let mut stage = Stage::withholding(OLDER).await;
+    stage.say("look").await;
+    stage.speak(1).await;
+    assert_eq!(stage.passed().last().unwrap(), "audio");
+    assert!(stage.told().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acknowledgement_is_the_response_to_a_model_that_takes_one() {
+    let stage = Stage::withholding(SYNCHRONOUS).await;
+    stage.say("look").await;
+    stage.speak(1).await;
+    assert_eq!(stage.passed()[1..], ["call", "response to \"s\"", "audio"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_activity_that_the_model_knows_of_ends_and_a_later_one_begins_late() {
+    let manual = |live: LiveBuilder| live.manual_activity().withhold_input_during_calls();
+    let stage = Stage::new(OLDER, manual).await;
+    stage.live.activity_start().await.unwrap();
+    stage.speak(1).await;
+    stage.say("go").await;
+    stage.live.activity_end().await.unwrap();
+    stage.live.activity_start().await.unwrap();
+    stage.speak(1).await;
+    stage.release().await;
+    stage.speak(1).await;
+    stage.live.activity_end().await.unwrap();
+    settle().await;
+    let passed = [
+        "activityStart",
+        "audio",
+        "call",
+        "activityEnd",
+        "response to \"p\"",
+        "activityStart",
+        "audio",
+        "activityEnd",
+    ];
+    assert_eq!(stage.passed(), passed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_wait_for_the_response_where_they_are_live_input() {
+    let stage = Stage::withholding(SYNCHRONOUS).await;
+    stage.say("both").await;
+    stage.found.notify_one();
+    settle().await;
+    let words = stage.live.send_text("Hurry.");
+    let release = async {
+        settle().await;
+        assert_eq!(stage.passed(), ["both", "call", "response to \"s\""]);
+        stage.release().await;
+    };
+    tokio::join!(async { words.await.unwrap() }, release);
+    settle().await;
+    let passed = stage.passed();
+    assert_eq!(passed[3], "response to \"p\"");
+    assert!(passed[4].starts_with("[tool outcome]"), "{passed:?}");
+    assert_eq!(passed[5], "Hurry.");
+    let session = stage.live.session().await.unwrap();
+    assert!(session.deliveries.is_empty(), "the outcome was delivered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_user_writes_may_interrupt_a_model_that_takes_turns_in_between() {
+    let stage = Stage::withholding(OLDER).await;
+    stage.say("go").await;
+    stage.say("Stop!").await;
+    let transcript = stage.model.transcript();
+    assert!(transcript.told().any(|(_, text)| text == "Stop!"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_the_model_takes_back_keeps_nothing_away_any_more() {
+    let mut stage = Stage::withholding(OLDER).await;
+    stage.say("go").await;
+    let taken_back = r#"{"toolCallCancellation": {"ids": ["p"]}}"#;
+    let taken_back = ServerMessage::decode(taken_back).unwrap();
+    stage.model.send(&taken_back);
+    settle().await;
+    stage.speak(1).await;
+    assert_eq!(stage.passed(), ["call", "audio"]);
+    assert_eq!(stage.told().await, [true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_the_next_connection_nothing_is_withheld() {
+    let mut stage = Stage::withholding(OLDER).await;
+    stage.say("go").await;
+    stage
+        .model
+        .drop_connection(1008, "The operation was aborted.");
+    settle().await;
+    assert!(!stage.live.withholds_input());
+    let mut updates = stage.live.subscribe();
+    updates.wait_for(|event| event.kind() == "connected").await;
+    settle().await;
+    stage.speak(1).await;
+    assert_eq!(stage.passed(), ["call", "audio"]);
+    assert_eq!(stage.told().await, [true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_counts_from_when_it_is_read_even_if_the_session_is_busy() {
+    let journals = recount::testing::StuckJournal::new();
+    let engine = Engine::in_memory().journal(journals.clone());
+    let engine = engine.open().await.unwrap();
+    let with = |live: LiveBuilder| live.withhold_input_during_calls().engine(&engine);
+    let stage = Stage::new(OLDER, with).await;
+    journals.stick();
+    for _ in 0..300 {
+        stage.model.send(&ServerMessage::text("and"));
+    }
+    let call = r#"{"toolCall": {"functionCalls": [{"id": "p", "name": "pay"}]}}"#;
+    stage.model.send(&ServerMessage::decode(call).unwrap());
+    settle().await;
+    assert!(stage.live.withholds_input());
+    stage.speak(1).await;
+    journals.release();
+    settle().await;
+    stage.release().await;
+    stage.speak(1).await;
+    assert_eq!(stage.passed(), ["response to \"p\"", "audio"]);
+}
