@@ -28,6 +28,8 @@ mod recording;
 #[path = "laws/repeat.rs"]
 mod repeat;
 
+mod nothing_left;
+
 #[path = "faults/ending.rs"]
 mod ending;
 #[path = "faults/scene.rs"]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use recount::ledger::Recorded;
 use recount::session::Session;
-use recount::simulator::{Event, Standing, Transcript};
+use recount::simulator::{ConnectionId, Event, Standing, Transcript};
 use serde_json::Value;
 
 /// Everything that can be told of a story.
@@ -91,45 +91,47 @@ fn sound(seen: &[Arc<Recorded>], way: &str) -> u64 {
     frames.sum()
 }
 
-/// What came, and what became of answers that the service did not take. Sound is counted at the end of its connection, because it takes its
-/// own way beside the rest.
+/// What came on each connection.
 fn received(transcript: &Transcript) -> impl Iterator<Item = String> {
-    let mut told = Vec::new();
-    for connection in transcript
-        .entries()
-        .iter()
-        .filter(|it| it.event == Event::Connected)
-    {
-        let connection = connection.connection;
-        told.push(format!("connection {}", connection.0));
-        let mut sound = 0;
-        let entries = transcript.entries().iter();
-        for entry in entries.filter(|it| it.connection == connection) {
-            match &entry.event {
-                Event::Received { message, answers } => {
-                    if message.realtime_input.is_some() {
-                        sound += 1;
-                    } else if let Some(setup) = &message.setup {
-                        let asked = setup.session_resumption.as_ref();
-                        let handle = asked.and_then(|it| it.handle.as_deref());
-                        told.push(format!("  setup, handle: {}", handle.unwrap_or("none")));
-                    } else {
-                        told.push(format!("  {}", message.encode()));
-                    }
-                    let untaken = answers
-                        .iter()
-                        .filter(|it| it.standing != Standing::Accepted);
-                    told.extend(untaken.map(|it| format!("    {:?}", it.standing)));
+    let connected = transcript.entries().iter();
+    let connected = connected.filter(|it| it.event == Event::Connected);
+    connected.flat_map(|it| {
+        let on = it.connection;
+        let came = received_on(transcript, on).into_iter();
+        let came = came.map(|line| format!("  {line}"));
+        std::iter::once(format!("connection {on}")).chain(came)
+    })
+}
+
+/// The messages, and what became of answers that the service did not take. Sound is counted at the end, because it takes its
+/// own way beside the rest.
+fn received_on(transcript: &Transcript, on: ConnectionId) -> Vec<String> {
+    let (mut told, mut sound) = (Vec::new(), 0);
+    let entries = transcript.entries().iter();
+    for entry in entries.filter(|it| it.connection == on) {
+        match &entry.event {
+            Event::Received { message, answers } => {
+                if message.realtime_input.is_some() {
+                    sound += 1;
+                } else if let Some(setup) = &message.setup {
+                    let asked = setup.session_resumption.as_ref();
+                    let handle = asked.and_then(|it| it.handle.as_deref());
+                    told.push(format!("setup, handle: {}", handle.unwrap_or("none")));
+                } else {
+                    told.push(message.encode());
                 }
-                Event::Unreadable { problem } => told.push(format!("  unreadable: {problem}")),
-                Event::Connected | Event::Sent(_) | Event::SentRaw(_) | Event::Closed { .. } => {}
+                let answers = answers.iter();
+                let untaken = answers.filter(|it| it.standing != Standing::Accepted);
+                told.extend(untaken.map(|it| format!("  {:?}", it.standing)));
             }
-        }
-        if sound > 0 {
-            told.push(format!("  {sound} pieces of sound"));
+            Event::Unreadable { problem } => told.push(format!("unreadable: {problem}")),
+            Event::Connected | Event::Sent(_) | Event::SentRaw(_) | Event::Closed { .. } => {}
         }
     }
-    told.into_iter()
+    if sound > 0 {
+        told.push(format!("{sound} pieces of sound"));
+    }
+    told
 }
 
 /// The kinds that a user has to do with, and what of each.

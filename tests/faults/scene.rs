@@ -17,6 +17,7 @@ use recount::testing::ManualClock;
 
 use crate::ending::told;
 use crate::lawful::assert_lawful;
+use crate::nothing_left::{assert_nothing_is_left, settle};
 use crate::steps::Step;
 use crate::till::{Till, first_session};
 
@@ -134,16 +135,8 @@ impl Scene {
     async fn end(self) {
         self.simulator.until_all_closed().await;
         self.simulator.shutdown().await;
-        let alive = || {
-            let runtime = tokio::runtime::Handle::current();
-            runtime.metrics().num_alive_tasks()
-        };
-        for _ in 0..1_000 {
-            if alive() > 0 {
-                tokio::task::yield_now().await;
-            }
-        }
-        assert_eq!(alive(), 0, "tasks were left behind");
+        settle().await;
+        assert_nothing_is_left();
     }
 }
 

@@ -2,7 +2,8 @@
 
 use recount::prelude::Agent;
 
-use crate::stage::{Stage, settle};
+use crate::nothing_left::settle;
+use crate::stage::Stage;
 
 /// Two turns, no handle; the third is cut off.
 const TALK: &str = r#"

@@ -7,7 +7,8 @@ use recount::prelude::LiveHandle;
 use recount::session::{ConnectFailed, Event, Observation, Outcome, ReconnectScheduled};
 
 use crate::doors::Door;
-use crate::stage::{Stage, settle};
+use crate::nothing_left::settle;
+use crate::stage::Stage;
 
 /// The model answers whatever it is told, and has a handle after each turn.
 const TALK: &str = r#"
