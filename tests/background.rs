@@ -31,6 +31,10 @@ async fn told(live: recount::engine::LiveBuilder) -> Vec<(Value, Option<bool>, O
     let session = live.session().await.unwrap();
     let ended: Vec<Outcome> = session.settled.values().map(|it| it.outcome).collect();
     assert_eq!(ended.len(), 1, "{ended:?}");
+    answers(&model)
+}
+
+fn answers(model: &ScriptedModel) -> Vec<(Value, Option<bool>, Option<String>)> {
     let transcript = model.transcript();
     let answers = transcript.answers().map(|(_, answer, _)| {
         let response = answer.response.as_ref().unwrap().to_string();
@@ -190,6 +194,35 @@ async fn everything_the_model_is_answered_may_stand_in_an_envelope() {
         error("not_found", json!("there is no tool named \"nothing\""))
     );
     assert_eq!(told("c"), error("execution_failed", json!("kaput")));
+}
+
+#[tokio::test]
+async fn in_an_envelope_a_background_result_says_there_too_when_it_counts() {
+    let completed = json!({"status": "completed", "tool": "search", "result": {"found": 3}});
+    let failed = json!({"status": "error", "tool": "search", "error": "boom"});
+    for (result, words, when) in [
+        (Ok(json!({"found": 3})), completed, "INTERRUPT"),
+        (
+            Err(ToolError::ExecutionFailed("boom".into())),
+            failed,
+            "SILENT",
+        ),
+    ] {
+        let model = ScriptedModel::parse(SCRIPT).unwrap();
+        let search = T::background_with(search(result), FunctionResponseScheduling::Interrupt);
+        let agent = Agent::new()
+            .model("gemini-live-2.5-flash")
+            .tools(search)
+            .response_shape(ResponseShape::Envelope)
+            .connect_to(model.clone());
+        let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+        let live = engine.session("a").connect().await.unwrap();
+        let mut updates = live.subscribe();
+        live.send_text("go").await.unwrap();
+        updates.turn().await;
+        let last = answers(&model).pop().unwrap().0;
+        assert_eq!(last, json!({"output": words, "scheduling": when}));
+    }
 }
 
 /// A model that makes so many calls to `tool` when it hears "go".

@@ -16,8 +16,8 @@ use async_trait::async_trait;
 use recount::prelude::*;
 use recount::session::{Decision, Event, Fact, Observation, Outcome, Seq};
 use recount::tool::ToolOutcome;
-use tokio::sync::{Semaphore, mpsc};
-use tokio::time::Instant;
+use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::time::{Instant, advance};
 use tokio_util::sync::CancellationToken;
 
 /// A tool that sees its context and says itself how it ends.
@@ -312,30 +312,36 @@ async fn a_time_limit_drops_the_tool_tells_what_it_began_and_is_recorded_once() 
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_of_the_tool_stands_before_the_default_and_the_callers_before_both() {
+    let ends = Arc::new(Notify::new());
     let slow = |name| {
-        T::simple(name, "Is slow", |_| async {
-            tokio::time::sleep(Duration::from_secs(50)).await;
-            Ok(json!("done"))
+        let ends = ends.clone();
+        T::simple(name, "Ends when it is told to", move |_| {
+            let ends = ends.clone();
+            async move {
+                ends.notified().await;
+                Ok(json!("done"))
+            }
         })
+    };
+    let ends_after_50_s = async || {
+        advance(Duration::from_secs(50)).await;
+        ends.notify_waiters();
     };
     let tools = dispatcher(T::timeout(slow("patient"), Duration::from_secs(60)) | slow("hasty"))
         .with_timeout(Duration::from_secs(10));
     let seconds = |seconds| Err(ToolError::Timeout(Duration::from_secs(seconds)));
     let done = Ok(json!("done"));
-    assert_eq!(tools.call_function("patient", json!({})).await, done);
+    let patient = tools.call_function("patient", json!({}));
+    assert_eq!(tokio::join!(biased; patient, ends_after_50_s()).0, done);
     assert_eq!(tools.call_function("hasty", json!({})).await, seconds(10));
-    for (name, limit) in [("patient", 20), ("hasty", 20), ("hasty", 55)] {
-        let own = Duration::from_secs(limit);
-        let ended = tools.call_function_with_timeout(name, json!({}), own).await;
-        assert_eq!(
-            ended,
-            if limit < 50 {
-                seconds(limit)
-            } else {
-                done.clone()
-            }
-        );
+    for name in ["patient", "hasty"] {
+        let own = Duration::from_secs(20);
+        let ended = tools.call_function_with_timeout(name, json!({}), own);
+        assert_eq!(ended.await, seconds(20));
     }
+    let own = Duration::from_secs(55);
+    let hasty = tools.call_function_with_timeout("hasty", json!({}), own);
+    assert_eq!(tokio::join!(biased; hasty, ends_after_50_s()).0, done);
 }
 
 #[tokio::test]

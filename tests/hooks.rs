@@ -12,11 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use recount::live::wire::ServerMessage;
 use recount::prelude::*;
 use recount::session::{Event, Fact, Observation, Outcome, Seq};
 use recount::simulator::Standing;
 use recount::testing::ScriptedModel;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
 
 /// A model that calls these tools, in one message, and says "Done." when all are answered.
 fn calling(tools: &[&str]) -> ScriptedModel {
@@ -131,6 +133,19 @@ async fn a_hook_that_says_nothing_lets_every_call_take_its_course() {
     assert_eq!(told(&model, "c2")[0]["kind"], "not_found");
 }
 
+#[tokio::test]
+async fn what_a_hook_answers_is_for_the_call_whose_id_it_has() {
+    let model = calling(&["look", "look"]);
+    let agent = Agent::new()
+        .tools(counted("look", &Arc::default()))
+        .on_tool_call(
+            |calls, _| async move { Some(vec![by_hand(&calls[1], json!({"by": "hand"}))]) },
+        );
+    served(agent, &model).await;
+    assert_eq!(told(&model, "c0")[0]["run"], 1);
+    assert_eq!(told(&model, "c1"), [json!({"by": "hand"})]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_panics_or_hangs_has_its_calls_refused_and_the_session_goes_on() {
     let runs = Arc::default();
@@ -140,10 +155,11 @@ async fn a_hook_that_panics_or_hangs_has_its_calls_refused_and_the_session_goes_
     let hangs = Agent::new()
         .tools(counted("look", &runs))
         .on_tool_call(|_, _| std::future::pending());
-    for agent in [panics, hangs] {
-        let model = calling(&["look"]);
+    for (agent, seconds) in [(panics, 0), (hangs, 30)] {
+        let (model, began) = (calling(&["look"]), Instant::now());
         let live = served(agent, &model).await;
         assert_eq!(told(&model, "c0")[0]["kind"], "hook_failed");
+        assert_eq!(began.elapsed().as_secs(), seconds);
         assert!(live.session().await.is_ok());
     }
     assert_eq!(runs.load(Ordering::SeqCst), 0);
@@ -269,12 +285,16 @@ async fn a_redactor_takes_out_of_everything_before_it_is_on_record() {
     let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
     let live = engine.session("a").connect().await.unwrap();
     let mut updates = live.subscribe();
+    let spoken = r#"{"serverContent":{"inputTranscription":{"text":"4111 1111 1111 1111"}}}"#;
+    model.send(&ServerMessage::decode(spoken).unwrap());
+    model.send(&ServerMessage::text("It is 4111 1111 1111 1111. "));
     live.send_text("go: 4111 1111 1111 1111").await.unwrap();
-    assert_eq!(updates.turn().await.as_deref(), Some("Done."));
+    assert_eq!(updates.turn().await.as_deref(), Some("[card]Done."));
     let body = record(&live).await;
     assert!(!body.contains("4111"), "{body}");
     for redacted in [
         r#""text":"[card]""#,
+        r#""speaker":"user","text":"[card]""#,
         r#""args":{"card":"[card]"}"#,
         r#""response":{"card":"[card]","run":1}"#,
     ] {
@@ -330,8 +350,47 @@ async fn a_call_that_the_model_takes_back_ends_while_the_hook_still_thinks() {
     updates
         .wait_for(|event| event.kind() == "function_call_received")
         .await;
-    model.send(&recount::live::wire::ServerMessage::cancel(["c0"]));
+    model.send(&ServerMessage::cancel(["c0"]));
     let cancelled = updates.wait_for(|event| event.kind() == "call_cancelled");
     assert!(cancelled.await.is_some());
     assert_eq!(told(&model, "c0"), Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn what_a_hook_says_of_a_call_that_was_taken_back_meanwhile_goes_nowhere() {
+    let (model, thought) = (calling(&["look", "look"]), Arc::new(Notify::new()));
+    let thinks = thought.clone();
+    let agent = Agent::new()
+        .model("m")
+        .connect_to(model.clone())
+        .tools(counted("look", &Arc::default()))
+        .on_tool_call(move |calls, _| {
+            let thinks = thinks.clone();
+            async move {
+                thinks.notified().await;
+                let answers = calls.iter().map(|it| by_hand(it, json!({"by": "hand"})));
+                Some(answers.collect())
+            }
+        });
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    for _ in 0..2 {
+        let received = updates.wait_for(|event| event.kind() == "function_call_received");
+        assert!(received.await.is_some());
+    }
+    model.send(&ServerMessage::cancel(["c0"]));
+    let cancelled = updates.wait_for(|event| event.kind() == "call_cancelled");
+    assert!(cancelled.await.is_some());
+    thought.notify_one();
+    let answered = updates.wait_for(|event| event.kind() == "responses_sent");
+    assert!(answered.await.is_some());
+    assert_eq!(told(&model, "c0"), Vec::<Value>::new());
+    assert_eq!(told(&model, "c1"), [json!({"by": "hand"})]);
+    let facts = facts(&live).await;
+    let said = facts
+        .iter()
+        .filter(|fact| fact.event.kind() == "hook_answered");
+    assert_eq!(said.count(), 1);
 }

@@ -6,6 +6,8 @@
     reason = "a test that meets the impossible must stop"
 )]
 
+mod nothing_left;
+
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +25,8 @@ use recount::prelude::*;
 use recount::session::{Outcome, Rejection, Seq};
 use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
 use tokio::sync::{Notify, Semaphore};
+
+use nothing_left::{assert_nothing_is_left, settle};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_never_let_go_while_somebody_takes_it() {
@@ -241,12 +245,6 @@ fn agent_with(release: &Arc<Notify>, model: &ScriptedModel) -> Agent {
         .connect_to(model.clone())
 }
 
-async fn settle() {
-    for _ in 0..500 {
-        tokio::task::yield_now().await;
-    }
-}
-
 /// A journal, a clock that stands still, and what is needed for an engine over them.
 struct Place {
     journal: Arc<SurvivingJournal>,
@@ -273,6 +271,15 @@ impl Place {
         engine.agent("a", agent).open().await.unwrap()
     }
 
+    /// An engine with a session in which the slow tool runs.
+    async fn shipping(&self) -> (Engine, LiveHandle) {
+        let engine = self.engine().await;
+        let live = engine.session("a").connect().await.unwrap();
+        live.send_text("go").await.unwrap();
+        settle().await;
+        (engine, live)
+    }
+
     async fn settled(&self, session: SessionId) -> Vec<Outcome> {
         let loaded = Ledger::new(self.journal.clone()).load(session).await;
         let settled = loaded.unwrap().session.settled;
@@ -283,10 +290,7 @@ impl Place {
 #[tokio::test]
 async fn within_the_grace_what_runs_ends_and_is_told_and_nothing_new_starts() {
     let place = Place::new();
-    let engine = place.engine().await;
-    let live = engine.session("a").connect().await.unwrap();
-    live.send_text("go").await.unwrap();
-    settle().await;
+    let (engine, live) = place.shipping().await;
     let grace = engine.shutdown(Duration::from_secs(20));
     let meanwhile = async {
         settle().await;
@@ -313,19 +317,13 @@ async fn within_the_grace_what_runs_ends_and_is_told_and_nothing_new_starts() {
     assert_eq!(ended, [Outcome::Returned, Outcome::Returned]);
     next.shutdown(Duration::ZERO).await.unwrap();
     settle().await;
-    let alive = tokio::runtime::Handle::current()
-        .metrics()
-        .num_alive_tasks();
-    assert_eq!(alive, 0);
+    assert_nothing_is_left();
 }
 
 #[tokio::test]
 async fn after_the_grace_what_still_runs_is_cut_off_and_told_to_the_next_engine() {
     let place = Place::new();
-    let engine = place.engine().await;
-    let live = engine.session("a").connect().await.unwrap();
-    live.send_text("go").await.unwrap();
-    settle().await;
+    let (engine, live) = place.shipping().await;
     let grace = engine.shutdown(Duration::from_secs(20));
     let meanwhile = async {
         settle().await;

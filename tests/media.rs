@@ -33,8 +33,12 @@ fn content(content: ServerContent) -> ServerMessage {
 
 /// A piece of what the model says aloud.
 fn audio(bytes: &[u8]) -> ServerMessage {
+    piece("audio/pcm;rate=24000", bytes)
+}
+
+fn piece(mime_type: &str, bytes: &[u8]) -> ServerMessage {
     let part = Part {
-        inline_data: Some(Blob::of("audio/pcm;rate=24000", bytes)),
+        inline_data: Some(Blob::of(mime_type, bytes)),
         ..Part::default()
     };
     content(ServerContent {
@@ -128,6 +132,25 @@ async fn audio_reaches_the_listener_in_order_and_only_its_amount_is_on_record() 
 }
 
 #[tokio::test]
+async fn a_picture_that_the_model_shows_is_one_and_is_counted_as_one() {
+    let (live, model) = connected(Live::builder()).await;
+    let (mut heard, mut updates) = (live.listen(), live.subscribe());
+    model.send(&piece("image/png", &[1; 9]));
+    model.send(&ServerMessage::turn_complete());
+    match heard.next().await.unwrap() {
+        LiveEvent::Video { mime_type, data } => {
+            assert_eq!((&*mime_type, data.len()), ("image/png", 9));
+        }
+        other => panic!("{other:?}"),
+    }
+    let ended = updates.wait_for(|event| event.kind() == "turn_completed");
+    assert!(ended.await.is_some());
+    let counts = counted(&live).await;
+    assert_eq!(counts[0].heard.video, frames(1, 9));
+    assert_eq!(counts[0].heard.audio, frames(0, 0));
+}
+
+#[tokio::test]
 async fn what_the_user_says_and_shows_reaches_the_model_in_order_and_is_counted() {
     let (live, model) = connected(Live::builder().manual_activity()).await;
     let mut updates = live.subscribe();
@@ -192,6 +215,13 @@ async fn each_turn_counts_its_own_and_the_end_of_the_connection_the_rest() {
     let counts = counted(&live).await;
     let heard: Vec<Frames> = counts.iter().map(|it| it.heard.audio).collect();
     assert_eq!(heard, [frames(2, 20), frames(1, 10), frames(1, 7)]);
+    let ledger = live.engine().ledger();
+    let facts = ledger.facts(live.session_id(), Seq(1), 1000).await.unwrap();
+    let kinds: Vec<&str> = facts.iter().map(|fact| fact.event.kind()).collect();
+    // Each count stands before what ended its turn: the interruption, and not what came after it.
+    let turn = ["media_counted", "turn_interrupted", "turn_completed"];
+    let rest = ["media_counted", "disconnected", "reconnect_scheduled"];
+    assert_eq!(kinds[3..], [&turn[..], &turn, &rest].concat());
 }
 
 #[tokio::test]
@@ -283,9 +313,14 @@ async fn audio_passes_while_the_session_cannot_write_its_journal() {
     for _ in 0..1000 {
         model.send(&spoken("and"));
     }
+    // More than what may wait for the session: it is none of its affair.
+    for _ in 0..100 {
+        model.send(&audio(&[0; 64 * 1024]));
+    }
     model.send(&audio(&[7; 3]));
     loop {
         match heard.next().await.unwrap() {
+            LiveEvent::Audio { data, .. } if data.len() > 3 => {}
             LiveEvent::Audio { data, .. } => break assert_eq!(data[..], [7; 3]),
             LiveEvent::Transcript { .. } | LiveEvent::Lagged(_) => {}
             other => panic!("{other:?}"),
@@ -296,7 +331,8 @@ async fn audio_passes_while_the_session_cannot_write_its_journal() {
     model.send(&ServerMessage::turn_complete());
     let ended = updates.wait_for(|event| event.kind() == "turn_completed");
     assert!(ended.await.is_some());
-    assert_eq!(counted(&live).await[0].heard.audio, frames(1, 3));
+    let all = frames(101, 100 * 64 * 1024 + 3);
+    assert_eq!(counted(&live).await[0].heard.audio, all);
 }
 
 #[tokio::test]

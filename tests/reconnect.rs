@@ -28,6 +28,7 @@ mod repeat;
 mod doors;
 #[path = "reconnect/lawful.rs"]
 mod lawful;
+mod nothing_left;
 #[path = "reconnect/stage.rs"]
 mod stage;
 

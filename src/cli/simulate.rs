@@ -55,10 +55,13 @@ impl Simulate {
         screen.line(&running.url())?;
         screen.flush()?;
         let mut shown = 0;
+        // One for all turns of the loop: a Ctrl-C between two of them would be heard by nobody.
+        let stopped = tokio::signal::ctrl_c();
+        tokio::pin!(stopped);
         loop {
             let seen = tokio::select! {
                 biased;
-                _ = tokio::signal::ctrl_c() => break,
+                _ = &mut stopped => break,
                 Some(frame) = next(&mut frames) => Seen::Frame(frame),
                 entries = running.entries_after(shown) => Seen::Entries(entries),
             };

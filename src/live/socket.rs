@@ -175,10 +175,7 @@ impl<S: Bytes> FrameReceiver for Receiver<S> {
         loop {
             match self.next().await {
                 Some(Ok(Message::Text(text))) => return Ok(text.to_string()),
-                // What is no UTF-8 is no JSON either; it goes on record as a frame that could not be read.
-                Some(Ok(Message::Binary(bytes))) => {
-                    return Ok(String::from_utf8_lossy(&bytes).into_owned());
-                }
+                Some(Ok(Message::Binary(bytes))) => return Ok(text_of(&bytes)),
                 Some(Ok(Message::Close(frame))) => {
                     let (code, reason) = match frame {
                         Some(frame) => {
@@ -199,6 +196,19 @@ impl<S: Bytes> FrameReceiver for Receiver<S> {
                     });
                 }
             }
+        }
+    }
+}
+
+/// A binary frame as text. What is no UTF-8 is no JSON either, and goes on record as a frame that could not be read.
+fn text_of(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        // What stands for strange bytes may stand in a JSON string, which would say something else than was sent. At the
+        // beginning it stands in no JSON.
+        Err(_) => {
+            let strange = char::REPLACEMENT_CHARACTER;
+            format!("{strange}{}", String::from_utf8_lossy(bytes))
         }
     }
 }

@@ -4,7 +4,8 @@ use recount::prelude::{Actor, ToolConfirmation};
 use recount::session::Outcome;
 use recount::simulator::Standing;
 
-use crate::stage::{Stage, settle};
+use crate::nothing_left::settle;
+use crate::stage::Stage;
 
 /// The model calls, and has a handle from before.
 const SHIP: &str = r#"

@@ -105,7 +105,11 @@ impl FrameSender for Watched {
         self.sender.send(frame).await
     }
 
+    /// Takes its time, so that whoever does not wait for it is too early with the next connection.
     async fn close(&mut self) {
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
         self.sender.close().await;
     }
 }

@@ -3,7 +3,8 @@
 use recount::prelude::Actor;
 use recount::session::Outcome;
 
-use crate::stage::{Stage, assert_nothing_is_left, settle};
+use crate::nothing_left::{assert_nothing_is_left, settle};
+use crate::stage::Stage;
 
 /// A slow tool, one that a person is asked about.
 const CALLS: &str = r#"

@@ -2,7 +2,8 @@
 
 use recount::simulator::{Event, Side, Standing};
 
-use crate::stage::{Stage, settle};
+use crate::nothing_left::settle;
+use crate::stage::Stage;
 
 const SHIP: &str = r#"
 {"on": "setup", "connection": 1, "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}

@@ -10,7 +10,8 @@ use recount::prelude::*;
 
 use crate::doors::Door;
 use crate::lawful::assert_lawful;
-use crate::stage::{Stage, agent, assert_nothing_is_left, settle};
+use crate::nothing_left::{assert_nothing_is_left, settle};
+use crate::stage::{Stage, agent};
 
 const TALK: &str = r#"
 {"on": "setup", "connection": 1, "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}

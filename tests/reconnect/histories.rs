@@ -4,7 +4,8 @@ use recount::live::Capabilities;
 use recount::prelude::{Agent, LiveHandle};
 use recount::session::{Event, HistoryForm, HistorySent, Observation};
 
-use crate::stage::{Stage, settle};
+use crate::nothing_left::settle;
+use crate::stage::Stage;
 
 /// Two turns, no handle; the third is cut off.
 const TALK: &str = r#"

@@ -7,7 +7,8 @@ use recount::prelude::LiveHandle;
 use recount::session::{ConnectFailed, Event, Observation, Outcome, ReconnectScheduled};
 
 use crate::doors::Door;
-use crate::stage::{Stage, settle};
+use crate::nothing_left::settle;
+use crate::stage::Stage;
 
 /// The model answers whatever it is told, and has a handle after each turn.
 const TALK: &str = r#"
@@ -156,7 +157,7 @@ async fn a_service_that_says_nothing_is_tried_again() {
     stage.drop_then(1006, [Door::Silent]).await;
     assert_eq!(stage.connections(), 1);
     // The setup has 15 s.
-    tokio::time::sleep(Duration::from_secs(16)).await;
+    tokio::time::advance(Duration::from_secs(16)).await;
     settle().await;
     stage.pass(1_000).await;
     assert_eq!(stage.connections(), 2);

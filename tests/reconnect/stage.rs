@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use crate::doors::{Door, Doors};
 use crate::lawful::assert_lawful;
+use crate::nothing_left::{assert_nothing_is_left, settle};
 
 pub(crate) struct Stage {
     pub(crate) journal: Arc<SurvivingJournal>,
@@ -220,21 +221,6 @@ fn is_told(event: &Event) -> bool {
         ) => true,
         Event::Observed(_) | Event::Decided(_) => false,
     }
-}
-
-/// Lets everything happen that happens by itself.
-pub(crate) async fn settle() {
-    for _ in 0..500 {
-        tokio::task::yield_now().await;
-    }
-}
-
-/// The test is the only task that lives.
-pub(crate) fn assert_nothing_is_left() {
-    let alive = tokio::runtime::Handle::current()
-        .metrics()
-        .num_alive_tasks();
-    assert_eq!(alive, 0, "tasks were left behind");
 }
 
 /// What the tools did, and when the slow one ends.

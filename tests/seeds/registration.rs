@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use recount::prelude::*;
+use tokio::sync::Notify;
+use tokio::time::advance;
 use tokio_util::sync::CancellationToken;
 
 use super::kinds::ProgressTracker;
@@ -177,18 +179,26 @@ async fn a_long_running_tool_tells_the_model_not_to_call_again() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_have_a_time_limit_and_can_be_cancelled() -> Result<(), ToolError> {
-    let slow = T::simple("slow_tool", "Takes 40 seconds", |_| async {
-        tokio::time::sleep(Duration::from_secs(40)).await;
-        Ok(json!("slow"))
+    let ends = Arc::new(Notify::new());
+    let told = ends.clone();
+    let slow = T::simple("slow_tool", "Ends when it is told to", move |_| {
+        let told = told.clone();
+        async move {
+            told.notified().await;
+            Ok(json!("slow"))
+        }
     });
     let stuck = T::simple("stuck_tool", "Does not end", |_| pending());
     let mut dispatcher = dispatcher(slow | stuck);
     let (args, cancel_token) = (json!({}), CancellationToken::new());
 
     // Custom timeout
-    dispatcher
-        .call_function_with_timeout("slow_tool", args, Duration::from_secs(60))
-        .await?;
+    let call = dispatcher.call_function_with_timeout("slow_tool", args, Duration::from_secs(60));
+    let ends_after_40_s = async {
+        advance(Duration::from_secs(40)).await;
+        ends.notify_one();
+    };
+    tokio::join!(biased; call, ends_after_40_s).0?;
 
     let args = json!({});
     let cancelling = cancel_token.clone();

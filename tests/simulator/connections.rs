@@ -56,6 +56,22 @@ fn a_conversation_goes_on_with_the_handle_of_the_connection_before() {
 }
 
 #[test]
+fn a_rule_for_fresh_or_for_resumed_setups_takes_no_other() {
+    let mut player = Player::new(script(
+        r#"{"on":{"setup":"resumed"},"send":[{"say":"Welcome back."}]}
+           {"on":{"setup":"fresh"},"send":[{"handle":"h1"},{"say":"Welcome."}]}"#,
+    ));
+    let first = player.connect();
+    assert_eq!(says(&mut player, first, &resuming(None)), ["Welcome."]);
+    player.disconnect(first, 1000, "");
+    let second = player.connect();
+    assert_eq!(
+        says(&mut player, second, &resuming(Some("h1"))),
+        ["Welcome back."]
+    );
+}
+
+#[test]
 fn what_a_client_fails_to_bring_is_named_with_what_it_brought() {
     let mut player = Player::new(script(RESUMED));
     for _ in 0..2 {

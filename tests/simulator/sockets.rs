@@ -119,6 +119,23 @@ async fn a_test_may_send_and_close_what_no_rule_does() {
 }
 
 #[tokio::test]
+async fn raw_frames_go_out_as_the_text_or_the_bytes_that_they_are() {
+    let simulator = start(
+        r#"{"on":{"text":"go"},"send":[{"raw":"[]","opcode":"text"},{"raw":"[]"},{"raw_base64":"//4="}]}"#,
+    )
+    .await;
+    let mut socket = connect(&simulator, "").await;
+    send(&mut socket, &ClientMessage::user_text("go")).await;
+    for expected in [
+        Message::text("[]"),
+        Message::binary(b"[]".to_vec()),
+        Message::binary(vec![0xff, 0xfe]),
+    ] {
+        assert_eq!(socket.next().await.unwrap().unwrap(), expected);
+    }
+}
+
+#[tokio::test]
 async fn a_socket_that_a_client_leaves_behind_is_counted() {
     let simulator = start(r#"{"on":{"text":"go"},"send":[{"close":{"code":1011}}]}"#).await;
     let mut socket = connect(&simulator, "").await;
