@@ -7,6 +7,7 @@ use super::call::{Call, Phase};
 use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{Deadline, Observation};
+use super::reducers::cache;
 use super::state::Session;
 
 /// Looks again at what the fact concerns.
@@ -14,22 +15,36 @@ pub(super) fn note(session: &mut Session, fact: &Fact) {
     match concerned(session, fact) {
         Concerned::Nobody => {}
         Concerned::One(seq) => {
-            let restless = session
-                .calls
-                .get(&seq)
-                .is_some_and(|call| may_move(session, call));
-            if restless {
-                session.restless.insert(seq);
-            } else {
-                session.restless.remove(&seq);
-            }
+            look_at(session, seq);
         }
         Concerned::Everybody => {
-            let restless = session.calls.iter();
-            let restless = restless.filter(|(_, call)| may_move(session, call));
-            session.restless = restless.map(|(seq, _)| *seq).collect();
+            session.restless.clear();
+            cache::wake_all(session);
+            let open: Vec<Seq> = session.calls.keys().copied().collect();
+            open.into_iter().for_each(|seq| look_at(session, seq));
         }
     }
+}
+
+fn look_at(session: &mut Session, seq: Seq) {
+    let call = session.calls.get(&seq);
+    let key = call.and_then(|call| call.cache_key);
+    let may_move = call.is_some_and(|call| may_move(session, call));
+    let rests = call.is_some_and(|call| rests(session, seq, call));
+    if let Some(key) = key {
+        cache::rests(session, seq, key, rests);
+    }
+    if may_move && !rests {
+        session.restless.insert(seq);
+    } else {
+        session.restless.remove(&seq);
+    }
+}
+
+/// Whether the call only waits for an equal one, which wakes it.
+fn rests(session: &Session, seq: Seq, call: &Call) -> bool {
+    let ready = matches!(call.phase, Phase::Ready { .. });
+    ready && call.cancel.is_none() && call.yields.is_empty() && cache::waits(session, seq, call)
 }
 
 enum Concerned {

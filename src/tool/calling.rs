@@ -15,8 +15,8 @@ use super::{
 use crate::session::catalog::ToolKind;
 use crate::session::{
     Actor, Author, ConfirmationAnswered, Deadline, DeadlinePassed, Fact,
-    FunctionResponseScheduling, Json, Observation, OperatorCancelled, Outcome, Seq, StateChanged,
-    Timestamp, ToolPaused, ToolReturned, ToolYielded,
+    FunctionResponseScheduling, Json, Observation, Outcome, Seq, StateChanged, Timestamp,
+    ToolPaused, ToolReturned, ToolYielded,
 };
 
 impl ToolDispatcher {
@@ -219,6 +219,8 @@ impl Call<'_> {
         };
         let outcome = match ended {
             Ok(outcome) => outcome,
+            // The record knows the tool's own limit only; the caller's is told with the failure.
+            Err(limit) if self.limit.is_some() => ToolOutcome::Failed(ToolError::Timeout(limit)),
             Err(limit) => {
                 self.result = Some(Err(ToolError::Timeout(limit)));
                 return self.passed(Deadline::Run { call, attempt }, started.after(limit));
@@ -356,9 +358,8 @@ impl Call<'_> {
         }
     }
 
-    /// What is told of a call that goes on elsewhere.
-    fn paused(&mut self, interim: Option<Json>) -> Value {
-        self.over = true;
+    /// What is told of a call that goes on elsewhere. Nobody can answer it here, so it is taken back as it is dropped.
+    fn paused(&self, interim: Option<Json>) -> Value {
         interim.map_or(Value::Null, |interim| interim.to_value())
     }
 
@@ -392,17 +393,9 @@ impl Call<'_> {
 impl Drop for Call<'_> {
     /// Nobody waits for the call any more, and calls that wait for it hear of that.
     fn drop(&mut self) {
-        if self.over {
-            return;
+        if !self.over {
+            self.tools.pipeline.take_back(self.seq);
         }
-        let (call, reason, by) = (self.seq, None, Actor::embedder(""));
-        // Where even this cannot be recorded, nothing more can be done about it.
-        let _ = self.observe(OperatorCancelled {
-            call,
-            reason,
-            by,
-            response: None,
-        });
     }
 }
 

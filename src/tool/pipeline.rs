@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use super::{Emitter, State, Temporary, ToolDispatcher, ToolError, ToolEvents, Watchers};
 use crate::session::{
     Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, ObjectHash, Observation,
-    Outcome, RULES, Request, RequestState, ResponseIssued, RunnerAttached, Seq, Session, SessionId,
-    SessionOpened, StateChanged, Timestamp, ToolEventEmitted, step_in_place,
+    OperatorCancelled, Outcome, RULES, Request, RequestState, ResponseIssued, RunnerAttached, Seq,
+    Session, SessionId, SessionOpened, StateChanged, Timestamp, ToolEventEmitted, step_in_place,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
@@ -175,6 +175,26 @@ impl Pipeline {
             }
         }
         core.observe(call, ended)
+    }
+
+    /// Takes back a call that nobody waits for any more; one that has ended meanwhile stays as it ended.
+    pub(super) fn take_back(&self, call: Seq) {
+        let mut core = self.core();
+        core.waiters.remove(&call);
+        let open = core.session.as_ref().map(|it| it.calls.contains_key(&call));
+        if open != Some(true) {
+            return;
+        }
+        let taken_back = OperatorCancelled {
+            call,
+            reason: None,
+            by: Actor::embedder(""),
+            response: None,
+        };
+        // Where even this cannot be recorded, nothing more can be done about it.
+        if let Ok(from) = core.step(taken_back.into()) {
+            core.tell(call, from);
+        }
     }
 
     /// Where the events of a run go.

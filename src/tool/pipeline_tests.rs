@@ -109,3 +109,51 @@ async fn calls_and_questions_of_long_ago_are_forgotten_with_their_facts() {
     );
     assert!(session.calls.is_empty());
 }
+
+#[tokio::test]
+async fn a_call_that_ended_before_it_was_given_up_stays_as_it_ended() {
+    let (end, ended) = tokio::sync::watch::channel(false);
+    let slow = T::simple("slow", "Ends when it is told to", move |_| {
+        let mut ended = ended.clone();
+        async move { Ok(json!(ended.wait_for(|it| *it).await.is_ok())) }
+    });
+    let tools = dispatcher(T::cached(slow));
+    let call = || Box::pin(tools.call_function("slow", json!({})));
+    let (mut runs, mut waits) = (call(), call());
+    assert!((&mut runs).now_or_never().is_none());
+    assert!((&mut waits).now_or_never().is_none());
+    end.send_replace(true);
+    assert_eq!(runs.await, Ok(json!(true)));
+    // Its answer is there, and nobody takes it.
+    drop(waits);
+    assert!(tools.pipeline.core().waiters.is_empty());
+    let taken_back = |fact: &Fact| fact.event.kind() == "operator_cancelled";
+    assert!(!tools.recorded().iter().any(taken_back));
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_can_answer_later_is_taken_back() {
+    let begin = T::long_running(T::simple("begin", "Begins", |_| async { Ok(json!({})) }));
+    let tools = dispatcher(begin);
+    tools.call_function("begin", json!({})).await.unwrap();
+    let core = tools.pipeline.core();
+    assert!(core.session.as_ref().unwrap().calls.is_empty());
+}
+
+#[tokio::test]
+async fn a_limit_that_the_caller_sets_is_the_one_on_record() {
+    let hangs = T::simple("hangs", "Never ends", |_| std::future::pending());
+    let tools = dispatcher(hangs);
+    let limit = Duration::from_millis(1);
+    let call = tools.call_function_with_timeout("hangs", json!({}), limit);
+    assert_eq!(call.await, Err(ToolError::Timeout(limit)));
+    let told = tools
+        .recorded()
+        .into_iter()
+        .find_map(|fact| match fact.event {
+            Event::Observed(Observation::ToolReturned(it)) => Some(it.response.to_value()),
+            Event::Observed(_) | Event::Decided(_) => None,
+        });
+    let own = ToolError::Timeout(limit).to_string();
+    assert_eq!(told, Some(json!({"error": own, "kind": "timeout"})));
+}

@@ -10,7 +10,7 @@
 //! are different, as are 2^53 and 2^53+1. Only results count, not failures, and only while the tool's contract is the
 //! one that gave them. A hit asks nobody: nothing runs, and the model has the result from the earlier call already.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::session::call::Call;
 use crate::session::decision::ResultReused;
@@ -27,6 +27,8 @@ use crate::session::tool_policy::milliseconds;
 pub(in crate::session) struct Cache {
     results: BTreeMap<ObjectHash, Cached>,
     running: BTreeMap<ObjectHash, Seq>,
+    /// Who rests until the equal call that runs has ended or gives its result.
+    waiting: BTreeMap<ObjectHash, BTreeSet<Seq>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,9 +77,45 @@ pub(in crate::session) fn instead(session: &Session, seq: Seq, call: &Call) -> O
     (shared && *running != seq).then_some(Instead::Wait)
 }
 
+/// Whether a ready call can only wait for an equal one.
+pub(in crate::session) fn waits(session: &Session, seq: Seq, call: &Call) -> bool {
+    match instead(session, seq, call) {
+        Some(Instead::Wait) => true,
+        Some(Instead::Reuse(_)) | None => false,
+    }
+}
+
+/// The call rests from here on, or does not: whoever rests is woken by what it waits for, and looked at by nobody else.
+pub(in crate::session) fn rests(session: &mut Session, seq: Seq, key: ObjectHash, rests: bool) {
+    if rests {
+        session.cache.waiting.entry(key).or_default().insert(seq);
+    } else if let Some(waiting) = session.cache.waiting.get_mut(&key) {
+        waiting.remove(&seq);
+        if waiting.is_empty() {
+            session.cache.waiting.remove(&key);
+        }
+    }
+}
+
+/// All of them are looked at anew.
+pub(in crate::session) fn wake_all(session: &mut Session) {
+    session.cache.waiting.clear();
+}
+
+fn wake(session: &mut Session, key: ObjectHash) {
+    if let Some(waiting) = session.cache.waiting.get(&key) {
+        session.restless.extend(waiting);
+    }
+}
+
 pub(in crate::session) fn started(session: &mut Session, seq: Seq) {
     if let Some(key) = session.calls.get(&seq).and_then(|call| call.cache_key) {
         session.cache.running.insert(key, seq);
+        // The others wait for this one from here on.
+        let waiting = session.cache.waiting.get(&key);
+        for other in waiting.into_iter().flatten().filter(|it| **it != seq) {
+            session.restless.remove(other);
+        }
     }
 }
 
@@ -94,6 +132,7 @@ pub(in crate::session) fn returned(session: &mut Session, call: Seq, of: Seq) {
             scheduling: call.own_scheduling,
         };
         session.cache.results.insert(key, cached);
+        wake(session, key);
     }
 }
 
@@ -113,6 +152,7 @@ pub(in crate::session) fn stopped(session: &mut Session, seq: Seq, key: Option<O
         && session.cache.running.get(&key) == Some(&seq)
     {
         session.cache.running.remove(&key);
+        wake(session, key);
     }
 }
 

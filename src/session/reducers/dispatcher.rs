@@ -441,6 +441,9 @@ fn refers(session: &Session, seq: Seq, call: &Call, outcome: Outcome, of: Seq) -
 
 fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) {
     if let Some(call) = session.calls.remove(&seq) {
+        if let Some(key) = call.cache_key {
+            cache::rests(session, seq, key, false);
+        }
         cache::stopped(session, seq, call.cache_key);
         session.settled.insert(
             seq,
