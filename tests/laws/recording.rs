@@ -128,6 +128,10 @@ impl<'r> Deliveries<'r> {
                 (Some(observation), _) => deliveries.observed(fact.seq, observation),
                 (None, Some(Decision::ResponseIssued(it))) if it.outcome != Outcome::Interim => {
                     deliveries.answered.insert(it.call);
+                    if deliveries.handle.is_none() {
+                        // The first handle to come covers it.
+                        deliveries.since.retain(|_, call| *call != it.call);
+                    }
                 }
                 (None, Some(Decision::CallCancelled(it))) => {
                     deliveries.withdrawn.insert(it.call);
@@ -192,8 +196,7 @@ impl<'r> Deliveries<'r> {
             return;
         }
         self.calls.insert(at, it);
-        if self.handle.is_some() {
-            self.since.insert(id, at);
-        }
+        // A handle that comes while it is open does not cover it, be it the first.
+        self.since.insert(id, at);
     }
 }
