@@ -362,6 +362,10 @@ async fn an_outcome_that_waits_behind_a_question_does_not_hold_up_a_shutdown() {
     settle().await;
     found.notify_one();
     settle().await;
+    let ledger = engine.ledger();
+    for f in ledger.facts(live.session_id(), Seq(1), 100).await.unwrap() {
+        println!("{} {} {}", f.seq, f.event.kind(), f.event.body().unwrap());
+    }
     assert!(live.withholds_input());
     let begun = tokio::time::Instant::now();
     engine.shutdown(Duration::from_secs(20)).await.unwrap();
