@@ -227,7 +227,8 @@ async fn an_answer_within_the_grace_counts_and_its_call_runs_with_the_next_engin
 }
 
 #[tokio::test]
-async fn a_call_that_gets_a_place_of_its_session_in_the_batch_that_ends_the_runner_is_not_in_doubt() {
+async fn a_call_that_gets_a_place_of_its_session_in_the_batch_that_ends_the_runner_is_not_in_doubt()
+{
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let model = ScriptedModel::parse(
         r#"{"on": "otherwise", "once": false, "send": [{"call": [{"id": "s", "name": "hang"}, {"id": "p", "name": "pay"}]}]}"#,
@@ -241,8 +242,15 @@ async fn a_call_that_gets_a_place_of_its_session_in_the_batch_that_ends_the_runn
     });
     let hang = T::simple("hang", "Hangs", |_| std::future::pending());
     let hang = T::timeout(hang, Duration::from_secs(5));
-    let agent = Agent::new().model("m").tools(hang | pay).running_max(1).connect_to(model);
-    let engine = Engine::in_memory().journal(journal.clone()).clock(clock.clone()).agent("a", agent);
+    let agent = Agent::new()
+        .model("m")
+        .tools(hang | pay)
+        .running_max(1)
+        .connect_to(model);
+    let engine = Engine::in_memory()
+        .journal(journal.clone())
+        .clock(clock.clone())
+        .agent("a", agent);
     let engine = engine.open().await.unwrap();
     let live = saying(&engine, "go").await;
     let session = live.session_id();
@@ -250,11 +258,20 @@ async fn a_call_that_gets_a_place_of_its_session_in_the_batch_that_ends_the_runn
     live.disconnect().await.unwrap();
     settle().await;
     assert_eq!(begun.load(Ordering::SeqCst), 0);
-    let facts = Ledger::new(journal.clone()).facts(session, Seq(1), 1_000).await.unwrap();
-    for f in &facts { println!("{} {} {}", f.seq, f.event.kind(), f.event.body().unwrap()); }
+    let facts = Ledger::new(journal.clone())
+        .facts(session, Seq(1), 1_000)
+        .await
+        .unwrap();
+    for f in &facts {
+        println!("{} {} {}", f.seq, f.event.kind(), f.event.body().unwrap());
+    }
     live.connect().await.unwrap();
     settle().await;
-    let loaded = Ledger::new(journal.clone()).load(session).await.unwrap().session;
+    let loaded = Ledger::new(journal.clone())
+        .load(session)
+        .await
+        .unwrap()
+        .session;
     let ends: Vec<Outcome> = loaded.settled.values().map(|it| it.outcome).collect();
     assert_eq!(ends, [Outcome::TimedOut, Outcome::Returned]);
     engine.shutdown(Duration::ZERO).await.unwrap();

@@ -350,24 +350,29 @@ async fn an_outcome_that_waits_behind_a_question_does_not_hold_up_a_shutdown() {
             Ok(json!({"pages": 3}))
         }
     });
-    let pay = T::confirm(T::simple("pay", "Pays", |_| async { Ok(json!({})) }), "Pay?");
+    let pay = T::confirm(
+        T::simple("pay", "Pays", |_| async { Ok(json!({})) }),
+        "Pay?",
+    );
     let agent = Agent::new()
         .model(SYNCHRONOUS)
         .tools(T::background(search) | pay)
         .withhold_input_during_calls()
         .connect_to(model.clone());
-    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let engine = Engine::in_memory()
+        .journal(recount::testing::SurvivingJournal::new())
+        .clock(recount::testing::ManualClock::new())
+        .agent("a", agent)
+        .open()
+        .await
+        .unwrap();
     let live = engine.session("a").connect().await.unwrap();
     live.send_text("both").await.unwrap();
     settle().await;
     found.notify_one();
     settle().await;
-    let ledger = engine.ledger();
-    for f in ledger.facts(live.session_id(), Seq(1), 100).await.unwrap() {
-        println!("{} {} {}", f.seq, f.event.kind(), f.event.body().unwrap());
-    }
     assert!(live.withholds_input());
-    let begun = tokio::time::Instant::now();
-    engine.shutdown(Duration::from_secs(20)).await.unwrap();
-    assert_eq!(begun.elapsed().as_secs(), 0);
+    let ends = engine.shutdown(Duration::from_secs(20));
+    let ended = tokio::time::timeout(Duration::from_secs(600), ends).await;
+    ended.expect("at once, as nothing runs").unwrap();
 }
