@@ -225,3 +225,71 @@ async fn an_answer_within_the_grace_counts_and_its_call_runs_with_the_next_engin
     assert_eq!(till.begun(), 1);
     assert_eq!(till.settled(session).await, [Outcome::Returned]);
 }
+
+#[tokio::test]
+async fn a_call_that_gets_a_place_of_its_session_in_the_batch_that_ends_the_runner_is_not_in_doubt()
+{
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let model = ScriptedModel::parse(
+        r#"{"on": "otherwise", "once": false, "send": [{"call": [{"id": "s", "name": "hang"}, {"id": "p", "name": "pay"}]}]}"#,
+    )
+    .unwrap();
+    let begun = Arc::new(AtomicUsize::new(0));
+    let counted = begun.clone();
+    let pay = T::simple("pay", "Pays", move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Ok(json!({})) }
+    });
+    let hang = T::simple("hang", "Hangs", |_| std::future::pending());
+    let hang = T::timeout(hang, Duration::from_secs(5));
+    let agent = Agent::new()
+        .model("m")
+        .tools(hang | pay)
+        .running_max(1)
+        .connect_to(model);
+    let engine = Engine::in_memory()
+        .journal(journal.clone())
+        .clock(clock.clone())
+        .agent("a", agent);
+    let engine = engine.open().await.unwrap();
+    let live = saying(&engine, "go").await;
+    let session = live.session_id();
+    clock.advance(Duration::from_secs(6));
+    live.disconnect().await.unwrap();
+    settle().await;
+    assert_eq!(begun.load(Ordering::SeqCst), 0);
+    let facts = Ledger::new(journal.clone())
+        .facts(session, Seq(1), 1_000)
+        .await
+        .unwrap();
+    for f in &facts {
+        println!("{} {} {}", f.seq, f.event.kind(), f.event.body().unwrap());
+    }
+    live.connect().await.unwrap();
+    settle().await;
+    let loaded = Ledger::new(journal.clone())
+        .load(session)
+        .await
+        .unwrap()
+        .session;
+    let ends: Vec<Outcome> = loaded.settled.values().map(|it| it.outcome).collect();
+    assert_eq!(ends, [Outcome::TimedOut, Outcome::Returned]);
+    engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_shutdown_does_not_cut_the_first_one_short() {
+    let till = Till::new();
+    let engine = till.engine().await;
+    let ships = saying(&engine, "ship").await;
+    let (first, second) = (engine.clone(), engine.clone());
+    let first = tokio::spawn(async move { first.shutdown(Duration::from_secs(20)).await });
+    settle().await;
+    let second = tokio::spawn(async move { second.shutdown(Duration::from_secs(20)).await });
+    settle().await;
+    assert!(!first.is_finished(), "the tool still runs");
+    till.release.notify_one();
+    second.await.unwrap().unwrap();
+    first.await.unwrap().unwrap();
+    assert_eq!(till.settled(ships.session_id()).await, [Outcome::Returned]);
+}

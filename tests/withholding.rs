@@ -313,3 +313,66 @@ async fn a_call_counts_from_when_it_is_read_even_if_the_session_is_busy() {
     stage.speak(1).await;
     assert_eq!(stage.passed(), ["response to \"p\"", "audio"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn words_that_wait_are_given_back_where_the_connection_is_lost_for_good() {
+    let model = ScriptedModel::parse(CALLS).unwrap();
+    let pay = T::simple("pay", "Pays", |_| std::future::pending());
+    let agent = Agent::new()
+        .model(SYNCHRONOUS)
+        .tools(pay)
+        .withhold_input_during_calls()
+        .reconnects(recount::engine::Reconnects::never())
+        .connect_to(model.clone());
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    live.send_text("go").await.unwrap();
+    settle().await;
+    assert!(live.withholds_input());
+    let words = tokio::time::timeout(Duration::from_secs(600), live.send_text("Hurry."));
+    let lose = async {
+        settle().await;
+        model.drop_connection(1011, "gone");
+    };
+    let (said, ()) = tokio::join!(words, lose);
+    assert!(said.expect("an answer").is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_that_waits_behind_a_question_does_not_hold_up_a_shutdown() {
+    let model = ScriptedModel::parse(CALLS).unwrap();
+    let found = Arc::new(Notify::new());
+    let searched = found.clone();
+    let search = T::simple("search", "Searches", move |_| {
+        let searched = searched.clone();
+        async move {
+            searched.notified().await;
+            Ok(json!({"pages": 3}))
+        }
+    });
+    let pay = T::confirm(
+        T::simple("pay", "Pays", |_| async { Ok(json!({})) }),
+        "Pay?",
+    );
+    let agent = Agent::new()
+        .model(SYNCHRONOUS)
+        .tools(T::background(search) | pay)
+        .withhold_input_during_calls()
+        .connect_to(model.clone());
+    let engine = Engine::in_memory()
+        .journal(recount::testing::SurvivingJournal::new())
+        .clock(recount::testing::ManualClock::new())
+        .agent("a", agent)
+        .open()
+        .await
+        .unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    live.send_text("both").await.unwrap();
+    settle().await;
+    found.notify_one();
+    settle().await;
+    assert!(live.withholds_input());
+    let ends = engine.shutdown(Duration::from_secs(20));
+    let ended = tokio::time::timeout(Duration::from_secs(600), ends).await;
+    ended.expect("at once, as nothing runs").unwrap();
+}

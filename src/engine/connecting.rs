@@ -189,6 +189,9 @@ impl SessionTask {
                 .into(),
             );
         }
+        // What is overdue goes first: a call that starts because of it has not begun, and stands in the detachment.
+        let now = self.clock.now();
+        self.put_at(now, Vec::new(), Objects::default()).await?;
         let detachment = self.detachment(reason);
         // What a connection that is to be left holds back must not start between its end and that of the runner.
         let at = if self.session.leaving.is_some() {
@@ -199,7 +202,7 @@ impl SessionTask {
         observations.splice(at..at, detachment);
         self.hang_up();
         if !observations.is_empty() {
-            self.put(observations, Objects::default()).await?;
+            self.put_at(now, observations, Objects::default()).await?;
             self.attached = None;
         }
         self.perform().await

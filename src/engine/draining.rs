@@ -13,13 +13,18 @@ use crate::session::{
 /// A session that ends as soon as nothing runs, and at a time at the latest.
 pub(super) struct Draining {
     until: Timestamp,
-    reply: Reply<()>,
+    /// Who waits for the end; more than one where an engine is shut down again.
+    replies: Vec<Reply<()>>,
     _alarm: AbortOnDropHandle<()>,
 }
 
 impl SessionTask {
     /// Starts nothing more; [`is_drained`](SessionTask::is_drained) says when it is over.
     pub(super) async fn drain(&mut self, until: Timestamp, reply: Reply<()>) -> Result<(), Error> {
+        let before = self.draining.take();
+        let until = before.as_ref().map_or(until, |it| it.until.min(until));
+        let mut replies = before.map(|it| it.replies).unwrap_or_default();
+        replies.push(reply);
         let (reached, own) = (self.clock.reached(until), self.own.clone());
         let alarm = AbortOnDropHandle::new(tokio::spawn(async move {
             reached.await;
@@ -27,10 +32,10 @@ impl SessionTask {
         }));
         self.draining = Some(Draining {
             until,
-            reply,
+            replies,
             _alarm: alarm,
         });
-        if self.is_drained() || self.attached.is_none() {
+        if self.is_drained() || self.attached.is_none() || self.session.draining {
             return Ok(());
         }
         let reason = "the engine shuts down".to_owned();
@@ -46,7 +51,10 @@ impl SessionTask {
             // One that has not begun never will: the engine gives no place any more.
             Effect::RunTool { .. } => self.performer.has_begun(effect),
             Effect::AskHook { runner, .. } => self.attached == Some(*runner),
-            Effect::SendResponse { .. } => self.socket.is_some(),
+            // What waits behind the answer of a person is told by the next engine.
+            Effect::SendResponse {
+                as_conversation, ..
+            } => self.socket.is_some() && !(*as_conversation && self.media.is_withholding()),
             Effect::AskConfirmation { .. }
             | Effect::SendInstruction { .. }
             | Effect::ArmTimer { .. } => false,
@@ -60,7 +68,7 @@ impl SessionTask {
         if self.attached.is_none() {
             return Vec::new();
         }
-        let not_begun = self.performer.take_back();
+        let not_begun = self.performer.take_back(&owed(&self.session));
         let by_program = |it: &&Start| {
             let call = self.session.calls.get(&it.call);
             call.is_some_and(|it| it.made_by_program)
@@ -87,7 +95,10 @@ impl SessionTask {
         self.reconnecting.farewell().await;
         self.registry.remove(self.id);
         if let Some(draining) = self.draining.take() {
-            let _ = draining.reply.send(outcome);
+            // A journal that fails is told by its close, to whoever closes it.
+            let mut replies = draining.replies.into_iter();
+            let first = replies.next().map(|it| it.send(outcome));
+            drop((first, replies));
         }
     }
 }

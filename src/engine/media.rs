@@ -110,10 +110,10 @@ impl Media {
 
     /// The connection has ended.
     pub(super) fn shut(&self, epoch: Seq) {
-        self.withhold(epoch, |it| *it = Withholding::default());
-        if let Some(link) = self.lock().as_mut().filter(|link| link.epoch == epoch) {
+        self.change(epoch, |link| {
+            link.withholding = Withholding::default();
             link.out = None;
-        }
+        });
     }
 
     /// Sends a piece, as far as it is not withheld; false where there is no connection.
@@ -174,29 +174,31 @@ impl Media {
     pub(super) fn handed_on(&self, epoch: Seq, frame: &str) {
         if let Some(non_blocking) = &self.non_blocking {
             let brings_call = brings_call(frame, non_blocking);
-            self.withhold(epoch, |it| it.handed_on(brings_call));
+            self.change(epoch, |it| it.withholding.handed_on(brings_call));
         }
     }
 
     /// The session has come to the next message of the reader.
     pub(super) fn reached(&self, epoch: Seq) {
         if self.non_blocking.is_some() {
-            self.withhold(epoch, Withholding::reached);
+            self.change(epoch, |it| it.withholding.reached());
         }
     }
 
     /// The session says whether a call keeps the model waiting.
     pub(super) fn note(&self, epoch: Seq, waits: bool) {
-        self.withhold(epoch, |it| it.note(waits));
+        self.change(epoch, |it| it.withholding.note(waits));
     }
 
-    fn withhold(&self, epoch: Seq, change: impl FnOnce(&mut Withholding)) {
+    /// Changes a connection that stands. Its reader may still be in the middle of a message when it has ended.
+    fn change(&self, epoch: Seq, change: impl FnOnce(&mut Link)) {
         let mut link = self.lock();
-        let Some(link) = link.as_mut().filter(|link| link.epoch == epoch) else {
+        let stands = |link: &&mut Link| link.epoch == epoch && link.out.is_some();
+        let Some(link) = link.as_mut().filter(stands) else {
             return;
         };
         let before = link.withholding.is_on();
-        change(&mut link.withholding);
+        change(link);
         // Under the lock, so that nobody hears of the end before the beginning.
         match (before, link.withholding.is_on()) {
             (false, true) => self.tell(|| LiveEvent::InputWithheld),

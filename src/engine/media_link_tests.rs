@@ -34,3 +34,16 @@ async fn what_waited_for_a_connection_that_has_ended_is_not_counted_on_the_next(
         }
     );
 }
+
+#[test]
+fn a_call_read_while_its_connection_ends_withholds_nothing() {
+    let media = Arc::new(Media::new(Some(Arc::from([]))));
+    let mut listener = media.listen();
+    let _pieces = media.open(Seq(3));
+    media.shut(Seq(3));
+    // The reader is aborted, and was in the middle of a message.
+    let call = r#"{"toolCall":{"functionCalls":[{"id":"c","name":"pay"}]}}"#;
+    media.handed_on(Seq(3), call);
+    assert!(!media.is_withholding());
+    assert!(listener.try_recv().is_err());
+}

@@ -64,15 +64,19 @@ impl Performer {
     }
 
     /// Takes back the starts whose tools have not begun; they never will.
-    pub(super) fn take_back(&self) -> Vec<Start> {
-        let started = self.in_flight.iter().filter_map(|(effect, in_flight)| {
-            let (Effect::RunTool { call, attempt, .. }, InFlight::Run { beginning, .. }) =
-                (effect, in_flight)
-            else {
+    pub(super) fn take_back(&self, owed: &[Effect]) -> Vec<Start> {
+        let started = owed.iter().filter_map(|effect| {
+            let Effect::RunTool { call, attempt, .. } = effect else {
                 return None;
             };
             let (call, attempt) = (*call, *attempt);
-            beginning.take_back().then_some(Start { call, attempt })
+            let never = match self.in_flight.get(effect) {
+                Some(InFlight::Run { beginning, .. }) => beginning.take_back(),
+                Some(InFlight::Left | InFlight::Together(_) | InFlight::Task { .. }) => false,
+                // Its start is on record, and nobody has come to it.
+                None => true,
+            };
+            never.then_some(Start { call, attempt })
         });
         started.collect()
     }

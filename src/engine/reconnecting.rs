@@ -106,7 +106,11 @@ impl SessionTask {
         };
         match again {
             Again::Wait(ms) => self.reconnect(vec![disconnected.into()], ms).await,
-            Again::Never => self.record(vec![disconnected.into()]).await,
+            Again::Never => {
+                // Whoever waits to say something would wait for ever.
+                self.stop_reconnecting();
+                self.record(vec![disconnected.into()]).await
+            }
             Again::GiveUp => self.give_up(vec![disconnected.into()], reason).await,
         }
     }
@@ -233,15 +237,17 @@ impl SessionTask {
         let attempts = self.agent.reconnects.made(self.reconnecting.attempts);
         let mut batch = first;
         batch.push(ReconnectsExhausted { attempts, reason }.into());
-        let detachment = self.detachment("no connection could be made any more");
         // As in `disconnect`.
+        let now = self.clock.now();
+        self.put_at(now, Vec::new(), Objects::default()).await?;
+        let detachment = self.detachment("no connection could be made any more");
         let at = if self.session.leaving.is_some() {
             0
         } else {
             batch.len()
         };
         batch.splice(at..at, detachment);
-        self.put(batch, Objects::default()).await?;
+        self.put_at(now, batch, Objects::default()).await?;
         self.attached = None;
         self.stop_reconnecting();
         self.perform().await

@@ -106,6 +106,11 @@ impl Pulse {
         self.heard = true;
     }
 
+    /// The service could not be asked; the beat does not count.
+    pub(super) fn not_asked(&mut self) {
+        self.silent = self.silent.saturating_sub(1);
+    }
+
     /// Waits for the next beat. A wait that is dropped goes on with the next one.
     pub(super) async fn beat(&mut self) -> Beat {
         self.timer.as_mut().await;

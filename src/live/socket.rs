@@ -147,18 +147,25 @@ impl<S: Bytes> Receiver<S> {
             };
             match beat {
                 Beat::Alive => {}
-                Beat::Ask => self.ask(),
+                Beat::Ask => {
+                    if !self.ask() {
+                        self.pulse.iter_mut().for_each(Pulse::not_asked);
+                    }
+                }
                 Beat::Dead(lost) => return Some(Err(Ended::Silent(lost))),
             }
         }
     }
 
-    /// Sends a ping, unless something is being written: then a peer that takes nothing shows by itself.
-    fn ask(&self) {
-        if let Ok(mut out) = self.out.try_lock() {
-            // What does not go at once goes with the next message, and a peer that takes nothing has no answer anyway.
-            let _ = out.send(Message::Ping(Default::default())).now_or_never();
-        }
+    /// Sends a ping, unless something is being written: then a peer that takes nothing shows by itself. Whether it was
+    /// asked: the silence of a peer that was not says nothing.
+    fn ask(&self) -> bool {
+        let Ok(mut out) = self.out.try_lock() else {
+            return false;
+        };
+        // What does not go at once goes with the next message, and a peer that takes nothing has no answer anyway.
+        let _ = out.send(Message::Ping(Default::default())).now_or_never();
+        true
     }
 }
 

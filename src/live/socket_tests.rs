@@ -122,3 +122,23 @@ async fn a_writer_that_waits_for_the_peer_keeps_no_pulse_from_being_taken() {
     assert!(written.is_err());
     assert!(lost.unwrap_err().reason.starts_with("nothing came"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_takes_what_is_said_slowly_is_not_gone() {
+    let (mut connection, mut service) = connected(every_ten_seconds()).await;
+    let writes = async {
+        for _ in 0..40 {
+            connection.sender.send("x".repeat(200 << 10)).await.unwrap();
+        }
+    };
+    // It listens, answers every ping, and has nothing to say.
+    let listens = async {
+        for _ in 0..40 {
+            sleep(Duration::from_secs(5)).await;
+            service.next().await.unwrap().unwrap();
+        }
+        service.send(Message::text("{}")).await.unwrap();
+    };
+    let (received, (), ()) = tokio::join!(connection.receiver.receive(), writes, listens);
+    assert_eq!(received.unwrap(), "{}");
+}

@@ -62,6 +62,8 @@ pub struct Call {
     pub yields: VecDeque<Seq>,
     /// Whether the model was told something about it before its end.
     pub told_meanwhile: bool,
+    /// Whether its last start went on from a doubt, by the leave of the start before.
+    pub started_in_doubt: bool,
     /// When the model takes up its result, as the result says itself.
     pub own_scheduling: Option<FunctionResponseScheduling>,
 }

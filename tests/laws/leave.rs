@@ -77,14 +77,12 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     let mut fresh: BTreeSet<Seq> = BTreeSet::new();
     let mut open = BTreeSet::new();
     let mut runs = Runs::default();
+    // The calls whose last start used up a leave.
+    let mut by_leave: BTreeSet<Seq> = BTreeSet::new();
     for (index, fact) in recording.facts.iter().enumerate() {
         let not_begun = runs.read(fact);
-        fresh.extend(
-            not_begun
-                .iter()
-                .filter(|it| it.attempt == 1)
-                .map(|it| it.call),
-        );
+        let spent = |it: &&Start| by_leave.contains(&it.call);
+        fresh.extend(not_begun.iter().filter(spent).map(|it| it.call));
         if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
             && open.remove(&it.request)
             && it.confirmed
@@ -113,7 +111,13 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
                 let rule = recording
                     .tools_at(index)
                     .map(|tools| tools.policies().of(&name).in_doubt);
-                if !fresh.remove(&it.call) && rule != Some(InDoubt::Retry) {
+                let leave = fresh.remove(&it.call);
+                if leave {
+                    by_leave.insert(it.call);
+                } else {
+                    by_leave.remove(&it.call);
+                }
+                if !leave && rule != Some(InDoubt::Retry) {
                     return Err(format!("{} starts a second time by one leave", fact.seq));
                 }
             }

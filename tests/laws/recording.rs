@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use recount::session::{
-    Command, Decision, Event, Fact, FunctionCallReceived, Observation, Outcome, Rejection, Seq,
-    Session,
+    Command, Decision, Event, Fact, FunctionCallReceived, Observation, Outcome, Rejection, Route,
+    Seq, Session,
 };
 use recount::testing::Toolbox;
 
@@ -116,6 +116,10 @@ struct Deliveries<'r> {
     /// The calls since the handle, by id.
     since: BTreeMap<&'r str, Seq>,
     answered: BTreeSet<Seq>,
+    /// The last response of each call that the model made.
+    answers: BTreeMap<Seq, Seq>,
+    /// The responses that may not have arrived, each with its call and whether it was written.
+    unheard: BTreeMap<Seq, (Seq, bool)>,
     withdrawn: BTreeSet<Seq>,
     closed: bool,
 }
@@ -128,6 +132,10 @@ impl<'r> Deliveries<'r> {
                 (Some(observation), _) => deliveries.observed(fact.seq, observation),
                 (None, Some(Decision::ResponseIssued(it))) if it.outcome != Outcome::Interim => {
                     deliveries.answered.insert(it.call);
+                    if it.route != Route::Caller {
+                        deliveries.answers.insert(it.call, fact.seq);
+                        deliveries.unheard.insert(fact.seq, (it.call, false));
+                    }
                 }
                 (None, Some(Decision::CallCancelled(it))) => {
                     deliveries.withdrawn.insert(it.call);
@@ -139,9 +147,24 @@ impl<'r> Deliveries<'r> {
     }
 
     fn observed(&mut self, at: Seq, observation: &'r Observation) {
+        if self.live.is_some() && said_on(observation) == self.live {
+            self.unheard.retain(|_, (_, written)| !*written);
+            if self.handle.is_none() {
+                // The first handle to come covers what has arrived before it.
+                self.forget_what_arrived();
+            }
+        }
         match observation {
+            Observation::ResponsesSent(it) if self.live == Some(it.epoch) => {
+                for response in &it.responses {
+                    if let Some((_, written)) = self.unheard.get_mut(response) {
+                        *written = true;
+                    }
+                }
+            }
             Observation::Connected(it) => {
                 self.seen.clear();
+                self.unheard.values_mut().for_each(|it| it.1 = false);
                 self.live = Some(at);
                 self.resumed = it.resumed.is_some();
                 if !self.resumed {
@@ -158,7 +181,7 @@ impl<'r> Deliveries<'r> {
             {
                 if let Some(handle) = &it.fingerprint {
                     self.handle = Some(handle);
-                    self.since.retain(|_, call| !self.answered.contains(call));
+                    self.forget_what_arrived();
                 }
             }
             Observation::CallCancellationReceived(it) if self.live == Some(it.epoch) => {
@@ -170,6 +193,14 @@ impl<'r> Deliveries<'r> {
             Observation::FunctionCallReceived(it) => self.received(at, it),
             _ => {}
         }
+    }
+
+    /// What has not left yet, no handle covers.
+    fn forget_what_arrived(&mut self) {
+        let (answered, unheard) = (&self.answered, &self.unheard);
+        let on_its_way = |call: &Seq| unheard.values().any(|(of, _)| of == call);
+        self.since
+            .retain(|_, call| !answered.contains(call) || on_its_way(call));
     }
 
     fn received(&mut self, at: Seq, it: &'r FunctionCallReceived) {
@@ -189,11 +220,30 @@ impl<'r> Deliveries<'r> {
         });
         if let Some(of) = of {
             self.repeats.insert(at, of);
+            if let Some(answer) = self.answers.get(&of) {
+                self.unheard.insert(*answer, (of, false));
+            }
             return;
         }
         self.calls.insert(at, it);
-        if self.handle.is_some() {
-            self.since.insert(id, at);
-        }
+        // A handle that comes while it is open does not cover it, be it the first.
+        self.since.insert(id, at);
+    }
+}
+
+/// The connection on which the service said it, if it is what a service says.
+fn said_on(observation: &Observation) -> Option<Seq> {
+    match observation {
+        Observation::GoAwayReceived(it) => Some(it.epoch),
+        Observation::ResumptionHandleReceived(it) => Some(it.epoch),
+        Observation::FunctionCallReceived(it) if it.by.is_none() => Some(it.epoch),
+        Observation::CallCancellationReceived(it) => Some(it.epoch),
+        Observation::ModelOutputReceived(it) => Some(it.epoch),
+        Observation::TurnCompleted(it) => Some(it.epoch),
+        Observation::TurnInterrupted(it) => Some(it.epoch),
+        Observation::UsageReported(it) => Some(it.epoch),
+        Observation::FrameRejected(it) => Some(it.epoch),
+        Observation::TranscriptReceived(it) => Some(it.epoch),
+        _ => None,
     }
 }

@@ -120,6 +120,10 @@ pub(in crate::session) fn is_being_left(session: &Session, call: &Call) -> bool 
 pub(in crate::session) fn heard(session: &mut Session, epoch: Seq) {
     if session.connection == Some(epoch) {
         session.deliveries.retain(|_, delivery| !delivery.sent);
+        if session.resumption.is_none() {
+            // The first handle to come will cover what has arrived before it.
+            redelivery::covered(session);
+        }
     }
 }
 

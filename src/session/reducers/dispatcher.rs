@@ -71,6 +71,7 @@ pub(in crate::session) fn call_received(
         background: None,
         yields: VecDeque::new(),
         told_meanwhile: false,
+        started_in_doubt: false,
         own_scheduling: None,
     };
     call.cache_key = cache::key_of(session.terms.policies.of(&call.name), &call);

@@ -43,7 +43,7 @@ pub(in crate::session) fn connected(session: &mut Session, resumed: bool) {
     }
 }
 
-/// A newer handle covers what has ended.
+/// A newer handle covers what has ended, and the first one what had ended before it.
 pub(in crate::session) fn covered(session: &mut Session) {
     let Session {
         repeatable,
@@ -90,11 +90,8 @@ pub(in crate::session) fn told(session: &mut Session, at: Seq, delivery: &Delive
     let told = (at, delivery.clone());
     if delivery.outcome == Outcome::Interim {
         known.meanwhile.get_or_insert(told);
-    } else if session.resumption.is_some() {
-        known.answer = Some(told);
     } else {
-        // The first handle to come will cover it.
-        calls.remove(id);
+        known.answer = Some(told);
     }
 }
 

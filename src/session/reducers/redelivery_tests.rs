@@ -186,3 +186,16 @@ fn the_words_of_a_hook_hold_also_where_they_are_told_again() {
         .collect();
     assert_eq!(wordings, [true]);
 }
+
+#[test]
+fn the_first_handle_does_not_cover_a_response_that_has_not_left_either() {
+    let tools = toolbox().plain("look");
+    let opened = history().opened("support").attached(&tools).connected();
+    let called = opened.call("c1", "look", json!({})).started();
+    let waiting = called.returned(json!({"found": 7})).handle("h1");
+    let again = waiting
+        .disconnected()
+        .resumed()
+        .call("c1", "look", json!({}));
+    assert_eq!(calls(&again), 1);
+}

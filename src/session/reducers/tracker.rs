@@ -55,10 +55,10 @@ fn not_begun(session: &mut Session, it: Start) {
         return;
     };
     call.attempts = it.attempt.saturating_sub(1);
-    call.phase = if call.attempts == 0 {
-        Phase::Ready { leave }
-    } else {
+    call.phase = if call.started_in_doubt {
         Phase::InDoubt { leave }
+    } else {
+        Phase::Ready { leave }
     };
     let key = call.cache_key;
     cache::stopped(session, it.call, key);
@@ -158,6 +158,7 @@ pub(in crate::session) fn call_started(session: &mut Session, it: &CallStarted) 
         let (Phase::Ready { leave } | Phase::InDoubt { leave }) = call.phase else {
             return;
         };
+        call.started_in_doubt = matches!(call.phase, Phase::InDoubt { .. });
         call.attempts = it.attempt;
         call.background = None;
         call.own_scheduling = None;

@@ -387,3 +387,17 @@ fn what_is_told_as_conversation_is_told_however_often_the_model_takes_the_call_b
     };
     assert!(matches!(told.route, Route::Conversation { .. }));
 }
+
+#[test]
+fn a_person_who_said_that_a_doubtful_call_may_run_again_is_not_asked_again_because_it_had_not_begun()
+ {
+    let again = running("ask")
+        .attached(&tools())
+        .asked()
+        .granted("ada")
+        .started();
+    assert_eq!(again.attempt(), 2);
+    let waits = again.detached_before_it_began().attached(&tools());
+    assert_eq!(waits.attempt(), 2, "{:?}", waits.kinds());
+    assert!(waits.current().phase.is_running(), "{:?}", waits.kinds());
+}
