@@ -201,6 +201,38 @@ async fn a_program_whose_call_waited_for_a_place_is_told_that_it_will_never_run(
 }
 
 #[tokio::test]
+async fn a_program_whose_call_waited_for_a_place_of_its_session_is_told_so_too() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let begun = Arc::new(AtomicUsize::new(0));
+    let counted = begun.clone();
+    let work = T::simple("work", "Never ends", move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        std::future::pending::<Result<Value, ToolError>>()
+    });
+    let engine = Engine::in_memory()
+        .journal(journal)
+        .clock(clock)
+        .agent("a", Agent::new().model("m").tools(work).running_max(1));
+    let engine = engine.open().await.unwrap();
+    let pipeline = Arc::new(engine.session("a").open().await.unwrap());
+    let calls = [1, 2].map(|number| {
+        let calling = pipeline.clone();
+        tokio::spawn(async move {
+            let args = json!({ "number": number });
+            calling.call_function("work", args, clerk()).await
+        })
+    });
+    settle().await;
+    assert_eq!(begun.load(Ordering::SeqCst), 1);
+    engine.shutdown(Duration::ZERO).await.unwrap();
+    let [_cut_off, waited] = calls;
+    assert!(matches!(
+        waited.await.unwrap(),
+        Err(ToolError::Cancelled(_))
+    ));
+}
+
+#[tokio::test]
 async fn an_answer_within_the_grace_counts_and_its_call_runs_with_the_next_engine() {
     let till = Till::new();
     let engine = till.engine().await;

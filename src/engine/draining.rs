@@ -6,7 +6,7 @@ use super::error::Error;
 use super::inbox::{Input, Reply};
 use super::task::SessionTask;
 use crate::session::{
-    Actor, Effect, Observation, OperatorCancelled, RunnerDetached, RunnerDraining, Start,
+    Actor, Effect, Observation, OperatorCancelled, Phase, RunnerDetached, RunnerDraining,
     Timestamp, owed,
 };
 
@@ -69,13 +69,15 @@ impl SessionTask {
             return Vec::new();
         }
         let not_begun = self.performer.take_back(&owed(&self.session));
-        let by_program = |it: &&Start| {
-            let call = self.session.calls.get(&it.call);
-            call.is_some_and(|it| it.made_by_program)
-        };
-        let taken_back = not_begun.iter().filter(by_program).map(|it| {
+        // Its caller waits in this process, so nobody would be there for what it gives.
+        let calls = self.session.calls.iter();
+        let in_vain = calls.filter(|(call, it)| {
+            let has_not_begun = || not_begun.iter().any(|start| start.call == **call);
+            it.made_by_program && (matches!(it.phase, Phase::Ready { .. }) || has_not_begun())
+        });
+        let taken_back = in_vain.map(|(call, _)| {
             let cancelled = OperatorCancelled {
-                call: it.call,
+                call: *call,
                 reason: Some(reason.to_owned()),
                 by: Actor::embedder(super::PROGRAM),
                 response: None,
@@ -97,8 +99,9 @@ impl SessionTask {
         if let Some(draining) = self.draining.take() {
             // A journal that fails is told by its close, to whoever closes it.
             let mut replies = draining.replies.into_iter();
-            let first = replies.next().map(|it| it.send(outcome));
-            drop((first, replies));
+            if let Some(first) = replies.next() {
+                let _ = first.send(outcome);
+            }
         }
     }
 }

@@ -216,6 +216,8 @@ async fn write(
             let _ = inbox.send(Input::Written { epoch, carried });
         }
     }
+    // Whoever waits for a place in them waits in vain.
+    drop((queue, pieces));
     // Whether the peer takes the farewell is its own affair.
     let _ = timeout(Duration::from_secs(SEND_SECONDS), sender.close()).await;
 }

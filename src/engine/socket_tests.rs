@@ -1,4 +1,5 @@
 use async_trait::async_trait;
+use tokio::time::interval;
 
 use super::super::live_event::LiveEvent;
 use super::*;
@@ -87,7 +88,9 @@ async fn a_failed_write_overtakes_neither_what_was_received_nor_the_close_code()
     let mut listener = stage.media.listen();
     stage.socket.send("a response".to_owned(), None);
     // The session is busy until everybody else has done what they can.
-    sleep(Duration::from_millis(1)).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
     assert_eq!(stage.heard().await, (frames(20), Some(closed)));
     let told = listener.try_recv();
     assert!(
@@ -123,11 +126,11 @@ async fn a_peer_that_takes_nothing_and_says_nothing_is_lost_in_bounded_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_takes_nothing_and_never_falls_silent_is_lost_all_the_same() {
-    struct Endless;
+    struct Endless(tokio::time::Interval);
     #[async_trait]
     impl FrameReceiver for Endless {
         async fn receive(&mut self) -> Result<String, ConnectionLost> {
-            sleep(Duration::from_millis(20)).await;
+            self.0.tick().await;
             Ok("{}".to_owned())
         }
     }
@@ -135,7 +138,7 @@ async fn a_peer_that_takes_nothing_and_never_falls_silent_is_lost_all_the_same()
     let (inbox, _inbox) = mpsc::unbounded_channel();
     let connection = Connection {
         sender: Box::new(Gone),
-        receiver: Box::new(Endless),
+        receiver: Box::new(Endless(interval(Duration::from_millis(20)))),
     };
     let media: Arc<Media> = Arc::default();
     let socket = Socket::start(1, Seq(7), connection, incoming, inbox, media.clone());

@@ -74,6 +74,8 @@ pub(crate) fn text(history: &[(Role, String)], asked: &[(Role, String)]) -> Stri
     }
     let mut text = "[conversation] You may not know of this:\n".to_owned();
     for (role, said) in history {
+        // A line each, or what somebody said could pass for another's words.
+        let said = said.replace(['\n', '\r'], " ");
         let line = match role {
             Role::User => format!("The user said: {said}\n"),
             Role::Model => format!("You said: {said}\n"),

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use tokio::io::DuplexStream;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, advance, interval, timeout};
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::*;
@@ -65,9 +65,10 @@ async fn a_late_answer_harms_nothing() {
     let (mut connection, mut service) = connected(every_ten_seconds()).await;
     let service = async {
         let mut asked = 0;
+        // Later than an interval after the ping, so that another goes before the answer to the first.
+        let mut looks = interval(Duration::from_secs(25));
         for _ in 0..20 {
-            // Later than an interval after the ping, so that another goes before the answer to the first.
-            sleep(Duration::from_secs(25)).await;
+            looks.tick().await;
             asked += pings(&mut service).await;
         }
         assert!(asked > 20, "{asked}");
@@ -97,7 +98,7 @@ async fn who_was_not_listened_to_for_long_is_not_gone() {
     let (mut connection, mut service) = connected(every_ten_seconds()).await;
     for _ in 0..5 {
         service.send(Message::text("{}")).await.unwrap();
-        sleep(Duration::from_secs(3_600)).await;
+        advance(Duration::from_secs(3_600)).await;
         assert_eq!(connection.receiver.receive().await.unwrap(), "{}");
     }
 }
@@ -133,8 +134,9 @@ async fn a_service_that_takes_what_is_said_slowly_is_not_gone() {
     };
     // It listens, answers every ping, and has nothing to say.
     let listens = async {
+        let mut takes = interval(Duration::from_secs(5));
         for _ in 0..40 {
-            sleep(Duration::from_secs(5)).await;
+            takes.tick().await;
             service.next().await.unwrap().unwrap();
         }
         service.send(Message::text("{}")).await.unwrap();

@@ -82,7 +82,7 @@ pub(super) enum Next {
     },
     /// It is run again, after a while.
     Again { attempt: u32, due: Due },
-    /// It waits for another call, or for a slot.
+    /// It waits for an equal call that runs.
     Wait(oneshot::Receiver<Next>),
     /// It has begun what is finished elsewhere; the model would be told this meanwhile.
     Paused(Option<Json>),
@@ -282,7 +282,7 @@ impl Core {
             program: PROGRAM.to_owned(),
             gates,
         };
-        // Calls that run go on in this very process: it is their runner that is told anew, so they are in doubt for it.
+        // No call runs now: whoever makes one borrows the dispatcher.
         self.step(attached.into())?;
         Ok(())
     }
