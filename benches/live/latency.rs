@@ -47,6 +47,7 @@ pub(crate) fn measure(pieces: usize) -> Heard {
             .expect("a connection");
         // In a task of its own, as an application has it.
         let listening = listen(live.listen(), arrivals, pieces);
+        live.send_text("Speak.").await.expect("a connection");
         let before = live.session().await.expect("a session").head.0;
         let (added, took) = tokio::spawn(listening).await.expect("a listener");
         let after = live.session().await.expect("a session");

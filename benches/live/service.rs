@@ -107,6 +107,8 @@ async fn converse(stream: TcpStream) -> Option<()> {
 
 /// Has every tool run, and speaks until the connection ends.
 async fn speak(mut socket: WebSocketStream<TcpStream>) -> Option<()> {
+    // Not before somebody listens, or the pieces that nobody heard would be taken for late ones.
+    while next(&mut socket).await?.client_content.is_none() {}
     let call = |tool: usize| FunctionCall {
         id: Some(format!("c{tool}")),
         name: Some(format!("works_{tool}")),
