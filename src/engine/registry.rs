@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-
 use super::error::Error;
 use super::inbox::{Inbox, Input};
 use super::media::Media;
