@@ -5,6 +5,7 @@ use std::sync::Arc;
 use recount_journal::Durability;
 
 use super::ToolConfirmation;
+use super::answering::examine;
 use super::clock::Clock;
 use super::error::Error;
 use super::takeover;
@@ -64,7 +65,14 @@ impl Desk {
         let expired = batch.record_overdue()?;
         let command = Command::AnswerConfirmation {
             request: seq,
-            answer: confirmation.into_answer(),
+            answer: examine(
+                &self.ledger,
+                &batch.session,
+                &batch.before.seal,
+                seq,
+                Ok(confirmation),
+            )
+            .await?,
             by: by.clone(),
         };
         match admit(&batch.session, command) {

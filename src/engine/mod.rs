@@ -3,6 +3,7 @@
 //! The only place with tasks, a clock and entropy. It does not decide: what follows from what is the session's.
 
 mod agent;
+mod answering;
 mod attach;
 mod beginning;
 mod builder;
@@ -245,7 +246,7 @@ impl Engine {
         }
         self.ask(session, |reply| Input::Answer {
             request,
-            confirmation,
+            confirmation: Ok(confirmation),
             by,
             reply,
         })
