@@ -256,7 +256,7 @@ impl Agent {
     }
 
     /// Takes out of everything that people, models and tools say what must not be on record, before it is there: from
-    /// texts, transcripts, arguments, results, events of tools, and the state.
+    /// texts, transcripts, arguments, results, events of tools, the state, and reasons; a session's labels stay.
     ///
     /// The closure gets each text, and each string and number of a JSON value; what it gives back stands in its place. It
     /// sees a piece at a time, so what a transcript spreads over two pieces it cannot find. From arguments it takes for
