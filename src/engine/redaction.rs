@@ -71,9 +71,6 @@ impl Redactor {
             Observation::ConnectFailed(it) => self.text(&mut it.reason),
             Observation::ReconnectsExhausted(it) => self.text(&mut it.reason),
             Observation::Disconnected(it) => self.text(&mut it.reason),
-            Observation::TurnCompleted(it) => {
-                it.reason.iter_mut().for_each(|it| self.text(it));
-            }
             Observation::SessionClosed(it) => self.text(&mut it.reason),
             Observation::SessionOpened(_)
             | Observation::RunnerAttached(_)
@@ -90,6 +87,7 @@ impl Redactor {
             | Observation::ResponsesSent(_)
             | Observation::InstructionSent(_)
             | Observation::DeadlinePassed(_)
+            | Observation::TurnCompleted(_)
             | Observation::TurnInterrupted(_)
             | Observation::MediaCounted(_)
             | Observation::UsageReported(_) => {}
