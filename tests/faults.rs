@@ -13,20 +13,9 @@
     reason = "a test that meets the impossible must stop"
 )]
 
-#[path = "laws/answers.rs"]
-mod answers;
-#[path = "laws/ends.rs"]
-mod ends;
-#[path = "laws/fold.rs"]
-mod fold;
-#[path = "reconnect/lawful.rs"]
+#[path = "lawful/journal.rs"]
+mod journal;
 mod lawful;
-#[path = "laws/leave.rs"]
-mod leave;
-#[path = "laws/recording.rs"]
-mod recording;
-#[path = "laws/repeat.rs"]
-mod repeat;
 
 mod nothing_left;
 
@@ -42,9 +31,6 @@ mod till;
 use std::collections::BTreeSet;
 
 use steps::Step::{self, *};
-
-/// The outcome of a law on one history: fine, or what speaks against it.
-type Verdict = Result<(), String>;
 
 macro_rules! faults {
     ($($name:ident: [$($step:expr),* $(,)?];)+) => {

@@ -1,6 +1,6 @@
 //! The laws of the session, as properties over generated histories.
 //!
-//! Each function of `laws/` named below is one law and states it; here each is put before some hundred histories.
+//! Each function of `laws/` and `lawful/` named below is one law and states it; here each is put before some hundred histories.
 //! `PROPTEST_CASES` asks for more or fewer.
 
 #![expect(
@@ -10,16 +10,9 @@
     reason = "a test that meets the impossible must stop"
 )]
 
-#[path = "laws/answers.rs"]
-mod answers;
-#[path = "laws/ends.rs"]
-mod ends;
-#[path = "laws/fold.rs"]
-mod fold;
 #[path = "laws/generator.rs"]
 mod generator;
-#[path = "laws/leave.rs"]
-mod leave;
+mod lawful;
 #[path = "laws/model.rs"]
 mod model;
 #[path = "laws/order.rs"]
@@ -28,10 +21,6 @@ mod order;
 mod phases;
 #[path = "laws/reach.rs"]
 mod reach;
-#[path = "laws/recording.rs"]
-mod recording;
-#[path = "laws/repeat.rs"]
-mod repeat;
 #[path = "laws/reuse.rs"]
 mod reuse;
 #[path = "laws/telling.rs"]
@@ -42,10 +31,8 @@ mod terms;
 mod verdicts;
 
 use generator::{recordings, wild_recordings};
+use lawful::{Verdict, answers, ends, fold, leave, recording, repeat};
 use proptest::prelude::*;
-
-/// The outcome of a law on one history: fine, or what speaks against it.
-type Verdict = Result<(), String>;
 
 fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
     verdict.map_err(TestCaseError::fail)

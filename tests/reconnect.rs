@@ -11,22 +11,10 @@
     reason = "a test that meets the impossible must stop"
 )]
 
-#[path = "laws/answers.rs"]
-mod answers;
-#[path = "laws/ends.rs"]
-mod ends;
-#[path = "laws/fold.rs"]
-mod fold;
-#[path = "laws/leave.rs"]
-mod leave;
-#[path = "laws/recording.rs"]
-mod recording;
-#[path = "laws/repeat.rs"]
-mod repeat;
-
 #[path = "reconnect/doors.rs"]
 mod doors;
-#[path = "reconnect/lawful.rs"]
+#[path = "lawful/journal.rs"]
+mod journal;
 mod lawful;
 mod nothing_left;
 #[path = "reconnect/stage.rs"]
@@ -44,6 +32,3 @@ mod handles;
 mod histories;
 #[path = "reconnect/losses.rs"]
 mod losses;
-
-/// The outcome of a law on one history: fine, or what speaks against it.
-type Verdict = Result<(), String>;

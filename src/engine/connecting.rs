@@ -84,7 +84,7 @@ impl SessionTask {
                 connection,
                 story,
             };
-            let _ = own.send(Input::Opened(Box::new(opened)));
+            let _ = own.send(Input::Opened(opened));
         })));
         Ok(())
     }

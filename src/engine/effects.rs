@@ -6,14 +6,14 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use serde_json::Value;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use super::beginning::Beginning;
 use super::error::Error;
-use super::inbox::Input;
+use super::inbox::{Inbox, Input};
 use super::outcomes::Telling;
 use super::performer::InFlight;
 use super::socket::Carried;
@@ -143,7 +143,7 @@ impl SessionTask {
             };
             drop(slot);
             let ended = telling.ended(outcome, state).await;
-            let _ = own.send(Input::ToolEnded(Box::new(ended)));
+            let _ = own.send(Input::ToolEnded(ended));
         };
         InFlight::Run {
             task: tokio::spawn(run.instrument(span)).abort_handle(),
@@ -295,7 +295,7 @@ impl SessionTask {
 
 /// Puts one result of several on record, and waits until it is.
 async fn recorded(
-    own: mpsc::UnboundedSender<Input>,
+    own: Inbox,
     telling: Telling,
     value: Value,
     state: State,
@@ -313,7 +313,7 @@ async fn recorded(
 }
 
 /// Sends one result of several on its way to the record; what comes back says that it is there.
-fn on_record(own: &mpsc::UnboundedSender<Input>, yielded: ToolYielded) -> oneshot::Receiver<()> {
+fn on_record(own: &Inbox, yielded: ToolYielded) -> oneshot::Receiver<()> {
     let (recorded, on_record) = oneshot::channel();
     let _ = own.send(Input::ToolYielded(yielded, recorded));
     on_record
@@ -321,7 +321,7 @@ fn on_record(own: &mpsc::UnboundedSender<Input>, yielded: ToolYielded) -> onesho
 
 /// Hands the events of a run to its session; each holds a place until it is on record.
 struct EventsOfRun {
-    inbox: mpsc::UnboundedSender<Input>,
+    inbox: Inbox,
     room: Arc<Semaphore>,
 }
 

@@ -1,6 +1,6 @@
 //! What a session's task is told, by whom, and how it answers.
 
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::ToolConfirmation;
 use super::callers::Answer;
@@ -18,12 +18,35 @@ use crate::tool::State;
 /// The way back to whoever asked.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
+/// Where a session's task is told what to do.
+///
+/// Each input is in a box: a channel keeps room for 32 at once, which is most of what an idle session would hold.
+#[derive(Clone, Debug)]
+pub(super) struct Inbox(mpsc::UnboundedSender<Box<Input>>);
+
+impl Inbox {
+    pub(super) fn open() -> (Inbox, mpsc::UnboundedReceiver<Box<Input>>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Inbox(sender), receiver)
+    }
+
+    /// Returns the input where the task has ended.
+    pub(super) fn send(&self, input: Input) -> Result<(), Box<Input>> {
+        self.0.send(Box::new(input)).map_err(|rejected| rejected.0)
+    }
+
+    /// Completes when the task has ended.
+    pub(super) async fn closed(&self) {
+        self.0.closed().await;
+    }
+}
+
 /// Something for a session's task to do.
 pub(super) enum Input {
     /// Open a connection.
     Connect(Reply<()>),
     /// A connection was opened, or could not be.
-    Opened(Box<Opened>),
+    Opened(Opened),
     /// End the connection and what runs; what waits stays open.
     Disconnect(Reply<()>),
     /// Start nothing more, and end the task when what runs has ended, or the time is up.
@@ -52,7 +75,7 @@ pub(super) enum Input {
     /// One handle less.
     HandleDropped,
     /// A tool ended.
-    ToolEnded(Box<Ended>),
+    ToolEnded(Ended),
     /// A tool gives one result of several, and waits until it is on record.
     ToolYielded(ToolYielded, oneshot::Sender<()>),
     /// A tool tells the embedding program something; the place it takes among those that wait is free once it is on record.

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::broadcast;
 
-use super::inbox::Input;
+use super::inbox::Inbox;
 use crate::session::Speaker;
 
 /// Something of the conversation as it happens, before it is on record.
@@ -93,7 +93,7 @@ impl fmt::Debug for LiveEvent {
 pub struct Listener {
     pub(super) receiver: broadcast::Receiver<LiveEvent>,
     /// The way to the session's task, which is shut when the task has ended.
-    pub(super) task: mpsc::UnboundedSender<Input>,
+    pub(super) task: Inbox,
 }
 
 impl Listener {

@@ -81,7 +81,7 @@ use crate::ledger::{
 };
 use crate::session::{Actor, Command, Json, OpenKind, RequestId, Seq, Session, SessionId};
 use agent::Prepared;
-use inbox::Input;
+use inbox::{Inbox, Input};
 use media::Media;
 use performer::Performer;
 use reconnecting::Reconnecting;
@@ -398,7 +398,7 @@ impl Engine {
     }
 
     fn spawn(&self, id: SessionId, agent: Arc<Prepared>, begin: Begin, first: Input) -> TaskRef {
-        let (own, inbox) = mpsc::unbounded_channel();
+        let (own, inbox) = Inbox::open();
         // Before the task begins: one that finds nothing to do retires, and says so on record.
         let _ = own.send(first);
         let (incoming_sender, incoming) = mpsc::channel(INCOMING);

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tokio::sync::mpsc::UnboundedSender;
-
 use super::error::Error;
-use super::inbox::Input;
+use super::inbox::{Inbox, Input};
 use super::media::Media;
 use crate::session::SessionId;
 
@@ -19,7 +17,7 @@ pub(super) struct Registry {
 /// A session's task, from outside.
 #[derive(Clone)]
 pub(super) struct TaskRef {
-    pub(super) inbox: UnboundedSender<Input>,
+    pub(super) inbox: Inbox,
     /// Why it stopped, if something failed.
     pub(super) failure: Arc<OnceLock<String>>,
     /// Where audio and video pass by.
@@ -53,7 +51,7 @@ impl Registry {
         let input = match tasks.get(&id) {
             Some(task) => match task.inbox.send(input) {
                 Ok(()) => return task.clone(),
-                Err(rejected) => rejected.0,
+                Err(rejected) => *rejected,
             },
             None => input,
         };

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{sleep, timeout};
 
-use super::inbox::{Incoming, Input};
+use super::inbox::{Inbox, Incoming, Input};
 use super::media::Media;
 use super::piece::Pieces;
 use crate::live::wire::ServerMessage;
@@ -59,7 +59,7 @@ impl Socket {
         epoch: Seq,
         connection: Connection,
         incoming: mpsc::Sender<Incoming>,
-        inbox: mpsc::UnboundedSender<Input>,
+        inbox: Inbox,
         (media, depth_max): (Arc<Media>, usize),
     ) -> Socket {
         let (outgoing, queue) = mpsc::unbounded_channel();
@@ -194,7 +194,7 @@ async fn write(
     mut sender: Box<dyn FrameSender>,
     (mut queue, mut pieces): (mpsc::UnboundedReceiver<Outgoing>, Pieces),
     failed: oneshot::Sender<ConnectionLost>,
-    inbox: mpsc::UnboundedSender<Input>,
+    inbox: Inbox,
 ) {
     loop {
         let (text, carries) = tokio::select! {

@@ -39,12 +39,12 @@ struct Stage {
     socket: Socket,
     media: Arc<Media>,
     session: mpsc::Receiver<Incoming>,
-    _inbox: mpsc::UnboundedReceiver<Input>,
+    _inbox: mpsc::UnboundedReceiver<Box<Input>>,
 }
 
 fn stage(said: Vec<Result<String, ConnectionLost>>) -> Stage {
     let (incoming, session) = mpsc::channel(1);
-    let (inbox, _inbox) = mpsc::unbounded_channel();
+    let (inbox, _inbox) = Inbox::open();
     let media: Arc<Media> = Arc::default();
     let connection = Connection {
         sender: Box::new(Gone),
@@ -135,7 +135,7 @@ async fn a_peer_that_takes_nothing_and_never_falls_silent_is_lost_all_the_same()
         }
     }
     let (incoming, session) = mpsc::channel(1);
-    let (inbox, _inbox) = mpsc::unbounded_channel();
+    let (inbox, _inbox) = Inbox::open();
     let connection = Connection {
         sender: Box::new(Gone),
         receiver: Box::new(Endless(interval(Duration::from_millis(20)))),

@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::draining::Draining;
 use super::error::Error;
 use super::extractors::Turn;
-use super::inbox::{Incoming, Input, Reply};
+use super::inbox::{Inbox, Incoming, Input, Reply};
 use super::media::Media;
 use super::performer::Performer;
 use super::reconnecting::Reconnecting;
@@ -77,8 +77,8 @@ pub(super) struct SessionTask {
     /// The programs that wait for their own calls.
     pub(super) callers: BTreeMap<Seq, Caller>,
     pub(super) handles: usize,
-    pub(super) inbox: mpsc::UnboundedReceiver<Input>,
-    pub(super) own: mpsc::UnboundedSender<Input>,
+    pub(super) inbox: mpsc::UnboundedReceiver<Box<Input>>,
+    pub(super) own: Inbox,
     pub(super) incoming: mpsc::Receiver<Incoming>,
     pub(super) incoming_sender: mpsc::Sender<Incoming>,
 }
@@ -144,10 +144,10 @@ impl SessionTask {
         }
     }
 
-    async fn handle(&mut self, input: Input) -> Result<(), Error> {
-        match input {
+    async fn handle(&mut self, input: Box<Input>) -> Result<(), Error> {
+        match *input {
             Input::Connect(reply) => self.connect(reply).await,
-            Input::Opened(opened) => self.opened(*opened).await,
+            Input::Opened(opened) => self.opened(opened).await,
             Input::Disconnect(reply) => {
                 let outcome = self
                     .disconnect("disconnected by the embedding program")
@@ -231,7 +231,7 @@ impl SessionTask {
                 }
             }
             Input::ToolEnded(ended) => {
-                let ended = self.tool_ended(*ended);
+                let ended = self.tool_ended(ended);
                 self.record(ended).await
             }
             Input::ToolYielded(yielded, recorded) => {

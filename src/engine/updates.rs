@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::broadcast;
 
-use super::inbox::Input;
+use super::inbox::Inbox;
 use crate::ledger::Recorded;
 use crate::session::{Event, Observation, SessionId};
 use crate::tool::ToolEvent;
@@ -13,7 +13,7 @@ use crate::tool::ToolEvent;
 pub struct Updates {
     receiver: broadcast::Receiver<Arc<Recorded>>,
     /// The one session that is followed, and the way to its task, which is shut when the task has ended.
-    only: Option<(SessionId, mpsc::UnboundedSender<Input>)>,
+    only: Option<(SessionId, Inbox)>,
 }
 
 impl Updates {
@@ -28,7 +28,7 @@ impl Updates {
     pub(super) fn of_one(
         receiver: broadcast::Receiver<Arc<Recorded>>,
         session: SessionId,
-        task: mpsc::UnboundedSender<Input>,
+        task: Inbox,
     ) -> Updates {
         Updates {
             receiver,

@@ -16,7 +16,7 @@ use recount::simulator::{Running, Script, Simulator};
 use recount::testing::ManualClock;
 
 use crate::ending::told;
-use crate::lawful::assert_lawful;
+use crate::journal::assert_lawful;
 use crate::nothing_left::{assert_nothing_is_left, settle};
 use crate::steps::Step;
 use crate::till::{Till, first_session};

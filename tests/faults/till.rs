@@ -51,39 +51,26 @@ impl Till {
     /// One that ends at once, one that ends when it is told to, one in the background, one that a person must agree to, and
     /// one that tells of its work as it goes on.
     pub(crate) fn tools(&self) -> Toolset {
-        let [pay, ship, search, refund] = [(); 4].map(|()| self.clone());
-        let pay = T::simple("pay", "Pays", move |_| {
-            let till = pay.clone();
-            async move {
-                till.begins("pay").await;
-                Ok(json!({"paid": true}))
-            }
-        });
-        let ship = T::simple("ship", "Ships", move |_| {
-            let till = ship.clone();
-            async move {
-                till.begins("ship").await;
-                till.0.release.notified().await;
-                Ok(json!({"shipped": true}))
-            }
-        });
-        let search = T::simple("search", "Searches", move |_| {
-            let till = search.clone();
-            async move {
-                till.begins("search").await;
-                till.0.release.notified().await;
-                Ok(json!({"found": 3}))
-            }
-        });
-        let refund = T::simple("refund", "Refunds", move |_| {
-            let till = refund.clone();
-            async move {
-                till.begins("refund").await;
-                Ok(json!({"refunded": true}))
-            }
-        });
+        let pay = self.tool("pay", "Pays", At::Once, json!({"paid": true}));
+        let ship = self.tool("ship", "Ships", At::Release, json!({"shipped": true}));
+        let search = self.tool("search", "Searches", At::Release, json!({"found": 3}));
+        let refund = self.tool("refund", "Refunds", At::Once, json!({"refunded": true}));
         let follow = T::streaming(Arc::new(Follows(self.clone())));
         pay | ship | T::background(search) | T::confirm(refund, "Refund it?") | follow
+    }
+
+    fn tool(&self, name: &'static str, does: &str, returns: At, result: Value) -> Toolset {
+        let till = self.clone();
+        T::simple(name, does, move |_| {
+            let (till, result) = (till.clone(), result.clone());
+            async move {
+                till.begins(name).await;
+                if let At::Release = returns {
+                    till.0.release.notified().await;
+                }
+                Ok(result)
+            }
+        })
     }
 
     /// Law 1: whatever runs, that it starts is on record.
@@ -107,6 +94,13 @@ impl Till {
 /// The name of the first session under a clock of its own.
 pub(crate) fn first_session() -> SessionId {
     ManualClock::new().new_session()
+}
+
+/// When a tool returns.
+#[derive(Clone, Copy)]
+enum At {
+    Once,
+    Release,
 }
 
 struct Follows(Till);

@@ -9,7 +9,7 @@ use recount::journal::seal::MemoryKeyStore;
 use recount::prelude::*;
 
 use crate::doors::Door;
-use crate::lawful::assert_lawful;
+use crate::journal::assert_lawful;
 use crate::nothing_left::{assert_nothing_is_left, settle};
 use crate::stage::{Stage, agent};
 

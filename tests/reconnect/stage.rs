@@ -12,7 +12,7 @@ use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
 use tokio::sync::Notify;
 
 use crate::doors::{Door, Doors};
-use crate::lawful::assert_lawful;
+use crate::journal::assert_lawful;
 use crate::nothing_left::{assert_nothing_is_left, settle};
 
 pub(crate) struct Stage {

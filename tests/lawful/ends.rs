@@ -7,8 +7,8 @@ use recount::session::{
     Outcome, Phase, Route, Seq, Session, owed, step,
 };
 
-use crate::Verdict;
-use crate::recording::{Recording, decided, observed};
+use super::Verdict;
+use super::recording::{Recording, decided, observed};
 
 /// Each call has at most one terminal outcome; one that ended has exactly one, either a final response or a cancellation, and the
 /// fold agrees on which.

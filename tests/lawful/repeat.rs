@@ -2,8 +2,8 @@
 
 use recount::session::{Event, Fact, Observation, RULES, step};
 
-use crate::Verdict;
-use crate::recording::{Recording, body, observed};
+use super::Verdict;
+use super::recording::{Recording, body, observed};
 
 /// Re-deciding every observation of the stream, as it is read back from its bytes, gives the same records: kind, body
 /// byte for byte, time and cause.

@@ -7,8 +7,8 @@ use recount::session::{
     evolve, open_work, owed,
 };
 
-use crate::Verdict;
-use crate::recording::{Recording, body, decided, observed};
+use super::Verdict;
+use super::recording::{Recording, body, decided, observed};
 
 /// Folding the records, as they are read back from their bytes, gives at every step the state the live session had.
 pub(crate) fn fold_equals_live(recording: &Recording) -> Verdict {

@@ -8,8 +8,8 @@ use recount::session::{
     Verdict as Says,
 };
 
-use crate::Verdict;
-use crate::recording::{Recording, decided, observed};
+use super::Verdict;
+use super::recording::{Recording, decided, observed};
 
 /// A call of a tool that is gated under the terms in force starts only after an affirmative answer to a request about that call, bound to
 /// the contract in force and to its argument bytes; or after its gate was waived.

@@ -7,8 +7,8 @@ use recount::replay;
 use recount::session::{Event, Observation, Seq, Session, SessionId, evolve};
 use recount::testing::Toolbox;
 
-use crate::recording::Recording;
-use crate::{answers, ends, fold, leave, repeat};
+use crate::lawful::recording::Recording;
+use crate::lawful::{answers, ends, fold, leave, repeat};
 
 /// Laws 2 to 7 hold of what is on record of the session.
 pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {

@@ -6,9 +6,9 @@ use recount::session::{
     Answered, CancelReason, Command, Decision, Observation, Outcome, Rejection, Seq,
 };
 
-use crate::Verdict;
-use crate::leave::Runs;
-use crate::recording::{Recording, decided, observed};
+use super::Verdict;
+use super::leave::Runs;
+use super::recording::{Recording, decided, observed};
 
 /// At most one answer to a request is taken.
 pub(crate) fn one_answer_counts(recording: &Recording) -> Verdict {

@@ -1,0 +1,11 @@
+//! The laws that hold of every history, however it came about: generated, or read from a journal.
+
+pub(crate) mod answers;
+pub(crate) mod ends;
+pub(crate) mod fold;
+pub(crate) mod leave;
+pub(crate) mod recording;
+pub(crate) mod repeat;
+
+/// The outcome of a law on one history: fine, or what speaks against it.
+pub(crate) type Verdict = Result<(), String>;
