@@ -235,6 +235,31 @@ pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Ver
     Ok(())
 }
 
+/// What had ended when the model took it back, and had not left, is told all the same: as conversation, by the same connection.
+pub(crate) fn what_had_ended_is_told_though_it_was_taken_back(recording: &Recording) -> Verdict {
+    let before = recording.steps.iter().map(|(_, session)| session);
+    let before = std::iter::once(&recording.start).chain(before);
+    let steps = before.zip(&recording.steps).zip(recording.batches());
+    for ((before, (_, after)), batch) in steps {
+        let Some(Observation::CallCancellationReceived(it)) = observed(&batch[0]) else {
+            continue;
+        };
+        let (epoch, by_id) = (it.epoch, Route::ToolResponse { epoch: it.epoch });
+        let unsent = before.deliveries.iter().filter(|(_, delivery)| {
+            let ended = before.settled.contains_key(&delivery.call);
+            ended && delivery.route == by_id && !delivery.sent
+        });
+        for (response, delivery) in unsent.filter(|_| before.connection == Some(epoch)) {
+            let named = recording.names(delivery.call, epoch, &it.ids);
+            let now = after.deliveries.get(response).map(|it| it.route);
+            if named && now != Some(Route::Conversation { epoch }) {
+                return Err(format!("{response} goes {now:?} after {}", batch[0].seq));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// A question expires, and a run times out, only by its own deadline: never by that of an older question or attempt.
 pub(crate) fn nothing_expires_by_another_deadline(recording: &Recording) -> Verdict {
     let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
