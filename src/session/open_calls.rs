@@ -110,7 +110,7 @@ impl OpenCalls {
 const ROOM_KEPT: usize = 64;
 
 /// The open calls, oldest first.
-pub type Iter<'a> = Map<vec_deque::Iter<'a, (Seq, Box<Call>)>, Borrowed<'a>>;
+type Iter<'a> = Map<vec_deque::Iter<'a, (Seq, Box<Call>)>, Borrowed<'a>>;
 
 /// A call as it is handed out.
 type Borrowed<'a> = fn(&'a (Seq, Box<Call>)) -> (&'a Seq, &'a Call);
