@@ -74,7 +74,6 @@ impl OpenCalls {
     }
 
     /// All of them, oldest first.
-    #[must_use]
     pub fn iter(&self) -> Iter<'_> {
         self.0.iter().map(|(seq, call)| (seq, call))
     }
