@@ -96,7 +96,8 @@ pub(crate) fn no_call_waits_for_the_engine_itself(recording: &Recording) -> Verd
 fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let declared = session.terms.catalog.tools.contains_key(&call.name);
     let slots = session.terms.policies.running_max;
-    let slot_free = slots.is_none_or(|slots| session.running() < slots as usize);
+    let run = session.calls.values().filter(|it| it.phase.is_running());
+    let slot_free = slots.is_none_or(|slots| run.count() < slots as usize);
     let is_left = session.leaving.is_some() && session.connection == Some(call.epoch);
     let starts = session.runner.is_some() && !session.draining && !is_left;
     let can_run = starts && declared && slot_free;
