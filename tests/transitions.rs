@@ -531,6 +531,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             ToolYielded {
                 call,
                 attempt,
+                runner: None,
                 response: response.clone(),
             }
             .into(),
@@ -540,6 +541,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             ToolYielded {
                 call,
                 attempt: attempt.wrapping_sub(1),
+                runner: None,
                 response: response.clone(),
             }
             .into(),
