@@ -442,6 +442,15 @@ fn observations() -> Vec<Observation> {
             interim: Some(json(r#"{"ticket":7}"#)),
         }
         .into(),
+        ToolAsked {
+            call: CALL,
+            attempt: 1,
+            hint: "How many days?".into(),
+            payload_schema: Some(json(r#"{"type":"integer"}"#)),
+            state: json(r#"{"wanted":5}"#),
+            expires_after_ms: Some(600_000),
+        }
+        .into(),
         ConfirmationAnswered {
             request: Seq(7),
             confirmed: true,

@@ -174,6 +174,7 @@ fn lasts(phase: &Phase) -> bool {
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated
+        | Phase::Asking
         | Phase::Withdrawn
         | Phase::Approved { .. }
         | Phase::Denied { .. }
@@ -185,7 +186,7 @@ fn lasts(phase: &Phase) -> bool {
 }
 
 /// How many phases there are; `lasts` names them all.
-const PHASES: usize = 17;
+const PHASES: usize = 18;
 
 #[test]
 fn every_phase_meets_every_observation_as_the_table_says() {
@@ -634,6 +635,18 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 call,
                 attempt: attempt.wrapping_sub(1),
                 interim: None,
+            }
+            .into(),
+        ),
+        (
+            "this attempt",
+            ToolAsked {
+                call,
+                attempt,
+                hint: "and now?".into(),
+                payload_schema: None,
+                state: response.clone(),
+                expires_after_ms: Some(60_000),
             }
             .into(),
         ),

@@ -245,6 +245,10 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             "told the model the instruction of its phase".to_owned(),
             Tone::Quiet,
         ),
+        Observation::ToolAsked(it) => (
+            format!("{} asks by itself: {}", names.call(it.call), it.hint),
+            Tone::Ask,
+        ),
         Observation::ToolPaused(it) => {
             let tool = names.call(it.call);
             (format!("{tool} paused, its result comes later"), Tone::Ask)

@@ -1,5 +1,7 @@
 //! An answer at the engine's door: held against the question on record, so that what does not fit is refused on record, too.
 
+use serde_json::Value;
+
 use super::error::Error;
 use super::secrets;
 use super::task::SessionTask;
@@ -8,7 +10,7 @@ use crate::session::{
     Actor, Answer, Call, Command, Event, Leave, ObjectHash, Observation, Phase, RequestState, Seq,
     Session, SessionId, UnfitAnswer,
 };
-use crate::tool::{Asked, ToolConfirmation};
+use crate::tool::{Asked, ToolConfirmation, ToolContext};
 
 impl SessionTask {
     /// Answers a request; what does not count is refused on record.
@@ -27,17 +29,26 @@ impl SessionTask {
         .await
     }
 
-    /// What the person said by whose leave a call starts, as it is on record.
-    pub(super) fn leave_given(&self, call: &Call) -> Option<(Seq, Seq)> {
+    /// What the person said by whose leave a call starts, and what its tool has asked, as they are on record.
+    pub(super) fn leave_given(&self, call: &Call) -> Option<Given> {
         let Phase::Running {
-            leave: Leave::Approved(request),
+            leave: Leave::Approved(leave),
             ..
         } = call.phase
         else {
             return None;
         };
+        let own = call.asked.as_ref();
+        let (asked, request) = match own.and_then(|own| Some((own.at, own.answered?))) {
+            Some((asked, request)) => (Some(asked), request),
+            None => (None, leave),
+        };
         match &self.session.requests.get(&request)?.state {
-            RequestState::Answered(answered) => Some((request, answered.at)),
+            RequestState::Answered(answered) => Some(Given {
+                request,
+                answer: answered.at,
+                asked,
+            }),
             RequestState::Open
             | RequestState::Expired { .. }
             | RequestState::Withdrawn { .. }
@@ -46,11 +57,44 @@ impl SessionTask {
     }
 }
 
-/// Reads the answer on record to a request.
-pub(super) async fn confirmation_of(
+/// Where it is on record what a person gave for a call.
+pub(super) struct Given {
+    request: Seq,
+    answer: Seq,
+    /// The `tool_asked` from whose state the tool goes on.
+    asked: Option<Seq>,
+}
+
+/// The context of a run, with what a person gave for it.
+pub(super) async fn with_given(
+    context: ToolContext,
     ledger: &Ledger,
     session: SessionId,
-    (request, answer): (Seq, Seq),
+    given: Option<Given>,
+) -> Result<ToolContext, Error> {
+    let Some(given) = given else {
+        return Ok(context);
+    };
+    let said = confirmation_of(ledger, session, given.request, given.answer).await?;
+    let context = said
+        .into_iter()
+        .fold(context, ToolContext::with_confirmation);
+    let Some(asked) = given.asked else {
+        return Ok(context);
+    };
+    let state = match ledger.fact(session, asked).await?.map(|fact| fact.event) {
+        Some(Event::Observed(Observation::ToolAsked(it))) => it.state.to_value(),
+        Some(Event::Observed(_) | Event::Decided(_)) | None => Value::Null,
+    };
+    Ok(context.resuming(state))
+}
+
+/// Reads the answer on record to a request.
+async fn confirmation_of(
+    ledger: &Ledger,
+    session: SessionId,
+    request: Seq,
+    answer: Seq,
 ) -> Result<Option<ToolConfirmation>, Error> {
     let (asked, said) = (
         ledger.fact(session, request).await?,

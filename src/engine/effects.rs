@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::answering::confirmation_of;
+use super::answering::with_given;
 use super::beginning::Beginning;
 use super::error::Error;
 use super::inbox::{Inbox, Input};
@@ -139,21 +139,16 @@ impl SessionTask {
             if !begins.begin() {
                 return;
             }
-            let said = match leave {
-                Some(leave) => confirmation_of(&ledger, session, leave).await,
-                None => Ok(None),
-            };
-            let outcome = match (checked, said) {
-                (Ok((tool, args, context)), Ok(said)) => {
-                    let context = said
-                        .into_iter()
-                        .fold(context, ToolContext::with_confirmation);
-                    contained(tool, args, context, on_yield).await
+            let outcome = match checked {
+                Ok((tool, args, context)) => {
+                    match with_given(context, &ledger, session, leave).await {
+                        Ok(context) => contained(tool, args, context, on_yield).await,
+                        Err(error) => ToolOutcome::Failed(ToolError::Other(format!(
+                            "the answer on record cannot be read, so the tool did not run: {error}"
+                        ))),
+                    }
                 }
-                (Err(error), _) => ToolOutcome::Failed(error),
-                (Ok(_), Err(error)) => ToolOutcome::Failed(ToolError::Other(format!(
-                    "the answer on record cannot be read, so the tool did not run: {error}"
-                ))),
+                Err(error) => ToolOutcome::Failed(error),
             };
             drop(slot);
             let ended = telling.ended(outcome, state).await;

@@ -216,6 +216,7 @@ impl Telling {
             ToolOutcome::Returned(value) => self.returned(Ok(value), None),
             ToolOutcome::Scheduled(value, scheduling) => self.returned(Ok(value), Some(scheduling)),
             ToolOutcome::Failed(error) => self.returned(Err(error), None),
+            ToolOutcome::Asked(ask) => (ask.recorded(self.call, self.attempt).into(), false),
             ToolOutcome::Paused(pending) => {
                 let interim = pending.interim;
                 let interim = interim.map(|value| Json::of(&self.shape.success(value, None)));

@@ -176,6 +176,7 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::HookAnswered(_)
         | Observation::ToolReturned(_)
         | Observation::ToolPaused(_)
+        | Observation::ToolAsked(_)
         | Observation::ToolYielded(_)
         | Observation::StateChanged(_)
         | Observation::ConfirmationAnswered(_)

@@ -47,6 +47,8 @@ impl Redactor {
             }
             Observation::ToolReturned(it) => self.json(&mut it.response),
             Observation::ToolYielded(it) => self.json(&mut it.response),
+            // What the tool asks is for a person; its state is its own, and must come back as it was.
+            Observation::ToolAsked(it) => self.text(&mut it.hint),
             Observation::ToolPaused(it) => it.interim.iter_mut().for_each(|it| self.json(it)),
             Observation::ToolEventEmitted(it) => self.json(&mut it.data),
             Observation::StateChanged(it) => {
@@ -57,6 +59,7 @@ impl Redactor {
             Observation::ConfirmationAnswered(it) => {
                 it.reason.iter_mut().for_each(|it| self.text(it));
                 it.payload.iter_mut().for_each(|it| self.json(it));
+                it.extra.iter_mut().for_each(|it| self.json(it));
             }
             Observation::ResponseSupplied(it) => self.json(&mut it.response),
             Observation::ModelOutputReceived(it) => self.text(&mut it.text),

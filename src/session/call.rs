@@ -11,7 +11,7 @@
 //!                          └─▶ Withdrawn ─────────────────────────────────────────────┘
 //! ```
 //!
-//! Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
+//! A tool that asks by itself goes from `Running` to `Asking`, and so to `AwaitingConfirmation`. Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
 //! `InDoubt`. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
 
 use std::collections::VecDeque;
@@ -64,8 +64,25 @@ pub struct Call {
     pub told_meanwhile: bool,
     /// Whether its last start went on from a doubt, by the leave of the start before.
     pub started_in_doubt: bool,
+    /// What its tool asked last, and with what answer it goes on.
+    pub asked: Option<Box<Asked>>,
     /// When the model takes up its result, as the result says itself.
     pub own_scheduling: Option<FunctionResponseScheduling>,
+}
+
+/// What a tool asks by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The `tool_asked`.
+    pub at: Seq,
+    /// What the person is asked.
+    pub hint: String,
+    /// The JSON Schema that the payload of a yes must fit.
+    pub payload_schema: Option<Json>,
+    /// After how many milliseconds silence is a no.
+    pub expires_after_ms: Option<u64>,
+    /// The request that was answered with a yes: the next start goes on from the state of `at`.
+    pub answered: Option<Seq>,
 }
 
 /// What is wrong with a call before any policy is asked.
@@ -95,6 +112,8 @@ pub enum Phase {
     },
     /// They want a person to be asked.
     Gated,
+    /// The tool itself wants a person to be asked.
+    Asking,
     /// A person is asked.
     AwaitingConfirmation {
         /// The request.
@@ -231,6 +250,7 @@ impl Phase {
             Phase::Received
             | Phase::Refused { .. }
             | Phase::Gated
+            | Phase::Asking
             | Phase::Withdrawn
             | Phase::Approved { .. }
             | Phase::Denied { .. }
@@ -248,6 +268,7 @@ impl Phase {
             Phase::AwaitingHook => "awaiting_hook",
             Phase::Refused { .. } => "refused",
             Phase::Gated => "gated",
+            Phase::Asking => "asking",
             Phase::AwaitingConfirmation { .. } => "awaiting_confirmation",
             Phase::Withdrawn => "withdrawn",
             Phase::Approved { .. } => "approved",

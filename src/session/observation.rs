@@ -22,7 +22,7 @@ pub use super::reconnection::{
     RunnerDraining, Start, SwitchPlanned,
 };
 pub use super::state_change::{Author, InstructionSent, StateChange, StateChanged};
-pub use super::tool_report::{ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded};
+pub use super::tool_report::{ToolAsked, ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded};
 
 events! {
     /// One thing that the world did.
@@ -65,6 +65,8 @@ events! {
         ToolYielded = "tool_yielded",
         /// A tool began what will be finished elsewhere.
         ToolPaused = "tool_paused",
+        /// A tool asks a person, and goes on with the answer.
+        ToolAsked = "tool_asked",
         /// A tool told the embedding program something.
         ToolEventEmitted = "tool_event_emitted",
         /// Somebody wrote to the state.

@@ -80,6 +80,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             Phase::Received
             | Phase::Refused { .. }
             | Phase::Gated
+            | Phase::Asking
             | Phase::Withdrawn
             | Phase::Approved { .. }
             | Phase::Denied { .. }

@@ -114,6 +114,7 @@ impl Observation {
             Observation::ToolReturned(it) => Provenance::of(Tool).about(it.call),
             Observation::ToolYielded(it) => Provenance::of(Tool).about(it.call),
             Observation::ToolPaused(it) => Provenance::of(Tool).about(it.call),
+            Observation::ToolAsked(it) => Provenance::of(Tool).about(it.call),
             Observation::ToolEventEmitted(it) => Provenance::of(Tool).about(it.call),
             Observation::StateChanged(it) => match &it.author {
                 Author::Tool { call, .. } => Provenance::of(Tool).about(*call),

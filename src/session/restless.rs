@@ -74,6 +74,7 @@ fn concerned(session: &Session, fact: &Fact) -> Concerned {
         Observation::ToolReturned(it) => Concerned::One(it.call),
         Observation::ToolYielded(it) => Concerned::One(it.call),
         Observation::ToolPaused(it) => Concerned::One(it.call),
+        Observation::ToolAsked(it) => Concerned::One(it.call),
         Observation::ResponseSupplied(it) => Concerned::One(it.call),
         Observation::OperatorCancelled(it) => Concerned::One(it.call),
         Observation::DeadlinePassed(it) => Concerned::One(match it.deadline {
@@ -139,6 +140,7 @@ fn may_move(session: &Session, call: &Call) -> bool {
         | Phase::Permitted { .. }
         | Phase::Ready { .. }
         | Phase::InDoubt { .. }
+        | Phase::Asking
         | Phase::Returned { .. }
         | Phase::Supplied { .. }
         | Phase::TimedOut { .. } => true,

@@ -4,7 +4,7 @@
 
 use super::call::{Call, Phase};
 use super::causes::Causes;
-use super::decision::{CancelReason, Decision};
+use super::decision::{About, CancelReason, Decision};
 use super::effect::Effect;
 use super::event::{Event, Fact};
 use super::id::Seq;
@@ -179,6 +179,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::ToolReturned(it) => tracker::tool_returned(session, fact.seq, it),
         Observation::ToolYielded(it) => tracker::tool_yielded(session, fact.seq, it),
         Observation::ToolPaused(it) => tracker::tool_paused(session, fact.seq, it),
+        Observation::ToolAsked(it) => confirmation::tool_asked(session, fact.seq, it),
         Observation::StateChanged(it) => state::changed(session, it),
         Observation::TurnCompleted(_) => {
             state::turn_completed(session);
@@ -252,6 +253,7 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
             Some(dispatcher::refuse(session, seq, call, reason, kind))
         }
         Phase::Gated => confirmation::ask(session, seq, call),
+        Phase::Asking => confirmation::request(session, seq, call, About::Tool),
         Phase::AwaitingConfirmation {
             request, expired, ..
         } => confirmation::wait(session, seq, call, *request, *expired),

@@ -61,6 +61,29 @@ pub struct ToolPaused {
     pub interim: Option<Json>,
 }
 
+/// `tool_asked`: the tool has ended for now, and goes on from its state with the answer of a person.
+///
+/// ```json
+/// {"call":5,"attempt":1,"hint":"How many days?","payload_schema":{"type":"integer"},"state":{"asked_for":5},"expires_after_ms":600000}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolAsked {
+    /// The call.
+    pub call: Seq,
+    /// Which start of it.
+    pub attempt: u32,
+    /// What the person is asked.
+    pub hint: String,
+    /// The JSON Schema that the payload of a yes must fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_schema: Option<Json>,
+    /// What the tool wants to know again when it goes on.
+    pub state: Json,
+    /// After how many milliseconds silence is a no; absent: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_after_ms: Option<u64>,
+}
+
 /// `tool_event_emitted`: something that a tool tells the embedding program, not the model.
 ///
 /// ```json

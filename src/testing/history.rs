@@ -365,6 +365,7 @@ impl History {
             Phase::Received
             | Phase::AwaitingHook
             | Phase::Refused { .. }
+            | Phase::Asking
             | Phase::Gated
             | Phase::Withdrawn
             | Phase::Approved { .. }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::pipeline::{Due, Ended, Next, Start};
 use super::{
-    Asked, ConfirmationRequest, Identity, PolicyTool, State, ToolConfirmation, ToolContext,
+    Ask, Asked, ConfirmationRequest, Identity, PolicyTool, State, ToolConfirmation, ToolContext,
     ToolDispatcher, ToolError, ToolOutcome,
 };
 use crate::session::catalog::ToolKind;
@@ -106,6 +106,7 @@ impl ToolDispatcher {
             args: Some(args),
             limit,
             cancel,
+            asked: None,
             confirmation: None,
             result: None,
             over: true,
@@ -145,6 +146,8 @@ struct Call<'a> {
     limit: Option<Duration>,
     /// Whoever made the call fires it; others may go by it, too, so nobody here does.
     cancel: Option<&'a CancellationToken>,
+    /// What its tool asked, to go on from there.
+    asked: Option<Box<Ask>>,
     /// What the person said who agreed to it.
     confirmation: Option<Box<ToolConfirmation>>,
     /// What the last run gave, or why it did not.
@@ -244,6 +247,11 @@ impl Call<'_> {
             ToolOutcome::Returned(value) => (Ok(value), None),
             ToolOutcome::Scheduled(value, scheduling) => (Ok(value), Some(scheduling)),
             ToolOutcome::Failed(error) => (Err(error), None),
+            ToolOutcome::Asked(ask) => {
+                let asked = ask.recorded(call, attempt);
+                self.asked = Some(Box::new(ask));
+                return pipeline.report(call, changed, asked.into(), None);
+            }
             ToolOutcome::Paused(pending) => {
                 let interim = pending.interim.as_ref().map(Json::of);
                 let paused = ToolPaused {
@@ -267,8 +275,11 @@ impl Call<'_> {
             .with_services(self.tools.services.clone())
             .with_emitter(pipeline.emitter(self.seq, attempt));
         let said = self.confirmation.as_deref().cloned();
-        said.into_iter()
-            .fold(context, ToolContext::with_confirmation)
+        let context = said
+            .into_iter()
+            .fold(context, ToolContext::with_confirmation);
+        let state = self.asked.as_deref().map(|ask| ask.state.clone());
+        state.into_iter().fold(context, ToolContext::resuming)
     }
 
     /// Only a call that may run again needs its arguments another time.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +42,8 @@ pub struct ToolContext {
     identity: Identity,
     ticket: Option<Ticket>,
     confirmation: Option<Arc<ToolConfirmation>>,
+    /// What its tool wants to know again, where it goes on after a question.
+    resumption: Option<Arc<Value>>,
     emitter: Emitter,
     /// Weak, so that a tool which keeps its context does not keep the input open.
     input: Option<broadcast::WeakSender<InputEvent>>,
@@ -94,6 +97,7 @@ impl ToolContext {
             identity,
             ticket: None,
             confirmation: None,
+            resumption: None,
             emitter: Emitter::default(),
             input: None,
         }
@@ -214,6 +218,18 @@ impl ToolContext {
     pub fn with_confirmation(mut self, confirmation: ToolConfirmation) -> Self {
         self.confirmation = Some(Arc::new(confirmation));
         self
+    }
+
+    /// Makes the run go on from this state, with what the person said.
+    pub(crate) fn resuming(mut self, state: Value) -> Self {
+        self.resumption = Some(Arc::new(state));
+        self
+    }
+
+    /// The state and the answer with which the tool goes on, where it has asked.
+    pub(super) fn resumption(&self) -> Option<(Value, ToolConfirmation)> {
+        let (state, answer) = (self.resumption.as_deref()?, self.confirmation.as_deref()?);
+        Some((state.clone(), answer.clone()))
     }
 
     /// Replaces the cancellation token.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{ToolContext, ToolError, ToolOutcome};
+use super::{ToolConfirmation, ToolContext, ToolError, ToolOutcome};
 
 /// A function the model may call.
 ///
@@ -91,6 +91,46 @@ pub trait ToolFunction: Send + Sync + 'static {
         self.call_with_context(args, context).await.into()
     }
 
+    /// Goes on after it has asked a person, who said yes: with the state that its [`Ask`](super::Ask) left and the answer, perhaps weeks
+    /// later and in another process. It may ask again, any number of times.
+    ///
+    /// The arguments are in [`ToolContext::args`]. What is cut off here is in doubt as any other run; an idempotent tool is resumed
+    /// again with the same state and answer.
+    ///
+    /// ```
+    /// # use async_trait::async_trait;
+    /// # use recount::tool::{Ask, ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome};
+    /// # use serde_json::{Value, json};
+    /// struct TimeOff;
+    ///
+    /// #[async_trait]
+    /// impl ToolFunction for TimeOff {
+    ///     fn name(&self) -> &str { "time_off" }
+    ///     fn description(&self) -> &str { "Asks for days off" }
+    ///     fn parameters(&self) -> Option<Value> { None }
+    ///     async fn call(&self, _args: Value) -> Result<Value, ToolError> { Err(ToolError::NotAvailable("it asks".into())) }
+    ///
+    ///     async fn invoke(&self, args: Value, _context: ToolContext) -> ToolOutcome {
+    ///         Ask::new(format!("{} days off?", args["days"]), json!({"wanted": args["days"]})).into()
+    ///     }
+    ///
+    ///     async fn resume(&self, _context: ToolContext, state: Value, answer: ToolConfirmation) -> ToolOutcome {
+    ///         let days = answer.payload.map_or(state["wanted"].clone(), |it| it["approved_days"].clone());
+    ///         ToolOutcome::Returned(json!({"days": days}))
+    ///     }
+    /// }
+    /// ```
+    async fn resume(
+        &self,
+        _context: ToolContext,
+        _state: Value,
+        _answer: ToolConfirmation,
+    ) -> ToolOutcome {
+        ToolOutcome::Failed(ToolError::ExecutionFailed(
+            "the tool has asked a person and does not say how it goes on".to_owned(),
+        ))
+    }
+
     /// Whether a person must agree before it runs.
     fn requires_confirmation(&self) -> bool {
         false
@@ -136,6 +176,15 @@ impl<F: ToolFunction + ?Sized> ToolFunction for Arc<F> {
 
     async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
         (**self).invoke(args, context).await
+    }
+
+    async fn resume(
+        &self,
+        context: ToolContext,
+        state: Value,
+        answer: ToolConfirmation,
+    ) -> ToolOutcome {
+        (**self).resume(context, state, answer).await
     }
 
     fn requires_confirmation(&self) -> bool {

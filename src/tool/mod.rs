@@ -50,7 +50,7 @@ pub use input::InputEvent;
 pub use input_streaming_tool::InputStreamingTool;
 pub use long_running::LongRunningFunctionTool;
 pub use mistake::{RegistrationError, ToolMistake};
-pub use outcome::{Pending, ToolOutcome};
+pub use outcome::{Ask, Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;
 pub use result_formatter::{
     DefaultResultFormatter, FunctionCall, ResultFormatter, ToolExecutionMode,

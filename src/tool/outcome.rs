@@ -1,9 +1,11 @@
 //! How one run of a tool ends.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::ToolError;
-use crate::session::FunctionResponseScheduling;
+use crate::session::{FunctionResponseScheduling, Json, Seq, ToolAsked};
 
 /// How one run of a tool ends.
 ///
@@ -29,6 +31,8 @@ pub enum ToolOutcome {
     Failed(ToolError),
     /// It has begun something whose result will be supplied later from outside.
     Paused(Pending),
+    /// It asks a person, and goes on with the answer: [`resume`](super::ToolFunction::resume).
+    Asked(Ask),
 }
 
 impl From<Result<Value, ToolError>> for ToolOutcome {
@@ -37,6 +41,83 @@ impl From<Result<Value, ToolError>> for ToolOutcome {
             Ok(value) => Self::Returned(value),
             Err(error) => Self::Failed(error),
         }
+    }
+}
+
+/// What a tool asks a person, and what it wants to know again when it goes on.
+///
+/// Nothing of the tool waits meanwhile: the question is on record, the answer may come after any number of restarts, and
+/// then [`resume`](super::ToolFunction::resume) is called, not the tool from its beginning. A no, and silence beyond the
+/// expiry, end the call: the tool does not go on.
+///
+/// ```
+/// use recount::tool::{Ask, ToolOutcome};
+/// use serde_json::json;
+/// use std::time::Duration;
+///
+/// let ask = Ask::new("How many days may she take?", json!({"wanted": 5}))
+///     .payload_schema(json!({"type": "object", "required": ["approved_days"]}))
+///     .expires_after(Duration::from_secs(86_400));
+/// let outcome: ToolOutcome = ask.into();
+/// # let _ = outcome;
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Ask {
+    /// What the person is asked.
+    pub hint: String,
+    /// The JSON Schema that the payload of a yes must fit; without it, anything goes.
+    pub payload_schema: Option<Value>,
+    /// What the tool wants to know again when it goes on; it is on record.
+    pub state: Value,
+    /// After how long silence is a no, in whole milliseconds on record; without it, never.
+    pub expires_after: Option<Duration>,
+}
+
+impl Ask {
+    /// Asks this; `state` comes back with the answer.
+    #[must_use]
+    pub fn new(hint: impl Into<String>, state: Value) -> Self {
+        Self {
+            hint: hint.into(),
+            payload_schema: None,
+            state,
+            expires_after: None,
+        }
+    }
+
+    /// A yes must bring a payload that fits this JSON Schema.
+    #[must_use]
+    pub fn payload_schema(mut self, schema: Value) -> Self {
+        self.payload_schema = Some(schema);
+        self
+    }
+
+    /// Silence is a no after this long.
+    #[must_use]
+    pub fn expires_after(mut self, wait: Duration) -> Self {
+        self.expires_after = Some(wait);
+        self
+    }
+
+    /// As it goes on record.
+    pub(crate) fn recorded(&self, call: Seq, attempt: u32) -> ToolAsked {
+        ToolAsked {
+            call,
+            attempt,
+            hint: self.hint.clone(),
+            payload_schema: self.payload_schema.as_ref().map(Json::of),
+            state: Json::of(&self.state),
+            expires_after_ms: self
+                .expires_after
+                .map(|wait| u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+impl From<Ask> for ToolOutcome {
+    fn from(ask: Ask) -> Self {
+        Self::Asked(ask)
     }
 }
 

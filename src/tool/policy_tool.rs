@@ -300,7 +300,10 @@ impl PolicyTool {
         match &self.body {
             Body::Function(tool) => {
                 // A tool may panic before it returns its future.
-                let begin = AssertUnwindSafe(|| (**tool).invoke(args, context));
+                let begin = AssertUnwindSafe(|| match context.resumption() {
+                    Some((state, answer)) => (**tool).resume(context, state, answer),
+                    None => (**tool).invoke(args, context),
+                });
                 std::panic::catch_unwind(begin)
                     .unwrap_or_else(|panic| at_once(yielding::panicked(&*panic)))
             }
@@ -354,7 +357,9 @@ fn paused(outcome: ToolOutcome) -> ToolOutcome {
         ToolOutcome::Returned(value) | ToolOutcome::Scheduled(value, _) => {
             Pending::with_interim(value).into()
         }
-        outcome @ (ToolOutcome::Failed(_) | ToolOutcome::Paused(_)) => outcome,
+        outcome @ (ToolOutcome::Failed(_) | ToolOutcome::Paused(_) | ToolOutcome::Asked(_)) => {
+            outcome
+        }
     }
 }
 

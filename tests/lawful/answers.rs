@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use recount::session::{
-    Answered, CancelReason, Command, Decision, Observation, Outcome, Rejection, Seq,
+    About, Answered, CancelReason, Command, Decision, Observation, Outcome, Rejection, Seq,
 };
 
 use super::Verdict;
@@ -71,15 +71,29 @@ fn on_record(recording: &Recording, facts: usize, request: Seq) -> Option<Reject
     state
 }
 
-/// The model is told "denied" or "expired", which say that the call did not run, only of calls of which no start counts.
+/// The model is told "denied" or "expired", which say that the call did not run, only of calls of which no start counts; or of those
+/// whose tool asked last, which did not go on.
 pub(crate) fn a_denied_call_did_not_run(recording: &Recording) -> Verdict {
     for (call, settled) in &recording.steps[recording.steps.len() - 1].1.settled {
         let denied = matches!(settled.outcome, Outcome::Denied | Outcome::Expired);
-        if denied && counted_starts(recording, *call) > 0 {
+        if denied && counted_starts(recording, *call) > 0 && !asked_last(recording, *call) {
             return Err(format!("call {call} ran and ended {:?}", settled.outcome));
         }
     }
     Ok(())
+}
+
+/// Whether the last question about a call was its tool's own, and nothing started after it.
+fn asked_last(recording: &Recording, call: Seq) -> bool {
+    let last = recording.facts.iter().rev().find_map(|fact| {
+        let decision = decided(fact).filter(|it| it.call() == Some(call))?;
+        let started = matches!(decision, Decision::CallStarted(_));
+        decision
+            .question()
+            .map(|it| it.about == About::Tool)
+            .or(started.then_some(false))
+    });
+    last == Some(true)
 }
 
 /// The starts of a call, without those whose tools had not begun.

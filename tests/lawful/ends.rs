@@ -134,6 +134,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated
+        | Phase::Asking
         | Phase::Withdrawn
         | Phase::Approved { .. }
         | Phase::Denied { .. }

@@ -181,6 +181,7 @@ impl Debts {
             }
             Observation::ToolReturned(it) => _ = self.runs.remove(&(it.call, it.attempt)),
             Observation::ToolPaused(it) => _ = self.runs.remove(&(it.call, it.attempt)),
+            Observation::ToolAsked(it) => _ = self.runs.remove(&(it.call, it.attempt)),
             Observation::DeadlinePassed(it) => match it.deadline {
                 Deadline::Run { call, attempt } => _ = self.runs.remove(&(call, attempt)),
                 Deadline::Retry { call, attempt } => _ = self.waits.remove(&(call, attempt)),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::catalog::contract_hash;
 use recount::session::{
-    Deadline, Decision, Event, Fact, InDoubt, ObjectHash, Observation, Outcome, Seq, Start,
-    Verdict as Says,
+    About, Deadline, Decision, Edits, Event, Fact, InDoubt, Json, ObjectHash, Observation, Outcome,
+    Seq, Start, Verdict as Says,
 };
 
 use super::Verdict;
@@ -17,24 +17,49 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     // By request: the call, the contract it is about, and the hash of the arguments.
     let mut requests: BTreeMap<Seq, (Seq, ObjectHash, ObjectHash)> = BTreeMap::new();
+    let mut abouts: BTreeMap<Seq, About> = BTreeMap::new();
     let mut open = BTreeSet::new();
     let mut agreed: BTreeSet<Seq> = BTreeSet::new();
     let mut waived: BTreeSet<Seq> = BTreeSet::new();
+    // The arguments that a person wrote in place of the model's.
+    let mut edited: BTreeMap<Seq, Json> = BTreeMap::new();
     for (index, fact) in recording.facts.iter().enumerate() {
         if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
             && open.remove(&it.request)
             && it.confirmed
         {
-            agreed.insert(it.request);
+            let call = requests[&it.request].0;
+            let name = calls[&call].name.clone().unwrap_or_default();
+            let edits = recording
+                .tools_at(index)
+                .and_then(|tools| tools.policies().of(&name).confirm_edits);
+            match (
+                &it.edited_args,
+                edits.filter(|_| abouts[&it.request] == About::Gate),
+            ) {
+                (Some(args), Some(edits)) => {
+                    edited.insert(call, args.clone());
+                    if edits == Edits::Allowed {
+                        let hash = ObjectHash::of(args.as_str().as_bytes());
+                        requests
+                            .entry(it.request)
+                            .and_modify(|bound| bound.2 = hash);
+                        agreed.insert(it.request);
+                    }
+                }
+                (Some(_), None) | (None, _) => _ = agreed.insert(it.request),
+            }
         }
         match decided(fact) {
             Some(Decision::ConfirmationRequested(it)) => {
                 requests.insert(fact.seq, (it.call, it.contract, it.args_sha256));
+                abouts.insert(fact.seq, it.about);
                 open.insert(fact.seq);
             }
             Some(Decision::ConfirmationReopened(it)) => {
                 let (call, _, args) = requests[&it.request];
                 requests.insert(fact.seq, (call, it.question.contract, args));
+                abouts.insert(fact.seq, it.question.about);
                 open.remove(&it.request);
                 agreed.remove(&it.request);
                 open.insert(fact.seq);
@@ -52,7 +77,8 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
                     return Err(format!("{} starts a tool that is not there", fact.seq));
                 };
                 let policy = tools.policies().of(&name);
-                let args = call.args.as_ref().map_or("{}", |args| args.as_str());
+                let args = edited.get(&it.call).or(call.args.as_ref());
+                let args = args.map_or("{}", |args| args.as_str());
                 let bound = (
                     it.call,
                     contract_hash(declared, policy),
@@ -143,6 +169,7 @@ impl Runs {
             Event::Observed(Observation::RunnerAttached(_)) => self.0.clear(),
             Event::Observed(Observation::ToolReturned(it)) => self.end(it.call, it.attempt),
             Event::Observed(Observation::ToolPaused(it)) => self.end(it.call, it.attempt),
+            Event::Observed(Observation::ToolAsked(it)) => self.end(it.call, it.attempt),
             Event::Observed(Observation::DeadlinePassed(it)) => {
                 if let Deadline::Run { call, attempt } = it.deadline {
                     self.end(call, attempt);

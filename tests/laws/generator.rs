@@ -422,6 +422,14 @@ impl World {
                     response,
                 });
             }
+            Phase::Running { attempt, .. } if flavour % 16 == 12 => self.observe(ToolAsked {
+                call,
+                attempt,
+                hint: "and now?".to_owned(),
+                payload_schema: None,
+                state: response,
+                expires_after_ms: which.is_multiple_of(2).then_some(40),
+            }),
             Phase::Running { attempt, .. } if flavour % 4 == 1 => {
                 let interim = (flavour % 8 == 1).then_some(response);
                 self.observe(ToolPaused {
@@ -483,6 +491,7 @@ impl World {
             Phase::Received
             | Phase::Refused { .. }
             | Phase::Gated
+            | Phase::Asking
             | Phase::Withdrawn
             | Phase::Approved { .. }
             | Phase::Denied { .. }
@@ -661,10 +670,18 @@ impl World {
                 error_kind: None,
                 scheduling: None,
             }),
-            1 => self.observe(ToolPaused {
+            1 if which.is_multiple_of(2) => self.observe(ToolPaused {
                 call,
                 attempt,
                 interim: Some(response),
+            }),
+            1 => self.observe(ToolAsked {
+                call,
+                attempt,
+                hint: "stale".to_owned(),
+                payload_schema: None,
+                state: response,
+                expires_after_ms: None,
             }),
             2 => self.observe(DeadlinePassed {
                 deadline: Deadline::Run { call, attempt },
@@ -696,7 +713,15 @@ impl World {
         } else {
             "eve"
         };
-        self.command(answer_to(request, flavour.is_multiple_of(2), None, by));
+        let mut answer = answer_to(request, flavour.is_multiple_of(2), None, by);
+        if let Command::AnswerConfirmation {
+            answer: Ok(answer), ..
+        } = &mut answer
+        {
+            let args = json!({"n": which % 3});
+            answer.edited_args = (flavour / 2).is_multiple_of(4).then(|| Json::of(&args));
+        }
+        self.command(answer);
     }
 
     fn chatter(&mut self, which: u8, epoch: Seq) {
@@ -764,7 +789,7 @@ impl World {
                 confirmed: which.is_multiple_of(2),
                 reason: None,
                 payload: None,
-                edited_args: None,
+                edited_args: which.is_multiple_of(3).then(Json::empty_object),
                 extra: None,
                 by,
             }),

@@ -181,6 +181,7 @@ impl<'r> Model<'r> {
                 }
             }
             Observation::ToolPaused(it) => _ = self.ends(it.call, it.attempt),
+            Observation::ToolAsked(it) => _ = self.ends(it.call, it.attempt),
             Observation::DeadlinePassed(it) => {
                 if let Deadline::Run { call, attempt } = it.deadline {
                     self.ends(call, attempt);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use recount::session::catalog::ToolKind;
 use recount::session::{
-    Comparison, Condition, FunctionResponseScheduling, InDoubt, Limits, PhaseDeclaration, S,
+    Comparison, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, PhaseDeclaration, S,
     Transition,
 };
 use recount::testing::{Toolbox, toolbox};
@@ -50,6 +50,13 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
         if rules & 24 == 24 {
             tools = tools.expires_ms(name, 6);
         }
+        tools = tools.policy(name, |policy| {
+            policy.confirm_edits = match at(3) / 32 {
+                0 | 1 => Some(Edits::Allowed),
+                2 => Some(Edits::ApprovedAnew),
+                _ => None,
+            };
+        });
         tools = what_repeats(tools, name, at(2));
         tools = what_it_depends_on(tools, name, at(3));
     }

@@ -10,7 +10,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::session::call::{Call, Phase};
+use std::time::Duration;
+
+use crate::session::call::{Asked, Call, Phase};
 use crate::session::catalog;
 use crate::session::command::Answered;
 use crate::session::condition::ARGUMENT;
@@ -22,13 +24,13 @@ use crate::session::effect::Effect;
 use crate::session::id::Seq;
 use crate::session::json::Json;
 use crate::session::object::ObjectHash;
-use crate::session::observation::{ConfirmationAnswered, Deadline};
+use crate::session::observation::{ConfirmationAnswered, Deadline, ToolAsked};
 use crate::session::policy::Edits;
 use crate::session::response;
 use crate::session::state::{Request, RequestState, Session};
 
-use super::cache;
 use super::dispatcher::{error, made_here, set_phase};
+use super::{cache, tracker};
 
 /// Whether the gate holds for this call, as it and the state are now.
 pub(in crate::session) fn gated(session: &Session, call: &Call) -> bool {
@@ -98,7 +100,11 @@ fn ask_about(
     let policy = session.terms.policies.of(&call.name);
     // A doubt has no payload: nobody is to add anything to what may have run.
     let gate = policy.confirm && about == About::Gate;
-    let (hint, expires_after) = if policy.confirm {
+    let own = call.asked.as_ref().filter(|_| about == About::Tool);
+    let (hint, expires_after) = if let Some(own) = own {
+        let expires_after = own.expires_after_ms.map(Duration::from_millis);
+        (Some(own.hint.clone()), expires_after)
+    } else if policy.confirm {
         (policy.confirm_message.clone(), policy.confirm_expires_after)
     } else {
         (None, None)
@@ -112,14 +118,32 @@ fn ask_about(
         contract: catalog::contract_hash(declaration, policy),
         declaration: catalog::declaration_hash(declaration, policy),
         expires_at_us,
-        payload_schema: policy
-            .confirm_payload
-            .as_ref()
-            .filter(|_| gate)
-            .map(Json::of),
-        asked: None,
+        payload_schema: match own {
+            Some(own) => own.payload_schema.clone(),
+            None => policy
+                .confirm_payload
+                .as_ref()
+                .filter(|_| gate)
+                .map(Json::of),
+        },
+        asked: own.map(|own| own.at),
     };
     Some(question)
+}
+
+/// The tool ends its run with a question. No gate is meant, so nobody waives it.
+pub(in crate::session) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
+    let Some(call) = tracker::running(session, it.call, it.attempt) else {
+        return;
+    };
+    call.asked = Some(Box::new(Asked {
+        at,
+        hint: it.hint.clone(),
+        payload_schema: it.payload_schema.clone(),
+        expires_after_ms: it.expires_after_ms,
+        answered: None,
+    }));
+    call.phase = Phase::Asking;
 }
 
 pub(in crate::session) fn gate_waived(session: &mut Session, call: Seq) {
@@ -176,8 +200,11 @@ pub(in crate::session) fn reopen(
         return None;
     }
     // A waiting question keeps its subject; a call that goes back to a person after a start asks about another.
+    let own = call.asked.as_ref().and_then(|own| own.answered);
     let about = if let Phase::AwaitingConfirmation { about, .. } = call.phase {
         about
+    } else if own == Some(request) && matches!(call.phase, Phase::Ready { .. }) {
+        About::Tool
     } else {
         question(call)
     };
@@ -218,10 +245,14 @@ pub(in crate::session) fn answered(session: &mut Session, at: Seq, it: &Confirma
     if let Phase::AwaitingConfirmation { request, about, .. } = call.phase {
         let policy = policies.of(&call.name);
         let edited = it.edited_args.as_ref();
-        let edited = edited.filter(|_| it.confirmed && policy.confirm_edits.is_some());
+        let edited = edited
+            .filter(|_| it.confirmed && about == About::Gate && policy.confirm_edits.is_some());
         if let Some(args) = edited {
             call.args = args.clone();
             call.cache_key = cache::key_of(policy, call);
+        }
+        if let (About::Tool, true, Some(own)) = (about, it.confirmed, &mut call.asked) {
+            own.answered = Some(request);
         }
         let anew = edited.is_some() && policy.confirm_edits == Some(Edits::ApprovedAnew);
         call.phase = if anew {
@@ -296,7 +327,15 @@ pub(in crate::session) fn deny(
     let (outcome, told) = match (about, expired) {
         // No leave to run again leaves the first run as unknown as it was.
         (About::InDoubt, _) => (Outcome::Unknown, response::unknown_outcome(shape)),
-        (About::Gate | About::Tool, true) => (
+        (About::Tool, true) => (
+            Outcome::Expired,
+            error(
+                session,
+                "cancelled",
+                "the tool asked a person and nobody answered in time, so it did not go on",
+            ),
+        ),
+        (About::Gate, true) => (
             Outcome::Expired,
             error(
                 session,
@@ -306,9 +345,13 @@ pub(in crate::session) fn deny(
         ),
         (About::Gate | About::Tool, false) => {
             let keeps = session.terms.policies.of(&call.name).confirm_keeps_reason;
+            let ending = match about {
+                About::Tool => "the tool asked a person, who said no, so it did not go on",
+                About::Gate | About::InDoubt => "the call was denied and did not run",
+            };
             let told = match reason.filter(|_| !keeps) {
-                Some(reason) => format!("the call was denied and did not run: {reason}"),
-                None => "the call was denied and did not run".to_owned(),
+                Some(reason) => format!("{ending}: {reason}"),
+                None => ending.to_owned(),
             };
             (Outcome::Denied, error(session, "cancelled", &told))
         }

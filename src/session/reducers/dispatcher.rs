@@ -72,6 +72,7 @@ pub(in crate::session) fn call_received(
         yields: VecDeque::new(),
         told_meanwhile: false,
         started_in_doubt: false,
+        asked: None,
         own_scheduling: None,
     };
     call.cache_key = cache::key_of(session.terms.policies.of(&call.name), &call);
@@ -232,6 +233,7 @@ pub(in crate::session) fn call_ready(session: &mut Session, seq: Seq) {
         | Phase::AwaitingHook
         | Phase::Refused { .. }
         | Phase::Gated
+        | Phase::Asking
         | Phase::AwaitingConfirmation { .. }
         | Phase::Withdrawn
         | Phase::Denied { .. }

@@ -314,7 +314,11 @@ pub(in crate::session) fn deadline_passed(session: &mut Session, deadline: Deadl
 }
 
 /// The call, if that attempt of it runs; what an older attempt reports is on record and changes nothing.
-fn running(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
+pub(in crate::session) fn running(
+    session: &mut Session,
+    call: Seq,
+    reported: u32,
+) -> Option<&mut Call> {
     session
         .calls
         .get_mut(&call)
