@@ -2,12 +2,14 @@
 //!
 //! The only place with tasks, a clock and entropy. It does not decide: what follows from what is the session's.
 
+mod adk_events;
 mod agent;
 mod attach;
 mod beginning;
 mod builder;
 mod callbacks;
 mod callers;
+mod client_messages;
 mod clock;
 mod close_codes;
 mod connecting;
@@ -51,9 +53,11 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+pub use adk_events::AdkEvents;
 pub use agent::Agent;
 pub use builder::EngineBuilder;
 pub use callbacks::Callbacks;
+pub use client_messages::Received;
 pub use clock::{Clock, SystemClock};
 pub use desk::Desk;
 pub use error::Error;

@@ -1,0 +1,410 @@
+//! The door through which a client's messages come: answers to requests, results of long-running calls, words.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::oneshot;
+
+use super::inbox::Input;
+use super::task::Begin;
+use super::{Engine, Error, LiveHandle};
+use crate::adk::{
+    ClientMessage, ClientResponse, ConfirmationAnswer, REQUEST_CONFIRMATION, RefusedMessage,
+};
+use crate::session::{Actor, CallId, Command, Json, Phase, RequestId, Seq, Session, SessionId};
+
+/// A part of a client's message that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Received {
+    /// The user's words were sent to the model.
+    Said,
+    /// A confirmation request was answered.
+    Answered {
+        /// The request.
+        request: RequestId,
+        /// The record of the answer.
+        at: Seq,
+        /// What else the answer held, which means nothing here.
+        extra: BTreeMap<String, Json>,
+    },
+    /// A paused call was given its result.
+    Supplied {
+        /// The call.
+        call: CallId,
+        /// The record of the response.
+        at: Seq,
+    },
+}
+
+/// What a response is, once it is known what it answers.
+enum Meant {
+    Answer {
+        request: Seq,
+        answer: ConfirmationAnswer,
+    },
+    Result {
+        call: Seq,
+        name: String,
+        response: Json,
+    },
+}
+
+/// Why a response cannot be taken, and the request about which that is to be on record.
+struct Refused {
+    why: RefusedMessage,
+    about: Option<(SessionId, Seq)>,
+}
+
+impl LiveHandle {
+    /// Takes a message of a client, as [`Engine::receive_client_message`] does.
+    ///
+    /// ```no_run
+    /// # async fn example(live: recount::LiveHandle, frame: String) -> Result<(), recount::engine::Error> {
+    /// use recount::prelude::*;
+    /// // Who it is, the service knows from the login; never from the message.
+    /// live.receive_client_message(Actor::embedder("ada"), &frame).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Engine::receive_client_message`].
+    pub async fn receive_client_message(
+        &self,
+        by: Actor,
+        message: &str,
+    ) -> Result<Vec<Received>, Error> {
+        let session = self.session_id();
+        self.engine()
+            .receive_client_message(session, by, message)
+            .await
+    }
+}
+
+impl Engine {
+    /// Takes a message that a client sends as one of ADK would, in one of the shapes of [`ClientMessage`]: words, answers to
+    /// confirmation requests, results of long-running calls. Several answers may come in one message.
+    ///
+    /// A confirmation request is answered by its own id, a paused call by the id under which
+    /// [`adk_events`](LiveHandle::adk_events) shows it, by its [`CallId`], or by its [`Ticket`](super::Ticket). Whoever may
+    /// reach this door for the session may answer for it: `by` is the name that the embedding program vouches for.
+    ///
+    /// What cannot be an answer is refused whole, so that nothing of the message is taken, and the request stays open.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::engine::{Error, Received};
+    /// use recount::prelude::*;
+    ///
+    /// let transfer = T::simple("transfer", "Sends money", |_| async { Ok(json!({"status": "ok"})) });
+    /// let agent = Agent::new().model("none").strict().tools(T::confirm(transfer, "Send it?"));
+    /// let engine = Engine::in_memory().agent("bank", agent).open().await?;
+    /// let session = engine.session("bank").open().await?;
+    /// let mut events = session.adk_events();
+    ///
+    /// let sent = session.call_function("transfer", json!({"amount": 50}), Actor::embedder("pipeline"));
+    /// let approved = async {
+    ///     events.next().await?;
+    ///     let asked = events.next().await?.expect("a person is asked");
+    ///     let id = asked.calls().find_map(|call| call.id.clone()).unwrap_or_default();
+    ///     let answer = |confirmed: &str| format!(
+    ///         r#"{{"functionResponse":{{"id":"{id}","name":"adk_request_confirmation","response":{{"confirmed":{confirmed}}}}}}}"#
+    ///     );
+    ///     let maybe = session.receive_client_message(Actor::embedder("ada"), &answer("\"maybe\"")).await;
+    ///     assert!(matches!(maybe, Err(Error::Message(_))));
+    ///     session.receive_client_message(Actor::embedder("ada"), &answer("true")).await
+    /// };
+    /// let (sent, approved) = tokio::join!(sent, approved);
+    /// assert_eq!(sent, Ok(json!({"status": "ok"})));
+    /// assert!(matches!(approved?.as_slice(), [Received::Answered { .. }]));
+    /// # Ok::<(), Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// * [`Error::Message`]: it cannot be read, calls a function, or answers what is not to be answered so.
+    /// * [`Error::Refused`]: somebody answered before, the request expired, the call does not wait for a response.
+    /// * [`Error::PartlyTaken`]: of several answers, the session refused some.
+    /// * [`Error::NotConnected`]: words came, and there is no connection.
+    pub async fn receive_client_message(
+        &self,
+        session: SessionId,
+        by: Actor,
+        message: &str,
+    ) -> Result<Vec<Received>, Error> {
+        match ClientMessage::parse(message)? {
+            ClientMessage::Text(text) => {
+                self.ask(session, |reply| Input::SendText(text, reply))
+                    .await?;
+                Ok(vec![Received::Said])
+            }
+            ClientMessage::Responses(responses) => {
+                let meant = self.understand(session, &by, responses).await?;
+                self.take(session, &by, meant).await
+            }
+        }
+    }
+
+    /// What each of several responses means; where one means nothing, none is taken.
+    async fn understand(
+        &self,
+        id: SessionId,
+        by: &Actor,
+        responses: Vec<ClientResponse>,
+    ) -> Result<Vec<Meant>, Error> {
+        let session = self.session_as_it_is(id).await?;
+        let (mut meant, mut first) = (Vec::new(), None);
+        for response in responses {
+            match self.meaning(&session, response).await? {
+                Ok(it) => meant.push(it),
+                Err(Refused { why, about }) => {
+                    if let Some((session, request)) = about {
+                        self.record_refusal(session, request, by, &why).await?;
+                    }
+                    first.get_or_insert(why);
+                }
+            }
+        }
+        match first {
+            Some(why) => Err(why.into()),
+            None => Ok(meant),
+        }
+    }
+
+    async fn meaning(
+        &self,
+        session: &Session,
+        response: ClientResponse,
+    ) -> Result<Result<Meant, Refused>, Error> {
+        let ClientResponse {
+            id,
+            ticket,
+            name,
+            response,
+        } = response;
+        let unknown = |id: String| Refused {
+            why: RefusedMessage::UnknownId { id },
+            about: None,
+        };
+        let (id, call) = match (id, ticket) {
+            (_, Some(ticket)) => {
+                let id = ticket.session.call_id(ticket.call).to_string();
+                let is_here = ticket.session == session.id && is_call(session, ticket.call);
+                if !is_here {
+                    return Ok(Err(unknown(id)));
+                }
+                (id, ticket.call)
+            }
+            (Some(id), None) => {
+                if let Some(request) = request_named(session, &id) {
+                    return Ok(answer(session.id, id, request, name.as_deref(), &response));
+                }
+                match self.call_named(session, &id).await? {
+                    Some(call) => (id, call),
+                    None => {
+                        let about = self.request_elsewhere(&id).await?;
+                        return Ok(Err(Refused {
+                            about,
+                            ..unknown(id)
+                        }));
+                    }
+                }
+            }
+            (None, None) => {
+                let name = name.unwrap_or_default();
+                let why = RefusedMessage::MissingId { name };
+                return Ok(Err(Refused { why, about: None }));
+            }
+        };
+        Ok(result(session, id, call, name, response))
+    }
+
+    /// The call that a client knows under `id`: by its own name, or else the first one of the session to which the model
+    /// gave that id. A later one is shown under its own name, so that an answer which comes late cannot be taken for its.
+    async fn call_named(&self, session: &Session, id: &str) -> Result<Option<Seq>, Error> {
+        let open = session.calls.keys().copied();
+        let mut calls: Vec<Seq> = session.settled.keys().copied().chain(open).collect();
+        calls.sort_unstable();
+        if let Ok(name) = id.parse::<CallId>()
+            && let Some(call) = calls.iter().find(|it| session.id.call_id(**it) == name)
+        {
+            return Ok(Some(*call));
+        }
+        for call in calls {
+            let is_it = match session.calls.get(&call) {
+                Some(open) => open.wire_id.as_deref() == Some(id),
+                None => {
+                    let received = self.ledger().call_received(session.id, call).await?;
+                    received.is_some_and(|it| it.id.as_deref() == Some(id))
+                }
+            };
+            if is_it {
+                return Ok(Some(call));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The request of another session that has this name: whoever tried to answer it here is to be seen there.
+    async fn request_elsewhere(&self, id: &str) -> Result<Option<(SessionId, Seq)>, Error> {
+        let Ok(request) = id.parse::<RequestId>() else {
+            return Ok(None);
+        };
+        let named = self.ledger().journal().request(request.0).await?;
+        let Some((session, _)) = named else {
+            return Ok(None);
+        };
+        let session = SessionId(session);
+        let elsewhere = self.session_as_it_is(session).await?;
+        Ok(request_named(&elsewhere, id).map(|request| (session, request)))
+    }
+
+    /// Gives the session what was understood, one by one; the session may still say no.
+    async fn take(
+        &self,
+        session: SessionId,
+        by: &Actor,
+        meant: Vec<Meant>,
+    ) -> Result<Vec<Received>, Error> {
+        let is_one = meant.len() == 1;
+        let (mut taken, mut refused) = (Vec::new(), Vec::new());
+        for it in meant {
+            let (id, outcome) = match it {
+                Meant::Answer { request, answer } => {
+                    let request = session.request_id(request);
+                    let ConfirmationAnswer {
+                        confirmation,
+                        extra,
+                    } = answer;
+                    let at = self.answer(request, confirmation, by.clone()).await;
+                    let received = at.map(|at| Received::Answered { request, at, extra });
+                    (request.to_string(), received)
+                }
+                Meant::Result {
+                    call,
+                    name,
+                    response,
+                } => {
+                    let by = by.clone();
+                    let supply = Command::SupplyResponse {
+                        call,
+                        name,
+                        response,
+                        by,
+                    };
+                    let at = self
+                        .ask(session, |reply| Input::Command(supply, reply))
+                        .await;
+                    let call = session.call_id(call);
+                    (
+                        call.to_string(),
+                        at.map(|at| Received::Supplied { call, at }),
+                    )
+                }
+            };
+            match outcome {
+                Ok(received) => taken.push(received),
+                Err(error) if is_one => return Err(error),
+                Err(error) => refused.push((id, error)),
+            }
+        }
+        if refused.is_empty() {
+            Ok(taken)
+        } else {
+            Err(Error::PartlyTaken { taken, refused })
+        }
+    }
+
+    /// Puts on record that somebody answered a request in a way that does not count.
+    #[expect(clippy::unused_async, reason = "a command for it is on its way")]
+    async fn record_refusal(
+        &self,
+        session: SessionId,
+        request: Seq,
+        by: &Actor,
+        why: &RefusedMessage,
+    ) -> Result<(), Error> {
+        tracing::warn!(%session, %request, by = by.name, %why, "an answer was refused");
+        Ok(())
+    }
+
+    async fn session_as_it_is(&self, session: SessionId) -> Result<Session, Error> {
+        match self.agent_of(session).await {
+            Ok(agent) => {
+                let (reply, answer) = oneshot::channel();
+                let task = self.send(session, agent, Begin::Resume, Input::Session(reply));
+                answer.await.map_err(|_| task.stopped(session))
+            }
+            // Nobody here serves it, but it can be answered.
+            Err(Error::UnknownAgent { .. }) => Ok(self.ledger().load(session).await?.session),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// An answer to the request that has this id, if it is one.
+fn answer(
+    session: SessionId,
+    id: String,
+    request: Seq,
+    name: Option<&str>,
+    response: &Json,
+) -> Result<Meant, Refused> {
+    let about = Some((session, request));
+    if let Some(found) = name.filter(|name| *name != REQUEST_CONFIRMATION) {
+        let (expected, found) = (REQUEST_CONFIRMATION.to_owned(), found.to_owned());
+        let why = RefusedMessage::WrongName {
+            id,
+            expected,
+            found,
+        };
+        return Err(Refused { why, about });
+    }
+    match ConfirmationAnswer::read(response) {
+        Ok(answer) => Ok(Meant::Answer { request, answer }),
+        Err(malformed) => Err(Refused {
+            why: malformed.into(),
+            about,
+        }),
+    }
+}
+
+/// A result for the call that has this id, if it may have one from outside; the session says whether it waits for it.
+fn result(
+    session: &Session,
+    id: String,
+    call: Seq,
+    name: Option<String>,
+    response: Json,
+) -> Result<Meant, Refused> {
+    let open = session.calls.get(&call);
+    if let Some(Phase::AwaitingConfirmation { request, .. }) = open.map(|open| &open.phase) {
+        // A result of the client's own making must not take the place of the person's answer.
+        let about = Some((session.id, *request));
+        let request = session.id.request_id(*request);
+        let why = RefusedMessage::AwaitsConfirmation { id, request };
+        return Err(Refused { why, about });
+    }
+    let name = match (name, open) {
+        (Some(name), _) => name,
+        (None, Some(open)) => open.name.clone(),
+        (None, None) => String::new(),
+    };
+    Ok(Meant::Result {
+        call,
+        name,
+        response,
+    })
+}
+
+fn is_call(session: &Session, call: Seq) -> bool {
+    session.calls.contains_key(&call) || session.settled.contains_key(&call)
+}
+
+fn request_named(session: &Session, id: &str) -> Option<Seq> {
+    let name = id.parse::<RequestId>().ok()?;
+    let mut requests = session.requests.keys();
+    requests
+        .find(|request| session.id.request_id(**request) == name)
+        .copied()
+}
