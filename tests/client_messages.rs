@@ -13,7 +13,7 @@ use recount::adk::{self, REQUEST_CONFIRMATION, RefusedMessage};
 use recount::engine::{Error, Received};
 use recount::live::wire::{FunctionCall, ServerMessage};
 use recount::prelude::*;
-use recount::session::{Phase, Rejection};
+use recount::session::{Event, Json, Observation, Phase, Rejection, Seq};
 use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
 
 /// A session whose model has a gated tool, `transfer`, and a long-running one, `ask`.
@@ -82,6 +82,26 @@ impl Bank {
 
     fn requests(&self) -> Vec<String> {
         self.ids(REQUEST_CONFIRMATION)
+    }
+
+    /// What `wanted` finds on record.
+    fn recorded<T>(&self, wanted: impl Fn(&Observation) -> Option<T>) -> Vec<T> {
+        let session = self.live.session_id();
+        let facts = self.life.engine().ledger().facts(session, Seq(1), 1000);
+        let facts = self.life.run(facts).unwrap();
+        let observed = facts.iter().filter_map(|fact| match &fact.event {
+            Event::Observed(it) => wanted(it),
+            Event::Decided(_) => None,
+        });
+        observed.collect()
+    }
+
+    /// Who was refused, and why.
+    fn refusals(&self) -> Vec<(String, String)> {
+        self.recorded(|it| match it {
+            Observation::AnswerRefused(it) => Some((it.by.name.clone(), it.refusal.clone())),
+            _ => None,
+        })
     }
 
     /// In which phase each open call is.
@@ -153,14 +173,13 @@ fn of_several_decisions_none_is_taken_where_one_is_no_decision() {
     ] {
         let refused = bank.sends(&message(&parts));
         assert!(
-            matches!(
-                refused,
-                Err(Error::Message(RefusedMessage::MalformedAnswer(_)))
-            ),
+            matches!(refused, Err(Error::Refused(Rejection::UnfitAnswer(_)))),
             "{refused:?}"
         );
         assert_eq!(bank.phases(), ["awaiting_confirmation"; 2]);
     }
+    let seen = ("ada".to_owned(), "malformed_answer".to_owned());
+    assert_eq!(bank.refusals(), vec![seen; 2]);
 }
 
 #[test]
@@ -228,6 +247,12 @@ fn an_answer_under_another_session_is_unknown_there_and_changes_nothing_where_it
         bank.life.settle();
         assert_eq!(bank.phases(), ["awaiting_confirmation", "paused"]);
     }
+    let seen = [("eve".to_owned(), "malformed_answer".to_owned())];
+    assert_eq!(
+        bank.refusals(),
+        seen,
+        "whoever tries it is seen where it belongs"
+    );
 }
 
 #[test]
@@ -264,6 +289,8 @@ fn the_answer_to_a_gated_call_is_no_result_of_the_clients_making() {
     );
     assert_eq!(bank.phases(), ["awaiting_confirmation"]);
     assert_eq!(bank.model.transcript().answers().count(), 0);
+    let seen = ("ada".to_owned(), "malformed_answer".to_owned());
+    assert_eq!(bank.refusals(), vec![seen; 4]);
 }
 
 #[test]
@@ -354,22 +381,22 @@ fn words_go_to_the_model_and_leave_what_waits_open() {
 }
 
 #[test]
-fn what_an_answer_holds_beside_itself_is_handed_back() {
+fn what_an_answer_holds_beside_itself_is_on_record() {
     let bank = bank();
     bank.calls(&[("c1", "transfer")]);
     let request = bank.requests().remove(0);
     let answer = json!({"confirmed": true, "comment": "ok", "payload": null});
-    let taken = bank
-        .sends(&message(&[response(
-            &request,
-            REQUEST_CONFIRMATION,
-            answer,
-        )]))
-        .unwrap();
-    let [Received::Answered { extra, .. }] = taken.as_slice() else {
-        unreachable!("{taken:?}")
-    };
-    assert_eq!(extra.keys().collect::<Vec<_>>(), ["comment"]);
+    bank.sends(&message(&[response(
+        &request,
+        REQUEST_CONFIRMATION,
+        answer,
+    )]))
+    .unwrap();
+    let extra: Vec<_> = bank.recorded(|it| match it {
+        Observation::ConfirmationAnswered(it) => it.extra.clone(),
+        _ => None,
+    });
+    assert_eq!(extra, [Json::of(&json!({"comment": "ok"}))]);
 }
 
 #[test]

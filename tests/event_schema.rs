@@ -95,7 +95,7 @@ fn the_words_are_as_they_were() {
             &[Verdict::Allowed, Verdict::Ask, Verdict::Refused],
         ),
         line("rule", &RULES_OF_VERDICTS),
-        line("about", &[About::Gate, About::InDoubt]),
+        line("about", &[About::Gate, About::InDoubt, About::Tool]),
         line(
             "cancel_reason",
             &[
@@ -269,6 +269,7 @@ fn observations() -> Vec<Observation> {
             agent: "support".into(),
             external_id: Some("ticket-7".into()),
             labels: [("tenant".into(), "acme".into())].into(),
+            on_behalf_of: Some("customer-7".into()),
             rules: 1,
             program: "recount 0.1.0".into(),
         }
@@ -446,6 +447,8 @@ fn observations() -> Vec<Observation> {
             confirmed: true,
             reason: Some("a good customer".into()),
             payload: Some(json(r#"{"limit":50}"#)),
+            edited_args: Some(json(r#"{"cents":4000}"#)),
+            extra: Some(json(r#"{"ticket":"T-9"}"#)),
             by: ada(),
         }
         .into(),
@@ -599,6 +602,8 @@ fn decisions() -> Vec<Decision> {
             contract: hash("contract"),
             declaration: hash("declaration"),
             expires_at_us: Some(DUE),
+            payload_schema: Some(json(r#"{"type":"object"}"#)),
+            asked: Some(Seq(8)),
         }
         .into(),
         ConfirmationExpired {
@@ -623,6 +628,8 @@ fn decisions() -> Vec<Decision> {
                 contract: hash("contract"),
                 declaration: hash("declaration"),
                 expires_at_us: Some(DUE),
+                payload_schema: None,
+                asked: None,
             },
         }
         .into(),

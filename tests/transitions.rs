@@ -328,6 +328,8 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             confirmed,
             reason,
             payload,
+            edited_args: None,
+            extra: None,
             by,
         }
         .into()
@@ -355,6 +357,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             SessionOpened {
                 agent: "support".into(),
                 external_id: None,
+                on_behalf_of: None,
                 labels: BTreeMap::new(),
                 rules: RULES,
                 program: "test".into(),

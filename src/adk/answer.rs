@@ -2,76 +2,64 @@
 
 use std::collections::BTreeMap;
 
-use crate::session::Json;
+use serde::de::DeserializeOwned;
+
+use crate::session::{Json, UnfitAnswer};
 use crate::tool::ToolConfirmation;
 
-/// A client's answer to a confirmation request.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ConfirmationAnswer {
-    /// What it says.
-    pub confirmation: ToolConfirmation,
-    /// What else it holds, which means nothing here.
-    pub extra: BTreeMap<String, Json>,
-}
+type Members = BTreeMap<String, Json>;
 
-/// What came is no answer, so the request stays open: silence and nonsense are no consent, and no denial either.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the answer is malformed: {problem}")]
-pub struct MalformedAnswer {
-    /// What is wrong with it.
-    pub problem: String,
-}
-
-impl ConfirmationAnswer {
-    /// Reads the `response` of a FunctionResponse.
-    ///
-    /// `confirmed` must be there and a boolean; `hint` and `reason` are texts, `payload` is anything, and each of them may
-    /// be absent or `null`. Some clients put the whole in a text: `{"response":"{\"confirmed\":true}"}`.
-    ///
-    /// ```
-    /// use recount::adk::ConfirmationAnswer;
-    /// use recount::session::Json;
-    ///
-    /// let read = |text: &str| ConfirmationAnswer::read(&Json::parse(text).unwrap());
-    /// assert!(read(r#"{"confirmed":true,"payload":null}"#)?.confirmation.confirmed);
-    /// assert!(read(r#"{"response":"{\"confirmed\": true}"}"#)?.confirmation.confirmed);
-    /// let denied = read(r#"{"confirmed":false,"reason":"too much","comment":"x"}"#)?;
-    /// assert_eq!(denied.confirmation.reason.as_deref(), Some("too much"));
-    /// assert!(denied.extra.contains_key("comment"));
-    /// for nonsense in ["{}", "\"yes\"", "1", "null", r#"{"confirmed":"yes"}"#, r#"{"approved":true}"#] {
-    ///     assert!(read(nonsense).is_err());
-    /// }
-    /// # Ok::<(), recount::adk::MalformedAnswer>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`MalformedAnswer`].
-    pub fn read(response: &Json) -> Result<ConfirmationAnswer, MalformedAnswer> {
-        let mut members = unwrapped(members(response)?)?;
-        let confirmed = match members.remove("confirmed") {
-            None => return Err(malformed("it does not say \"confirmed\"")),
-            Some(confirmed) => boolean(&confirmed)?,
-        };
-        let mut confirmation = ToolConfirmation::default();
-        confirmation.confirmed = confirmed;
-        confirmation.hint = text(&mut members, "hint")?;
-        confirmation.reason = text(&mut members, "reason")?;
-        let payload = members.remove("payload").filter(|it| it.as_str() != "null");
-        confirmation.payload = payload.map(|payload| payload.to_value());
-        Ok(ConfirmationAnswer {
-            confirmation,
-            extra: members,
-        })
-    }
+/// Reads the `response` of a FunctionResponse to [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION).
+///
+/// `confirmed` must be there and a boolean. `hint` and `reason` are texts, `payload` is anything; `editedArgs` are arguments
+/// in place of the model's, `requestHash` is the hash of the request that was seen. Each of them may be absent or `null`.
+/// Keys that mean nothing here are kept. Some clients put the whole in a text: `{"response":"{\"confirmed\":true}"}`.
+///
+/// ```
+/// use recount::adk::confirmation_from;
+/// use recount::session::Json;
+///
+/// let read = |text: &str| confirmation_from(&Json::parse(text).unwrap());
+/// assert!(read(r#"{"confirmed":true,"payload":null}"#)?.confirmed);
+/// assert!(read(r#"{"response":"{\"confirmed\": true}"}"#)?.confirmed);
+/// let denied = read(r#"{"confirmed":false,"reason":"too much","comment":"x"}"#)?;
+/// assert_eq!(denied.reason.as_deref(), Some("too much"));
+/// assert!(denied.extra.contains_key("comment"));
+/// for nonsense in ["{}", "\"yes\"", "1", "null", r#"{"confirmed":"yes"}"#, r#"{"approved":true}"#] {
+///     assert!(read(nonsense).is_err());
+/// }
+/// # Ok::<(), recount::session::UnfitAnswer>(())
+/// ```
+///
+/// # Errors
+/// [`UnfitAnswer::Malformed`]: it says neither yes nor no, so it is no answer. Nonsense is no consent, and no denial either.
+pub fn confirmation_from(response: &Json) -> Result<ToolConfirmation, UnfitAnswer> {
+    let mut members = unwrapped(members(response)?)?;
+    let confirmed = members.remove("confirmed");
+    let confirmed = confirmed.ok_or_else(|| malformed("it does not say \"confirmed\""))?;
+    let mut confirmation = if boolean(&confirmed)? {
+        ToolConfirmation::confirmed()
+    } else {
+        ToolConfirmation::default()
+    };
+    confirmation.hint = optional(&mut members, &["hint"], "a text")?;
+    confirmation.reason = optional(&mut members, &["reason"], "a text")?;
+    confirmation.payload = optional(&mut members, &["payload"], "JSON")?;
+    confirmation.args = optional(&mut members, &["editedArgs", "edited_args"], "JSON")?;
+    let hash = &["requestHash", "request_hash"];
+    confirmation.request_hash = optional(&mut members, hash, "a SHA-256 in hex digits")?;
+    let extra = members.into_iter().map(|(key, it)| (key, it.to_value()));
+    confirmation.extra = extra.collect();
+    Ok(confirmation)
 }
 
 /// The members of an object.
-fn members(json: &Json) -> Result<BTreeMap<String, Json>, MalformedAnswer> {
+fn members(json: &Json) -> Result<Members, UnfitAnswer> {
     serde_json::from_str(json.as_str()).map_err(|_| malformed("it is not an object"))
 }
 
 /// The object in the text, where there is only that.
-fn unwrapped(members: BTreeMap<String, Json>) -> Result<BTreeMap<String, Json>, MalformedAnswer> {
+fn unwrapped(members: Members) -> Result<Members, UnfitAnswer> {
     let wrapped = match members.get("response") {
         Some(wrapped) if members.len() == 1 => wrapped,
         Some(_) | None => return Ok(members),
@@ -84,33 +72,39 @@ fn unwrapped(members: BTreeMap<String, Json>) -> Result<BTreeMap<String, Json>, 
     self::members(&inner)
 }
 
-fn boolean(json: &Json) -> Result<bool, MalformedAnswer> {
+fn boolean(json: &Json) -> Result<bool, UnfitAnswer> {
     match json.as_str() {
         "true" => Ok(true),
         "false" => Ok(false),
         other => {
             let found: String = other.chars().take(40).collect();
-            Err(malformed(&format!(
-                "\"confirmed\" must be true or false, got {found}"
-            )))
+            let problem = format!("\"confirmed\" must be true or false, got {found}");
+            Err(malformed(&problem))
         }
     }
 }
 
-fn text(
-    members: &mut BTreeMap<String, Json>,
-    key: &str,
-) -> Result<Option<String>, MalformedAnswer> {
-    match members.remove(key) {
-        None => Ok(None),
-        // `null` reads as no text.
-        Some(json) => serde_json::from_str(json.as_str())
-            .map_err(|_| malformed(&format!("{key:?} must be a text"))),
+/// What stands under a key in one of its spellings, but not in two; `null` is nothing.
+fn optional<T: DeserializeOwned>(
+    members: &mut Members,
+    spellings: &[&str],
+    expected: &str,
+) -> Result<Option<T>, UnfitAnswer> {
+    let mut found = spellings
+        .iter()
+        .filter_map(|key| Some((key, members.remove(*key)?)));
+    let Some((key, json)) = found.next() else {
+        return Ok(None);
+    };
+    if let Some((other, _)) = found.next() {
+        return Err(malformed(&format!("it has {key:?} and {other:?}")));
     }
+    let read = serde_json::from_str(json.as_str());
+    read.map_err(|_| malformed(&format!("{key:?} must be {expected}")))
 }
 
-fn malformed(problem: &str) -> MalformedAnswer {
-    MalformedAnswer {
+fn malformed(problem: &str) -> UnfitAnswer {
+    UnfitAnswer::Malformed {
         problem: problem.to_owned(),
     }
 }
@@ -121,9 +115,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::session::ObjectHash;
 
-    fn read(text: &str) -> Result<ConfirmationAnswer, String> {
-        ConfirmationAnswer::read(&Json::parse(text).unwrap()).map_err(|it| it.problem)
+    fn read(text: &str) -> Result<ToolConfirmation, UnfitAnswer> {
+        confirmation_from(&Json::parse(text).unwrap())
     }
 
     #[test]
@@ -155,6 +150,8 @@ mod tests {
             r#"{"response":"{\"confirmed\":true}","more":1}"#,
             r#"{"confirmed":true,"hint":1}"#,
             r#"{"confirmed":true,"reason":{}}"#,
+            r#"{"confirmed":true,"requestHash":"abc"}"#,
+            r#"{"confirmed":true,"editedArgs":{},"edited_args":{}}"#,
         ] {
             assert!(read(nonsense).is_err(), "{nonsense}");
         }
@@ -162,15 +159,20 @@ mod tests {
 
     #[test]
     fn everything_else_is_kept() {
-        let read = read(r#"{"confirmed":true,"hint":"h","payload":{"days":3},"n":1.0}"#).unwrap();
-        let mut expected = ToolConfirmation::confirmed().with_payload(json!({"days": 3}));
-        expected.hint = Some("h".to_owned());
-        assert_eq!(read.confirmation, expected);
-        let extra: Vec<_> = read
-            .extra
-            .iter()
-            .map(|(key, it)| (key.as_str(), it.as_str()))
-            .collect();
-        assert_eq!(extra, [("n", "1.0")]);
+        let hash = ObjectHash::of(b"the record");
+        let text = format!(
+            r#"{{"confirmed":true,"hint":"h","payload":{{"days":3}},"requestHash":"{hash}","editedArgs":{{"n":1}},"n":1.5}}"#
+        );
+        let expected = ToolConfirmation {
+            hint: Some("h".to_owned()),
+            extra: serde_json::Map::from_iter([("n".to_owned(), json!(1.5))]),
+            ..ToolConfirmation::confirmed()
+                .with_payload(json!({"days": 3}))
+                .with_args(json!({"n": 1}))
+                .to_request(hash)
+        };
+        assert_eq!(read(&text), Ok(expected));
+        let nothing = r#"{"confirmed":false,"hint":null,"reason":null,"payload":null,"editedArgs":null,"requestHash":null}"#;
+        assert_eq!(read(nothing), Ok(ToolConfirmation::default()));
     }
 }

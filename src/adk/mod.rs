@@ -13,7 +13,7 @@ mod refused_message;
 mod request_confirmation;
 mod translation;
 
-pub use answer::{ConfirmationAnswer, MalformedAnswer};
+pub use answer::confirmation_from;
 pub use client_message::{ClientMessage, ClientResponse};
 pub use event::{Actions, Call, CallArgs, Content, Event, Part, Response, Spoken};
 pub use original_call::{OriginalCallError, original_call_from};

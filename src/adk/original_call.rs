@@ -126,6 +126,7 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use serde_json::json;
 

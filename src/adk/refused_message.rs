@@ -1,11 +1,10 @@
 //! Why nothing of a client's message is taken.
 
-use super::answer::MalformedAnswer;
 use crate::session::RequestId;
 
 /// Why nothing of a client's message is taken.
 ///
-/// Where it was about a request that is known, the refusal is on record, and the request stays open.
+/// Where it is about a request that is known, that goes on record as a refused answer, and the request stays open.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RefusedMessage {
@@ -69,7 +68,4 @@ pub enum RefusedMessage {
         /// What is to be answered instead.
         request: RequestId,
     },
-    /// It answers a request, and it is no answer.
-    #[error(transparent)]
-    MalformedAnswer(#[from] MalformedAnswer),
 }

@@ -54,7 +54,7 @@ impl Unanswered {
             None => format!("Please approve or reject the tool call {tool}()."),
         };
         let hint = match about {
-            About::Gate => hint,
+            About::Gate | About::Tool => hint,
             About::InDoubt => format!("The call may have run already; may it run again? {hint}"),
         };
         Unanswered {

@@ -138,6 +138,8 @@ async fn refused(ledger: &Ledger, session: SessionId, rejection: &Rejection) -> 
             Some(*by),
         ),
         Rejection::UnknownRequest { .. }
+        | Rejection::UnfitAnswer(_)
+        | Rejection::EditsNotAllowed
         | Rejection::UnknownCall { .. }
         | Rejection::CallSettled { .. }
         | Rejection::CallNotPaused { .. }

@@ -7,7 +7,7 @@ use std::path::Path;
 use recount_journal as journal;
 
 use super::one_line::one_line;
-use crate::session::Rejection;
+use crate::session::{Rejection, UnfitAnswer};
 use crate::{engine, ledger};
 
 /// How the program ends; the numbers are promised in `--help`.
@@ -224,6 +224,11 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::RequestExpired { .. } => "request-expired",
         Rejection::RequestWithdrawn { .. } => "request-withdrawn",
         Rejection::RequestSuperseded { .. } => "request-superseded",
+        Rejection::UnfitAnswer(UnfitAnswer::Malformed { .. }) => "malformed-answer",
+        Rejection::UnfitAnswer(UnfitAnswer::OtherRequest { .. }) => "other-request",
+        Rejection::UnfitAnswer(UnfitAnswer::InvalidPayload { .. }) => "invalid-payload",
+        Rejection::UnfitAnswer(UnfitAnswer::InvalidArgs { .. }) => "invalid-args",
+        Rejection::EditsNotAllowed => "edits-not-allowed",
         Rejection::UnknownCall { .. } => "unknown-call",
         Rejection::CallSettled { .. } => "call-settled",
         Rejection::CallNotPaused { .. } => "call-not-paused",

@@ -64,14 +64,21 @@ fn as_json(it: &PendingConfirmation) -> serde_json::Value {
         "agent": it.agent,
         "external_id": it.external_id,
         "labels": it.labels,
+        "on_behalf_of": it.on_behalf_of,
         "seq": it.request,
+        "request_hash": it.request_hash,
         "call": it.call,
+        "call_hash": it.call_hash,
         "tool": it.tool,
         "args": it.args,
         "sealed_args": it.sealed_args,
         "sealed": it.sealed,
         "hint": it.hint,
+        "hint_by": it.hint_by,
         "about": it.about,
+        "payload_schema": it.payload_schema,
+        "contract": it.contract,
+        "declaration": it.declaration,
         "requested_at": age::stamp(it.requested_at),
         "expires_at": it.expires_at.map(age::stamp),
         "model_lost_interest": it.model_lost_interest,
@@ -85,7 +92,8 @@ pub(super) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Re
     }
     let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
         (About::Gate, "") => "May it run?",
-        (About::Gate, hint) => hint,
+        (About::Tool, "") => "May it go on?",
+        (About::Gate | About::Tool, hint) => hint,
         (About::InDoubt, _) => "It may have run already. Run it again?",
     };
     let head = format!("{}: {question}", it.tool);

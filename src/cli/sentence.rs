@@ -371,7 +371,8 @@ fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
             let tool = names.call(it.call);
             let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
                 (About::Gate, "") => "May it run?".to_owned(),
-                (About::Gate, hint) => hint.to_owned(),
+                (About::Tool, "") => "May it go on?".to_owned(),
+                (About::Gate | About::Tool, hint) => hint.to_owned(),
                 (About::InDoubt, _) => "It may have run. Run it again?".to_owned(),
             };
             (

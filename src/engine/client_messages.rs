@@ -1,16 +1,16 @@
 //! The door through which a client's messages come: answers to requests, results of long-running calls, words.
 
-use std::collections::BTreeMap;
-
 use tokio::sync::oneshot;
 
 use super::inbox::Input;
 use super::task::Begin;
-use super::{Engine, Error, LiveHandle};
+use super::{Desk, Engine, Error, LiveHandle, ToolConfirmation};
 use crate::adk::{
-    ClientMessage, ClientResponse, ConfirmationAnswer, REQUEST_CONFIRMATION, RefusedMessage,
+    ClientMessage, ClientResponse, REQUEST_CONFIRMATION, RefusedMessage, confirmation_from,
 };
-use crate::session::{Actor, CallId, Command, Json, Phase, RequestId, Seq, Session, SessionId};
+use crate::session::{
+    Actor, CallId, Command, Json, Phase, Rejection, RequestId, Seq, Session, SessionId, UnfitAnswer,
+};
 
 /// A part of a client's message that was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +24,6 @@ pub enum Received {
         request: RequestId,
         /// The record of the answer.
         at: Seq,
-        /// What else the answer held, which means nothing here.
-        extra: BTreeMap<String, Json>,
     },
     /// A paused call was given its result.
     Supplied {
@@ -40,7 +38,7 @@ pub enum Received {
 enum Meant {
     Answer {
         request: Seq,
-        answer: ConfirmationAnswer,
+        confirmation: ToolConfirmation,
     },
     Result {
         call: Seq,
@@ -49,10 +47,12 @@ enum Meant {
     },
 }
 
-/// Why a response cannot be taken, and the request about which that is to be on record.
-struct Refused {
-    why: RefusedMessage,
-    about: Option<(SessionId, Seq)>,
+/// Why a response cannot be taken.
+enum Refused {
+    /// It answers nothing, or what is not to be answered so; the request that it is about, if any, remembers that.
+    Misdirected(RefusedMessage, Option<RequestId>),
+    /// It answers a request, and is no answer.
+    Unfit(RequestId, UnfitAnswer),
 }
 
 impl LiveHandle {
@@ -89,7 +89,8 @@ impl Engine {
     /// [`adk_events`](LiveHandle::adk_events) shows it, by its [`CallId`], or by its [`Ticket`](super::Ticket). Whoever may
     /// reach this door for the session may answer for it: `by` is the name that the embedding program vouches for.
     ///
-    /// What cannot be an answer is refused whole, so that nothing of the message is taken, and the request stays open.
+    /// A message of which one part cannot be an answer is refused whole: nothing of it is taken, and what it is about stays
+    /// open. Where that is a request, the refusal goes on record with it, also with a request of another session.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -111,7 +112,7 @@ impl Engine {
     ///         r#"{{"functionResponse":{{"id":"{id}","name":"adk_request_confirmation","response":{{"confirmed":{confirmed}}}}}}}"#
     ///     );
     ///     let maybe = session.receive_client_message(Actor::embedder("ada"), &answer("\"maybe\"")).await;
-    ///     assert!(matches!(maybe, Err(Error::Message(_))));
+    ///     assert!(matches!(maybe, Err(Error::Refused(_))));
     ///     session.receive_client_message(Actor::embedder("ada"), &answer("true")).await
     /// };
     /// let (sent, approved) = tokio::join!(sent, approved);
@@ -123,7 +124,7 @@ impl Engine {
     ///
     /// # Errors
     /// * [`Error::Message`]: it cannot be read, calls a function, or answers what is not to be answered so.
-    /// * [`Error::Refused`]: somebody answered before, the request expired, the call does not wait for a response.
+    /// * [`Error::Refused`]: it says neither yes nor no, or its payload does not fit; somebody answered before, the request expired, the call does not wait for a response.
     /// * [`Error::PartlyTaken`]: of several answers, the session refused some.
     /// * [`Error::NotConnected`]: words came, and there is no connection.
     pub async fn receive_client_message(
@@ -157,18 +158,36 @@ impl Engine {
         for response in responses {
             match self.meaning(&session, response).await? {
                 Ok(it) => meant.push(it),
-                Err(Refused { why, about }) => {
-                    if let Some((session, request)) = about {
-                        self.record_refusal(session, request, by, &why).await?;
-                    }
+                Err(refused) => {
+                    let why = self.refuse(refused, by).await?;
                     first.get_or_insert(why);
                 }
             }
         }
         match first {
-            Some(why) => Err(why.into()),
+            Some(why) => Err(why),
             None => Ok(meant),
         }
+    }
+
+    /// Puts a refusal on record with the request that it is about, and says why.
+    async fn refuse(&self, refused: Refused, by: &Actor) -> Result<Error, Error> {
+        let (why, request, unfit) = match refused {
+            Refused::Misdirected(why, None) => return Ok(why.into()),
+            Refused::Misdirected(why, Some(request)) => {
+                let problem = why.to_string();
+                (Some(why), request, UnfitAnswer::Malformed { problem })
+            }
+            Refused::Unfit(request, unfit) => (None, request, unfit),
+        };
+        let given = Err(unfit.clone());
+        let said = match self.answer_as(request, given, by.clone()).await {
+            Ok(_) => Rejection::UnfitAnswer(unfit),
+            // Of a request that is not open any more the session says what became of it.
+            Err(Error::Refused(said)) => said,
+            Err(error) => return Err(error),
+        };
+        Ok(why.map_or_else(|| said.into(), Error::from))
     }
 
     async fn meaning(
@@ -182,38 +201,33 @@ impl Engine {
             name,
             response,
         } = response;
-        let unknown = |id: String| Refused {
-            why: RefusedMessage::UnknownId { id },
-            about: None,
-        };
+        let unknown = |id, about| Refused::Misdirected(RefusedMessage::UnknownId { id }, about);
         let (id, call) = match (id, ticket) {
             (_, Some(ticket)) => {
                 let id = ticket.session.call_id(ticket.call).to_string();
                 let is_here = ticket.session == session.id && is_call(session, ticket.call);
                 if !is_here {
-                    return Ok(Err(unknown(id)));
+                    return Ok(Err(unknown(id, None)));
                 }
                 (id, ticket.call)
             }
             (Some(id), None) => {
                 if let Some(request) = request_named(session, &id) {
-                    return Ok(answer(session.id, id, request, name.as_deref(), &response));
+                    let about = session.id.request_id(request);
+                    return Ok(answer(about, id, request, name.as_deref(), &response));
                 }
                 match self.call_named(session, &id).await? {
                     Some(call) => (id, call),
                     None => {
                         let about = self.request_elsewhere(&id).await?;
-                        return Ok(Err(Refused {
-                            about,
-                            ..unknown(id)
-                        }));
+                        return Ok(Err(unknown(id, about)));
                     }
                 }
             }
             (None, None) => {
                 let name = name.unwrap_or_default();
                 let why = RefusedMessage::MissingId { name };
-                return Ok(Err(Refused { why, about: None }));
+                return Ok(Err(Refused::Misdirected(why, None)));
             }
         };
         Ok(result(session, id, call, name, response))
@@ -246,17 +260,12 @@ impl Engine {
     }
 
     /// The request of another session that has this name: whoever tried to answer it here is to be seen there.
-    async fn request_elsewhere(&self, id: &str) -> Result<Option<(SessionId, Seq)>, Error> {
+    async fn request_elsewhere(&self, id: &str) -> Result<Option<RequestId>, Error> {
         let Ok(request) = id.parse::<RequestId>() else {
             return Ok(None);
         };
         let named = self.ledger().journal().request(request.0).await?;
-        let Some((session, _)) = named else {
-            return Ok(None);
-        };
-        let session = SessionId(session);
-        let elsewhere = self.session_as_it_is(session).await?;
-        Ok(request_named(&elsewhere, id).map(|request| (session, request)))
+        Ok(named.map(|_| request))
     }
 
     /// Gives the session what was understood, one by one; the session may still say no.
@@ -270,14 +279,13 @@ impl Engine {
         let (mut taken, mut refused) = (Vec::new(), Vec::new());
         for it in meant {
             let (id, outcome) = match it {
-                Meant::Answer { request, answer } => {
+                Meant::Answer {
+                    request,
+                    confirmation,
+                } => {
                     let request = session.request_id(request);
-                    let ConfirmationAnswer {
-                        confirmation,
-                        extra,
-                    } = answer;
                     let at = self.answer(request, confirmation, by.clone()).await;
-                    let received = at.map(|at| Received::Answered { request, at, extra });
+                    let received = at.map(|at| Received::Answered { request, at });
                     (request.to_string(), received)
                 }
                 Meant::Result {
@@ -315,17 +323,29 @@ impl Engine {
         }
     }
 
-    /// Puts on record that somebody answered a request in a way that does not count.
-    #[expect(clippy::unused_async, reason = "a command for it is on its way")]
-    async fn record_refusal(
+    /// Answers with what a door was given, or found wrong with it.
+    pub(super) async fn answer_as(
         &self,
-        session: SessionId,
-        request: Seq,
-        by: &Actor,
-        why: &RefusedMessage,
-    ) -> Result<(), Error> {
-        tracing::warn!(%session, %request, by = by.name, %why, "an answer was refused");
-        Ok(())
+        request: RequestId,
+        given: Result<ToolConfirmation, UnfitAnswer>,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let named = self.inner.ledger.journal().request(request.0).await?;
+        let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
+        let session = SessionId(session);
+        if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
+            // No task serves the session, so the desk may write to it: one answer at a time.
+            let _turn = self.inner.desk.lock().await;
+            let desk = Desk::new(self.inner.ledger.clone(), self.inner.clock.clone());
+            return desk.answer_as(request, given, by).await;
+        }
+        self.ask(session, |reply| Input::Answer {
+            request,
+            confirmation: given,
+            by,
+            reply,
+        })
+        .await
     }
 
     async fn session_as_it_is(&self, session: SessionId) -> Result<Session, Error> {
@@ -344,13 +364,12 @@ impl Engine {
 
 /// An answer to the request that has this id, if it is one.
 fn answer(
-    session: SessionId,
+    about: RequestId,
     id: String,
     request: Seq,
     name: Option<&str>,
     response: &Json,
 ) -> Result<Meant, Refused> {
-    let about = Some((session, request));
     if let Some(found) = name.filter(|name| *name != REQUEST_CONFIRMATION) {
         let (expected, found) = (REQUEST_CONFIRMATION.to_owned(), found.to_owned());
         let why = RefusedMessage::WrongName {
@@ -358,14 +377,14 @@ fn answer(
             expected,
             found,
         };
-        return Err(Refused { why, about });
+        return Err(Refused::Misdirected(why, Some(about)));
     }
-    match ConfirmationAnswer::read(response) {
-        Ok(answer) => Ok(Meant::Answer { request, answer }),
-        Err(malformed) => Err(Refused {
-            why: malformed.into(),
-            about,
+    match confirmation_from(response) {
+        Ok(confirmation) => Ok(Meant::Answer {
+            request,
+            confirmation,
         }),
+        Err(unfit) => Err(Refused::Unfit(about, unfit)),
     }
 }
 
@@ -380,10 +399,9 @@ fn result(
     let open = session.calls.get(&call);
     if let Some(Phase::AwaitingConfirmation { request, .. }) = open.map(|open| &open.phase) {
         // A result of the client's own making must not take the place of the person's answer.
-        let about = Some((session.id, *request));
         let request = session.id.request_id(*request);
         let why = RefusedMessage::AwaitsConfirmation { id, request };
-        return Err(Refused { why, about });
+        return Err(Refused::Misdirected(why, Some(request)));
     }
     let name = match (name, open) {
         (Some(name), _) => name,

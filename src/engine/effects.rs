@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
+use super::answering::confirmation_of;
 use super::beginning::Beginning;
 use super::error::Error;
 use super::inbox::{Inbox, Input};
@@ -123,7 +124,8 @@ impl SessionTask {
             let (own, telling, state) = (own.clone(), telling.clone(), state.clone());
             move |value| recorded(own.clone(), telling.clone(), value, state.clone())
         };
-        let (slots, session) = (self.slots.clone(), self.id);
+        let (slots, session, ledger) = (self.slots.clone(), self.id, self.ledger.clone());
+        let leave = self.leave_given(call);
         let beginning = Beginning::default();
         let begins = beginning.clone();
         let run = async move {
@@ -137,9 +139,21 @@ impl SessionTask {
             if !begins.begin() {
                 return;
             }
-            let outcome = match checked {
-                Ok((tool, args, context)) => contained(tool, args, context, on_yield).await,
-                Err(error) => ToolOutcome::Failed(error),
+            let said = match leave {
+                Some(leave) => confirmation_of(&ledger, session, leave).await,
+                None => Ok(None),
+            };
+            let outcome = match (checked, said) {
+                (Ok((tool, args, context)), Ok(said)) => {
+                    let context = said
+                        .into_iter()
+                        .fold(context, ToolContext::with_confirmation);
+                    contained(tool, args, context, on_yield).await
+                }
+                (Err(error), _) => ToolOutcome::Failed(error),
+                (Ok(_), Err(error)) => ToolOutcome::Failed(ToolError::Other(format!(
+                    "the answer on record cannot be read, so the tool did not run: {error}"
+                ))),
             };
             drop(slot);
             let ended = telling.ended(outcome, state).await;

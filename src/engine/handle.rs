@@ -192,7 +192,7 @@ impl LiveHandle {
     ) -> Result<Seq, Error> {
         self.ask(|reply| Input::Answer {
             request,
-            confirmation,
+            confirmation: Ok(confirmation),
             by,
             reply,
         })

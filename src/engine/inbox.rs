@@ -11,7 +11,7 @@ use super::story::Story;
 use crate::live::{ConnectError, Connection, ConnectionLost};
 use crate::session::{
     Actor, Command, Connected, Hook, HookAnswered, Json, RequestId, Seq, Session, Timestamp,
-    ToolEventEmitted, ToolYielded,
+    ToolEventEmitted, ToolYielded, UnfitAnswer,
 };
 use crate::tool::State;
 
@@ -60,7 +60,7 @@ pub(super) enum Input {
     /// Answer a confirmation request.
     Answer {
         request: RequestId,
-        confirmation: ToolConfirmation,
+        confirmation: Result<ToolConfirmation, UnfitAnswer>,
         by: Actor,
         reply: Reply<Seq>,
     },

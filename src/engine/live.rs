@@ -40,6 +40,7 @@ impl Live {
             engine: None,
             keys: None,
             external_id: None,
+            on_behalf_of: None,
             labels: Vec::new(),
             callbacks: Callbacks::new(),
         }
@@ -54,6 +55,7 @@ pub struct LiveBuilder {
     engine: Option<Engine>,
     keys: Option<Arc<dyn KeyStore>>,
     external_id: Option<String>,
+    on_behalf_of: Option<String>,
     labels: Vec<(String, String)>,
     callbacks: Callbacks,
 }
@@ -334,6 +336,12 @@ impl LiveBuilder {
         self
     }
 
+    /// The one for whom the agent acts: whoever is asked for leave sees it.
+    pub fn on_behalf_of(mut self, name: impl Into<String>) -> LiveBuilder {
+        self.on_behalf_of = Some(name.into());
+        self
+    }
+
     /// A label by which the session is found again.
     pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> LiveBuilder {
         self.labels.push((key.into(), value.into()));
@@ -465,6 +473,9 @@ impl LiveBuilder {
         let mut session = engine.session(&self.name).callbacks(self.callbacks);
         for (key, value) in self.labels {
             session = session.label(key, value);
+        }
+        if let Some(name) = self.on_behalf_of {
+            session = session.on_behalf_of(name);
         }
         if let Some(id) = self.external_id {
             session = session.external_id(id);

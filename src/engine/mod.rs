@@ -4,6 +4,7 @@
 
 mod adk_events;
 mod agent;
+mod answering;
 mod attach;
 mod beginning;
 mod builder;
@@ -256,22 +257,7 @@ impl Engine {
         confirmation: ToolConfirmation,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let named = self.inner.ledger.journal().request(request.0).await?;
-        let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
-        let session = SessionId(session);
-        if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
-            // No task serves the session, so the desk may write to it: one answer at a time.
-            let _turn = self.inner.desk.lock().await;
-            let desk = Desk::new(self.inner.ledger.clone(), self.inner.clock.clone());
-            return desk.answer(request, confirmation, by).await;
-        }
-        self.ask(session, |reply| Input::Answer {
-            request,
-            confirmation,
-            by,
-            reply,
-        })
-        .await
+        self.answer_as(request, Ok(confirmation), by).await
     }
 
     /// Gives the result of a paused call. Returns the record of the response.

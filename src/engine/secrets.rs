@@ -88,18 +88,24 @@ impl SessionTask {
 
     /// The arguments as the model sent them, for the tool alone.
     pub(super) fn opened_arguments(&self, call: &Call) -> Result<Json, ToolError> {
-        opened(self.id, &self.seal, call)
+        opened(self.id, &self.seal, call, &call.args)
     }
 }
 
-fn opened(session: SessionId, seal: &Seal, call: &Call) -> Result<Json, ToolError> {
+/// These arguments of the call, with what is sealed in clear.
+pub(super) fn opened(
+    session: SessionId,
+    seal: &Seal,
+    call: &Call,
+    args: &Json,
+) -> Result<Json, ToolError> {
     if call.sealed_args.is_empty() {
-        return Ok(call.args.clone());
+        return Ok(args.clone());
     }
     let key = seal.key.as_ref();
     let opened = key
         .ok_or(ledger::Error::Sealed { session })
-        .and_then(|key| open_arguments(key, &call.name, &call.args, &call.sealed_args));
+        .and_then(|key| open_arguments(key, &call.name, args, &call.sealed_args));
     match opened {
         Ok(args) => Ok(args),
         Err(error) => {

@@ -11,6 +11,7 @@ pub struct NewSession {
     engine: Engine,
     agent: String,
     external_id: Option<String>,
+    on_behalf_of: Option<String>,
     labels: BTreeMap<String, String>,
     callbacks: Callbacks,
 }
@@ -21,6 +22,7 @@ impl NewSession {
             engine,
             agent,
             external_id: None,
+            on_behalf_of: None,
             labels: BTreeMap::new(),
             callbacks: Callbacks::new(),
         }
@@ -29,6 +31,12 @@ impl NewSession {
     /// The caller's own name for it, found again in every listing.
     pub fn external_id(mut self, id: impl Into<String>) -> NewSession {
         self.external_id = Some(id.into());
+        self
+    }
+
+    /// The one for whom the agent acts: whoever is asked for leave sees it.
+    pub fn on_behalf_of(mut self, name: impl Into<String>) -> NewSession {
+        self.on_behalf_of = Some(name.into());
         self
     }
 
@@ -75,6 +83,7 @@ impl NewSession {
         let opened = SessionOpened {
             agent: self.agent,
             external_id: self.external_id,
+            on_behalf_of: self.on_behalf_of,
             labels: self.labels,
             rules: RULES,
             program: PROGRAM.to_owned(),

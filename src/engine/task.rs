@@ -175,15 +175,7 @@ impl SessionTask {
             } => {
                 let named = |seq: &&Seq| self.id.request_id(**seq) == request;
                 let outcome = match self.session.requests.keys().find(named).copied() {
-                    Some(request) => {
-                        let answer = confirmation.into_answer();
-                        self.command(Command::AnswerConfirmation {
-                            request,
-                            answer,
-                            by,
-                        })
-                        .await
-                    }
+                    Some(request) => self.answer_confirmation(request, confirmation, by).await,
                     None => Err(Error::UnknownRequest { request }),
                 };
                 self.answer(reply, outcome)
@@ -264,14 +256,9 @@ impl SessionTask {
                 confirmation,
             } => {
                 let by = Actor::embedder("confirmation provider");
-                let answer = confirmation.into_answer();
-                // Another door may have been quicker; then the refusal is on record and nobody waits for it.
+                // Another door may have been quicker, or the answer does not fit; that is on record and nobody waits for it.
                 match self
-                    .command(Command::AnswerConfirmation {
-                        request,
-                        answer,
-                        by,
-                    })
+                    .answer_confirmation(request, Ok(confirmation), by)
                     .await
                 {
                     Ok(_) | Err(Error::Refused(_)) => Ok(()),
@@ -341,7 +328,7 @@ impl SessionTask {
     }
 
     /// Admits a command and records what it becomes; a refused answer is recorded as refused.
-    async fn command(&mut self, command: Command) -> Result<Seq, Error> {
+    pub(super) async fn command(&mut self, command: Command) -> Result<Seq, Error> {
         // An answer that comes after the expiry must not count just because nobody looked at the clock before. One
         // look decides: what is admitted in time is on record with that time, however long the append takes.
         let now = self.clock.now();

@@ -146,6 +146,11 @@ impl Entry {
         }
     }
 
+    /// The leaf hash of the record, which the next one names.
+    pub fn hash(&self) -> Hash {
+        Hash::of_line(self.line.bytes())
+    }
+
     /// The envelope, and the body as it is stored.
     ///
     /// # Errors

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use recount_journal::OpenItem;
 
 use super::store::MODEL_LOST_INTEREST;
-use super::{Error, Ledger};
+use super::{Entry, Error, Ledger};
 use crate::session::{
-    About, CallId, ConfirmationRequested, Event, Fact, FunctionCallReceived, Json, Observation,
-    OpenKind, RequestId, Seq, SessionId, SessionOpened, Timestamp,
+    About, CallId, ConfirmationRequested, Event, Fact, FunctionCallReceived, Json, ObjectHash,
+    Observation, OpenKind, RequestId, Seq, SessionId, SessionOpened, Timestamp,
 };
 
 /// How many entries are read at a time.
@@ -60,13 +60,19 @@ pub struct PendingConfirmation {
     pub external_id: Option<String>,
     /// The session's labels.
     pub labels: BTreeMap<String, String>,
+    /// The one for whom the agent acts.
+    pub on_behalf_of: Option<String>,
     /// The record of the request.
     pub request: Seq,
+    /// Its hash, which an answer may name, so that it counts for this request and no other.
+    pub request_hash: ObjectHash,
     /// The record of the call.
     pub call: Seq,
+    /// Its hash.
+    pub call_hash: ObjectHash,
     /// The tool.
     pub tool: String,
-    /// The arguments, exactly as they stand on record: what an answer binds. Under [`sealed_args`](Self::sealed_args)
+    /// The arguments, exactly as they stand on record, or as a person changed them: what an answer binds. Under [`sealed_args`](Self::sealed_args)
     /// stands `{"$sealed":"v1.…"}`, which is the same for the same secret.
     pub args: Json,
     /// The JSON Pointers of the arguments that are secret, and sealed.
@@ -76,8 +82,16 @@ pub struct PendingConfirmation {
     pub sealed: bool,
     /// What the tool's author wants the person to know.
     pub hint: Option<String>,
-    /// May it run, or: it may have run, may it run again?
+    /// Who wrote the hint: `declaration`, or `tool` where the tool asks itself.
+    pub hint_by: &'static str,
+    /// May it run, or: it may have run, may it run again? Or the tool asks itself.
     pub about: About,
+    /// The JSON Schema that the payload of a yes must fit.
+    pub payload_schema: Option<Json>,
+    /// The contract of the tool that is asked about; none of a sealed session whose key is not here.
+    pub contract: Option<ObjectHash>,
+    /// Its whole declaration; none of a sealed session whose key is not here.
+    pub declaration: Option<ObjectHash>,
     /// When it was asked.
     pub requested_at: Timestamp,
     /// When silence becomes a no.
@@ -107,6 +121,20 @@ pub struct PausedCall {
     pub args: Json,
     /// When it paused.
     pub since: Timestamp,
+}
+
+/// What a person is asked, as it is on record.
+struct Question {
+    seq: Seq,
+    at: Timestamp,
+    hash: ObjectHash,
+    /// The arguments that a person wrote, where it is about those.
+    edited_args: Option<Json>,
+    asked: ConfirmationRequested,
+}
+
+fn object_hash(entry: &Entry) -> ObjectHash {
+    ObjectHash::from_bytes(*entry.hash().as_bytes())
 }
 
 impl Ledger {
@@ -240,29 +268,47 @@ impl Ledger {
         let Some((_, opened)) = self.opened(session).await? else {
             return Ok(None);
         };
-        let Some(received) = self.call_received(session, call).await? else {
+        let Some(called) = self.entries(session, call, 1).await?.pop() else {
             return Ok(None);
         };
-        let Some((request, requested_at, asked)) = self.request_of(session, call, item).await?
+        let Event::Observed(Observation::FunctionCallReceived(received)) = called.fact()?.event
         else {
             return Ok(None);
         };
+        let Some(question) = self.request_of(session, call, item).await? else {
+            return Ok(None);
+        };
+        let (request, asked) = (question.seq, question.asked);
         Ok(Some(PendingConfirmation {
             id: session.request_id(request),
             session,
             agent: opened.agent,
             external_id: opened.external_id,
             labels: opened.labels,
+            on_behalf_of: opened.on_behalf_of,
             request,
+            request_hash: question.hash,
             call,
+            call_hash: object_hash(&called),
             tool: received.name.unwrap_or_default(),
-            args: received.args.unwrap_or_else(Json::empty_object),
+            args: question
+                .edited_args
+                .or(received.args)
+                .unwrap_or_else(Json::empty_object),
             sealed_args: received.sealed_args,
             sealed: false,
             hint: asked.hint,
+            hint_by: if asked.asked.is_some() {
+                "tool"
+            } else {
+                "declaration"
+            },
             about: asked.about,
+            payload_schema: asked.payload_schema,
+            contract: Some(asked.contract),
+            declaration: Some(asked.declaration),
             // The item may have changed since, as when the model took the call back.
-            requested_at,
+            requested_at: question.at,
             expires_at: asked.expires_at_us,
             model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
         }))
@@ -280,6 +326,9 @@ impl Ledger {
         let (Some(request), Some(received)) = (request, received) else {
             return Ok(None);
         };
+        let Some(asked) = self.entries(session, request, 1).await?.pop() else {
+            return Ok(None);
+        };
         let stored = received.record()?.body.get().to_owned();
         Ok(Some(PendingConfirmation {
             id: session.request_id(request),
@@ -287,14 +336,21 @@ impl Ledger {
             agent: String::new(),
             external_id: None,
             labels: BTreeMap::new(),
+            on_behalf_of: None,
             request,
+            request_hash: object_hash(&asked),
             call,
+            call_hash: object_hash(&received),
             tool: String::new(),
             args: Json::parse(&stored).unwrap_or_else(|_| Json::empty_object()),
             sealed_args: Vec::new(),
             sealed: true,
             hint: None,
+            hint_by: "declaration",
             about: About::Gate,
+            payload_schema: None,
+            contract: None,
+            declaration: None,
             requested_at: Timestamp(item.since_us),
             expires_at: item.deadline_us.map(Timestamp),
             model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
@@ -307,23 +363,36 @@ impl Ledger {
         session: SessionId,
         call: Seq,
         item: &OpenItem,
-    ) -> Result<Option<(Seq, Timestamp, ConfirmationRequested)>, Error> {
-        let mut next = call.next();
+    ) -> Result<Option<Question>, Error> {
+        let (mut next, mut edited) = (call.next(), Vec::new());
         loop {
-            let facts = self.facts(session, next, NEARBY).await?;
-            let Some(last) = facts.last() else {
+            let entries = self.entries(session, next, NEARBY).await?;
+            let Some(last) = entries.last() else {
                 return Ok(None);
             };
             next = last.seq.next();
-            let named = facts
-                .iter()
-                .find(|fact| item.request == Some(session.request_id(fact.seq).0));
-            if let Some(Fact { seq, at, event, .. }) = named {
-                let Event::Decided(decision) = event else {
-                    return Ok(None);
-                };
-                let question = decision.question().cloned();
-                return Ok(question.map(|question| (*seq, *at, question)));
+            for entry in &entries {
+                let Fact { seq, at, event, .. } = entry.fact()?;
+                if item.request == Some(session.request_id(seq).0) {
+                    let Event::Decided(decision) = event else {
+                        return Ok(None);
+                    };
+                    let hash = object_hash(entry);
+                    let question = decision.question().cloned().map(|asked| Question {
+                        seq,
+                        at,
+                        hash,
+                        // Of all that somebody wrote, what is asked about is what the question binds.
+                        edited_args: edited.into_iter().rev().find(|args: &Json| {
+                            ObjectHash::of(args.as_str().as_bytes()) == asked.args_sha256
+                        }),
+                        asked,
+                    });
+                    return Ok(question);
+                }
+                if let Event::Observed(Observation::ConfirmationAnswered(it)) = event {
+                    edited.extend(it.edited_args);
+                }
             }
         }
     }

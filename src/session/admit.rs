@@ -3,6 +3,7 @@
 use super::actor::Actor;
 use super::call::Phase;
 use super::command::{BODY_BYTES_MAX, Command, Rejection};
+use super::decision::About;
 use super::id::Seq;
 use super::observation::{
     AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, ResponseSupplied,
@@ -42,13 +43,18 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             answer,
             by,
         } => {
-            admit_answer(session, request)?;
-            let (confirmed, reason, payload) = (answer.confirmed, answer.reason, answer.payload);
+            let call = admit_answer(session, request)?;
+            let answer = answer.map_err(Rejection::UnfitAnswer)?;
+            if answer.edited_args.is_some() && !may_be_edited(session, call) {
+                return Err(Rejection::EditsNotAllowed);
+            }
             Ok(ConfirmationAnswered {
                 request,
-                confirmed,
-                reason,
-                payload,
+                confirmed: answer.confirmed,
+                reason: answer.reason,
+                payload: answer.payload,
+                edited_args: answer.edited_args,
+                extra: answer.extra,
                 by,
             }
             .into())
@@ -136,12 +142,13 @@ pub fn refusal_on_record(
     })
 }
 
-fn admit_answer(session: &Session, request: Seq) -> Result<(), Rejection> {
+/// The call that an open request is about.
+fn admit_answer(session: &Session, request: Seq) -> Result<Seq, Rejection> {
     let Some(known) = session.requests.get(&request) else {
         return Err(Rejection::UnknownRequest { request });
     };
     match &known.state {
-        RequestState::Open => Ok(()),
+        RequestState::Open => Ok(known.call),
         RequestState::Answered(answered) => Err(Rejection::AlreadyAnswered(answered.clone())),
         RequestState::Expired { at } => Err(Rejection::RequestExpired { at: *at }),
         RequestState::Withdrawn { at, reason } => Err(Rejection::RequestWithdrawn {
@@ -150,6 +157,25 @@ fn admit_answer(session: &Session, request: Seq) -> Result<(), Rejection> {
         }),
         RequestState::Superseded { by } => Err(Rejection::RequestSuperseded { by: *by }),
     }
+}
+
+/// What may have run already runs again as it was or not at all.
+fn may_be_edited(session: &Session, call: Seq) -> bool {
+    session.calls.get(&call).is_some_and(|call| {
+        let gate = matches!(
+            call.phase,
+            Phase::AwaitingConfirmation {
+                about: About::Gate,
+                ..
+            }
+        );
+        gate && session
+            .terms
+            .policies
+            .of(&call.name)
+            .confirm_edits
+            .is_some()
+    })
 }
 
 fn open_call(session: &Session, call: Seq) -> Result<&super::call::Call, Rejection> {

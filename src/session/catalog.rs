@@ -157,16 +157,33 @@ impl ToolKind {
 
 /// The hash an approval binds: what a person agreed to when they agreed to a call of this tool.
 ///
-/// It covers the name, the parameter schema without annotations, whether the tool is gated, and its in-doubt
-/// rule. A reworded description leaves it alone.
+/// It covers the name, the parameter schema without annotations, whether the tool is gated and when, what an answer may
+/// carry, and its in-doubt rule. A reworded description leaves it alone.
 #[must_use]
 pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
-    ObjectHash::of(&canonical_json(&json!({
+    let mut contract = json!({
         "name": declaration.name,
         "parameters": declaration.parameters.as_ref().map(without_annotations),
         "gated": policy.confirm,
         "in_doubt": policy.in_doubt.as_str(),
-    })))
+    });
+    // What was declared before these were known has the hash it always had.
+    let gate = [
+        (
+            "gated_when",
+            policy.confirm_when.as_ref().map(|it| json!(it)),
+        ),
+        (
+            "payload",
+            policy.confirm_payload.as_ref().map(without_annotations),
+        ),
+        ("edits", policy.confirm_edits.map(|it| json!(it))),
+    ];
+    if let Value::Object(contract) = &mut contract {
+        let said = gate.into_iter().filter(|_| policy.confirm);
+        contract.extend(said.filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    }
+    ObjectHash::of(&canonical_json(&contract))
 }
 
 /// The hash of all that is declared about a tool.

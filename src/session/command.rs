@@ -4,6 +4,7 @@ use super::actor::Actor;
 use super::decision::{CancelReason, Outcome};
 use super::id::Seq;
 use super::json::Json;
+use super::object::ObjectHash;
 use super::observation::StateChange;
 
 /// A request from outside.
@@ -13,8 +14,8 @@ pub enum Command {
     AnswerConfirmation {
         /// The request.
         request: Seq,
-        /// The answer.
-        answer: Answer,
+        /// The answer, or what the door found wrong with it, which goes on record as refused.
+        answer: Result<Answer, UnfitAnswer>,
         /// Who answers, as the door that let them in knows.
         by: Actor,
     },
@@ -55,7 +56,7 @@ pub enum Command {
 }
 
 /// What a person says to a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Yes or no.
     pub confirmed: bool,
@@ -63,7 +64,61 @@ pub struct Answer {
     pub reason: Option<String>,
     /// Something for the tool.
     pub payload: Option<Json>,
+    /// The arguments with which the tool is to run in place of the model's, where it allows that.
+    pub edited_args: Option<Json>,
+    /// What else the answer said.
+    pub extra: Option<Json>,
 }
+
+/// What is wrong with an answer, whatever became of the request: something that only its door can see, which knows the text
+/// that came, the schemas, and the record of the question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnfitAnswer {
+    /// It says neither yes nor no.
+    Malformed {
+        /// What was expected, and what came.
+        problem: String,
+    },
+    /// It is to a request other than the one on record.
+    OtherRequest {
+        /// The hash of the request on record.
+        expected: ObjectHash,
+        /// The hash that came.
+        found: ObjectHash,
+    },
+    /// The payload does not fit the schema that the question names.
+    InvalidPayload {
+        /// What the schema has against it.
+        problem: String,
+    },
+    /// The edited arguments do not fit the tool's schema, or touch what is sealed.
+    InvalidArgs {
+        /// What is wrong with them.
+        problem: String,
+    },
+}
+
+impl std::fmt::Display for UnfitAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            UnfitAnswer::Malformed { problem } => write!(f, "malformed: {problem}"),
+            UnfitAnswer::OtherRequest { expected, found } => {
+                write!(
+                    f,
+                    "it is to the request with the hash {found}, the one on record has {expected}"
+                )
+            }
+            UnfitAnswer::InvalidPayload { problem } => {
+                write!(f, "its payload does not fit: {problem}")
+            }
+            UnfitAnswer::InvalidArgs { problem } => {
+                write!(f, "the edited arguments do not fit: {problem}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for UnfitAnswer {}
 
 /// Why a command was not taken: a value to act on, not a failure of the machinery.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +147,10 @@ pub enum Rejection {
         /// The request to answer instead.
         by: Seq,
     },
+    /// The answer itself is not one that can count; the request stays open.
+    UnfitAnswer(UnfitAnswer),
+    /// The tool does not let a person change the arguments.
+    EditsNotAllowed,
     /// The session has no such call.
     UnknownCall {
         /// What was asked for.
@@ -158,6 +217,11 @@ impl Rejection {
             Rejection::RequestExpired { .. } => "request_expired",
             Rejection::RequestWithdrawn { .. } => "request_withdrawn",
             Rejection::RequestSuperseded { .. } => "request_superseded",
+            Rejection::UnfitAnswer(UnfitAnswer::Malformed { .. }) => "malformed_answer",
+            Rejection::UnfitAnswer(UnfitAnswer::OtherRequest { .. }) => "other_request",
+            Rejection::UnfitAnswer(UnfitAnswer::InvalidPayload { .. }) => "invalid_payload",
+            Rejection::UnfitAnswer(UnfitAnswer::InvalidArgs { .. }) => "invalid_args",
+            Rejection::EditsNotAllowed => "edits_not_allowed",
             Rejection::UnknownCall { .. } => "unknown_call",
             Rejection::CallSettled { .. } => "call_settled",
             Rejection::CallNotPaused { .. } => "call_not_paused",
@@ -194,6 +258,15 @@ impl std::fmt::Display for Rejection {
                     "the tool has changed and the question was asked anew, at seq {by}"
                 )
             }
+            Rejection::UnfitAnswer(unfit) => {
+                write!(
+                    f,
+                    "the answer does not count, and the request stays open: {unfit}"
+                )
+            }
+            Rejection::EditsNotAllowed => f.write_str(
+                "the tool does not let its arguments be changed, and the request stays open",
+            ),
             Rejection::UnknownCall { call } => write!(f, "the session has no call {call}"),
             Rejection::CallSettled { call, outcome } => {
                 write!(f, "call {call} ended before: {}", outcome.in_words())

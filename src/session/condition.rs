@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::json::Json;
 
-/// A question about the state of a session; built with [`S`].
+/// A question about the state of a session, and about the arguments of a call; built with [`S`].
 ///
-/// The grammar, as it is stored. A key names a value of the state; `>` may also be `<`, `<=` or `>=`:
+/// The grammar, as it is stored. A key names a value of the state; of a gate's condition `args:amount` names an argument, and
+/// `args:/card/limit` one by its JSON Pointer. `>` may also be `<`, `<=` or `>=`:
 ///
 /// ```json
 /// {"is_true":"identity_verified"}
@@ -73,7 +74,21 @@ pub enum Comparison {
 #[derive(Clone, Copy, Debug)]
 pub struct S;
 
+/// What the keys of a gate's condition begin with that name arguments.
+pub(super) const ARGUMENT: &str = "args:";
+
 impl S {
+    /// The key of an argument, by its name or its JSON Pointer, for the condition of a gate; see
+    /// [`T::confirm_when`](crate::tool::T::confirm_when).
+    ///
+    /// ```
+    /// use recount::session::S;
+    /// assert_eq!(S::arg("amount"), "args:amount");
+    /// ```
+    pub fn arg(name_or_pointer: impl AsRef<str>) -> String {
+        format!("{ARGUMENT}{}", name_or_pointer.as_ref())
+    }
+
     /// The value is `true`.
     pub fn is_true(key: impl Into<String>) -> Condition {
         Condition::IsTrue(key.into())
@@ -136,6 +151,56 @@ impl Condition {
             Condition::And(all) => all.iter().all(|it| it.holds(value_of)),
             Condition::Or(any) => any.iter().any(|it| it.holds(value_of)),
             Condition::Not(it) => !it.holds(value_of),
+        }
+    }
+
+    /// As [`holds`](Condition::holds), but true also where a comparison cannot be made, because a value is missing, sealed or of
+    /// another kind: what a gate asks, which must not stay open for a call that nobody can judge.
+    ///
+    /// ```
+    /// use recount::session::{Comparison, Json, S};
+    ///
+    /// let large = S::compares("args:amount", Comparison::Greater, 1000);
+    /// assert!(large.holds_or_unknown(&|_| None) && !large.holds(&|_| None));
+    /// let small = Json::parse("7")?;
+    /// assert!(!large.holds_or_unknown(&|_| Some(&small)));
+    /// # Ok::<(), recount::session::JsonProblem>(())
+    /// ```
+    pub fn holds_or_unknown<'a>(&self, value_of: &dyn Fn(&str) -> Option<&'a Json>) -> bool {
+        self.known(value_of).unwrap_or(true)
+    }
+
+    /// Whether it holds, where that can be told.
+    fn known<'a>(&self, value_of: &dyn Fn(&str) -> Option<&'a Json>) -> Option<bool> {
+        let open = |key: &str| value_of(key).filter(|it| !it.is_sealed());
+        match self {
+            Condition::IsTrue(key) | Condition::Equals(key, _) => match value_of(key) {
+                Some(value) if value.is_sealed() => None,
+                Some(_) | None => Some(self.holds(value_of)),
+            },
+            Condition::Exists(_) => Some(self.holds(value_of)),
+            Condition::Compares(key, comparison, value) => {
+                Some(comparison.admits(order(open(key)?, value)?))
+            }
+            Condition::And(all) => {
+                let known: Vec<Option<bool>> = all.iter().map(|it| it.known(value_of)).collect();
+                let no = known.contains(&Some(false));
+                if no || !known.contains(&None) {
+                    Some(!no)
+                } else {
+                    None
+                }
+            }
+            Condition::Or(any) => {
+                let known: Vec<Option<bool>> = any.iter().map(|it| it.known(value_of)).collect();
+                let yes = known.contains(&Some(true));
+                if yes || !known.contains(&None) {
+                    Some(yes)
+                } else {
+                    None
+                }
+            }
+            Condition::Not(it) => it.known(value_of).map(|held| !held),
         }
     }
 

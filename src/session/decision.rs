@@ -145,6 +145,12 @@ pub struct ConfirmationRequested {
     /// When silence becomes a no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_us: Option<Timestamp>,
+    /// The JSON Schema that the payload of a yes must fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_schema: Option<Json>,
+    /// The `tool_asked` in which the tool itself asks; its words are the hint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Seq>,
 }
 
 /// What a confirmation request asks.
@@ -155,6 +161,8 @@ pub enum About {
     Gate,
     /// It may have run already; may it run again?
     InDoubt,
+    /// The tool asks itself, and goes on with the answer.
+    Tool,
 }
 
 /// `confirmation_expired`.

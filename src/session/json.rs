@@ -120,6 +120,11 @@ impl Json {
         serde_json::from_str(self.as_str()).unwrap_or_default()
     }
 
+    /// Whether it is what stands in place of a sealed value: `{"$sealed":"v1.…"}`.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.as_str().starts_with(r#"{"$sealed":"#)
+    }
+
     /// Whether this is an object.
     pub fn is_object(&self) -> bool {
         self.as_str().starts_with('{')

@@ -50,7 +50,7 @@ pub use capabilities::Capabilities;
 pub use catalog::{Catalog, ToolDeclaration};
 #[cfg(feature = "engine")]
 pub(crate) use causes::Causes;
-pub use command::{Answer, Answered, Command, Rejection};
+pub use command::{Answer, Answered, Command, Rejection, UnfitAnswer};
 pub use condition::{Comparison, Condition, S};
 pub use decision::*;
 pub use effect::Effect;
@@ -64,7 +64,7 @@ pub use observation::*;
 pub use open_calls::OpenCalls;
 pub use open_work::{OpenKind, OpenWork, open_work};
 pub use phase::{PhaseDeclaration, Transition};
-pub use policy::{Background, InDoubt, Limits, PolicySet, Retry, ToolPolicy};
+pub use policy::{Background, Edits, InDoubt, Limits, PolicySet, Retry, ToolPolicy};
 pub use reconnection::HistoryForm;
 pub use response::ResponseShape;
 pub use resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};

@@ -119,6 +119,9 @@ pub struct SessionOpened {
     /// Labels by which the session is found again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The one for whom the agent acts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
     /// The number of the rules that decide from here on.
     pub rules: u32,
     /// The program and version that opened it.
@@ -301,6 +304,7 @@ pub struct CallCancellationReceived {
 ///
 /// ```json
 /// {"request":7,"confirmed":true,"by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"request":7,"confirmed":true,"payload":{"cost_centre":"4711"},"edited_args":{"cents":4000},"by":{"name":"ada","authenticated_by":"os_user"}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationAnswered {
@@ -314,6 +318,12 @@ pub struct ConfirmationAnswered {
     /// What the person gave for the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Json>,
+    /// The arguments with which the tool runs in place of those of the call, which stay on record there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_args: Option<Json>,
+    /// What else the answer said: an object of the keys that mean nothing here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Json>,
     /// Who.
     pub by: Actor,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::condition::Condition;
 use super::scheduling::FunctionResponseScheduling;
@@ -34,6 +35,15 @@ pub struct ToolPolicy {
     pub confirm_message: Option<String>,
     /// After how long without an answer the call counts as denied; without it, never.
     pub confirm_expires_after: Option<Duration>,
+    /// What must hold of the arguments and the state for the gate to hold; without it, it always does. What cannot be told
+    /// counts as holding; see [`Condition::holds_or_unknown`].
+    pub confirm_when: Option<Condition>,
+    /// The JSON Schema that the payload of a yes must fit; without it, anything goes.
+    pub confirm_payload: Option<Value>,
+    /// Whether a person may change the arguments with a yes, and what then.
+    pub confirm_edits: Option<Edits>,
+    /// The reason of a no stays on record, and the model is not told.
+    pub confirm_keeps_reason: bool,
     /// What becomes of a call that was cut off between its start and its result.
     pub in_doubt: InDoubt,
     /// Whether a cancellation by the model withdraws an open confirmation instead of only being noted on it.
@@ -108,6 +118,10 @@ impl ToolPolicy {
         confirm: false,
         confirm_message: None,
         confirm_expires_after: None,
+        confirm_when: None,
+        confirm_payload: None,
+        confirm_edits: None,
+        confirm_keeps_reason: false,
         in_doubt: InDoubt::SettleUnknown,
         withdraw_on_cancel: false,
         background: None,
@@ -147,6 +161,28 @@ impl ToolPolicy {
             timeout: less(self.timeout, other.timeout),
             cache: self.cache || other.cache,
             cache_max_age: less(self.cache_max_age, other.cache_max_age),
+            // A gate without a condition holds always.
+            confirm_when: match (self.confirm, other.confirm) {
+                (true, true) => match (self.confirm_when, other.confirm_when) {
+                    (Some(one), Some(two)) if one != two => Some(Condition::Or(vec![one, two])),
+                    (one, two) => one.and(two),
+                },
+                (true, false) => self.confirm_when,
+                (false, true) => other.confirm_when,
+                (false, false) => None,
+            },
+            confirm_payload: match (self.confirm_payload, other.confirm_payload) {
+                (Some(one), Some(two)) if one != two => Some(json!({"allOf": [one, two]})),
+                (one, two) => one.or(two),
+            },
+            // Both say it where both are gates; a policy that is no gate says nothing about edits.
+            confirm_edits: match (self.confirm_edits, other.confirm_edits) {
+                (Some(one), Some(two)) => Some(one.max(two)),
+                (Some(edits), None) if !other.confirm => Some(edits),
+                (None, Some(edits)) if !self.confirm => Some(edits),
+                (Some(_), None) | (None, Some(_) | None) => None,
+            },
+            confirm_keeps_reason: self.confirm_keeps_reason || other.confirm_keeps_reason,
             confirm: self.confirm || other.confirm,
             confirm_message: match (self.confirm_message, other.confirm_message) {
                 (Some(one), Some(two)) if one != two => Some(format!("{one}; {two}")),
@@ -194,6 +230,16 @@ impl ToolPolicy {
             InDoubt::Ask | InDoubt::SettleUnknown => false,
         }
     }
+}
+
+/// What a person may do to the arguments with a yes.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Edits {
+    /// Change them; the call runs with what that person wrote.
+    Allowed,
+    /// Change them; the call is asked about anew as it is then.
+    ApprovedAnew,
 }
 
 /// What becomes of a call that was cut off between its start and its result.
@@ -297,18 +343,31 @@ struct StoredGate {
         skip_serializing_if = "Option::is_none"
     )]
     expires_after: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    when: Option<Condition>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    payload: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    edits: Option<Edits>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    keeps_reason: bool,
 }
 
 impl From<Stored> for ToolPolicy {
     fn from(stored: Stored) -> Self {
-        let gate = stored.confirm;
+        let confirm = stored.confirm.is_some();
+        let gate = stored.confirm.unwrap_or_default();
         Self {
             timeout: stored.timeout,
             cache: stored.cache.is_some(),
             cache_max_age: stored.cache.and_then(|it| it.max_age),
-            confirm: gate.is_some(),
-            confirm_expires_after: gate.as_ref().and_then(|it| it.expires_after),
-            confirm_message: gate.and_then(|it| it.hint),
+            confirm,
+            confirm_expires_after: gate.expires_after,
+            confirm_message: gate.hint,
+            confirm_when: gate.when,
+            confirm_payload: gate.payload,
+            confirm_edits: gate.edits,
+            confirm_keeps_reason: gate.keeps_reason,
             in_doubt: stored.in_doubt,
             withdraw_on_cancel: stored.withdraw_on_cancel,
             background: stored.background,
@@ -327,6 +386,10 @@ impl From<ToolPolicy> for Stored {
         let gate = StoredGate {
             hint: policy.confirm_message,
             expires_after: policy.confirm_expires_after,
+            when: policy.confirm_when,
+            payload: policy.confirm_payload,
+            edits: policy.confirm_edits,
+            keeps_reason: policy.confirm_keeps_reason,
         };
         Self {
             timeout: policy.timeout,

@@ -9,6 +9,10 @@ fn full() -> ToolPolicy {
         confirm: true,
         confirm_message: Some("sure?".to_owned()),
         confirm_expires_after: Some(Duration::from_millis(9)),
+        confirm_when: Some(S::exists(S::arg("iban"))),
+        confirm_payload: Some(json!({"type": "object"})),
+        confirm_edits: Some(Edits::Allowed),
+        confirm_keeps_reason: true,
         in_doubt: InDoubt::Retry,
         withdraw_on_cancel: true,
         background: Some(Background {
@@ -30,7 +34,7 @@ fn full() -> ToolPolicy {
 #[test]
 fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), serde_json::Error> {
     assert_eq!(serde_json::to_string(&ToolPolicy::default())?, "{}");
-    let text = r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","expires_after_ms":9},"in_doubt":"retry","withdraw_on_cancel":true,"background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},"phases":["negotiate"],"when":{"is_true":"verified"}}"#;
+    let text = r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","expires_after_ms":9,"when":{"exists":"args:iban"},"payload":{"type":"object"},"edits":"allowed","keeps_reason":true},"in_doubt":"retry","withdraw_on_cancel":true,"background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},"phases":["negotiate"],"when":{"is_true":"verified"}}"#;
     assert_eq!(serde_json::to_string(&full())?, text);
     assert_eq!(serde_json::from_str::<ToolPolicy>(text)?, full());
     Ok(())
@@ -72,6 +76,8 @@ fn merging_takes_the_stricter_of_each_whichever_comes_first() {
         timeout: Some(Duration::from_millis(50)),
         cache_max_age: Some(Duration::from_secs(5)),
         confirm_message: Some("sure?; really?".to_owned()),
+        confirm_when: None,
+        confirm_edits: None,
         in_doubt: InDoubt::Ask,
         retry: Some(Retry {
             attempts_max: 3,
@@ -98,6 +104,24 @@ fn merging_with_nothing_or_with_itself_changes_nothing() {
     assert_eq!(full().merged(ToolPolicy::default()), full());
     assert_eq!(ToolPolicy::default().merged(full()), full());
     assert_eq!(full().merged(full()), full());
+}
+
+#[test]
+fn two_gates_hold_where_either_does_and_both_must_let_arguments_be_changed() {
+    let gate = |key: &str, edits| ToolPolicy {
+        confirm_when: Some(S::exists(key)),
+        confirm_payload: Some(json!({"required": [key]})),
+        confirm_edits: Some(edits),
+        ..ToolPolicy::gate("")
+    };
+    let both = gate("a", Edits::Allowed).merged(gate("b", Edits::ApprovedAnew));
+    let either = S::or([S::exists("a"), S::exists("b")]);
+    assert_eq!(both.confirm_when, Some(either));
+    assert_eq!(both.confirm_edits, Some(Edits::ApprovedAnew));
+    let payload = json!({"allOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    assert_eq!(both.confirm_payload, Some(payload));
+    let always = gate("a", Edits::Allowed).merged(ToolPolicy::gate("always"));
+    assert_eq!((always.confirm_when, always.confirm_edits), (None, None));
 }
 
 #[test]

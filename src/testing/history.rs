@@ -58,6 +58,7 @@ impl History {
         self.observed(SessionOpened {
             agent: agent.to_owned(),
             external_id: None,
+            on_behalf_of: None,
             labels: Default::default(),
             rules: RULES,
             program: PROGRAM.to_owned(),
@@ -452,11 +453,11 @@ impl History {
 pub fn answer_to(request: Seq, confirmed: bool, reason: Option<&str>, by: &str) -> Command {
     Command::AnswerConfirmation {
         request,
-        answer: Answer {
+        answer: Ok(Answer {
             confirmed,
             reason: reason.map(str::to_owned),
-            payload: None,
-        },
+            ..Answer::default()
+        }),
         by: Actor::embedder(by),
     }
 }

@@ -25,25 +25,14 @@ impl ArgumentCheck {
             return Ok(Self(None));
         };
         let schema = lowered(schema);
-        let Value::Object(keywords) = &schema else {
-            return Err(format!("expected a JSON object, found {}", shown(&schema)));
-        };
+        let keywords = keywords(&schema)?;
         if let Some(kind) = keywords.get("type").filter(|kind| !names_object(kind)) {
             return Err(format!(
                 "expected a schema of type \"object\", found type {}",
                 shown(kind)
             ));
         }
-        let mut compiler = Compiler::new();
-        compiler.use_loader(Box::new(NoLoader));
-        let mut schemas = Schemas::new();
-        compiler
-            .add_resource(LOCATION, schema.clone())
-            .map_err(|error| compile_text(&error))?;
-        let root = compiler
-            .compile(LOCATION, &mut schemas)
-            .map_err(|error| compile_text(&error))?;
-        Ok(Self(Some(Arc::new(Compiled { schemas, root }))))
+        Ok(Self(Some(Arc::new(Compiled::new(&schema)?))))
     }
 
     /// Says what is wrong with the arguments, in words a model can act on and that quote nothing `secret`.
@@ -61,10 +50,49 @@ impl ArgumentCheck {
         let Some(compiled) = &self.0 else {
             return Ok(());
         };
-        compiled
-            .schemas
-            .validate(args, compiled.root)
-            .map_err(|error| complaint(&error, args, secret))
+        compiled.check(args, secret)
+    }
+}
+
+/// Says what is wrong with any value by a schema in the same dialect, or with the schema itself.
+pub(crate) fn fits_schema(schema: &Value, value: &Value) -> Result<(), String> {
+    value_check(schema)?.check(value, &[])
+}
+
+/// Says what is wrong with the schema of a value, which need not be an object.
+pub(crate) fn check_schema(schema: &Value) -> Result<(), String> {
+    value_check(schema).map(drop)
+}
+
+fn value_check(schema: &Value) -> Result<Compiled, String> {
+    let schema = lowered(schema);
+    keywords(&schema)?;
+    Compiled::new(&schema)
+}
+
+fn keywords(schema: &Value) -> Result<&Map<String, Value>, String> {
+    let found = || format!("expected a JSON object, found {}", shown(schema));
+    schema.as_object().ok_or_else(found)
+}
+
+impl Compiled {
+    fn new(schema: &Value) -> Result<Self, String> {
+        let mut compiler = Compiler::new();
+        compiler.use_loader(Box::new(NoLoader));
+        let mut schemas = Schemas::new();
+        compiler
+            .add_resource(LOCATION, schema.clone())
+            .map_err(|error| compile_text(&error))?;
+        let root = compiler
+            .compile(LOCATION, &mut schemas)
+            .map_err(|error| compile_text(&error))?;
+        Ok(Self { schemas, root })
+    }
+
+    fn check(&self, value: &Value, secret: &[String]) -> Result<(), String> {
+        self.schemas
+            .validate(value, self.root)
+            .map_err(|error| complaint(&error, value, secret))
     }
 }
 

@@ -9,14 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::pipeline::{Due, Ended, Next, Start};
 use super::{
-    ConfirmationRequest, Identity, PolicyTool, State, ToolContext, ToolDispatcher, ToolError,
-    ToolOutcome,
+    Asked, ConfirmationRequest, Identity, PolicyTool, State, ToolConfirmation, ToolContext,
+    ToolDispatcher, ToolError, ToolOutcome,
 };
 use crate::session::catalog::ToolKind;
 use crate::session::{
-    Actor, Author, ConfirmationAnswered, Deadline, DeadlinePassed, Fact,
-    FunctionResponseScheduling, Json, Observation, Outcome, Seq, StateChanged, Timestamp,
-    ToolPaused, ToolReturned, ToolYielded,
+    Actor, Author, ConfirmationAnswered, ConfirmationRequested, Deadline, DeadlinePassed, Fact,
+    FunctionResponseScheduling, Json, Observation, Outcome, Rejection, Seq, StateChanged,
+    Timestamp, ToolPaused, ToolReturned, ToolYielded,
 };
 
 impl ToolDispatcher {
@@ -106,6 +106,7 @@ impl ToolDispatcher {
             args: Some(args),
             limit,
             cancel,
+            confirmation: None,
             result: None,
             over: true,
         };
@@ -117,9 +118,9 @@ impl ToolDispatcher {
                     // Few calls ask or wait, so that the others need not carry the room for it.
                     Next::Ask {
                         request,
-                        hint,
+                        question,
                         expires,
-                    } => Box::pin(call.ask(request, hint, expires)).await?,
+                    } => Box::pin(call.ask(request, *question, expires)).await?,
                     Next::Again { attempt, due } => {
                         Box::pin(tokio::time::sleep(due.wait)).await;
                         call.again(attempt, due)?
@@ -144,6 +145,8 @@ struct Call<'a> {
     limit: Option<Duration>,
     /// Whoever made the call fires it; others may go by it, too, so nobody here does.
     cancel: Option<&'a CancellationToken>,
+    /// What the person said who agreed to it.
+    confirmation: Option<Box<ToolConfirmation>>,
     /// What the last run gave, or why it did not.
     result: Option<Result<Value, ToolError>>,
     /// Nothing more will be recorded of it; so also before it is received.
@@ -260,9 +263,12 @@ impl Call<'_> {
     fn context(&self, attempt: u32, cancelled: CancellationToken, state: State) -> ToolContext {
         let pipeline = &self.tools.pipeline;
         let identity = Identity::Of(self.seq);
-        ToolContext::of_run(pipeline.session(), attempt, identity, cancelled, state)
+        let context = ToolContext::of_run(pipeline.session(), attempt, identity, cancelled, state)
             .with_services(self.tools.services.clone())
-            .with_emitter(pipeline.emitter(self.seq, attempt))
+            .with_emitter(pipeline.emitter(self.seq, attempt));
+        let said = self.confirmation.as_deref().cloned();
+        said.into_iter()
+            .fold(context, ToolContext::with_confirmation)
     }
 
     /// Only a call that may run again needs its arguments another time.
@@ -276,14 +282,14 @@ impl Call<'_> {
 
     /// Asks the dispatcher's provider, and records what it says, or that it said nothing in time.
     async fn ask(
-        &self,
+        &mut self,
         request: Seq,
-        message: Option<String>,
+        asked: ConfirmationRequested,
         expires: Option<Due>,
     ) -> Result<Next, ToolError> {
         let provider = self.tools.confirmation_provider();
-        let asked = self.tools.pipeline.asked_about(self.seq);
-        let (Some(provider), Some(args)) = (provider, asked) else {
+        let args = self.tools.pipeline.asked_about(self.seq);
+        let (Some(provider), Some(args)) = (provider, args) else {
             return Err(ToolError::Cancelled("there is nobody to ask".to_owned()));
         };
         let session = self.tools.pipeline.session();
@@ -292,8 +298,8 @@ impl Call<'_> {
             session,
             tool_name: self.name.to_owned(),
             args: args.to_value(),
-            args_text: args,
-            message,
+            args_text: args.clone(),
+            message: asked.hint.clone(),
         };
         // The call stands inside a block, because a provider may panic before it returns its future.
         let answering = async { provider.confirm(question).await };
@@ -312,14 +318,41 @@ impl Call<'_> {
             let told = "the confirmation provider panicked, so nobody agreed to the call";
             return Err(ToolError::Cancelled(told.to_owned()));
         };
-        let answer = confirmation.into_answer();
-        self.observe(ConfirmationAnswered {
+        let hint = asked.hint.clone();
+        let tool = self.tools.get(self.name);
+        let asked = Asked {
+            question: &asked,
+            hash: None,
+            args: &args,
+            sealed: &[],
+            parameters: self.tools.parameters(self.name),
+        };
+        let unfit = |unfit| {
+            ToolError::Cancelled(format!(
+                "the confirmation provider's answer does not count: {unfit}"
+            ))
+        };
+        let answer = asked
+            .fit(confirmation, |args| Some(args.clone()))
+            .map_err(unfit)?;
+        let may_edit = tool.is_some_and(|it| it.policy().confirm_edits.is_some());
+        if answer.edited_args.is_some() && !may_edit {
+            return Err(ToolError::Cancelled(Rejection::EditsNotAllowed.to_string()));
+        }
+        let answered = ConfirmationAnswered {
             request,
             confirmed: answer.confirmed,
             reason: answer.reason,
             payload: answer.payload,
+            edited_args: answer.edited_args,
+            extra: answer.extra,
             by: Actor::embedder("confirmation provider"),
-        })
+        };
+        if let Some(edited) = answered.edited_args.as_ref().filter(|_| answered.confirmed) {
+            self.args = Some(edited.to_value());
+        }
+        self.confirmation = Some(Box::new(ToolConfirmation::recorded(answered.clone(), hint)));
+        self.observe(answered)
     }
 
     fn again(&self, attempt: u32, due: Due) -> Result<Next, ToolError> {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::session::{Answer, Json, RequestId, SessionId};
+use crate::session::{Actor, Answer, ConfirmationAnswered, Json, ObjectHash, RequestId, SessionId};
 
 /// What a person says to a gated call.
 ///
@@ -23,8 +23,18 @@ pub struct ToolConfirmation {
     pub confirmed: bool,
     /// Something for the tool.
     pub payload: Option<Value>,
-    /// Why, in the person's words; of a denial the model is told.
+    /// Why, in the person's words; of a denial the model is told, unless the tool [keeps it](crate::tool::T::keep_reason).
     pub reason: Option<String>,
+    /// The arguments with which the tool is to run in place of the model's, where it
+    /// [allows that](crate::tool::T::confirm_edits).
+    pub args: Option<Value>,
+    /// The hash of the request that was seen, as [`PendingConfirmation`](crate::ledger::PendingConfirmation) tells it; an answer to
+    /// another request is refused.
+    pub request_hash: Option<ObjectHash>,
+    /// Who said it and how that was known, as the tool sees it; an answer's own word for it counts nothing.
+    pub by: Option<Actor>,
+    /// What else the answer said, by key: kept on record, and without effect.
+    pub extra: Map<String, Value>,
 }
 
 impl ToolConfirmation {
@@ -50,18 +60,60 @@ impl ToolConfirmation {
         self
     }
 
+    /// With other arguments for the tool, where it [allows that](crate::tool::T::confirm_edits).
+    ///
+    /// ```
+    /// use recount::ToolConfirmation;
+    /// let less = ToolConfirmation::confirmed().with_args(serde_json::json!({"amount": 40, "to": "bob"}));
+    /// assert!(less.confirmed && less.args.is_some());
+    /// ```
+    pub fn with_args(mut self, args: Value) -> ToolConfirmation {
+        self.args = Some(args);
+        self
+    }
+
+    /// To the request with this hash and no other.
+    pub fn to_request(mut self, hash: ObjectHash) -> ToolConfirmation {
+        self.request_hash = Some(hash);
+        self
+    }
+
     /// With the person's own words.
     pub fn with_reason(mut self, reason: impl Into<String>) -> ToolConfirmation {
         self.reason = Some(reason.into());
         self
     }
 
+    /// As it stands on record.
+    pub(crate) fn recorded(it: ConfirmationAnswered, hint: Option<String>) -> ToolConfirmation {
+        let extra = it.extra.and_then(|extra| match extra.to_value() {
+            Value::Object(extra) => Some(extra),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => None,
+        });
+        ToolConfirmation {
+            hint,
+            confirmed: it.confirmed,
+            payload: it.payload.map(|payload| payload.to_value()),
+            reason: it.reason,
+            args: it.edited_args.map(|args| args.to_value()),
+            request_hash: None,
+            by: Some(it.by),
+            extra: extra.unwrap_or_default(),
+        }
+    }
+
     pub(crate) fn into_answer(self) -> Answer {
-        let payload = self.payload.as_ref().map(Json::of);
+        let extra = Some(self.extra).filter(|it| !it.is_empty());
         Answer {
             confirmed: self.confirmed,
             reason: self.reason,
-            payload,
+            payload: self.payload.as_ref().map(Json::of),
+            edited_args: self.args.as_ref().map(Json::of),
+            extra: extra.map(|it| Json::of(&Value::Object(it))),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::{Emitter, InputEvent, Services, State, Ticket, ToolError, ToolEvent};
+use super::{Emitter, InputEvent, Services, State, Ticket, ToolConfirmation, ToolError, ToolEvent};
 use crate::session::{CallId, Json, Seq, SessionId};
 
 /// What a tool is told about the call it serves, beside its arguments.
@@ -40,6 +40,7 @@ pub struct ToolContext {
     pub services: Services,
     identity: Identity,
     ticket: Option<Ticket>,
+    confirmation: Option<Arc<ToolConfirmation>>,
     emitter: Emitter,
     /// Weak, so that a tool which keeps its context does not keep the input open.
     input: Option<broadcast::WeakSender<InputEvent>>,
@@ -92,6 +93,7 @@ impl ToolContext {
             services: Services::default(),
             identity,
             ticket: None,
+            confirmation: None,
             emitter: Emitter::default(),
             input: None,
         }
@@ -152,6 +154,23 @@ impl ToolContext {
         self.ticket.as_ref()
     }
 
+    /// What the person said who agreed to the call; none of a call for which nobody was asked.
+    ///
+    /// ```
+    /// use recount::tool::{ToolContext, ToolError};
+    ///
+    /// fn approved_days(context: &ToolContext) -> Result<u64, ToolError> {
+    ///     let payload = context.confirmation().and_then(|it| it.payload.as_ref());
+    ///     let days = payload.and_then(|it| it["approved_days"].as_u64());
+    ///     days.ok_or_else(|| ToolError::Other("nobody said how many days".into()))
+    /// }
+    /// # let _ = approved_days;
+    /// ```
+    #[must_use]
+    pub fn confirmation(&self) -> Option<&ToolConfirmation> {
+        self.confirmation.as_deref()
+    }
+
     /// A service of this type, if the agent has one.
     #[must_use]
     pub fn service<S: std::any::Any + Send + Sync>(&self) -> Option<Arc<S>> {
@@ -187,6 +206,13 @@ impl ToolContext {
 
     pub(crate) fn with_emitter(mut self, emitter: Emitter) -> Self {
         self.emitter = emitter;
+        self
+    }
+
+    /// Sets what the person said who agreed to the call.
+    #[must_use]
+    pub fn with_confirmation(mut self, confirmation: ToolConfirmation) -> Self {
+        self.confirmation = Some(Arc::new(confirmation));
         self
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::arguments::ArgumentCheck;
+use super::arguments::{ArgumentCheck, check_schema};
 use super::mistake::mistakes_of;
 use super::pipeline::Pipeline;
 use super::{
@@ -230,6 +230,13 @@ impl ToolDispatcher {
             if taken || added.contains_key(&name) {
                 mistakes.push(ToolMistake::Duplicate { tool: name.clone() });
             }
+            let payload = tool.policy().confirm_payload.as_ref();
+            if let Some(Err(reason)) = payload.map(check_schema) {
+                mistakes.push(ToolMistake::PayloadSchema {
+                    tool: name.clone(),
+                    reason,
+                });
+            }
             match ArgumentCheck::new(declaration.parameters.as_ref()) {
                 Ok(arguments) => drop(added.insert(
                     name,
@@ -366,6 +373,11 @@ impl ToolDispatcher {
             }
             None => Err(format!("no tool is named {name:?}")),
         }
+    }
+
+    /// The parameter schema of a tool.
+    pub(super) fn parameters(&self, name: &str) -> Option<&Value> {
+        self.entries.get(name)?.declaration.parameters.as_ref()
     }
 
     /// The JSON Pointers of the arguments of a tool that are secret.

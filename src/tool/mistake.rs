@@ -54,6 +54,14 @@ pub enum ToolMistake {
         /// What is wrong with the schema.
         reason: String,
     },
+    /// The schema of the payload of a yes is not one.
+    #[error("tool {tool:?}: invalid payload schema: {reason}")]
+    PayloadSchema {
+        /// The tool's name.
+        tool: String,
+        /// What is wrong with the schema.
+        reason: String,
+    },
     /// A policy or another form is not one that could ever hold.
     #[error("tool {tool:?}: {form}: expected {expected}, found {found}")]
     Form {

@@ -1,6 +1,7 @@
 //! Tools: what a model may call, what holds for each of them, and how one call is run. It does not know who asked, what was
 //! journaled, or whether a person agreed.
 
+mod answering;
 mod arguments;
 #[doc(hidden)]
 pub mod attribute;
@@ -34,6 +35,7 @@ mod typed;
 mod yielding;
 
 pub use crate::session::ToolPolicy;
+pub(crate) use answering::Asked;
 #[cfg(feature = "cli")]
 pub use command::CommandTool;
 pub use confirmation::{

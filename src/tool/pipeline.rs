@@ -13,9 +13,10 @@ use tokio::sync::oneshot;
 
 use super::{Emitter, State, Temporary, ToolDispatcher, ToolError, ToolEvents, Watchers};
 use crate::session::{
-    Actor, Decision, Event, Fact, FunctionCallReceived, Gates, Json, ObjectHash, Observation,
-    OperatorCancelled, Outcome, RULES, Request, RequestState, ResponseIssued, RunnerAttached, Seq,
-    Session, SessionId, SessionOpened, StateChanged, Timestamp, ToolEventEmitted, step_in_place,
+    Actor, ConfirmationRequested, Decision, Event, Fact, FunctionCallReceived, Gates, Json,
+    ObjectHash, Observation, OperatorCancelled, Outcome, RULES, Request, RequestState,
+    ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened, StateChanged,
+    Timestamp, ToolEventEmitted, step_in_place,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
@@ -74,10 +75,10 @@ struct Core {
 pub(super) enum Next {
     /// Its tool runs.
     Run(Start),
-    /// A person is asked, is told the hint, and may take so long.
+    /// A person is asked this, and may take so long.
     Ask {
         request: Seq,
-        hint: Option<String>,
+        question: Box<ConfirmationRequested>,
         expires: Option<Due>,
     },
     /// It is run again, after a while.
@@ -257,6 +258,7 @@ impl Core {
             let opened = SessionOpened {
                 agent: "dispatcher".to_owned(),
                 external_id: None,
+                on_behalf_of: None,
                 labels: BTreeMap::new(),
                 rules: RULES,
                 program: PROGRAM.to_owned(),
@@ -382,7 +384,7 @@ fn means(
             let asked = decision.question()?;
             let ask = Next::Ask {
                 request: fact.seq,
-                hint: asked.hint.clone(),
+                question: Box::new(asked.clone()),
                 expires: asked.expires_at_us.map(due),
             };
             Some((asked.call, ask))

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::{PolicyTool, T, ToolPolicy, Toolset};
 use crate::session::catalog::Behavior;
-use crate::session::{Background, Condition, FunctionResponseScheduling, InDoubt, Limits, Retry};
+use crate::session::{
+    Background, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, Retry,
+};
 
 impl T {
     /// A person must agree to each call before it runs, and is told the hint.
@@ -35,6 +39,73 @@ impl T {
             ..ToolPolicy::gate(hint)
         };
         Self::policy(tool, gate)
+    }
+
+    /// As [`confirm`](Self::confirm), of the calls for which the condition holds, of their arguments and the state. A call for which
+    /// it cannot be told, because a value is missing, sealed or no number, is asked about, too.
+    ///
+    /// ```
+    /// use recount::session::{Comparison, S};
+    /// use recount::tool::T;
+    /// use serde_json::json;
+    ///
+    /// let refund = T::simple("refund", "Refunds", |_args| async { Ok(json!({"refunded": true})) });
+    /// let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
+    /// let refund = T::confirm_when(refund, "Refund so much?", large);
+    /// assert!(refund.tools()[0].policy().confirm_when.is_some());
+    /// ```
+    #[must_use]
+    pub fn confirm_when(
+        tool: impl Into<Toolset>,
+        hint: impl Into<String>,
+        condition: Condition,
+    ) -> Toolset {
+        let gate = ToolPolicy {
+            confirm_when: Some(condition),
+            ..ToolPolicy::gate(hint)
+        };
+        Self::policy(tool, gate)
+    }
+
+    /// The JSON Schema of what a person gives with a yes: an answer that does not fit is refused, and the question stays open.
+    ///
+    /// The tool finds it in [`ToolContext::confirmation`](super::ToolContext::confirmation).
+    ///
+    /// ```
+    /// use recount::tool::T;
+    /// use serde_json::json;
+    ///
+    /// let leave = T::simple("time_off", "Asks for days off", |_args| async { Ok(json!({})) });
+    /// let days = json!({"type": "object", "required": ["approved_days"], "properties": {"approved_days": {"type": "integer"}}});
+    /// let leave = T::confirm_payload(T::confirm(leave, "How many days?"), days);
+    /// # let _ = leave;
+    /// ```
+    #[must_use]
+    pub fn confirm_payload(tool: impl Into<Toolset>, schema: Value) -> Toolset {
+        Self::with(tool, |policy| policy.confirm_payload = Some(schema))
+    }
+
+    /// A person may change the arguments with a yes; both are on record, and the changed ones must fit the tool's schema.
+    ///
+    /// ```
+    /// use recount::session::Edits;
+    /// use recount::tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// // Whoever changes the amount asks for another's yes.
+    /// let pay = T::confirm_edits(T::confirm(pay, "Pay?"), Edits::ApprovedAnew);
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn confirm_edits(tool: impl Into<Toolset>, edits: Edits) -> Toolset {
+        Self::with(tool, |policy| policy.confirm_edits = Some(edits))
+    }
+
+    /// The reason of a no stays on record, and the model hears that there was a no.
+    #[must_use]
+    pub fn keep_reason(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| policy.confirm_keeps_reason = true)
     }
 
     /// A cancellation by the model withdraws an open confirmation instead of only being noted on it.

@@ -31,6 +31,8 @@ pub(crate) enum Scene {
     GoneAtSecondMessage,
     /// The model does not wait for the tool, which may fail.
     Background { fails: bool },
+    /// A person is asked about larger amounts only.
+    AsksAbove { amount: i64 },
     /// The tool asks before its body instead of inside it, so what it says while it asks is not said.
     AsksFirst,
     /// The tool gives three results, one after the other.
@@ -68,8 +70,6 @@ struct Stage<'t> {
     clock: Arc<ManualClock>,
     model: ScriptedModel,
     world: Shared,
-    /// The tools that were gated when the engine of now was opened.
-    gated: BTreeSet<String>,
     life: Option<(Life, LiveHandle)>,
     session: Option<SessionId>,
     lives: usize,
@@ -94,7 +94,6 @@ impl<'t> Stage<'t> {
             clock: ManualClock::new(),
             model: ScriptedModel::parse("").unwrap(),
             world: Arc::new(Mutex::new(world)),
-            gated: BTreeSet::new(),
             life: None,
             session: None,
             lives: 0,
@@ -105,10 +104,8 @@ impl<'t> Stage<'t> {
         let trace = self.trace;
         let turn = &trace.turns[number];
         let gone = self.scene == Scene::GoneAtSecondMessage && number == 1;
-        let gated = self.gated_in(number);
-        if self.life.is_none() || gated != self.gated || gone {
+        if self.life.is_none() || gone {
             self.end();
-            self.gated = gated;
             self.begin(gone);
         }
         let messages: Vec<String> = turn.messages.iter().map(|it| self.in_our_ids(it)).collect();
@@ -153,6 +150,7 @@ impl<'t> Stage<'t> {
             | Scene::DiesInFirstRun { .. }
             | Scene::ReturnsEmptyObject
             | Scene::GoneAtSecondMessage
+            | Scene::AsksAbove { .. }
             | Scene::AsksFirst
             | Scene::Background { .. }
             | Scene::Streams => turn.process,
@@ -184,36 +182,6 @@ impl<'t> Stage<'t> {
             drop(live);
             life.end();
         }
-    }
-
-    /// The tools about whose calls a person is asked in this turn; those that are not called stay as they were.
-    fn gated_in(&self, number: usize) -> BTreeSet<String> {
-        let mut gated = self.gated.clone();
-        let asked: Vec<bool> = {
-            let last = &self.trace.turns.last().unwrap().standing;
-            last.calls.iter().map(|call| call.asked).collect()
-        };
-        let before: usize = self.trace.turns[..number]
-            .iter()
-            .map(|turn| turn.calls.iter().flatten().count())
-            .sum();
-        let called = self.trace.turns[number].calls.iter().flatten();
-        let mut looked_at: Vec<(&Called, bool)> =
-            called.zip(asked.iter().skip(before).copied()).collect();
-        if self.lives == 0 {
-            // What is called later is declared from the beginning.
-            let later = self.trace.calls().zip(asked.iter().copied()).skip(before);
-            let known: BTreeSet<&str> = looked_at.iter().map(|(it, _)| it.tool.as_str()).collect();
-            looked_at.extend(later.filter(|(it, _)| !known.contains(it.tool.as_str())));
-        }
-        for (called, asked) in looked_at {
-            if asked {
-                gated.insert(called.tool.clone());
-            } else {
-                gated.remove(&called.tool);
-            }
-        }
-        gated
     }
 
     fn tools(&self) -> Vec<recount::tool::Toolset> {
@@ -269,8 +237,14 @@ impl<'t> Stage<'t> {
         if scene == (Scene::DiesInFirstRun { took_effect: false }) {
             tool = T::idempotent(tool);
         }
-        if self.gated.contains(name) {
-            tool = T::confirm(tool, format!("May it {name}?"));
+        let stands = &self.trace.turns.last().unwrap().standing;
+        let asked = stands.calls.iter().any(|it| it.tool == name && it.asked);
+        let hint = format!("May it {name}?");
+        if let Scene::AsksAbove { amount } = scene {
+            let large = S::compares(S::arg("amount"), Comparison::Greater, amount);
+            tool = T::confirm_when(tool, hint, large);
+        } else if asked {
+            tool = T::confirm(tool, hint);
         }
         tool
     }
@@ -371,12 +345,17 @@ impl<'t> Stage<'t> {
     fn told(&self, calls: &mut [Call], keys: &[Key]) {
         let transcript = self.model.transcript();
         for (connection, answer, _) in transcript.answers() {
-            let is_it = |key: &Key| key.id == answer.id && key.connection == connection.to_string();
-            let mut named = calls.iter_mut().zip(keys);
-            let call =
-                named.find(|(call, key)| is_it(key) && Some(&call.tool) == answer.name.as_ref());
+            let is_it = |call: &Call, key: &Key| {
+                let named = key.id == answer.id && key.connection == connection.to_string();
+                named && Some(&call.tool) == answer.name.as_ref()
+            };
+            let all = || calls.iter().zip(keys).enumerate();
+            let alike = || all().filter(|(_, (call, key))| is_it(call, key));
+            // Of calls without an id, the one that was not answered yet.
+            let unanswered = alike().find(|(_, (call, _))| call.told.is_none());
+            let (at, _) = unanswered.or_else(|| alike().next()).unwrap();
             let body = answer.response.as_ref().unwrap().as_str();
-            call.unwrap().0.told = Some(told(serde_json::from_str(body).unwrap()));
+            calls[at].told = Some(told(serde_json::from_str(body).unwrap()));
         }
         for (_, words) in transcript.told() {
             let mut named = calls.iter_mut().zip(keys);
@@ -427,7 +406,6 @@ fn reply(outcome: Result<Vec<recount::engine::Received>, Error>) -> String {
             RefusedMessage::UnknownId { .. } => "unknown_id",
             RefusedMessage::WrongName { .. } => "wrong_name",
             RefusedMessage::AwaitsConfirmation { .. } => "awaits_confirmation",
-            RefusedMessage::MalformedAnswer(_) => "malformed_answer",
             other => return other.to_string(),
         },
         Err(other) => return other.to_string(),

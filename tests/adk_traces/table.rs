@@ -68,7 +68,7 @@ pub(crate) const ROWS: &[Row] = &[
     same("confirm_custom_basetool_deny", BOTH),
     same("confirm_deny", BOTH),
     same("confirm_deny_then_approve", BOTH).answered(&["ok", "ok", "already_answered"]),
-    same("confirm_dynamic", BOTH),
+    same("confirm_dynamic", BOTH).in_scene(Scene::AsksAbove { amount: 1000 }),
     differs("confirm_in_tool_deny", BOTH, "29: what a person denied does not run", &["book_leave: waits", "book_leave: no, told denied"]),
     differs("confirm_in_tool_payload", BOTH, "39: the body runs once, with the payload", &["book_leave: waits", r#"book_leave: yes, told {"approved_days":3,"status":"ok"}; ran book_leave 1"#]).in_scene(Scene::AsksFirst),
     differs("confirm_long_running_gated", BOTH, "49: the approval starts it once, the later response settles it", &["transfer: waits", "transfer: yes, paused; ran transfer 1", "transfer: yes, paused; ran transfer 1", r#"transfer: yes, told {"status":"settled"}; ran transfer 1"#]).answered(&["ok", "ok", "already_answered"]),

@@ -43,7 +43,7 @@ pub(crate) struct Turn {
     pub(crate) process: Process,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Trace {
     pub(crate) turns: Vec<Turn>,
     /// The ids of confirmation requests, and of the calls that they are about.
@@ -74,10 +74,8 @@ impl Trace {
                 .all(|it| it["kind"] != "sse" && it["kind"] != "ws_send");
         let mut reading = Reading {
             trace: Trace {
-                turns: Vec::new(),
-                requests: BTreeMap::new(),
-                results: BTreeMap::new(),
                 shows_runs,
+                ..Trace::default()
             },
             ..Reading::default()
         };
@@ -94,17 +92,6 @@ impl Trace {
         self.turns
             .iter()
             .flat_map(|turn| turn.calls.iter().flatten())
-    }
-}
-
-impl Default for Trace {
-    fn default() -> Trace {
-        Trace {
-            turns: Vec::new(),
-            requests: BTreeMap::new(),
-            results: BTreeMap::new(),
-            shows_runs: false,
-        }
     }
 }
 

@@ -82,6 +82,7 @@ fn play(script: &Script, wild: bool) -> Recording {
     world.observe(SessionOpened {
         agent: "support".into(),
         external_id: None,
+        on_behalf_of: None,
         labels: BTreeMap::new(),
         rules: RULES,
         program: "test".into(),
@@ -763,6 +764,8 @@ impl World {
                 confirmed: which.is_multiple_of(2),
                 reason: None,
                 payload: None,
+                edited_args: None,
+                extra: None,
                 by,
             }),
             4 if self.wild => {

@@ -8,22 +8,55 @@
 //!                                  └─ taken back ─▶ confirmation_withdrawn
 //! ```
 
+use std::collections::BTreeMap;
+
 use crate::session::call::{Call, Phase};
 use crate::session::catalog;
 use crate::session::command::Answered;
+use crate::session::condition::ARGUMENT;
 use crate::session::decision::{
     About, ConfirmationExpired, ConfirmationReopened, ConfirmationRequested, ConfirmationWithdrawn,
     Decision, GateWaived, Outcome,
 };
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
+use crate::session::json::Json;
 use crate::session::object::ObjectHash;
 use crate::session::observation::{ConfirmationAnswered, Deadline};
+use crate::session::policy::Edits;
 use crate::session::response;
 use crate::session::state::{Request, RequestState, Session};
 
 use super::cache;
 use super::dispatcher::{error, made_here, set_phase};
+
+/// Whether the gate holds for this call, as it and the state are now.
+pub(in crate::session) fn gated(session: &Session, call: &Call) -> bool {
+    let policy = session.terms.policies.of(&call.name);
+    let Some(condition) = policy.confirm_when.as_ref().filter(|_| policy.confirm) else {
+        return policy.confirm;
+    };
+    let named = condition.keys().into_iter();
+    let args: BTreeMap<&str, Json> = named
+        .filter_map(|key| Some((key, argument(call, key)?)))
+        .collect();
+    condition.holds_or_unknown(&|key| match key.strip_prefix(ARGUMENT) {
+        Some(_) => args.get(key),
+        None => session.value(key),
+    })
+}
+
+/// The argument that a key of a gate's condition names.
+fn argument(call: &Call, key: &str) -> Option<Json> {
+    let path = key.strip_prefix(ARGUMENT)?;
+    let text = if path.is_empty() || path.starts_with('/') {
+        call.args.text_at(path)
+    } else {
+        let name = path.replace('~', "~0").replace('/', "~1");
+        call.args.text_at(&format!("/{name}"))
+    };
+    Json::parse(text?).ok()
+}
 
 /// Asks a person, or says why nobody is asked.
 pub(in crate::session) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
@@ -63,6 +96,8 @@ fn ask_about(
 ) -> Option<ConfirmationRequested> {
     let declaration = session.terms.catalog.tools.get(&call.name)?;
     let policy = session.terms.policies.of(&call.name);
+    // A doubt has no payload: nobody is to add anything to what may have run.
+    let gate = policy.confirm && about == About::Gate;
     let (hint, expires_after) = if policy.confirm {
         (policy.confirm_message.clone(), policy.confirm_expires_after)
     } else {
@@ -77,6 +112,12 @@ fn ask_about(
         contract: catalog::contract_hash(declaration, policy),
         declaration: catalog::declaration_hash(declaration, policy),
         expires_at_us,
+        payload_schema: policy
+            .confirm_payload
+            .as_ref()
+            .filter(|_| gate)
+            .map(Json::of),
+        asked: None,
     };
     Some(question)
 }
@@ -170,11 +211,22 @@ pub(in crate::session) fn answered(session: &mut Session, at: Seq, it: &Confirma
         by: it.by.clone(),
     };
     set_request(session, it.request, RequestState::Answered(answer));
+    let policies = session.terms.policies.clone();
     let Some(call) = session.calls.get_mut(&seq) else {
         return;
     };
     if let Phase::AwaitingConfirmation { request, about, .. } = call.phase {
-        call.phase = if it.confirmed {
+        let policy = policies.of(&call.name);
+        let edited = it.edited_args.as_ref();
+        let edited = edited.filter(|_| it.confirmed && policy.confirm_edits.is_some());
+        if let Some(args) = edited {
+            call.args = args.clone();
+            call.cache_key = cache::key_of(policy, call);
+        }
+        let anew = edited.is_some() && policy.confirm_edits == Some(Edits::ApprovedAnew);
+        call.phase = if anew {
+            Phase::Gated
+        } else if it.confirmed {
             Phase::Approved { request }
         } else {
             Phase::Denied {
@@ -244,7 +296,7 @@ pub(in crate::session) fn deny(
     let (outcome, told) = match (about, expired) {
         // No leave to run again leaves the first run as unknown as it was.
         (About::InDoubt, _) => (Outcome::Unknown, response::unknown_outcome(shape)),
-        (About::Gate, true) => (
+        (About::Gate | About::Tool, true) => (
             Outcome::Expired,
             error(
                 session,
@@ -252,8 +304,9 @@ pub(in crate::session) fn deny(
                 "the call was not approved in time and did not run",
             ),
         ),
-        (About::Gate, false) => {
-            let told = match reason {
+        (About::Gate | About::Tool, false) => {
+            let keeps = session.terms.policies.of(&call.name).confirm_keeps_reason;
+            let told = match reason.filter(|_| !keeps) {
                 Some(reason) => format!("the call was denied and did not run: {reason}"),
                 None => "the call was denied and did not run".to_owned(),
             };
@@ -290,3 +343,7 @@ fn set_request(session: &mut Session, request: Seq, state: RequestState) {
 #[cfg(test)]
 #[path = "confirmation_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "gate_tests.rs"]
+mod gate_tests;

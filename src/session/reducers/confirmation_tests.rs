@@ -59,6 +59,8 @@ fn a_gated_call_asks_about_its_contract_and_its_argument_bytes() {
         contract: catalog::contract_hash(declared, policy),
         declaration: catalog::declaration_hash(declared, policy),
         expires_at_us: Some(asked.now().after_ms(60_000)),
+        payload_schema: None,
+        asked: None,
     };
     assert_eq!(question, Some(expected));
 }

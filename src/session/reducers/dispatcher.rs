@@ -23,7 +23,7 @@ use crate::session::scheduling::FunctionResponseScheduling;
 use crate::session::state::{Delivery, Session, Settled, Wording};
 
 use super::limits::Used;
-use super::{cache, conversation, hooks, limits, phases, redelivery};
+use super::{cache, confirmation, conversation, hooks, limits, phases, redelivery};
 
 pub(in crate::session) fn call_received(
     session: &mut Session,
@@ -123,7 +123,7 @@ fn verdict(session: &Session, call: &Call, cached: Option<Seq>) -> (Verdict, Rul
     if let Some(told) = limits::reached(session, &call.name) {
         return refused(Rule::Limit, told);
     }
-    if session.terms.policies.of(&call.name).confirm {
+    if confirmation::gated(session, call) {
         return (Verdict::Ask, Rule::Confirm, None);
     }
     (Verdict::Allowed, Rule::Default, None)
@@ -144,10 +144,15 @@ struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     fn of(session: &'a Session, call: &Call, of: Option<Seq>) -> Option<Inputs<'a>> {
-        let condition = session.terms.policies.of(&call.name).when.as_ref();
+        let policy = session.terms.policies.of(&call.name);
+        let gate = policy.confirm_when.as_ref().filter(|_| policy.confirm);
+        let conditions = [policy.when.as_ref(), gate];
+        let read = conditions.into_iter().flatten();
+        let read = read.map(|it| phases::values_read(session, it));
+        let state = read.reduce(|one, two| one.into_iter().chain(two).collect());
         let inputs = Inputs {
             phase: phases::name(session),
-            state: condition.map(|it| phases::values_read(session, it)),
+            state,
             used: limits::used(session, &call.name),
             of,
         };

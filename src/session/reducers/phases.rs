@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use crate::session::call::Call;
-use crate::session::condition::Condition;
+use crate::session::condition::{ARGUMENT, Condition};
 use crate::session::decision::{Decision, PhaseEntered, Rule};
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
@@ -145,7 +145,9 @@ pub(in crate::session) fn values_read<'a>(
     session: &'a Session,
     condition: &'a Condition,
 ) -> BTreeMap<&'a str, &'a Json> {
+    // An argument is on record with its call.
     let keys = condition.keys().into_iter();
+    let keys = keys.filter(|key| !key.starts_with(ARGUMENT));
     keys.filter_map(|key| Some((key, session.value(key)?)))
         .collect()
 }

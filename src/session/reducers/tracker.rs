@@ -91,11 +91,11 @@ pub(in crate::session) fn start(
             }
         }
         // The gate came after the verdict: nobody has given leave for the tool as it is now.
-        Leave::NotGated if gated(session, &call.name) => {
+        Leave::NotGated if confirmation::gated(session, call) => {
             return confirmation::ask(session, seq, call);
         }
         // A waiver holds as long as gates are waived here.
-        Leave::Waived if gated(session, &call.name) && session.terms.gates.enforced => {
+        Leave::Waived if confirmation::gated(session, call) && session.terms.gates.enforced => {
             return confirmation::ask(session, seq, call);
         }
         Leave::NotGated | Leave::Waived => {}
@@ -115,10 +115,6 @@ pub(in crate::session) fn start_or_reuse(
         Some(Instead::Wait) => None,
         None => start(session, seq, call, leave),
     }
-}
-
-fn gated(session: &Session, name: &str) -> bool {
-    session.terms.policies.of(name).confirm
 }
 
 /// How long a run of the tool may take: what its policy says, or else what holds for inline calls.
