@@ -11,6 +11,7 @@ mod event;
 mod original_call;
 mod refused_message;
 mod request_confirmation;
+mod translated_calls;
 mod translation;
 
 pub use answer::confirmation_from;

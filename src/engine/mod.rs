@@ -11,6 +11,7 @@ mod builder;
 mod callbacks;
 mod callers;
 mod client_messages;
+mod client_responses;
 mod clock;
 mod close_codes;
 mod connecting;
