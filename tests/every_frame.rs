@@ -2,6 +2,7 @@
 //! `recount simulate --record` does.
 #![cfg(all(feature = "testing", feature = "live"))]
 #![expect(
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]

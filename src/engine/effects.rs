@@ -21,8 +21,8 @@ use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
-    Decision, Delivery, Effect, Event, Fact, Hook, Json, Observation, ResponseIssued, Route, Seq,
-    ToolEventEmitted, ToolYielded, Wording, response,
+    Decision, Delivery, Effect, Event, Fact, FunctionResponseScheduling, Hook, Json, Observation,
+    Outcome, ResponseIssued, Route, Seq, ToolEventEmitted, ToolYielded, Wording, response,
 };
 use crate::tool::{
     ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,
@@ -268,11 +268,14 @@ impl SessionTask {
             .and_then(|it| it.args)
             .unwrap_or_else(Json::empty_object);
         let text = response::as_conversation(&delivery.name, &args, delivery.outcome, body);
-        Ok(setup::told(
-            &text,
-            delivery.scheduling,
-            self.agent.capabilities,
-        ))
+        // News of a call that has ended since are no news: its outcome follows, and is what may ask for an answer.
+        let is_over = !self.session.calls.contains_key(&delivery.call);
+        let scheduling = if delivery.outcome == Outcome::Interim && is_over {
+            Some(FunctionResponseScheduling::Silent)
+        } else {
+            delivery.scheduling
+        };
+        Ok(setup::told(&text, scheduling, self.agent.capabilities))
     }
 
     /// What a hook put in the place of a response.
