@@ -253,8 +253,10 @@ impl Reading {
     }
 
     fn asked(&mut self, about: &str) {
-        let call = self.calls.iter().position(|call| call.id == about).unwrap();
-        let call = &mut self.standing.calls[call];
+        let call = self.calls.iter().position(|call| call.id == about);
+        let Some(call) = call.map(|at| &mut self.standing.calls[at]) else {
+            return;
+        };
         if !call.asked {
             call.asked = true;
             call.waits = true;
