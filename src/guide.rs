@@ -29,3 +29,6 @@ pub mod phases {}
 
 #[doc = include_str!("../docs/migration.md")]
 pub mod migration {}
+
+#[doc = include_str!("../docs/adk.md")]
+pub mod adk {}

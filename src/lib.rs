@@ -4,6 +4,8 @@
 
 pub mod session;
 
+#[cfg(feature = "engine")]
+pub mod adk;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "engine")]

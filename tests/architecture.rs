@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("live::wire", &["session"]),
     ("live", &["live::wire", "session"]),
     ("tool", &["session"]),
+    ("adk", &["tool", "session"]),
     ("ledger", &["session", "recount_journal"]),
     ("replay", &["ledger", "session", "recount_journal"]),
     ("simulator", &["live::wire", "session"]),
@@ -30,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 const BELOW_ENGINE: &[&str] = &[
+    "adk",
     "live",
     "live::wire",
     "tool",
@@ -41,6 +43,7 @@ const BELOW_ENGINE: &[&str] = &[
 
 const BELOW_SERVER: &[&str] = &[
     "engine",
+    "adk",
     "live",
     "live::wire",
     "tool",
@@ -53,6 +56,7 @@ const BELOW_SERVER: &[&str] = &[
 const BELOW_CLI: &[&str] = &[
     "server",
     "engine",
+    "adk",
     "live",
     "live::wire",
     "tool",

@@ -204,6 +204,9 @@ impl From<engine::Error> for Failure {
             engine::Error::UnknownRequest { .. } => Failure::new("unknown-request", what),
             engine::Error::UnknownAgent { .. } => Failure::new("unknown-agent", what),
             engine::Error::Configuration { .. } => Failure::new("configuration", what),
+            engine::Error::Message(_) | engine::Error::PartlyTaken { .. } => {
+                Failure::new("client-message", what).exit(Exit::Refused)
+            }
             engine::Error::UnknownCall { .. }
             | engine::Error::AlreadyConnected { .. }
             | engine::Error::NotConnected { .. }

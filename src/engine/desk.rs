@@ -12,7 +12,7 @@ use super::takeover;
 use crate::ledger::{self, Ledger, Loaded, Objects};
 use crate::session::{
     Actor, Command, Fact, Observation, Rejection, RequestId, Seq, Session, SessionId, Timestamp,
-    admit, open_work, overdue, refusal_on_record, step,
+    UnfitAnswer, admit, open_work, overdue, refusal_on_record, step,
 };
 
 /// Answers confirmation requests on record, and starts nothing.
@@ -55,6 +55,16 @@ impl Desk {
         confirmation: ToolConfirmation,
         by: Actor,
     ) -> Result<Seq, Error> {
+        self.answer_as(request, Ok(confirmation), by).await
+    }
+
+    /// Answers with what a door was given, or found wrong with it.
+    pub(super) async fn answer_as(
+        &self,
+        request: RequestId,
+        given: Result<ToolConfirmation, UnfitAnswer>,
+        by: Actor,
+    ) -> Result<Seq, Error> {
         let session = self.session_of(request).await?;
         let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
         let named = |seq: &&Seq| session.request_id(**seq) == request;
@@ -65,14 +75,7 @@ impl Desk {
         let expired = batch.record_overdue()?;
         let command = Command::AnswerConfirmation {
             request: seq,
-            answer: examine(
-                &self.ledger,
-                &batch.session,
-                &batch.before.seal,
-                seq,
-                Ok(confirmation),
-            )
-            .await?,
+            answer: examine(&self.ledger, &batch.session, &batch.before.seal, seq, given).await?,
             by: by.clone(),
         };
         match admit(&batch.session, command) {

@@ -367,7 +367,7 @@ where
 }
 
 /// The response that an observation holds.
-fn response_in(observation: Observation) -> Option<Json> {
+pub(super) fn response_in(observation: Observation) -> Option<Json> {
     if let Observation::ToolReturned(it) = observation {
         Some(it.response)
     } else if let Observation::ResponseSupplied(it) = observation {

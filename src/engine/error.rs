@@ -1,5 +1,7 @@
 //! What can go wrong in the engine.
 
+use super::client_messages::Received;
+use crate::adk::RefusedMessage;
 use crate::ledger;
 use crate::live::ConnectError;
 use crate::session::{CallId, Rejection, RequestId, SessionId};
@@ -39,6 +41,17 @@ pub enum Error {
         /// What was asked for.
         request: RequestId,
     },
+    /// Nothing of a client's message was taken.
+    #[error(transparent)]
+    Message(#[from] RefusedMessage),
+    /// Some parts of a client's message were taken, others were not.
+    #[error("{} part(s) of the message were taken, {} were not: {}", taken.len(), refused.len(), listed(refused))]
+    PartlyTaken {
+        /// What was taken.
+        taken: Vec<Received>,
+        /// What was not: the id that the part answers, and why.
+        refused: Vec<(String, Error)>,
+    },
     /// No call has this id.
     #[error("there is no paused call {call}")]
     UnknownCall {
@@ -68,6 +81,11 @@ pub enum Error {
     /// The engine was shut down.
     #[error("the engine is shut down")]
     ShutDown,
+}
+
+fn listed(refused: &[(String, Error)]) -> String {
+    let each = refused.iter().map(|(id, error)| format!("{id:?}: {error}"));
+    each.collect::<Vec<_>>().join("; ")
 }
 
 impl From<recount_journal::Error> for Error {

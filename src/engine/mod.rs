@@ -2,6 +2,7 @@
 //!
 //! The only place with tasks, a clock and entropy. It does not decide: what follows from what is the session's.
 
+mod adk_events;
 mod agent;
 mod answering;
 mod attach;
@@ -9,6 +10,8 @@ mod beginning;
 mod builder;
 mod callbacks;
 mod callers;
+mod client_messages;
+mod client_responses;
 mod clock;
 mod close_codes;
 mod connecting;
@@ -52,9 +55,11 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+pub use adk_events::AdkEvents;
 pub use agent::Agent;
 pub use builder::EngineBuilder;
 pub use callbacks::Callbacks;
+pub use client_messages::Received;
 pub use clock::{Clock, SystemClock};
 pub use desk::Desk;
 pub use error::Error;
@@ -253,22 +258,7 @@ impl Engine {
         confirmation: ToolConfirmation,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let named = self.inner.ledger.journal().request(request.0).await?;
-        let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
-        let session = SessionId(session);
-        if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
-            // No task serves the session, so the desk may write to it: one answer at a time.
-            let _turn = self.inner.desk.lock().await;
-            let desk = Desk::new(self.inner.ledger.clone(), self.inner.clock.clone());
-            return desk.answer(request, confirmation, by).await;
-        }
-        self.ask(session, |reply| Input::Answer {
-            request,
-            confirmation: Ok(confirmation),
-            by,
-            reply,
-        })
-        .await
+        self.answer_as(request, Ok(confirmation), by).await
     }
 
     /// Gives the result of a paused call. Returns the record of the response.

@@ -1,0 +1,178 @@
+//! What a client says to a confirmation request, read strictly.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+
+use crate::session::{Json, UnfitAnswer};
+use crate::tool::ToolConfirmation;
+
+type Members = BTreeMap<String, Json>;
+
+/// Reads the `response` of a FunctionResponse to [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION).
+///
+/// `confirmed` must be there and a boolean. `hint` and `reason` are texts, `payload` is anything; `editedArgs` are arguments
+/// in place of the model's, `requestHash` is the hash of the request that was seen. Each of them may be absent or `null`.
+/// Keys that mean nothing here are kept. Some clients put the whole in a text: `{"response":"{\"confirmed\":true}"}`.
+///
+/// ```
+/// use recount::adk::confirmation_from;
+/// use recount::session::Json;
+///
+/// let read = |text: &str| confirmation_from(&Json::parse(text).unwrap());
+/// assert!(read(r#"{"confirmed":true,"payload":null}"#)?.confirmed);
+/// assert!(read(r#"{"response":"{\"confirmed\": true}"}"#)?.confirmed);
+/// let denied = read(r#"{"confirmed":false,"reason":"too much","comment":"x"}"#)?;
+/// assert_eq!(denied.reason.as_deref(), Some("too much"));
+/// assert!(denied.extra.contains_key("comment"));
+/// for nonsense in ["{}", "\"yes\"", "1", "null", r#"{"confirmed":"yes"}"#, r#"{"approved":true}"#] {
+///     assert!(read(nonsense).is_err());
+/// }
+/// # Ok::<(), recount::session::UnfitAnswer>(())
+/// ```
+///
+/// # Errors
+/// [`UnfitAnswer::Malformed`]: it says neither yes nor no, so it is no answer. Nonsense is no consent, and no denial either.
+pub fn confirmation_from(response: &Json) -> Result<ToolConfirmation, UnfitAnswer> {
+    let mut members = unwrapped(members(response)?)?;
+    let confirmed = members.remove("confirmed");
+    let confirmed = confirmed.ok_or_else(|| malformed("it does not say \"confirmed\""))?;
+    let mut confirmation = if boolean(&confirmed)? {
+        ToolConfirmation::confirmed()
+    } else {
+        ToolConfirmation::default()
+    };
+    confirmation.hint = optional(&mut members, &["hint"], "a text")?;
+    confirmation.reason = optional(&mut members, &["reason"], "a text")?;
+    confirmation.payload = optional(&mut members, &["payload"], "JSON")?;
+    confirmation.args = optional(&mut members, &["editedArgs", "edited_args"], "JSON")?;
+    let hash = &["requestHash", "request_hash"];
+    confirmation.request_hash = optional(&mut members, hash, "a SHA-256 in hex digits")?;
+    let extra = members.into_iter().map(|(key, it)| (key, it.to_value()));
+    confirmation.extra = extra.collect();
+    Ok(confirmation)
+}
+
+/// The members of an object.
+fn members(json: &Json) -> Result<Members, UnfitAnswer> {
+    serde_json::from_str(json.as_str()).map_err(|_| malformed("it is not an object"))
+}
+
+/// The object in the text, where there is only that.
+fn unwrapped(members: Members) -> Result<Members, UnfitAnswer> {
+    let wrapped = match members.get("response") {
+        Some(wrapped) if members.len() == 1 => wrapped,
+        Some(_) | None => return Ok(members),
+    };
+    let Ok(text) = serde_json::from_str::<String>(wrapped.as_str()) else {
+        return Ok(members);
+    };
+    let inner = Json::parse(&text)
+        .map_err(|problem| malformed(&format!("the text under \"response\" is {problem}")))?;
+    self::members(&inner)
+}
+
+fn boolean(json: &Json) -> Result<bool, UnfitAnswer> {
+    match json.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => {
+            let found: String = other.chars().take(40).collect();
+            let problem = format!("\"confirmed\" must be true or false, got {found}");
+            Err(malformed(&problem))
+        }
+    }
+}
+
+/// What stands under a key in one of its spellings, but not in two; `null` is nothing.
+fn optional<T: DeserializeOwned>(
+    members: &mut Members,
+    spellings: &[&str],
+    expected: &str,
+) -> Result<Option<T>, UnfitAnswer> {
+    let mut found = spellings
+        .iter()
+        .filter_map(|key| Some((key, members.remove(*key)?)));
+    let Some((key, json)) = found.next() else {
+        return Ok(None);
+    };
+    if let Some((other, _)) = found.next() {
+        return Err(malformed(&format!("it has {key:?} and {other:?}")));
+    }
+    let read = serde_json::from_str(json.as_str());
+    read.map_err(|_| malformed(&format!("{key:?} must be {expected}")))
+}
+
+fn malformed(problem: &str) -> UnfitAnswer {
+    UnfitAnswer::Malformed {
+        problem: problem.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::session::ObjectHash;
+
+    fn read(text: &str) -> Result<ToolConfirmation, UnfitAnswer> {
+        confirmation_from(&Json::parse(text).unwrap())
+    }
+
+    #[test]
+    fn only_a_boolean_is_an_answer() {
+        for nonsense in [
+            "{}",
+            "\"yes\"",
+            "\"{\\\"confirmed\\\":true}\"",
+            "1",
+            "null",
+            "true",
+            "[]",
+            "[{\"confirmed\":true}]",
+            r#"{"confirmed":null}"#,
+            r#"{"confirmed":1}"#,
+            r#"{"confirmed":0}"#,
+            r#"{"confirmed":"true"}"#,
+            r#"{"confirmed":"maybe"}"#,
+            r#"{"confirmed":[true]}"#,
+            r#"{"Confirmed":true}"#,
+            r#"{"approved":true}"#,
+            r#"{"result":{"confirmed":true}}"#,
+            r#"{"response":{"confirmed":true}}"#,
+            r#"{"response":"yes"}"#,
+            r#"{"response":"true"}"#,
+            r#"{"response":"{}"}"#,
+            r#"{"response":"{\"confirmed\":false,\"confirmed\":true}"}"#,
+            r#"{"response":"{\"response\":\"{}\"}"}"#,
+            r#"{"response":"{\"confirmed\":true}","more":1}"#,
+            r#"{"confirmed":true,"hint":1}"#,
+            r#"{"confirmed":true,"reason":{}}"#,
+            r#"{"confirmed":true,"requestHash":"abc"}"#,
+            r#"{"confirmed":true,"editedArgs":{},"edited_args":{}}"#,
+        ] {
+            assert!(read(nonsense).is_err(), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_kept() {
+        let hash = ObjectHash::of(b"the record");
+        let text = format!(
+            r#"{{"confirmed":true,"hint":"h","payload":{{"days":3}},"requestHash":"{hash}","editedArgs":{{"n":1}},"n":1.5}}"#
+        );
+        let expected = ToolConfirmation {
+            hint: Some("h".to_owned()),
+            extra: serde_json::Map::from_iter([("n".to_owned(), json!(1.5))]),
+            ..ToolConfirmation::confirmed()
+                .with_payload(json!({"days": 3}))
+                .with_args(json!({"n": 1}))
+                .to_request(hash)
+        };
+        assert_eq!(read(&text), Ok(expected));
+        let nothing = r#"{"confirmed":false,"hint":null,"reason":null,"payload":null,"editedArgs":null,"requestHash":null}"#;
+        assert_eq!(read(nothing), Ok(ToolConfirmation::default()));
+    }
+}

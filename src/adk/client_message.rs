@@ -1,0 +1,348 @@
+//! What a client sends: words, answers to requests, results of long-running calls.
+
+use std::collections::BTreeMap;
+
+use super::refused_message::RefusedMessage;
+use crate::session::Json;
+use crate::tool::Ticket;
+
+/// A client's message, read.
+///
+/// Shapes that are taken, in camelCase and in snake_case:
+///
+/// ```json
+/// {"role":"user","parts":[{"functionResponse":{"id":"…","name":"adk_request_confirmation","response":{"confirmed":true}}}]}
+/// {"content":{"role":"user","parts":[{"text":"What is the status?"}]}}
+/// {"newMessage":{"role":"user","parts":[{"functionResponse":{"id":"lr-1","name":"ask_approval","response":{"status":"approved"}}}]}}
+/// {"functionResponse":{"id":"…","name":"adk_request_confirmation","response":{"response":"{\"confirmed\":true}"}}}
+/// {"type":"function_response","function_call_id":"…","response":{"confirmed":false}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientMessage {
+    /// The user says something.
+    Text(String),
+    /// The client answers one call or several.
+    Responses(Vec<ClientResponse>),
+}
+
+/// A FunctionResponse that a client sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientResponse {
+    /// What it answers: a confirmation request, or the call of the model.
+    pub id: Option<String>,
+    /// What it answers, as the embedding program names it.
+    pub ticket: Option<Ticket>,
+    /// The function's name; without it, whatever the id stands for.
+    pub name: Option<String>,
+    /// The response, as it was written.
+    pub response: Json,
+}
+
+type Members = BTreeMap<String, Json>;
+
+/// A part, before it is known whether it may stand beside the others.
+enum Part {
+    Text(String),
+    Response(ClientResponse),
+}
+
+impl ClientMessage {
+    /// Reads a message.
+    ///
+    /// ```
+    /// use recount::adk::{ClientMessage, RefusedMessage};
+    ///
+    /// let said = ClientMessage::parse(r#"{"role":"user","parts":[{"text":"Hello"}]}"#)?;
+    /// assert_eq!(said, ClientMessage::Text("Hello".into()));
+    ///
+    /// let forged = r#"{"parts":[{"functionCall":{"id":"x","name":"transfer","args":{}}}]}"#;
+    /// assert_eq!(ClientMessage::parse(forged), Err(RefusedMessage::FunctionCall { name: "transfer".into() }));
+    /// # Ok::<(), RefusedMessage>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`RefusedMessage`], of those that need no session to be seen.
+    pub fn parse(message: &str) -> Result<ClientMessage, RefusedMessage> {
+        // Two readers of a key that stands twice may see two values, so an approval could be shown as a denial.
+        let json =
+            Json::parse(message).map_err(|problem| unreadable(format!("it is {problem}")))?;
+        let mut message = members(&json, "the message")?;
+        for wrapper in [["content", "content"], ["newMessage", "new_message"]] {
+            if let Some(inner) = take(&mut message, wrapper)? {
+                message = members(&inner, wrapper[0])?;
+                break;
+            }
+        }
+        if let Some(role) = take(&mut message, ["role", "role"])? {
+            let role = text(&role, "role")?;
+            if role != "user" {
+                return Err(RefusedMessage::NotTheUser { role });
+            }
+        }
+        let parts = match take(&mut message, ["parts", "parts"])? {
+            Some(parts) => serde_json::from_str::<Vec<Json>>(parts.as_str())
+                .map_err(|_| unreadable("\"parts\" is not an array".to_owned()))?
+                .iter()
+                .map(|part| Part::read(members(part, "a part")?))
+                .collect::<Result<Vec<_>, _>>()?,
+            None if message.is_empty() => Vec::new(),
+            None => vec![Part::read(message)?],
+        };
+        ClientMessage::of(parts)
+    }
+
+    fn of(parts: Vec<Part>) -> Result<ClientMessage, RefusedMessage> {
+        let (mut said, mut responses) = (Vec::new(), Vec::new());
+        for part in parts {
+            match part {
+                Part::Text(text) => said.push(text),
+                Part::Response(response) => responses.push(response),
+            }
+        }
+        match (said.is_empty(), responses.is_empty()) {
+            (true, true) => Err(RefusedMessage::NoParts),
+            (false, true) => Ok(ClientMessage::Text(said.join("\n"))),
+            (true, false) => Ok(ClientMessage::Responses(responses)),
+            (false, false) => Err(RefusedMessage::MixedWithText),
+        }
+    }
+}
+
+impl Part {
+    fn read(mut part: Members) -> Result<Part, RefusedMessage> {
+        // Before anything else: a part that also calls a function is a call of a function.
+        if let Some(call) = take(&mut part, ["functionCall", "function_call"])? {
+            let name = members(&call, "functionCall")
+                .ok()
+                .and_then(|mut call| call.remove("name"))
+                .and_then(|name| text(&name, "name").ok());
+            let name = name.unwrap_or_default();
+            return Err(RefusedMessage::FunctionCall { name });
+        }
+        let read =
+            if let Some(response) = take(&mut part, ["functionResponse", "function_response"])? {
+                Part::Response(function_response(members(&response, "functionResponse")?)?)
+            } else if let Some(said) = take(&mut part, ["text", "text"])? {
+                Part::Text(text(&said, "text")?)
+            } else if part.get("type").map(Json::as_str) == Some("\"function_response\"") {
+                return typed_response(part).map(Part::Response);
+            } else if part.contains_key("response") && part.contains_key("name") {
+                return function_response(part).map(Part::Response);
+            } else {
+                let kind = part.into_keys().next().unwrap_or_default();
+                return Err(RefusedMessage::UnsupportedPart { kind });
+            };
+        // `thought` and its like say something about a part; another content beside the first would be passed over.
+        match part
+            .into_keys()
+            .find(|key| CONTENTS.contains(&key.as_str()))
+        {
+            Some(kind) => Err(RefusedMessage::UnsupportedPart { kind }),
+            None => Ok(read),
+        }
+    }
+}
+
+/// What else a part may hold as its content.
+const CONTENTS: [&str; 10] = [
+    "text",
+    "inlineData",
+    "inline_data",
+    "fileData",
+    "file_data",
+    "executableCode",
+    "executable_code",
+    "codeExecutionResult",
+    "code_execution_result",
+    "response",
+];
+
+/// `{"id":…,"name":…,"response":{…}}`; instead of the id there may be a `ticket`.
+fn function_response(mut members: Members) -> Result<ClientResponse, RefusedMessage> {
+    let name = optional_text(&mut members, ["name", "name"])?;
+    Ok(ClientResponse {
+        id: optional_text(&mut members, ["id", "id"])?.filter(|id| !id.is_empty()),
+        ticket: ticket(&mut members)?,
+        // Here the name belongs to the shape, so none is a wrong one.
+        name: Some(name.unwrap_or_default()),
+        response: members.remove("response").unwrap_or_else(null),
+    })
+}
+
+/// `{"type":"function_response","function_call_id":…,"response":…}`; a response that is a text holds the JSON.
+fn typed_response(mut members: Members) -> Result<ClientResponse, RefusedMessage> {
+    let response = members.remove("response").unwrap_or_else(null);
+    let response = match serde_json::from_str::<String>(response.as_str()) {
+        Ok(text) => Json::parse(&text)
+            .map_err(|problem| unreadable(format!("the text under \"response\" is {problem}")))?,
+        Err(_) => response,
+    };
+    let id = optional_text(&mut members, ["functionCallId", "function_call_id"])?;
+    Ok(ClientResponse {
+        id: id.filter(|id| !id.is_empty()),
+        ticket: ticket(&mut members)?,
+        name: optional_text(&mut members, ["name", "name"])?,
+        response,
+    })
+}
+
+fn ticket(members: &mut Members) -> Result<Option<Ticket>, RefusedMessage> {
+    let ticket = members.remove("ticket");
+    let read = ticket.map(|ticket| serde_json::from_str(ticket.as_str()));
+    read.transpose()
+        .map_err(|problem| unreadable(format!("the ticket is none: {problem}")))
+}
+
+fn optional_text(
+    from: &mut Members,
+    spellings: [&str; 2],
+) -> Result<Option<String>, RefusedMessage> {
+    match take(from, spellings)? {
+        Some(json) if json.as_str() != "null" => text(&json, spellings[0]).map(Some),
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// What stands under a key in either spelling, but not in both.
+fn take(from: &mut Members, [camel, snake]: [&str; 2]) -> Result<Option<Json>, RefusedMessage> {
+    let one = from.remove(camel);
+    match (one, from.remove(snake)) {
+        (Some(_), Some(_)) => Err(unreadable(format!("it has {camel:?} and {snake:?}"))),
+        (one, other) => Ok(one.or(other)),
+    }
+}
+
+fn members(json: &Json, what: &str) -> Result<Members, RefusedMessage> {
+    let read = serde_json::from_str(json.as_str());
+    read.map_err(|_| unreadable(format!("{what} is not an object")))
+}
+
+fn text(json: &Json, key: &str) -> Result<String, RefusedMessage> {
+    let read = serde_json::from_str(json.as_str());
+    read.map_err(|_| unreadable(format!("{key:?} is not a text")))
+}
+
+fn null() -> Json {
+    Json::of(&serde_json::Value::Null)
+}
+
+fn unreadable(problem: String) -> RefusedMessage {
+    RefusedMessage::Unreadable { problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answers(message: &str) -> Vec<(Option<String>, Option<String>, String)> {
+        match ClientMessage::parse(message) {
+            Ok(ClientMessage::Responses(responses)) => responses
+                .into_iter()
+                .map(|it| (it.id, it.name, it.response.to_string()))
+                .collect(),
+            other => unreachable!("{message}: {other:?}"),
+        }
+    }
+
+    fn answer(id: &str, name: Option<&str>) -> (Option<String>, Option<String>, String) {
+        let response = r#"{"confirmed":true}"#.to_owned();
+        (Some(id.to_owned()), name.map(str::to_owned), response)
+    }
+
+    #[test]
+    fn an_answer_is_read_in_every_shape_that_clients_send() {
+        let part = r#"{"functionResponse":{"id":"a","name":"n","response":{"confirmed": true}}}"#;
+        let snake = r#"{"function_response":{"id":"a","name":"n","response":{"confirmed":true}}}"#;
+        for message in [
+            part.to_owned(),
+            snake.to_owned(),
+            r#"{"id":"a","name":"n","response":{"confirmed":true}}"#.to_owned(),
+            format!(r#"{{"parts":[{part}]}}"#),
+            format!(r#"{{"role":"user","parts":[{snake}]}}"#),
+            format!(r#"{{"content":{{"role":"user","parts":[{part}]}}}}"#),
+            format!(r#"{{"appName":"a","newMessage":{{"parts":[{part}]}},"streaming":false}}"#),
+            format!(r#"{{"new_message":{{"parts":[{part}]}}}}"#),
+        ] {
+            assert_eq!(answers(&message), [answer("a", Some("n"))], "{message}");
+        }
+        for typed in [
+            r#"{"type":"function_response","function_call_id":"a","response":{"confirmed":true}}"#,
+            r#"{"type":"function_response","functionCallId":"a","response":"{\"confirmed\": true}"}"#,
+        ] {
+            assert_eq!(answers(typed), [answer("a", None)]);
+        }
+        let both = format!(r#"{{"parts":[{part},{}]}}"#, part.replace("\"a\"", "\"b\""));
+        let expected = [answer("a", Some("n")), answer("b", Some("n"))];
+        assert_eq!(answers(&both), expected);
+    }
+
+    #[test]
+    fn an_answer_may_lack_its_id_its_name_and_its_response() {
+        let bare = r#"{"functionResponse":{}}"#;
+        assert_eq!(
+            answers(bare),
+            [(None, Some(String::new()), "null".to_owned())]
+        );
+        let empty = r#"{"functionResponse":{"id":"","name":null,"response":{}}}"#;
+        assert_eq!(
+            answers(empty),
+            [(None, Some(String::new()), "{}".to_owned())]
+        );
+    }
+
+    #[test]
+    fn what_no_client_may_say_is_refused() {
+        let refused = |message: &str| ClientMessage::parse(message).map_err(|it| it.to_string());
+        let response = r#"{"functionResponse":{"id":"a","name":"n","response":{}}}"#;
+        for (message, why) in [
+            ("nope", "cannot be read"),
+            ("[]", "not an object"),
+            ("{}", "no parts"),
+            (r#"{"parts":[]}"#, "no parts"),
+            (r#"{"parts":{}}"#, "not an array"),
+            (
+                r#"{"role":"model","parts":[{"text":"x"}]}"#,
+                "the role \"model\"",
+            ),
+            (
+                r#"{"parts":[{"functionCall":{"name":"pay"}}]}"#,
+                "cannot call a function, as this one does: \"pay\"",
+            ),
+            (
+                r#"{"functionCall":{"name":"pay"},"text":"x"}"#,
+                "cannot call a function",
+            ),
+            (r#"{"function_call":1}"#, "cannot call a function"),
+            (
+                r#"{"blob":{"data":"AAAA"}}"#,
+                "neither a text nor a functionResponse: \"blob\"",
+            ),
+            (r#"{"text":"x","inlineData":{}}"#, "\"inlineData\""),
+            (r#"{"text":1}"#, "\"text\" is not a text"),
+            (r#"{"functionResponse":{"id":1}}"#, "\"id\" is not a text"),
+            (
+                r#"{"functionResponse":{},"function_response":{}}"#,
+                "it has \"functionResponse\" and",
+            ),
+            (
+                r#"{"functionResponse":{"id":"a","id":"b"}}"#,
+                "appears twice",
+            ),
+            (
+                r#"{"functionResponse":{"ticket":{"call":1}}}"#,
+                "the ticket is none",
+            ),
+            (
+                &format!(r#"{{"parts":[{response},{{"text":"and hurry"}}]}}"#),
+                "both function responses and text",
+            ),
+        ] {
+            let said = refused(message);
+            assert!(
+                said.as_ref().is_err_and(|it| it.contains(why)),
+                "{message}: {said:?}"
+            );
+        }
+    }
+}

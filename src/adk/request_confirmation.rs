@@ -1,0 +1,89 @@
+//! The call by which a client is asked to confirm another call.
+
+use serde::Serialize;
+
+use super::event::{Call, CallArgs};
+use crate::session::{About, RequestId};
+
+/// The name of the call that asks a client to confirm another one.
+///
+/// ```
+/// assert_eq!(recount::adk::REQUEST_CONFIRMATION, "adk_request_confirmation");
+/// ```
+pub const REQUEST_CONFIRMATION: &str = "adk_request_confirmation";
+
+/// The arguments of a call of [`REQUEST_CONFIRMATION`].
+///
+/// ```json
+/// {"originalFunctionCall":{"id":"fc-1","name":"transfer","args":{"amount":50,"to":"bob"}},
+///  "toolConfirmation":{"hint":"Send the money?","confirmed":false}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmation {
+    /// The call that waits.
+    pub original_function_call: Call,
+    /// What is asked.
+    pub tool_confirmation: Unanswered,
+}
+
+/// A ToolConfirmation that nobody has answered yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unanswered {
+    /// What the person is told.
+    pub hint: String,
+    /// Always false: there is no answer yet.
+    pub confirmed: bool,
+}
+
+impl Unanswered {
+    /// The question about a call of `tool`, in the words of its author where there are any.
+    ///
+    /// ```
+    /// use recount::adk::Unanswered;
+    /// use recount::session::About;
+    ///
+    /// let asked = Unanswered::about(About::Gate, "transfer", None);
+    /// assert_eq!(asked.hint, "Please approve or reject the tool call transfer().");
+    /// let again = Unanswered::about(About::InDoubt, "transfer", Some("Send the money?"));
+    /// assert_eq!(again.hint, "The call may have run already; may it run again? Send the money?");
+    /// ```
+    pub fn about(about: About, tool: &str, hint: Option<&str>) -> Unanswered {
+        let hint = match hint {
+            Some(hint) => hint.to_owned(),
+            None => format!("Please approve or reject the tool call {tool}()."),
+        };
+        let hint = match about {
+            About::Gate | About::Tool => hint,
+            About::InDoubt => format!("The call may have run already; may it run again? {hint}"),
+        };
+        Unanswered {
+            hint,
+            confirmed: false,
+        }
+    }
+}
+
+impl Confirmation {
+    /// The call that asks, under the id that an answer must have.
+    ///
+    /// ```
+    /// use recount::adk::{Call, CallArgs, Confirmation, REQUEST_CONFIRMATION, Unanswered};
+    /// use recount::session::{About, Json, RequestId, Seq, SessionId};
+    ///
+    /// let args = CallArgs::Given(Json::parse(r#"{"amount":50}"#)?);
+    /// let call = Call { id: Some("fc-1".into()), name: "transfer".into(), args };
+    /// let asked = Unanswered::about(About::Gate, "transfer", Some("Send the money?"));
+    /// let id: RequestId = SessionId(uuid::Uuid::nil()).request_id(Seq(7));
+    /// let asks = Confirmation { original_function_call: call, tool_confirmation: asked }.into_call(id);
+    /// assert_eq!((asks.id, asks.name.as_str()), (Some(id.to_string()), REQUEST_CONFIRMATION));
+    /// # Ok::<(), recount::session::JsonProblem>(())
+    /// ```
+    pub fn into_call(self, request: RequestId) -> Call {
+        Call {
+            id: Some(request.to_string()),
+            name: REQUEST_CONFIRMATION.to_owned(),
+            args: CallArgs::Confirmation(Box::new(self)),
+        }
+    }
+}

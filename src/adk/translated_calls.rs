@@ -1,0 +1,164 @@
+//! Calls, what is asked about them, and what they come to, as the events that ADK would write.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::event::{Call, CallArgs, Content, Event, Part, Response};
+use super::request_confirmation::{Confirmation, REQUEST_CONFIRMATION, Unanswered};
+use super::translation::Translation;
+use crate::session::catalog::ToolKind;
+use crate::session::{
+    ConfirmationAnswered, ConfirmationRequested, Fact, FunctionCallReceived, HookAnswered, Json,
+    Outcome, ResponseIssued, Seq, Wording,
+};
+
+impl Translation {
+    pub(super) fn called(&mut self, fact: &Fact, it: &FunctionCallReceived) -> Event {
+        self.begin_turn(fact.seq);
+        // An id that a later connection uses again would name two calls to a client.
+        let of_model = it.id.clone().filter(|id| self.shown.insert(id.clone()));
+        let own = || self.session.id.call_id(fact.seq).to_string();
+        let id = of_model.unwrap_or_else(own);
+        let name = it.name.clone().unwrap_or_default();
+        let args = it.args.clone().unwrap_or_else(Json::empty_object);
+        let declared = self.session.terms.catalog.tools.get(&name);
+        let long_running = declared.is_some_and(|tool| tool.kind == ToolKind::LongRunning);
+        let call = Call {
+            id: Some(id.clone()),
+            name,
+            args: CallArgs::Given(args),
+        };
+        self.calls.insert(fact.seq, (call.clone(), self.turn));
+        let author = self.agent();
+        let mut event = self.says(fact, &author, Part::FunctionCall(call));
+        event.long_running_tool_ids = Some(long_running.then_some(id).into_iter().collect());
+        event
+    }
+
+    pub(super) fn asked(&self, fact: &Fact, it: &ConfirmationRequested) -> Option<Event> {
+        let (original, turn) = self.calls.get(&it.call)?;
+        let asked = Unanswered::about(it.about, &original.name, it.hint.as_deref());
+        let confirmation = Confirmation {
+            original_function_call: original.clone(),
+            tool_confirmation: asked.clone(),
+        };
+        let call = confirmation.into_call(self.session.id.request_id(fact.seq));
+        let id = call.id.clone();
+        let mut event = self.says(fact, &self.agent(), Part::FunctionCall(call));
+        event.invocation_id = self.invocation(*turn);
+        event.long_running_tool_ids = Some(id.into_iter().collect());
+        event.actions.skip_summarization = true;
+        let waiting = original.id.clone().unwrap_or_default();
+        let asked = BTreeMap::from([(waiting, asked)]);
+        event.actions.requested_tool_confirmations = asked;
+        Some(event)
+    }
+
+    pub(super) fn confirmed(&self, fact: &Fact, it: &ConfirmationAnswered) -> Option<Event> {
+        let call = self.session.requests.get(&it.request)?.call;
+        let (_, turn) = self.calls.get(&call)?;
+        let answer = Answer {
+            confirmed: it.confirmed,
+            reason: it.reason.as_deref(),
+            payload: it.payload.as_ref(),
+        };
+        let response = Response {
+            id: self.session.id.request_id(it.request).to_string(),
+            name: REQUEST_CONFIRMATION.to_owned(),
+            response: answer.to_json(),
+            scheduling: None,
+        };
+        let mut event = self.says(fact, "user", Part::FunctionResponse(response));
+        event.invocation_id = self.invocation(*turn);
+        Some(event)
+    }
+
+    pub(super) fn issued(
+        &mut self,
+        fact: &Fact,
+        it: &ResponseIssued,
+        referred: Option<Json>,
+    ) -> Option<Event> {
+        let (call, turn) = self.calls.get(&it.call)?.clone();
+        if it.outcome != Outcome::Interim {
+            self.calls.remove(&it.call);
+        }
+        if it.outcome == Outcome::Supplied {
+            // Whoever supplied it has said so.
+            return None;
+        }
+        let delivery = self.session.deliveries.get(&fact.seq);
+        let response = Response {
+            id: call.id.unwrap_or_default(),
+            name: call.name,
+            response: it.response.clone().or(referred)?,
+            scheduling: delivery.and_then(|delivery| delivery.scheduling),
+        };
+        let is_withheld = delivery.is_some_and(|it| it.wording == Wording::AwaitingHook);
+        if is_withheld {
+            self.withheld.insert(fact.seq, (response, turn));
+            return None;
+        }
+        Some(self.responds(fact, response, turn))
+    }
+
+    /// What a hook made of a response of the engine's own.
+    pub(super) fn reworded(&mut self, fact: &Fact, it: &HookAnswered) -> Option<Event> {
+        let (mut response, turn) = self.withheld.remove(&it.of?)?;
+        if let Some(words) = &it.response {
+            response.response = words.clone();
+        }
+        Some(self.responds(fact, response, turn))
+    }
+
+    fn responds(&self, fact: &Fact, response: Response, turn: Seq) -> Event {
+        let mut event = self.by_agent(fact);
+        event.invocation_id = self.invocation(turn);
+        event.content = Some(Content {
+            role: "user",
+            parts: vec![Part::FunctionResponse(response)],
+        });
+        event
+    }
+
+    /// A response that somebody else than the agent gave.
+    pub(super) fn answered(
+        &self,
+        fact: &Fact,
+        call: Seq,
+        response: Json,
+        author: &str,
+    ) -> Vec<Event> {
+        let Some((call, turn)) = self.calls.get(&call) else {
+            return Vec::new();
+        };
+        let response = Response {
+            id: call.id.clone().unwrap_or_default(),
+            name: call.name.clone(),
+            response,
+            scheduling: None,
+        };
+        let mut event = self.says(fact, author, Part::FunctionResponse(response));
+        event.invocation_id = self.invocation(*turn);
+        vec![event]
+    }
+}
+
+/// An answer as a client would have written it.
+#[derive(Serialize)]
+struct Answer<'a> {
+    confirmed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<&'a Json>,
+}
+
+impl Answer<'_> {
+    fn to_json(&self) -> Json {
+        // What is on record was checked when it came, and is one level deeper here.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_else(|_| Json::empty_object())
+    }
+}

@@ -1,0 +1,292 @@
+//! The door through which a client's messages come: answers to requests, results of long-running calls, words.
+
+use tokio::sync::oneshot;
+
+use super::client_responses::{Meant, Refused};
+use super::inbox::Input;
+use super::task::Begin;
+use super::{Desk, Engine, Error, LiveHandle, ToolConfirmation};
+use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
+use crate::session::{
+    Actor, CallId, Command, Rejection, RequestId, Seq, Session, SessionId, UnfitAnswer,
+};
+
+/// A part of a client's message that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Received {
+    /// The user's words were sent to the model.
+    Said,
+    /// A confirmation request was answered.
+    Answered {
+        /// The request.
+        request: RequestId,
+        /// The record of the answer.
+        at: Seq,
+    },
+    /// A paused call was given its result.
+    Supplied {
+        /// The call.
+        call: CallId,
+        /// The record of the response.
+        at: Seq,
+    },
+}
+
+impl LiveHandle {
+    /// Takes a message of a client, as [`Engine::receive_client_message`] does.
+    ///
+    /// ```no_run
+    /// # async fn example(live: recount::LiveHandle, frame: String) -> Result<(), recount::engine::Error> {
+    /// use recount::prelude::*;
+    /// // Who it is, the service knows from the login; never from the message.
+    /// live.receive_client_message(Actor::embedder("ada"), &frame).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Engine::receive_client_message`].
+    pub async fn receive_client_message(
+        &self,
+        by: Actor,
+        message: &str,
+    ) -> Result<Vec<Received>, Error> {
+        let session = self.session_id();
+        self.engine()
+            .receive_client_message(session, by, message)
+            .await
+    }
+}
+
+impl Engine {
+    /// Takes a message that a client sends as one of ADK would, in one of the shapes of [`ClientMessage`]: words, answers to
+    /// confirmation requests, results of long-running calls. Several answers may come in one message.
+    ///
+    /// A confirmation request is answered by its own id, a paused call by the id under which
+    /// [`adk_events`](LiveHandle::adk_events) shows it, by its [`CallId`], or by its [`Ticket`](super::Ticket). Whoever may
+    /// reach this door for the session may answer for it: `by` is the name that the embedding program vouches for.
+    ///
+    /// A message of which one part cannot be an answer is refused whole: nothing of it is taken, and what it is about stays
+    /// open. Where that is a request, the refusal goes on record with it, also with a request of another session.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::engine::{Error, Received};
+    /// use recount::prelude::*;
+    ///
+    /// let transfer = T::simple("transfer", "Sends money", |_| async { Ok(json!({"status": "ok"})) });
+    /// let agent = Agent::new().model("none").strict().tools(T::confirm(transfer, "Send it?"));
+    /// let engine = Engine::in_memory().agent("bank", agent).open().await?;
+    /// let session = engine.session("bank").open().await?;
+    /// let mut events = session.adk_events();
+    ///
+    /// let sent = session.call_function("transfer", json!({"amount": 50}), Actor::embedder("pipeline"));
+    /// let approved = async {
+    ///     events.next().await?;
+    ///     let asked = events.next().await?.expect("a person is asked");
+    ///     let id = asked.calls().find_map(|call| call.id.clone()).unwrap_or_default();
+    ///     let answer = |confirmed: &str| format!(
+    ///         r#"{{"functionResponse":{{"id":"{id}","name":"adk_request_confirmation","response":{{"confirmed":{confirmed}}}}}}}"#
+    ///     );
+    ///     let maybe = session.receive_client_message(Actor::embedder("ada"), &answer("\"maybe\"")).await;
+    ///     assert!(matches!(maybe, Err(Error::Refused(_))));
+    ///     session.receive_client_message(Actor::embedder("ada"), &answer("true")).await
+    /// };
+    /// let (sent, approved) = tokio::join!(sent, approved);
+    /// assert_eq!(sent, Ok(json!({"status": "ok"})));
+    /// assert!(matches!(approved?.as_slice(), [Received::Answered { .. }]));
+    /// # Ok::<(), Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// * [`Error::Message`]: it cannot be read, calls a function, or answers what is not to be answered so.
+    /// * [`Error::Refused`]: it says neither yes nor no, or its payload does not fit; somebody answered before, the request expired, the call does not wait for a response.
+    /// * [`Error::PartlyTaken`]: of several answers, the session refused some.
+    /// * [`Error::NotConnected`]: words came, and there is no connection.
+    pub async fn receive_client_message(
+        &self,
+        session: SessionId,
+        by: Actor,
+        message: &str,
+    ) -> Result<Vec<Received>, Error> {
+        match ClientMessage::parse(message)? {
+            ClientMessage::Text(text) => {
+                self.ask(session, |reply| Input::SendText(text, reply))
+                    .await?;
+                Ok(vec![Received::Said])
+            }
+            ClientMessage::Responses(responses) => {
+                let meant = self.understand(session, &by, responses).await?;
+                self.take(session, &by, meant).await
+            }
+        }
+    }
+
+    /// What each of several responses means; where one means nothing, none is taken.
+    async fn understand(
+        &self,
+        id: SessionId,
+        by: &Actor,
+        responses: Vec<ClientResponse>,
+    ) -> Result<Vec<Meant>, Error> {
+        let session = self.session_as_it_is(id).await?;
+        let (mut meant, mut first) = (Vec::new(), None);
+        for response in responses {
+            match self.meaning(&session, response).await? {
+                Ok(it) => meant.push(it),
+                Err(refused) => {
+                    let why = self.refuse(refused, by).await?;
+                    first.get_or_insert(why);
+                }
+            }
+        }
+        match first {
+            Some(why) => Err(why),
+            None => Ok(meant),
+        }
+    }
+
+    /// Puts a refusal on record with the request that it is about, and says why.
+    async fn refuse(&self, refused: Refused, by: &Actor) -> Result<Error, Error> {
+        match refused {
+            Refused::Unknown(why, None) => Ok(why.into()),
+            Refused::Unknown(why, Some(elsewhere)) => {
+                let unfit = misdirected(&why);
+                let seen = self.answer_as(elsewhere, Err(unfit), by.clone()).await;
+                // What becomes of another session is nothing that this client should hear of.
+                if let Err(error) = seen
+                    && !matches!(error, Error::Refused(_))
+                {
+                    tracing::warn!(request = %elsewhere, %error, "a foreign answer is not on record");
+                }
+                Ok(why.into())
+            }
+            Refused::Misdirected(why, request) => {
+                let unfit = misdirected(&why);
+                self.refused_answer(request, unfit, by).await?;
+                Ok(why.into())
+            }
+            // Of a request that is not open any more the session says what became of it.
+            Refused::Unfit(request, unfit) => {
+                let said = self.refused_answer(request, unfit, by).await?;
+                Ok(said.into())
+            }
+        }
+    }
+
+    /// What the session says to an answer that is none.
+    async fn refused_answer(
+        &self,
+        request: RequestId,
+        unfit: UnfitAnswer,
+        by: &Actor,
+    ) -> Result<Rejection, Error> {
+        let given = Err(unfit.clone());
+        match self.answer_as(request, given, by.clone()).await {
+            Ok(_) => Ok(Rejection::UnfitAnswer(unfit)),
+            Err(Error::Refused(said)) => Ok(said),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives the session what was understood, one by one; the session may still say no.
+    async fn take(
+        &self,
+        session: SessionId,
+        by: &Actor,
+        meant: Vec<Meant>,
+    ) -> Result<Vec<Received>, Error> {
+        let is_one = meant.len() == 1;
+        let (mut taken, mut refused) = (Vec::new(), Vec::new());
+        for it in meant {
+            let (id, outcome) = match it {
+                Meant::Answer {
+                    request,
+                    confirmation,
+                } => {
+                    let request = session.request_id(request);
+                    let at = self.answer(request, confirmation, by.clone()).await;
+                    let received = at.map(|at| Received::Answered { request, at });
+                    (request.to_string(), received)
+                }
+                Meant::Result {
+                    call,
+                    name,
+                    response,
+                } => {
+                    let by = by.clone();
+                    let supply = Command::SupplyResponse {
+                        call,
+                        name,
+                        response,
+                        by,
+                    };
+                    let at = self
+                        .ask(session, |reply| Input::Command(supply, reply))
+                        .await;
+                    let call = session.call_id(call);
+                    (
+                        call.to_string(),
+                        at.map(|at| Received::Supplied { call, at }),
+                    )
+                }
+            };
+            match outcome {
+                Ok(received) => taken.push(received),
+                Err(error) if is_one => return Err(error),
+                Err(error) => refused.push((id, error)),
+            }
+        }
+        if refused.is_empty() {
+            Ok(taken)
+        } else {
+            Err(Error::PartlyTaken { taken, refused })
+        }
+    }
+
+    /// Answers with what a door was given, or found wrong with it.
+    pub(super) async fn answer_as(
+        &self,
+        request: RequestId,
+        given: Result<ToolConfirmation, UnfitAnswer>,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let named = self.inner.ledger.journal().request(request.0).await?;
+        let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
+        let session = SessionId(session);
+        if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
+            // No task serves the session, so the desk may write to it: one answer at a time.
+            let _turn = self.inner.desk.lock().await;
+            let desk = Desk::new(self.inner.ledger.clone(), self.inner.clock.clone());
+            return desk.answer_as(request, given, by).await;
+        }
+        self.ask(session, |reply| Input::Answer {
+            request,
+            confirmation: given,
+            by,
+            reply,
+        })
+        .await
+    }
+
+    async fn session_as_it_is(&self, session: SessionId) -> Result<Session, Error> {
+        match self.agent_of(session).await {
+            Ok(agent) => {
+                let (reply, answer) = oneshot::channel();
+                let task = self.send(session, agent, Begin::Resume, Input::Session(reply));
+                answer.await.map_err(|_| task.stopped(session))
+            }
+            // Nobody here serves it, but it can be answered.
+            Err(Error::UnknownAgent { .. }) => Ok(self.ledger().load(session).await?.session),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn misdirected(why: &RefusedMessage) -> UnfitAnswer {
+    UnfitAnswer::Malformed {
+        problem: why.to_string(),
+    }
+}

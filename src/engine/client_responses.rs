@@ -1,0 +1,174 @@
+//! What a client's response answers: found out by its id, before anything of its message is taken.
+
+use super::{Engine, Error, ToolConfirmation};
+use crate::adk::{ClientResponse, REQUEST_CONFIRMATION, RefusedMessage, confirmation_from};
+use crate::session::{CallId, Json, Phase, RequestId, Seq, Session, UnfitAnswer};
+
+/// What a response is, once it is known what it answers.
+pub(super) enum Meant {
+    Answer {
+        request: Seq,
+        confirmation: ToolConfirmation,
+    },
+    Result {
+        call: Seq,
+        name: String,
+        response: Json,
+    },
+}
+
+/// Why a response cannot be taken.
+pub(super) enum Refused {
+    /// Nothing in the session is named so; what it names in another one remembers that.
+    Unknown(RefusedMessage, Option<RequestId>),
+    /// It is not to be answered so, and the request that it is about remembers that.
+    Misdirected(RefusedMessage, RequestId),
+    /// It answers a request, and is no answer.
+    Unfit(RequestId, UnfitAnswer),
+}
+
+impl Engine {
+    /// What a response answers, found by its id; nothing is taken yet.
+    pub(super) async fn meaning(
+        &self,
+        session: &Session,
+        response: ClientResponse,
+    ) -> Result<Result<Meant, Refused>, Error> {
+        let ClientResponse {
+            id,
+            ticket,
+            name,
+            response,
+        } = response;
+        let unknown = |id, about| Refused::Unknown(RefusedMessage::UnknownId { id }, about);
+        let (id, call) = match (id, ticket) {
+            (_, Some(ticket)) => {
+                let id = ticket.session.call_id(ticket.call).to_string();
+                let is_here = ticket.session == session.id && is_call(session, ticket.call);
+                if !is_here {
+                    return Ok(Err(unknown(id, None)));
+                }
+                (id, ticket.call)
+            }
+            (Some(id), None) => {
+                if let Some(request) = request_named(session, &id) {
+                    let about = session.id.request_id(request);
+                    return Ok(answer(about, id, request, name.as_deref(), &response));
+                }
+                match self.call_named(session, &id).await? {
+                    Some(call) => (id, call),
+                    None => {
+                        let about = self.request_elsewhere(&id).await?;
+                        return Ok(Err(unknown(id, about)));
+                    }
+                }
+            }
+            (None, None) => {
+                let name = name.unwrap_or_default();
+                let why = RefusedMessage::MissingId { name };
+                return Ok(Err(Refused::Unknown(why, None)));
+            }
+        };
+        Ok(result(session, id, call, name, response))
+    }
+
+    /// The call that a client knows under `id`: by its own name, or else the first one of the session to which the model
+    /// gave that id. A later one is shown under its own name, so that an answer which comes late cannot be taken for its.
+    async fn call_named(&self, session: &Session, id: &str) -> Result<Option<Seq>, Error> {
+        let open = session.calls.keys().copied();
+        let mut calls: Vec<Seq> = session.settled.keys().copied().chain(open).collect();
+        calls.sort_unstable();
+        if let Ok(name) = id.parse::<CallId>()
+            && let Some(call) = calls.iter().find(|it| session.id.call_id(**it) == name)
+        {
+            return Ok(Some(*call));
+        }
+        for call in calls {
+            let is_it = match session.calls.get(&call) {
+                Some(open) => open.wire_id.as_deref() == Some(id),
+                None => {
+                    let received = self.ledger().call_received(session.id, call).await?;
+                    received.is_some_and(|it| it.id.as_deref() == Some(id))
+                }
+            };
+            if is_it {
+                return Ok(Some(call));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The request of another session that has this name: whoever tried to answer it here is to be seen there.
+    async fn request_elsewhere(&self, id: &str) -> Result<Option<RequestId>, Error> {
+        let Ok(request) = id.parse::<RequestId>() else {
+            return Ok(None);
+        };
+        let named = self.ledger().journal().request(request.0).await?;
+        Ok(named.map(|_| request))
+    }
+}
+
+/// An answer to the request that has this id, if it is one.
+fn answer(
+    about: RequestId,
+    id: String,
+    request: Seq,
+    name: Option<&str>,
+    response: &Json,
+) -> Result<Meant, Refused> {
+    if let Some(found) = name.filter(|name| *name != REQUEST_CONFIRMATION) {
+        let (expected, found) = (REQUEST_CONFIRMATION.to_owned(), found.to_owned());
+        let why = RefusedMessage::WrongName {
+            id,
+            expected,
+            found,
+        };
+        return Err(Refused::Misdirected(why, about));
+    }
+    match confirmation_from(response) {
+        Ok(confirmation) => Ok(Meant::Answer {
+            request,
+            confirmation,
+        }),
+        Err(unfit) => Err(Refused::Unfit(about, unfit)),
+    }
+}
+
+/// A result for the call that has this id, if it may have one from outside; the session says whether it waits for it.
+fn result(
+    session: &Session,
+    id: String,
+    call: Seq,
+    name: Option<String>,
+    response: Json,
+) -> Result<Meant, Refused> {
+    let open = session.calls.get(&call);
+    if let Some(Phase::AwaitingConfirmation { request, .. }) = open.map(|open| &open.phase) {
+        // A result of the client's own making must not take the place of the person's answer.
+        let request = session.id.request_id(*request);
+        let why = RefusedMessage::AwaitsConfirmation { id, request };
+        return Err(Refused::Misdirected(why, request));
+    }
+    let name = match (name, open) {
+        (Some(name), _) => name,
+        (None, Some(open)) => open.name.clone(),
+        (None, None) => String::new(),
+    };
+    Ok(Meant::Result {
+        call,
+        name,
+        response,
+    })
+}
+
+fn is_call(session: &Session, call: Seq) -> bool {
+    session.calls.contains_key(&call) || session.settled.contains_key(&call)
+}
+
+fn request_named(session: &Session, id: &str) -> Option<Seq> {
+    let name = id.parse::<RequestId>().ok()?;
+    let mut requests = session.requests.keys();
+    requests
+        .find(|request| session.id.request_id(**request) == name)
+        .copied()
+}
