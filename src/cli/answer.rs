@@ -139,6 +139,7 @@ async fn refused(ledger: &Ledger, session: SessionId, rejection: &Rejection) -> 
         ),
         Rejection::UnknownRequest { .. }
         | Rejection::UnfitAnswer(_)
+        | Rejection::ToolGone { .. }
         | Rejection::EditsNotAllowed
         | Rejection::UnknownCall { .. }
         | Rejection::CallSettled { .. }

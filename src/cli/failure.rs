@@ -228,6 +228,7 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::UnfitAnswer(UnfitAnswer::OtherRequest { .. }) => "other-request",
         Rejection::UnfitAnswer(UnfitAnswer::InvalidPayload { .. }) => "invalid-payload",
         Rejection::UnfitAnswer(UnfitAnswer::InvalidArgs { .. }) => "invalid-args",
+        Rejection::ToolGone { .. } => "tool-gone",
         Rejection::EditsNotAllowed => "edits-not-allowed",
         Rejection::UnknownCall { .. } => "unknown-call",
         Rejection::CallSettled { .. } => "call-settled",

@@ -45,6 +45,11 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
         } => {
             let call = admit_answer(session, request)?;
             let answer = answer.map_err(Rejection::UnfitAnswer)?;
+            if answer.confirmed
+                && let Some(tool) = gone(session, call)
+            {
+                return Err(Rejection::ToolGone { tool });
+            }
             if answer.edited_args.is_some() && !may_be_edited(session, call) {
                 return Err(Rejection::EditsNotAllowed);
             }
@@ -157,6 +162,13 @@ fn admit_answer(session: &Session, request: Seq) -> Result<Seq, Rejection> {
         }),
         RequestState::Superseded { by } => Err(Rejection::RequestSuperseded { by: *by }),
     }
+}
+
+/// The tool of the call, if the process that could run it does not have it.
+fn gone(session: &Session, call: Seq) -> Option<String> {
+    let name = &session.calls.get(&call)?.name;
+    let is_gone = session.runner.is_some() && !session.terms.catalog.tools.contains_key(name);
+    is_gone.then(|| name.clone())
 }
 
 /// What may have run already runs again as it was or not at all.

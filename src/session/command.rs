@@ -149,6 +149,11 @@ pub enum Rejection {
     },
     /// The answer itself is not one that can count; the request stays open.
     UnfitAnswer(UnfitAnswer),
+    /// The process that serves the session does not have the tool, so a yes would lead nowhere; a no is taken.
+    ToolGone {
+        /// The call's tool.
+        tool: String,
+    },
     /// The tool does not let a person change the arguments.
     EditsNotAllowed,
     /// The session has no such call.
@@ -221,6 +226,7 @@ impl Rejection {
             Rejection::UnfitAnswer(UnfitAnswer::OtherRequest { .. }) => "other_request",
             Rejection::UnfitAnswer(UnfitAnswer::InvalidPayload { .. }) => "invalid_payload",
             Rejection::UnfitAnswer(UnfitAnswer::InvalidArgs { .. }) => "invalid_args",
+            Rejection::ToolGone { .. } => "tool_gone",
             Rejection::EditsNotAllowed => "edits_not_allowed",
             Rejection::UnknownCall { .. } => "unknown_call",
             Rejection::CallSettled { .. } => "call_settled",
@@ -264,6 +270,10 @@ impl std::fmt::Display for Rejection {
                     "the answer does not count, and the request stays open: {unfit}"
                 )
             }
+            Rejection::ToolGone { tool } => write!(
+                f,
+                "the program that serves the session has no tool {tool:?} any more; the request stays open"
+            ),
             Rejection::EditsNotAllowed => f.write_str(
                 "the tool does not let its arguments be changed, and the request stays open",
             ),

@@ -6,6 +6,7 @@
 
 mod actor;
 mod admit;
+mod answers;
 mod call;
 mod capabilities;
 pub mod catalog;

@@ -15,6 +15,9 @@ use super::json::Json;
 use super::object::ObjectHash;
 use super::time::Timestamp;
 
+pub use super::answers::{
+    AnswerRefused, ConfirmationAnswered, OperatorCancelled, ResponseSupplied,
+};
 pub use super::hook::HookAnswered;
 pub use super::media::MediaCounted;
 pub use super::reconnection::{
@@ -302,59 +305,6 @@ pub struct CallCancellationReceived {
     pub ids: Vec<String>,
 }
 
-/// `confirmation_answered`: the one answer that counts.
-///
-/// ```json
-/// {"request":7,"confirmed":true,"by":{"name":"ada","authenticated_by":"os_user"}}
-/// {"request":7,"confirmed":true,"payload":{"cost_centre":"4711"},"edited_args":{"cents":4000},"by":{"name":"ada","authenticated_by":"os_user"}}
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConfirmationAnswered {
-    /// The request.
-    pub request: Seq,
-    /// Yes or no.
-    pub confirmed: bool,
-    /// Why, in the person's words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// What the person gave for the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub payload: Option<Json>,
-    /// The arguments with which the tool runs in place of those of the call, which stay on record there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub edited_args: Option<Json>,
-    /// What else the answer said: an object of the keys that mean nothing here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub extra: Option<Json>,
-    /// Who.
-    pub by: Actor,
-}
-
-/// `answer_refused`: somebody answered and it did not count.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AnswerRefused {
-    /// The request they named.
-    pub request: Seq,
-    /// Why it did not count.
-    pub refusal: String,
-    /// Who.
-    pub by: Actor,
-    /// True on the last one recorded for the request: further refusals are only returned.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub last_recorded: bool,
-}
-
-/// `response_supplied`: the result of a paused call, from outside.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResponseSupplied {
-    /// The call.
-    pub call: Seq,
-    /// The response for the model.
-    pub response: Json,
-    /// Who supplied it.
-    pub by: Actor,
-}
-
 /// `responses_sent`: written to the socket, which is not yet delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponsesSent {
@@ -472,26 +422,6 @@ pub struct FrameRejected {
     pub epoch: Seq,
     /// What is wrong with it.
     pub problem: String,
-}
-
-/// `operator_cancelled`.
-///
-/// ```json
-/// {"call":5,"reason":"wrong order","by":{"name":"ada","authenticated_by":"os_user"}}
-/// {"call":6,"by":{"name":"ada","authenticated_by":"os_user"},"response":{"status":"cancelled","call_id":"fc-2"}}
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OperatorCancelled {
-    /// The call.
-    pub call: Seq,
-    /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Who.
-    pub by: Actor,
-    /// What the model is told, where the call ran in the background and has words of its own for that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<Json>,
 }
 
 /// `session_closed`: what is open is cancelled, nothing is accepted any more.

@@ -90,8 +90,7 @@ pub(crate) const ROWS: &[Row] = &[
     same("confirm_subagent", BOTH),
     same("confirm_text_instead", BOTH),
     differs("confirm_tool_raises", BOTH, "36: a failure is the outcome, and the approval is used", &["transfer: waits", "transfer: yes, told execution_failed; ran transfer 1", "transfer: yes, told execution_failed; ran transfer 1"]).answered(&["ok", "ok", "already_answered"]),
-    // Not yet as 42 has it: the answer should be refused, and the request stay open.
-    differs("confirm_tool_removed", BOTH, "42: the answer counts, and the call waits for its tool", &["transfer: waits", "transfer: yes"]).in_scene(Scene::GoneAtSecondMessage),
+    same("confirm_tool_removed", BOTH).in_scene(Scene::GoneAtSecondMessage).answered(&["ok", "tool_gone"]),
     same("confirm_twice", BOTH).answered(&["ok", "ok", "already_answered"]),
     same("confirm_two_both", BOTH),
     same("confirm_two_mixed", BOTH),

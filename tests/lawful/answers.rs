@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use recount::session::{
-    About, Answered, CancelReason, Command, Decision, Observation, Outcome, Rejection, Seq,
+    About, Answer, Answered, CancelReason, Command, Decision, Observation, Outcome, Rejection, Seq,
 };
 
 use super::Verdict;
@@ -30,8 +30,12 @@ pub(crate) fn one_answer_counts(recording: &Recording) -> Verdict {
 /// record that ended the question; and an open request takes the answer.
 pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) -> Verdict {
     for (facts, command, rejection) in &recording.commands {
-        if let Command::AnswerConfirmation { request, .. } = command {
-            let expected = on_record(recording, *facts, *request);
+        if let Command::AnswerConfirmation {
+            request, answer, ..
+        } = command
+        {
+            let expected = on_record(recording, *facts, *request)
+                .or_else(|| unfit(recording, *facts, *request, answer.as_ref().ok()?));
             if *rejection != expected {
                 return Err(format!(
                     "an answer to {request} after {facts} facts: expected {expected:?}, told {rejection:?}"
@@ -40,6 +44,30 @@ pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) 
         }
     }
     Ok(())
+}
+
+/// What speaks against an answer to an open request: its tool is gone, or its arguments may not be changed.
+fn unfit(recording: &Recording, facts: usize, request: Seq, answer: &Answer) -> Option<Rejection> {
+    let question = recording.facts[..facts]
+        .iter()
+        .find(|fact| fact.seq == request);
+    let question = question.and_then(decided).and_then(Decision::question)?;
+    let call = recording.calls()[&question.call].name.clone()?;
+    let attached = recording.facts[..facts]
+        .iter()
+        .rev()
+        .find_map(|fact| match observed(fact) {
+            Some(Observation::RunnerAttached(_)) => Some(true),
+            Some(Observation::RunnerDetached(_)) => Some(false),
+            _ => None,
+        });
+    let tools = recording.tools_at(facts)?;
+    if answer.confirmed && attached == Some(true) && tools.catalog().get(&call).is_none() {
+        return Some(Rejection::ToolGone { tool: call });
+    }
+    let allowed =
+        question.about == About::Gate && tools.policies().of(&call).confirm_edits.is_some();
+    (answer.edited_args.is_some() && !allowed).then_some(Rejection::EditsNotAllowed)
 }
 
 fn on_record(recording: &Recording, facts: usize, request: Seq) -> Option<Rejection> {
