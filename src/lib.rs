@@ -6,6 +6,8 @@ pub mod session;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "live")]
+pub mod control;
 #[cfg(feature = "engine")]
 pub mod engine;
 #[cfg(all(doc, feature = "live"))]

@@ -25,6 +25,8 @@ mod live_event;
 #[cfg(feature = "live")]
 mod live_session_builder;
 mod media;
+#[cfg(feature = "live")]
+mod operator;
 mod outcomes;
 mod performer;
 mod phases;
@@ -121,6 +123,9 @@ pub struct Engine {
 }
 
 struct Inner {
+    /// Where operators are heard. It stands first, so that it goes before the journal does.
+    #[cfg(feature = "live")]
+    control: Mutex<Option<crate::control::Server>>,
     ledger: Ledger,
     clock: Arc<dyn Clock>,
     agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
@@ -146,6 +151,8 @@ impl Engine {
     fn new(ledger: Ledger, clock: Arc<dyn Clock>, slots: Slots) -> Engine {
         let (updates, _) = broadcast::channel(UPDATES);
         let inner = Inner {
+            #[cfg(feature = "live")]
+            control: Mutex::default(),
             ledger,
             clock,
             agents: Mutex::default(),
@@ -240,8 +247,7 @@ impl Engine {
         if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
             // No task serves the session, so the desk may write to it: one answer at a time.
             let _turn = self.inner.desk.lock().await;
-            let desk = Desk::new(self.inner.ledger.clone(), self.inner.clock.clone());
-            return desk.answer(request, confirmation, by).await;
+            return self.desk().answer(request, confirmation, by).await;
         }
         self.ask(session, |reply| Input::Answer {
             request,
@@ -254,23 +260,46 @@ impl Engine {
 
     /// Gives the result of a paused call. Returns the record of the response.
     ///
+    /// Where the agent of the session is not registered here, the response goes on record all the same, and the model is
+    /// told by the next process that has the agent.
+    ///
     /// # Errors
-    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's.
+    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; [`Error::HookMissing`].
     pub async fn respond(
         &self,
         ticket: &Ticket,
         response: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let (call, name) = (ticket.call, response.name);
+        let result = Json::of(&response.response);
+        self.supply(ticket, response.name, result, by).await
+    }
+
+    /// Gives the result of a paused call, number for number as it was written.
+    async fn supply(
+        &self,
+        ticket: &Ticket,
+        name: String,
+        response: Json,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        if let Err(Error::UnknownAgent { .. }) = self.agent_of(ticket.session).await {
+            let _turn = self.inner.desk.lock().await;
+            return self.desk().supply(ticket, name, response, by).await;
+        }
         let command = Command::SupplyResponse {
-            call,
+            call: ticket.call,
             name,
-            response: Json::of(&response.response),
+            response,
             by,
         };
         self.ask(ticket.session, |reply| Input::Command(command, reply))
             .await
+    }
+
+    /// Where what nobody here can run is answered.
+    fn desk(&self) -> Desk {
+        Desk::new(self.inner.ledger.clone(), self.inner.clock.clone())
     }
 
     /// Ends a session: what is open in it is cancelled. Returns the record of the close.
@@ -308,6 +337,8 @@ impl Engine {
     /// its tool's rule for that says. Everything else stays open for it, also a call that waited for a place (see
     /// [`EngineBuilder::running_max`]): it has not run, and will. With [`Duration::ZERO`] nothing is waited for.
     ///
+    /// Operators are sent away first: what they want then, they ask the next process, or do by themselves.
+    ///
     /// A rolling deploy needs no more: the old process gets its signal and shuts down, the new one is started meanwhile and
     /// [waits](EngineBuilder::wait) for the journal, somewhat longer than the grace.
     ///
@@ -322,7 +353,10 @@ impl Engine {
     /// # Errors
     /// Where the journal cannot be written.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
-        // First of all: a place that gets free must not go to a session that has not been told yet.
+        // What an operator answers from here on could begin a task that nobody ends.
+        #[cfg(feature = "live")]
+        self.dismiss_operators().await;
+        // Before any session is told: a place that gets free must not go to a session that has not been told yet.
         self.inner.slots.shut();
         let until = self.inner.clock.now().after(grace);
         let mut ending = Vec::new();

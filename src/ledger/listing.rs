@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use recount_journal::OpenItem;
+use serde::{Deserialize, Serialize};
 
 use super::store::MODEL_LOST_INTEREST;
 use super::{Error, Ledger};
@@ -18,9 +19,12 @@ const PAGE: usize = 512;
 const NEARBY: usize = 16;
 
 /// A session in a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// As JSON its name is under `session`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
     /// Its name.
+    #[serde(rename = "session")]
     pub id: SessionId,
     /// The agent that serves it.
     pub agent: String,
@@ -29,8 +33,10 @@ pub struct SessionSummary {
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// When it began.
+    #[serde(rename = "opened_at_us")]
     pub opened_at: Timestamp,
     /// When something was recorded last.
+    #[serde(rename = "last_at_us")]
     pub last_at: Timestamp,
     /// How many records it has.
     pub records: u64,
@@ -48,9 +54,12 @@ impl SessionSummary {
 }
 
 /// A confirmation request that waits for an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// As JSON its name is under `request`, and its record under `seq`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingConfirmation {
     /// What to answer.
+    #[serde(rename = "request")]
     pub id: RequestId,
     /// The session.
     pub session: SessionId,
@@ -61,6 +70,7 @@ pub struct PendingConfirmation {
     /// The session's labels.
     pub labels: BTreeMap<String, String>,
     /// The record of the request.
+    #[serde(rename = "seq")]
     pub request: Seq,
     /// The record of the call.
     pub call: Seq,
@@ -79,17 +89,22 @@ pub struct PendingConfirmation {
     /// May it run, or: it may have run, may it run again?
     pub about: About,
     /// When it was asked.
+    #[serde(rename = "requested_at_us")]
     pub requested_at: Timestamp,
     /// When silence becomes a no.
+    #[serde(rename = "expires_at_us")]
     pub expires_at: Option<Timestamp>,
     /// The model took the call back meanwhile.
     pub model_lost_interest: bool,
 }
 
 /// A call that waits for a response from outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// As JSON its name is under `call_id`, and its record under `call`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PausedCall {
     /// What to respond to.
+    #[serde(rename = "call_id")]
     pub id: CallId,
     /// The session.
     pub session: SessionId,
@@ -106,6 +121,7 @@ pub struct PausedCall {
     /// The arguments, exactly as they stand on record.
     pub args: Json,
     /// When it paused.
+    #[serde(rename = "since_us")]
     pub since: Timestamp,
 }
 
@@ -361,6 +377,18 @@ impl Ledger {
                 ..
             }) => Ok(Some(it)),
             Some(_) | None => Ok(None),
+        }
+    }
+
+    /// The tool of a call; none where no call was received there, or its session is sealed and the key is not here.
+    ///
+    /// # Errors
+    /// Whatever keeps the record from being read.
+    pub async fn tool_of(&self, session: SessionId, call: Seq) -> Result<Option<String>, Error> {
+        match self.call_received(session, call).await {
+            Ok(received) => Ok(received.and_then(|it| it.name)),
+            Err(Error::Sealed { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }

@@ -1,0 +1,325 @@
+//! Where a command finds the sessions: in the journal, or at the service that has the journal open.
+
+use std::path::Path;
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::failure::{Exit, Failure, IN_USE, SEALED_ADVICE};
+use super::keys::Keys;
+use super::one_line::one_line;
+use super::sentence::who;
+use super::{age, opening, os_user};
+use crate::control::{
+    self, Client, ConnectError, OnRecord, Problem, Refusal, Request, Unanswered, Waiting,
+};
+use crate::engine::{self, Desk, SystemClock};
+use crate::ledger::{Ledger, SessionSummary};
+use crate::session::{Json, RequestId, SessionId};
+use crate::tool::Ticket;
+
+/// The sessions of a journal, from here.
+pub(super) enum Source {
+    /// Nobody has the journal open but this command.
+    Journal(Ledger),
+    /// A service has it open, and does what it is asked.
+    Service(Box<Client>),
+}
+
+/// What somebody says to a confirmation request.
+pub(super) struct Said {
+    pub(super) confirmed: bool,
+    pub(super) reason: Option<String>,
+}
+
+impl Source {
+    /// The journal at `path` to look at, or the service that has it open.
+    pub(super) async fn reading(path: &Path, keys: &Keys) -> Result<Source, Failure> {
+        Source::open(path, keys, opening::reading).await
+    }
+
+    /// The journal at `path` to add to, or the service that has it open.
+    pub(super) async fn writing(path: &Path, keys: &Keys) -> Result<Source, Failure> {
+        Source::open(path, keys, opening::writing).await
+    }
+
+    async fn open(
+        path: &Path,
+        keys: &Keys,
+        open: fn(&Path) -> Result<Ledger, Failure>,
+    ) -> Result<Source, Failure> {
+        // A service that ended between the two looks has let go of the journal by the second.
+        match Source::look(path, keys, open).await {
+            Err(failure) if failure.code == IN_USE => Source::look(path, keys, open).await,
+            looked => looked,
+        }
+    }
+
+    async fn look(
+        path: &Path,
+        keys: &Keys,
+        open: fn(&Path) -> Result<Ledger, Failure>,
+    ) -> Result<Source, Failure> {
+        let in_use = match open(path) {
+            Ok(ledger) => return Ok(Source::Journal(keys.of(ledger)?)),
+            Err(failure) if failure.code == IN_USE => failure,
+            Err(failure) => return Err(failure),
+        };
+        match Client::connect(path).await {
+            Ok(client) => Ok(Source::Service(Box::new(client))),
+            Err(error) => Err(out_of_reach(in_use, &error)),
+        }
+    }
+
+    /// The process of the service, where there is one.
+    pub(super) fn service(&self) -> Option<u32> {
+        match self {
+            Source::Journal(_) => None,
+            Source::Service(client) => Some(client.pid()),
+        }
+    }
+
+    /// What waits for somebody outside: first for answers, then for responses.
+    pub(super) async fn pending(&mut self) -> Result<Vec<Waiting>, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let confirmations = ledger.pending().await?.into_iter();
+                let paused = ledger.paused().await?.into_iter();
+                let confirmations = confirmations.map(Waiting::Confirmation);
+                Ok(confirmations.chain(paused.map(Waiting::Paused)).collect())
+            }
+            Source::Service(client) => {
+                let answer = client.items(&Request::Pending {}).await;
+                answer.map_err(|error| unanswered(client.pid(), error))
+            }
+        }
+    }
+
+    /// Every session, oldest first.
+    pub(super) async fn sessions(&mut self) -> Result<Vec<SessionSummary>, Failure> {
+        match self {
+            Source::Journal(ledger) => Ok(ledger.sessions().await?),
+            Source::Service(client) => {
+                let answer = client.items(&Request::Sessions {}).await;
+                answer.map_err(|error| unanswered(client.pid(), error))
+            }
+        }
+    }
+
+    /// The open requests, by the names they have outside.
+    pub(super) async fn open_requests(&mut self) -> Result<Vec<Uuid>, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let open = ledger.open_items().await?.into_iter();
+                Ok(open.filter_map(|it| it.request).collect())
+            }
+            Source::Service(_) => {
+                let waiting = self.pending().await?.into_iter();
+                let requests = waiting.filter_map(|it| match it {
+                    Waiting::Confirmation(it) => Some(it.id.0),
+                    Waiting::Paused(_) => None,
+                });
+                Ok(requests.collect())
+            }
+        }
+    }
+
+    /// Answers a request, as the user of this process or whoever that claims to be.
+    pub(super) async fn answer(
+        &mut self,
+        request: RequestId,
+        said: Said,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        let answer = raw(&json!({ "confirmed": said.confirmed, "reason": said.reason }))?;
+        match self {
+            Source::Journal(ledger) => {
+                let confirmation = control::confirmation(&answer)
+                    .map_err(|problem| failed(&problem, SEALED_ADVICE))?;
+                let by = os_user::actor(claimed)?;
+                let named = ledger.journal().request(request.0).await?;
+                let (session, call) = named.ok_or(engine::Error::UnknownRequest { request })?;
+                let (session, call) = (SessionId(session), crate::session::Seq(call));
+                let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
+                let desk = Desk::new(ledger.clone(), SystemClock::shared());
+                let answered = desk.answer(request, confirmation, by.clone()).await;
+                let seq = taken(ledger, session, answered).await?;
+                Ok(OnRecord {
+                    session,
+                    seq,
+                    tool,
+                    by,
+                })
+            }
+            Source::Service(client) => {
+                let request = Request::Answer {
+                    request,
+                    answer,
+                    claimed,
+                };
+                told(client, &request).await
+            }
+        }
+    }
+
+    /// Gives the result of a paused call, as the user of this process or whoever that claims to be.
+    pub(super) async fn respond(
+        &mut self,
+        ticket: Ticket,
+        response: Json,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let by = os_user::actor(claimed)?;
+                let desk = Desk::new(ledger.clone(), SystemClock::shared());
+                let supplied = desk.supply(&ticket, ticket.tool.clone(), response, by.clone());
+                let seq = taken(ledger, ticket.session, supplied.await).await?;
+                Ok(OnRecord {
+                    session: ticket.session,
+                    seq,
+                    tool: ticket.tool,
+                    by,
+                })
+            }
+            Source::Service(client) => {
+                let request = Request::Respond {
+                    ticket,
+                    response: raw(&response)?,
+                    claimed,
+                };
+                told(client, &request).await
+            }
+        }
+    }
+
+    /// Lets go of the journal. What was appended is durable by then, so this can only tell that the closing mark is missing.
+    pub(super) async fn close(self) -> Result<(), Failure> {
+        match self {
+            Source::Journal(ledger) => Ok(ledger.journal().close().await?),
+            Source::Service(_) => Ok(()),
+        }
+    }
+}
+
+async fn told(client: &mut Client, request: &Request) -> Result<OnRecord, Failure> {
+    let done = client.done(request).await;
+    done.and_then(|done| control::read(&done))
+        .map_err(|error| unanswered(client.pid(), error))
+}
+
+fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Failure> {
+    serde_json::value::to_raw_value(value)
+        .map_err(|error| Failure::new("broken", format!("failed to write JSON: {error}")))
+}
+
+/// What the desk says, with what stands against it where a rule said no.
+async fn taken<T>(
+    ledger: &Ledger,
+    session: SessionId,
+    outcome: Result<T, engine::Error>,
+) -> Result<T, Failure> {
+    match outcome {
+        Ok(taken) => Ok(taken),
+        Err(engine::Error::Refused(rejection)) => {
+            let refusal = Refusal::of(ledger, session, &rejection).await;
+            Err(refused(&refusal))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why the service of a journal that is in use does not help.
+fn out_of_reach(in_use: Failure, error: &ConnectError) -> Failure {
+    let what = one_line(&error.to_string()).into_owned();
+    match error {
+        ConnectError::NotOffered => in_use,
+        ConnectError::Gone { .. } => Failure::new(IN_USE, format!("{}; {what}", in_use.what))
+            .advice("a service that is gone has left the file CONTROL; ask whoever has the journal open now, or stop it first"),
+        ConnectError::TokenUnreadable { owner, .. } => Failure::new("control-token", what)
+            .advice(format!("run this as {}, who runs the service", one_line(owner))),
+        ConnectError::TokenExposed { .. } => Failure::new("control-token", what)
+            .advice("others may know the token; restart the service, which makes a new one"),
+        ConnectError::Unreadable { .. } => Failure::new("control", what)
+            .advice("restart the service that has the journal open; it writes the file anew"),
+        ConnectError::Refused { .. } => Failure::new("control", what)
+            .advice("the service may just have been replaced by another; try again"),
+    }
+}
+
+/// Why the service gave no good answer.
+pub(super) fn unanswered(pid: u32, error: Unanswered) -> Failure {
+    match error {
+        Unanswered::Refused(refusal) => refused(&refusal),
+        Unanswered::Failed(problem) => failed(
+            &problem,
+            "the running service has no key for it; `recount verify` needs none",
+        ),
+        Unanswered::Ended => lost(format!("the service (pid {pid}) ended before it answered")),
+        Unanswered::Lost(why) => lost(format!(
+            "the connection to the service (pid {pid}) was lost: {}",
+            one_line(&why)
+        )),
+    }
+}
+
+fn lost(what: String) -> Failure {
+    Failure::new("service-lost", what)
+        .advice("`recount pending PATH` shows whether an answer is on record")
+}
+
+fn failed(problem: &Problem, sealed_advice: &str) -> Failure {
+    let what = one_line(&problem.text).into_owned();
+    match problem.code.as_str() {
+        "unknown_request" => Failure::new("unknown-request", what)
+            .advice("`recount pending PATH` lists what waits"),
+        "unknown_call" => Failure::new("unknown-call", what),
+        "unknown_agent" => Failure::new("unknown-agent", what),
+        "unknown_session" => {
+            Failure::new("unknown-session", what).advice("`recount sessions PATH` lists them")
+        }
+        "unknown_user" => {
+            Failure::new("unknown-user", what).advice("say who you are with --as NAME")
+        }
+        "hook_missing" => Failure::new("hook-missing", what),
+        "no_space" => Failure::new("no-space", what)
+            .advice("make room on the disk of the journal, then try again"),
+        "sealed" => Failure::new("sealed", what)
+            .exit(Exit::Sealed)
+            .advice(sealed_advice),
+        "journal" => Failure::new("journal", what),
+        "bad_answer" | "bad_json" | "bad_request" => {
+            Failure::new("bad-request", what).exit(Exit::Usage)
+        }
+        _ => Failure::new("engine", what),
+    }
+}
+
+/// What was decided instead, by whom, when, and where that stands.
+fn refused(refusal: &Refusal) -> Failure {
+    let what = match (&refusal.by, refusal.confirmed, refusal.code.as_str()) {
+        (Some(by), Some(confirmed), _) => {
+            let said = if confirmed { "approved" } else { "denied" };
+            format!("the request was {said} by {}", who(by))
+        }
+        (_, _, "request_expired") => {
+            "nobody answered the request in time, so it was denied".to_owned()
+        }
+        (_, _, _) => refusal.text.clone(),
+    };
+    let mut text = one_line(&what).into_owned();
+    if let Some(at) = refusal.at {
+        if let Some(at) = refusal.at_us {
+            text.push_str(&format!(" at {}", age::moment(at)));
+        }
+        text.push_str(&format!(", seq {at} of session {}", refusal.session));
+    }
+    let advice = match refusal.instead {
+        Some(request) => format!("answer the request {request} instead"),
+        None => "the first answer counts; this one changed nothing".to_owned(),
+    };
+    Failure::new(refusal.code.replace('_', "-"), text)
+        .exit(Exit::Refused)
+        .advice(advice)
+}
