@@ -237,7 +237,7 @@ fn out_of_reach(in_use: Failure, error: &ConnectError) -> Failure {
         ConnectError::NotOffered => in_use,
         ConnectError::Gone { .. } => Failure::new(IN_USE, format!("{}; {what}", in_use.what))
             .advice("a service that is gone has left the file CONTROL; ask whoever has the journal open now, or stop it first"),
-        ConnectError::TokenUnreadable { owner, .. } => Failure::new("control-token", what)
+        ConnectError::NotYours { owner, .. } => Failure::new("control-token", what)
             .advice(format!("run this as {}, who runs the service", one_line(owner))),
         ConnectError::TokenExposed { .. } => Failure::new("control-token", what)
             .advice("others may know the token; restart the service, which makes a new one"),
@@ -272,8 +272,9 @@ fn lost(what: String) -> Failure {
 fn failed(problem: &Problem, sealed_advice: &str) -> Failure {
     let what = one_line(&problem.text).into_owned();
     match problem.code.as_str() {
-        "unknown_request" => Failure::new("unknown-request", what)
-            .advice("`recount pending PATH` lists what waits"),
+        "unknown_request" => {
+            Failure::new("unknown-request", what).advice("`recount pending PATH` lists what waits")
+        }
         "unknown_call" => Failure::new("unknown-call", what),
         "unknown_agent" => Failure::new("unknown-agent", what),
         "unknown_session" => {

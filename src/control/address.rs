@@ -8,19 +8,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::client::ConnectError;
-use super::token::{TOKEN_FILE, Token, replace};
+use super::token::{TOKEN_FILE, Token, replace, unreadable};
 
 /// The file of the address, in the journal's directory.
 const ADDRESS_FILE: &str = "CONTROL";
 
 /// The files that a service with a control API has beside its journal. One that was killed leaves them; they mean nothing
 /// to the journal, and the next service replaces them.
-pub const CONTROL_FILES: [&str; 4] = [
-    ADDRESS_FILE,
-    TOKEN_FILE,
-    "CONTROL.new",
-    "CONTROL.token.new",
-];
+pub const CONTROL_FILES: [&str; 4] = [ADDRESS_FILE, TOKEN_FILE, "CONTROL.new", "CONTROL.token.new"];
 
 const FORMAT: &str = "recount-control";
 const VERSION: u32 = 1;
@@ -68,28 +63,22 @@ impl Address {
     /// Reads where the service of a journal listens.
     pub(super) fn read(directory: &Path) -> Result<Address, ConnectError> {
         let path = directory.join(ADDRESS_FILE);
-        let unreadable = |problem: String| ConnectError::Unreadable {
+        let unusable = |problem: String| ConnectError::Unreadable {
             path: path.clone(),
             problem,
         };
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(ConnectError::NotOffered);
-            }
-            Err(error) => return Err(unreadable(error.to_string())),
-        };
+        let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
         let address: Address =
-            serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+            serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))?;
         if address.format != FORMAT || address.version != VERSION {
-            return Err(unreadable(format!(
+            return Err(unusable(format!(
                 "expected {FORMAT} {VERSION}, found {} {}",
                 address.format, address.version
             )));
         }
         // The token must not go to another machine, whoever wrote the file.
         if !address.address.ip().is_loopback() {
-            return Err(unreadable(format!(
+            return Err(unusable(format!(
                 "expected an address of this machine, found {}",
                 address.address
             )));

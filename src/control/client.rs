@@ -61,9 +61,9 @@ pub enum ConnectError {
         /// What is wrong with it.
         problem: String,
     },
-    /// Another user's service: its token is not for this one.
-    #[error("{} can be read by its owner {owner} only", path.display())]
-    TokenUnreadable {
+    /// Another user's service: its files are not for this one.
+    #[error("{} is a file of the user {owner}, and may not be read by others", path.display())]
+    NotYours {
         /// The file.
         path: PathBuf,
         /// Whose it is.

@@ -94,11 +94,12 @@ fn exposed(path: &Path) -> Option<u32> {
     (mode & 0o077 != 0).then_some(mode)
 }
 
-fn unreadable(path: &Path, error: io::Error) -> ConnectError {
+/// Why a file of a service cannot be read.
+pub(super) fn unreadable(path: &Path, error: io::Error) -> ConnectError {
     let path: PathBuf = path.to_owned();
     match error.kind() {
         io::ErrorKind::NotFound => ConnectError::NotOffered,
-        io::ErrorKind::PermissionDenied => ConnectError::TokenUnreadable {
+        io::ErrorKind::PermissionDenied => ConnectError::NotYours {
             owner: owner(&path),
             path,
         },
@@ -162,9 +163,9 @@ mod tests {
         let path = directory.path().join(TOKEN_FILE);
         assert_eq!(exposed(&path), None);
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
-        let ConnectError::TokenUnreadable { owner, .. } = unreadable(&path, denied) else {
+        let ConnectError::NotYours { owner, .. } = unreadable(&path, denied) else {
             unreachable!("it may not be read")
         };
-        assert_eq!(Some(owner), super::super::os_user::current());
+        assert_eq!(Some(owner), crate::control::os_user::current());
     }
 }

@@ -132,7 +132,7 @@ impl EngineBuilder {
     ///
     /// An engine that opens a journal on disk hears them otherwise, on the loopback interface of this machine, and lets in whoever
     /// can read the file `CONTROL.token` beside the journal: its own user. Where the system does not let it listen, it says so in
-    /// the log of the machinery, and goes on without.
+    /// the log of the machinery, and goes on without. The runtime needs I/O for it (`enable_all`).
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

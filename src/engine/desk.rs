@@ -10,8 +10,8 @@ use super::takeover;
 use super::{FunctionResponse, Ticket, ToolConfirmation};
 use crate::ledger::{self, Ledger, Loaded, Objects};
 use crate::session::{
-    Actor, Command, Fact, Hook, Json, Observation, Rejection, RequestId, Seq, Session, SessionId, Timestamp,
-    admit, open_work, overdue, refusal_on_record, step,
+    Actor, Command, Fact, Hook, Json, Observation, Rejection, RequestId, Seq, Session, SessionId,
+    Timestamp, admit, open_work, overdue, refusal_on_record, step,
 };
 
 /// Answers confirmation requests and paused calls on record, and starts nothing.

@@ -36,6 +36,7 @@ mod reconnects;
 mod record;
 mod redaction;
 mod registry;
+mod responding;
 mod secrets;
 mod sessions;
 mod slots;
@@ -81,7 +82,7 @@ pub use crate::tool::{
 use crate::ledger::{
     self, Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,
 };
-use crate::session::{Actor, Command, Json, OpenKind, RequestId, Seq, Session, SessionId};
+use crate::session::{Actor, Command, OpenKind, RequestId, Seq, Session, SessionId};
 use agent::Prepared;
 use inbox::{Inbox, Input};
 use media::Media;
@@ -256,50 +257,6 @@ impl Engine {
             reply,
         })
         .await
-    }
-
-    /// Gives the result of a paused call. Returns the record of the response.
-    ///
-    /// Where the agent of the session is not registered here, the response goes on record all the same, and the model is
-    /// told by the next process that has the agent.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; [`Error::HookMissing`].
-    pub async fn respond(
-        &self,
-        ticket: &Ticket,
-        response: FunctionResponse,
-        by: Actor,
-    ) -> Result<Seq, Error> {
-        let result = Json::of(&response.response);
-        self.supply(ticket, response.name, result, by).await
-    }
-
-    /// Gives the result of a paused call, number for number as it was written.
-    async fn supply(
-        &self,
-        ticket: &Ticket,
-        name: String,
-        response: Json,
-        by: Actor,
-    ) -> Result<Seq, Error> {
-        if let Err(Error::UnknownAgent { .. }) = self.agent_of(ticket.session).await {
-            let _turn = self.inner.desk.lock().await;
-            return self.desk().supply(ticket, name, response, by).await;
-        }
-        let command = Command::SupplyResponse {
-            call: ticket.call,
-            name,
-            response,
-            by,
-        };
-        self.ask(ticket.session, |reply| Input::Command(command, reply))
-            .await
-    }
-
-    /// Where what nobody here can run is answered.
-    fn desk(&self) -> Desk {
-        Desk::new(self.inner.ledger.clone(), self.inner.clock.clone())
     }
 
     /// Ends a session: what is open in it is cancelled. Returns the record of the close.
