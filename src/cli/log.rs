@@ -61,7 +61,7 @@ impl Log {
                 let pid = client.pid();
                 let told = teller.tell_from(&mut client, session, self.follow, screen);
                 told.await.map_err(|it| it.of_service(pid))?;
-                format!("The service (pid {pid}) has ended.")
+                format!("The service (pid {pid}) ends.")
             }
         };
         if self.follow && !self.json {

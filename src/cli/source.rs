@@ -132,7 +132,11 @@ impl Source {
         said: Said,
         claimed: Option<String>,
     ) -> Result<OnRecord, Failure> {
-        let answer = raw(&json!({ "confirmed": said.confirmed, "reason": said.reason }))?;
+        let mut answer = json!({ "confirmed": said.confirmed });
+        if let (Some(reason), Some(answer)) = (said.reason, answer.as_object_mut()) {
+            answer.insert("reason".to_owned(), reason.into());
+        }
+        let answer = raw(&answer)?;
         match self {
             Source::Journal(ledger) => {
                 let confirmation = control::confirmation(&answer)

@@ -1,5 +1,6 @@
 //! The operator's side: finding the service of a journal, and asking it.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,7 +41,6 @@ const REPLY_BYTES_MAX: usize = 16 << 20;
 /// }
 /// # Ok(()) }
 /// ```
-#[derive(Debug)]
 pub struct Client {
     socket: WebSocketStream<TcpStream>,
     pid: u32,
@@ -102,7 +102,7 @@ pub enum ConnectError {
 pub enum Unanswered {
     /// A rule said no.
     #[error("{}", .0.text)]
-    Refused(Refusal),
+    Refused(Box<Refusal>),
     /// It could not be done.
     #[error("{}", .0.text)]
     Failed(Problem),
@@ -175,7 +175,7 @@ impl Client {
             return match serde_json::from_str(&text) {
                 Ok(Reply::Item(item)) => Ok(Answered::Item(item)),
                 Ok(Reply::Done(done)) => Ok(Answered::Done(done)),
-                Ok(Reply::Refused(refusal)) => Err(Unanswered::Refused(refusal)),
+                Ok(Reply::Refused(refusal)) => Err(Unanswered::Refused(Box::new(refusal))),
                 Ok(Reply::Error(problem)) => Err(Unanswered::Failed(problem)),
                 Err(error) => Err(Unanswered::Lost(error.to_string())),
             };
@@ -209,6 +209,15 @@ impl Client {
                 return Ok(done);
             }
         }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The buffers of the socket are nobody's business.
+        f.debug_struct("Client")
+            .field("pid", &self.pid)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,3 +1,8 @@
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
 use super::*;
 
 fn read(text: &str) -> Result<Request, serde_json::Error> {

@@ -155,6 +155,19 @@ impl EngineBuilder {
     }
 
     /// Hears operators in `directory`, which is that of a [`journal`](EngineBuilder::journal) that was open already.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path();
+    /// use std::sync::Arc;
+    /// use recount::journal::DiskJournal;
+    /// let journal = Arc::new(DiskJournal::open(path)?);
+    /// let engine = recount::Engine::builder(path).journal(journal).control(path).open().await?;
+    /// assert!(path.join("CONTROL").exists());
+    /// # engine.shutdown(std::time::Duration::ZERO).await
+    /// # }).unwrap();
+    /// ```
     #[cfg(feature = "live")]
     pub fn control(mut self, directory: impl Into<PathBuf>) -> EngineBuilder {
         self.control = Control::At(directory.into());

@@ -177,7 +177,7 @@ fn a_followed_log_goes_on_until_the_service_ends() {
     followed.until("refund ends: returned");
     service.shut_down();
     let pid = std::process::id();
-    followed.until(&format!("The service (pid {pid}) has ended."));
+    followed.until(&format!("The service (pid {pid}) ends."));
     assert!(followed.ends_well());
     let late = service.run(&follow).ends_with(0);
     late.says(&["No process serves the journal, so nothing is added."]);
