@@ -156,3 +156,7 @@ async fn accept(listener: TcpListener, door: Arc<Door>) {
         tracing::warn!("an operator's request was cut off by the end of the service");
     }
 }
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;
