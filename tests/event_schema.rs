@@ -393,6 +393,7 @@ fn observations() -> Vec<Observation> {
         ToolYielded {
             call: CALL,
             attempt: 1,
+            runner: Some(Seq(2)),
             response: json(r#"{"step":2}"#),
         }
         .into(),

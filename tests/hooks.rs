@@ -10,13 +10,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use recount::live::wire::ServerMessage;
 use recount::prelude::*;
 use recount::session::{Event, Fact, Observation, Outcome, Seq};
 use recount::simulator::Standing;
-use recount::testing::ScriptedModel;
+use recount::testing::{ManualClock, ScriptedModel};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
@@ -354,6 +355,104 @@ async fn a_call_that_the_model_takes_back_ends_while_the_hook_still_thinks() {
     let cancelled = updates.wait_for(|event| event.kind() == "call_cancelled");
     assert!(cancelled.await.is_some());
     assert_eq!(told(&model, "c0"), Vec::<Value>::new());
+}
+
+/// An agent whose hook `before_tool_response` looks at what is said of `slow` as long as it is let.
+fn looked_at(tools: Toolset, look: &Arc<Notify>) -> Agent {
+    let look = look.clone();
+    let hook = move |responses: Vec<FunctionResponse>, _| {
+        let look = look.clone();
+        async move {
+            if responses[0].name == "slow" {
+                look.notified().await;
+            }
+            responses
+        }
+    };
+    Agent::new()
+        .model("m")
+        .tools(tools)
+        .before_tool_response(hook)
+}
+
+async fn settle() {
+    for _ in 0..500 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What the model heard in the user's name.
+fn said(model: &ScriptedModel) -> Vec<String> {
+    let transcript = model.transcript();
+    transcript.told().map(|(_, words)| words).collect()
+}
+
+#[tokio::test]
+async fn the_end_of_a_call_that_is_taken_back_before_it_was_told_is_told_in_words() {
+    let (model, look, clock) = (calling(&["slow"]), Arc::default(), ManualClock::new());
+    let slow = T::simple("slow", "Never ends", |_| std::future::pending());
+    let slow = T::timeout(slow, Duration::from_secs(5));
+    let agent = looked_at(slow, &look).connect_to(model.clone());
+    let engine = Engine::in_memory().clock(clock.clone()).agent("a", agent);
+    let engine = engine.open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    live.send_text("go").await.unwrap();
+    settle().await;
+    clock.advance(Duration::from_secs(6));
+    settle().await;
+    model.send(&ServerMessage::cancel(["c0"]));
+    settle().await;
+    look.notify_one();
+    settle().await;
+    assert_eq!(told(&model, "c0"), Vec::<Value>::new());
+    let said = said(&model);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[1].starts_with("[tool outcome]") && said[1].contains("timeout"));
+    let facts = facts(&live).await;
+    let kinds: Vec<&str> = facts.iter().map(|fact| fact.event.kind()).collect();
+    let issued = kinds.iter().position(|it| *it == "response_issued");
+    let ended = [
+        "response_issued",
+        "call_cancellation_received",
+        "delivery_chosen",
+        "hook_answered",
+    ];
+    assert_eq!(kinds[issued.unwrap()..][..4], ended);
+}
+
+#[tokio::test]
+async fn an_acknowledgement_that_comes_after_a_disconnect_is_not_that_of_the_next_start() {
+    let (ships, look) = (calling(&["ship"]), Arc::default());
+    let model = calling(&["slow"]);
+    let ship = T::simple("ship", "Holds the only place", |_| std::future::pending());
+    let slow = T::background(counted("slow", &Arc::default()));
+    let engine = Engine::in_memory()
+        .running_max(1)
+        .agent("a", Agent::new().model("m").tools(ship).connect_to(ships))
+        .agent("b", looked_at(slow, &look).connect_to(model.clone()));
+    let engine = engine.open().await.unwrap();
+    let holds = engine.session("a").connect().await.unwrap();
+    holds.send_text("go").await.unwrap();
+    settle().await;
+    let live = engine.session("b").connect().await.unwrap();
+    live.send_text("go").await.unwrap();
+    settle().await;
+    // The hook has looked, and before its word comes to the session there is another runner.
+    look.notify_one();
+    let (ended, back) = tokio::join!(live.disconnect(), live.connect());
+    ended.unwrap();
+    back.unwrap();
+    settle().await;
+    look.notify_one();
+    settle().await;
+    let facts = facts(&live).await;
+    let of_kind = |kind: &str| facts.iter().filter(|it| it.event.kind() == kind).count();
+    let counts = ["call_started", "tool_yielded", "response_issued"].map(of_kind);
+    assert_eq!(counts, [2, 2, 1], "both are on record, and one counts");
+    let said = said(&model);
+    let running = said.iter().filter(|it| it.contains("running"));
+    assert_eq!(running.count(), 1, "{said:?}");
+    engine.shutdown(Duration::ZERO).await.unwrap();
 }
 
 #[tokio::test]

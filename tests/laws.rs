@@ -65,6 +65,7 @@ laws! {
     nothing_is_due_that_the_index_missed: ends::nothing_is_due_that_the_index_missed, wild_recordings;
     what_ends_untold_was_taken_back: ends::what_ends_untold_was_taken_back, recordings;
     nothing_is_sent_for_an_id_taken_back: ends::nothing_is_sent_for_an_id_taken_back, recordings;
+    what_had_ended_is_told_though_it_was_taken_back: ends::what_had_ended_is_told_though_it_was_taken_back, recordings;
     nothing_expires_by_another_deadline: ends::nothing_expires_by_another_deadline, wild_recordings;
     no_run_without_leave: leave::no_run_without_leave, wild_recordings;
     not_twice_by_one_leave: leave::not_twice_by_one_leave, wild_recordings;

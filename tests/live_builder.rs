@@ -2,15 +2,17 @@
 #![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
 
-use recount::engine::LiveBuilder;
+use recount::engine::{Error, LiveBuilder};
 use recount::live::Modality;
 use recount::prelude::*;
 use recount::simulator::{Script, Simulator};
 use recount::testing::ScriptedModel;
+use recount::tool::ToolExecutionMode;
 
 async fn setup_of(builder: LiveBuilder) -> Value {
     let model = ScriptedModel::parse("").unwrap();
@@ -74,6 +76,49 @@ async fn every_mistake_of_the_configuration_is_told_at_once() {
     ] {
         assert!(told.contains(mistake), "{mistake} in {told}");
     }
+}
+
+#[tokio::test]
+async fn so_are_those_of_tools_modes_and_endpoint() {
+    let tool = |name: &str| T::simple(name, "Does something", |_| async { Ok(json!({})) });
+    let refused = Live::builder()
+        .model("m")
+        .tools(tool("search") | tool("search") | tool("no name"))
+        .tool_execution_mode("lookup", ToolExecutionMode::Standard)
+        .connect_vertex("", "us central", "token");
+    let Err(Error::Configuration { mistakes }) = refused.await else {
+        panic!("it takes everything");
+    };
+    assert_eq!(mistakes.len(), 5, "{mistakes:#?}");
+    for (mistake, said) in mistakes.iter().zip([
+        "\"lookup\", so nothing can be said of how it is executed; there are no name, search",
+        "\"search\" is registered twice",
+        "\"no name\": expected a name",
+        "expected a location",
+        "expected the id of a project",
+    ]) {
+        assert!(mistake.contains(said), "{said} in {mistake}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_engine_has_already_is_a_mistake_beside_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = Engine::in_memory().open().await.unwrap();
+    let described = || Live::builder().model("m").engine(&engine);
+    let beside = directory.path().join("journal");
+    let refused = described().journal(&beside).tool_background("search");
+    let refused = refused.connect_to("nowhere").await.map(drop).unwrap_err();
+    let told = refused.to_string();
+    for mistake in ["leave out .journal(…)", "no tools", "wss://"] {
+        assert!(told.contains(mistake), "{mistake} in {told}");
+    }
+    assert!(!beside.exists());
+    let model = || ScriptedModel::parse("").unwrap();
+    described().connect_with(model()).await.unwrap();
+    let refused = described().connect_with(model()).await;
+    let told = refused.map(drop).unwrap_err().to_string();
+    assert!(told.contains("engine.session(\"live\")"), "{told}");
 }
 
 /// What the environment says counts for this process only, so a child of it connects.

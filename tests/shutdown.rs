@@ -175,6 +175,45 @@ async fn what_waited_for_a_place_at_a_disconnect_is_not_in_doubt_either() {
     engine.shutdown(Duration::ZERO).await.unwrap();
 }
 
+/// The model says nothing of its own, so a connection to it makes nothing good.
+const SILENT: &str = r#"
+{"on": {"text": "ship"}, "send": [{"call": [{"id": "s", "name": "ship"}]}]}
+{"on": {"text": "pay"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
+"#;
+
+#[tokio::test]
+async fn what_waited_for_a_place_when_no_connection_could_be_made_any_more_is_not_in_doubt_either()
+{
+    let till = Till {
+        model: ScriptedModel::parse(SILENT).unwrap(),
+        ..Till::new()
+    };
+    let engine = till.engine().await;
+    let _ships = saying(&engine, "ship").await;
+    let pays = saying(&engine, "pay").await;
+    let session = pays.session_id();
+    // What was said is refused twice.
+    for _ in 0..2 {
+        let aborted = "The operation was aborted.";
+        till.model.drop_connection(1008, aborted);
+        settle().await;
+        till.clock.advance(Duration::from_secs(1));
+        settle().await;
+    }
+    let [start] = till.not_begun(session).await[..] else {
+        unreachable!("one call waited");
+    };
+    assert_eq!(start.attempt, 1);
+    till.release.notify_one();
+    settle().await;
+    assert_eq!((till.begun(), till.settled(session).await), (0, vec![]));
+    pays.connect().await.unwrap();
+    settle().await;
+    assert_eq!(till.begun(), 1);
+    assert_eq!(till.settled(session).await, [Outcome::Returned]);
+    engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_program_whose_call_waited_for_a_place_is_told_that_it_will_never_run() {
     let till = Till::new();

@@ -528,6 +528,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             ToolYielded {
                 call,
                 attempt,
+                runner: None,
                 response: response.clone(),
             }
             .into(),
@@ -537,6 +538,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             ToolYielded {
                 call,
                 attempt: attempt.wrapping_sub(1),
+                runner: None,
                 response: response.clone(),
             }
             .into(),

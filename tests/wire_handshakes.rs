@@ -433,7 +433,9 @@ async fn what_cannot_be_used_is_said_before_anything_is_sent() {
             Endpoint::google_ai(KEY).api_version("v1/../x"),
             "expected an API version",
         ),
-        (Endpoint::url("not a URL"), "its URL cannot be used"),
+        (Endpoint::url("not a URL"), "begins with ws:// or wss://"),
+        (Endpoint::url("https://x.example"), "found \"https\""),
+        (Endpoint::url("wss://two words"), "its URL cannot be used"),
         (
             Endpoint::url("wss://x.example").header("no name", ""),
             "no header can have the name",
@@ -446,6 +448,8 @@ async fn what_cannot_be_used_is_said_before_anything_is_sent() {
         );
         assert!(error.to_string().contains(problem), "{error}");
     }
+    let several = Endpoint::vertex("", "evil.example/", TOKEN).header("no name", "");
+    assert_eq!(several.mistakes().len(), 3, "{:?}", several.mistakes());
     let failing = || async { Err::<AccessToken, _>(TokenError::new("the vault is shut")) };
     let error = Endpoint::vertex("p", "l", failing)
         .connect()

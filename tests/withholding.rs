@@ -11,34 +11,40 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use recount::engine::{Listener, LiveBuilder, LiveEvent};
 use recount::live::wire::ServerMessage;
+use recount::live::{ConnectError, Connection, ConnectionLost, Connector, FrameSender};
 use recount::prelude::*;
 use recount::session::{Event, Frames, MediaCounted, Observation, Seq};
 use recount::simulator::Event as Heard;
-use recount::testing::ScriptedModel;
-use tokio::sync::Notify;
+use recount::testing::{ManualClock, ScriptedModel};
+use tokio::sync::{Mutex, Notify, mpsc};
 
 /// A model that calls once, and the tool whose end a test decides.
 struct Stage {
     model: ScriptedModel,
+    /// While it is held, nothing that is sent leaves.
+    line: Arc<Mutex<()>>,
     live: LiveHandle,
     heard: Listener,
     release: Arc<Notify>,
     found: Arc<Notify>,
+    step: Arc<Notify>,
 }
 
 const CALLS: &str = r#"
 {"on": {"text": "go"}, "connection": 1, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
 {"on": {"responses_to": ["p"]}, "send": [{"say": "Paid."}]}
 {"on": {"text": "look"}, "send": [{"call": [{"id": "s", "name": "search"}]}]}
+{"on": {"text": "watch"}, "send": [{"call": [{"id": "w", "name": "watch"}, {"id": "p", "name": "pay"}]}]}
 {"on": {"text": "both"}, "send": [{"call": [{"id": "s", "name": "search"}, {"id": "p", "name": "pay"}]}]}
 {"on": "otherwise", "once": false, "send": [{"say": "Well."}]}
 "#;
 
 impl Stage {
     async fn new(model_name: &str, with: impl FnOnce(LiveBuilder) -> LiveBuilder) -> Stage {
-        let (release, found) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let [release, found, step] = [(); 3].map(|()| Arc::new(Notify::new()));
         let (paid, searched) = (release.clone(), found.clone());
         let pay = T::simple("pay", "Pays, as soon as it is told to", move |_| {
             let paid = paid.clone();
@@ -54,16 +60,23 @@ impl Stage {
                 Ok(json!({"pages": 3}))
             }
         });
+        let watch = T::streaming(Arc::new(Watch(step.clone())));
         let model = ScriptedModel::parse(CALLS).unwrap();
-        let live = Live::builder().model(model_name).tools(pay | search);
+        let line: Arc<Mutex<()>> = Arc::default();
+        let live = Live::builder()
+            .model(model_name)
+            .tools(pay | search | watch);
         let live = with(live.tool_background("search"));
-        let live = live.connect_with(model.clone()).await.unwrap();
+        let live = live.connect_with(Line(model.clone(), line.clone()));
+        let live = live.await.unwrap();
         Stage {
             heard: live.listen(),
             model,
+            line,
             live,
             release,
             found,
+            step,
         }
     }
 
@@ -85,6 +98,17 @@ impl Stage {
 
     async fn release(&self) {
         self.release.notify_one();
+        settle().await;
+    }
+
+    /// `watch` tells the next thing that it sees.
+    async fn step(&self) {
+        self.step.notify_one();
+        settle().await;
+    }
+
+    async fn take_back(&self, id: &str) {
+        self.model.send(&ServerMessage::cancel([id]));
         settle().await;
     }
 
@@ -138,6 +162,60 @@ impl Stage {
                 Event::Observed(_) | Event::Decided(_) => None,
             });
         counts.collect()
+    }
+}
+
+/// Tells something whenever it is told to.
+struct Watch(Arc<Notify>);
+
+#[async_trait]
+impl StreamingTool for Watch {
+    fn name(&self) -> &str {
+        "watch"
+    }
+    fn description(&self) -> &str {
+        "Tells what it sees"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(&self, _: Value, yield_tx: mpsc::Sender<Value>) -> Result<(), ToolError> {
+        for seen in 1.. {
+            self.0.notified().await;
+            let told = yield_tx.send(json!({ "seen": seen })).await;
+            told.map_err(|error| ToolError::ExecutionFailed(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The way to the model.
+struct Line(ScriptedModel, Arc<Mutex<()>>);
+
+#[async_trait]
+impl Connector for Line {
+    fn endpoint(&self) -> String {
+        self.0.endpoint()
+    }
+
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        let Connection { sender, receiver } = self.0.connect().await?;
+        let sender = Box::new(OverLine(sender, self.1.clone()));
+        Ok(Connection { sender, receiver })
+    }
+}
+
+struct OverLine(Box<dyn FrameSender>, Arc<Mutex<()>>);
+
+#[async_trait]
+impl FrameSender for OverLine {
+    async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
+        let _free = self.1.lock().await;
+        self.0.send(frame).await
+    }
+
+    async fn close(&mut self) {
+        self.0.close().await;
     }
 }
 
@@ -228,6 +306,120 @@ async fn an_activity_that_the_model_knows_of_ends_and_a_later_one_begins_late() 
         "activityEnd",
     ];
     assert_eq!(stage.passed(), passed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn audio_that_ends_meanwhile_ends_for_the_model_once_it_listens_again() {
+    for speaks_on in [false, true] {
+        let stage = Stage::withholding(OLDER).await;
+        stage.speak(1).await;
+        stage.say("go").await;
+        stage.live.audio_stream_end().await.unwrap();
+        settle().await;
+        assert_eq!(stage.passed(), ["audio", "call"]);
+        if speaks_on {
+            stage.speak(1).await;
+        }
+        stage.release().await;
+        let ended = ["audio", "call", "response to \"p\"", "audioStreamEnd"];
+        assert_eq!(stage.passed(), ended);
+        stage.speak(1).await;
+        stage.live.audio_stream_end().await.unwrap();
+        settle().await;
+        assert_eq!(stage.passed()[4..], ["audio", "audioStreamEnd"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_time_is_up_keeps_nothing_away_any_more() {
+    let model = ScriptedModel::parse(CALLS).unwrap();
+    let clock = ManualClock::new();
+    let pay = T::simple("pay", "Never ends", |_| std::future::pending());
+    let agent = Agent::new()
+        .model(OLDER)
+        .tools(T::timeout(pay, Duration::from_secs(5)))
+        .withhold_input_during_calls()
+        .connect_to(model.clone());
+    let engine = Engine::in_memory().clock(clock.clone()).agent("a", agent);
+    let engine = engine.open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    live.send_text("go").await.unwrap();
+    settle().await;
+    live.send_audio(vec![0_u8; 640]).await.unwrap();
+    settle().await;
+    assert!(live.withholds_input());
+    clock.advance(Duration::from_secs(6));
+    settle().await;
+    assert!(!live.withholds_input());
+    live.send_audio(vec![1_u8; 640]).await.unwrap();
+    settle().await;
+    let transcript = model.transcript();
+    let received = transcript
+        .entries()
+        .iter()
+        .filter_map(|it| match &it.event {
+            Heard::Received { message, .. } => Some(message.encode()),
+            Heard::Connected
+            | Heard::Unreadable { .. }
+            | Heard::Sent(_)
+            | Heard::SentRaw(_)
+            | Heard::Closed { .. } => None,
+        });
+    let received: Vec<String> = received.collect();
+    let [.., answer, audio] = &received[..] else {
+        unreachable!("both were received");
+    };
+    assert!(answer.contains(r#""kind":"timeout""#), "{received:?}");
+    assert!(audio.contains(r#""audio""#), "{received:?}");
+    assert_eq!(
+        received
+            .iter()
+            .filter(|it| it.contains("audio/pcm"))
+            .count(),
+        1
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_to_be_said_of_a_call_that_is_taken_back_meanwhile_is_not_said() {
+    for taken_back in [false, true] {
+        let stage = Stage::withholding(SYNCHRONOUS).await;
+        stage.say("watch").await;
+        // The first is the one response that such a model takes; the second waits as words.
+        stage.step().await;
+        stage.step().await;
+        let waits = ["watch", "call", "response to \"w\""];
+        assert_eq!(stage.passed(), waits);
+        if taken_back {
+            stage.take_back("w").await;
+        }
+        stage.release().await;
+        let passed = stage.passed();
+        assert_eq!(passed[3], "response to \"p\"");
+        let said = passed[4..].iter().any(|it| it.contains("\"seen\":2"));
+        assert_eq!(said, !taken_back, "{passed:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_that_is_on_its_way_when_its_call_is_taken_back_is_said_in_words_all_the_same() {
+    let stage = Stage::withholding(SYNCHRONOUS).await;
+    stage.say("watch").await;
+    let line = stage.line.clone();
+    let busy = line.lock().await;
+    stage.release().await;
+    stage.take_back("p").await;
+    drop(busy);
+    settle().await;
+    // It left too late, so the model does not take it; and what the service says on does not prove that it did.
+    assert_eq!(stage.passed(), ["watch", "call", "response to \"p\""]);
+    stage.model.send(&ServerMessage::text("And"));
+    settle().await;
+    stage.step().await;
+    let passed = stage.passed();
+    assert_eq!(passed[3], "response to \"w\"");
+    assert!(passed[4].contains("\"paid\":true"), "{passed:?}");
+    assert_eq!(passed.len(), 5, "it is said once");
 }
 
 #[tokio::test(start_paused = true)]

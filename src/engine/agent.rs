@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::ledger::Ledger;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Connector, Modality, setup};
-use crate::session::{Background, Catalog, Gates, PhaseDeclaration, PolicySet, ResponseShape};
+use crate::session::{Catalog, Gates, PhaseDeclaration, PolicySet, ResponseShape};
 use crate::tool::{
     ConfirmationProvider, FunctionCall, FunctionResponse, ResultFormatter, Services, State,
     ToolDispatcher, ToolExecutionMode, Toolset,
@@ -256,7 +256,7 @@ impl Agent {
     }
 
     /// Takes out of everything that people, models and tools say what must not be on record, before it is there: from
-    /// texts, transcripts, arguments, results, events of tools, and the state.
+    /// texts, transcripts, arguments, results, events of tools, the state, and reasons; a session's labels stay.
     ///
     /// The closure gets each text, and each string and number of a JSON value; what it gives back stands in its place. It
     /// sees a piece at a time, so what a transcript spreads over two pieces it cannot find. From arguments it takes for
@@ -352,32 +352,32 @@ impl Agent {
     pub(crate) fn prepare(mut self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
         let mut mistakes = Vec::new();
         let mut dispatcher = ToolDispatcher::new();
-        let mut formatters = BTreeMap::new();
-        for (tool, mode) in self.modes {
-            let ToolExecutionMode::Background {
-                formatter,
-                scheduling,
-            } = mode
-            else {
-                continue;
-            };
-            let scheduling = scheduling.unwrap_or_default();
-            match self.tools.in_background(&tool, Background { scheduling }) {
-                Ok(()) => formatters.extend(formatter.map(|it| (tool, it))),
-                Err(known) => mistakes.push(format!(
-                    "agent {name:?}: no tool is named {tool:?}, so it cannot run in the background; there are {known}"
-                )),
-            }
-        }
+        let (formatters, unknown) = self.tools.execute(self.modes);
+        let known = self.tools.in_words();
+        mistakes.extend(unknown.into_iter().map(|tool| {
+            format!("agent {name:?}: no tool is named {tool:?}, so nothing can be said of how it is executed; {known}")
+        }));
         let registered = dispatcher.register(self.tools);
-        if let Err(error) = &registered {
-            mistakes.push(format!("agent {name:?}: {error}"));
+        for mistake in registered
+            .as_ref()
+            .err()
+            .into_iter()
+            .flat_map(|it| &it.mistakes)
+        {
+            mistakes.push(format!("agent {name:?}: {mistake}"));
         }
         if self.model.trim().is_empty() {
             mistakes.push(format!("agent {name:?} has no model: call .model(\"…\")"));
         }
         if let Some(mistake) = self.manner.mistake() {
             mistakes.push(format!("agent {name:?}: {mistake}"));
+        }
+        if let Some(connector) = &self.connector {
+            let endpoint = connector.endpoint();
+            let wrong = connector.mistakes().into_iter();
+            mistakes.extend(
+                wrong.map(|it| format!("agent {name:?} cannot connect to {endpoint}: {it}")),
+            );
         }
         if ledger.keys().is_none() {
             let missing = "there is no key store: call .keys(…) on the engine";

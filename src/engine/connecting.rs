@@ -142,7 +142,7 @@ impl SessionTask {
         self.reconnecting.connected(self.clock.now());
         self.sockets += 1;
         let (incoming, inbox) = (self.incoming_sender.clone(), self.own.clone());
-        let media = self.media.clone();
+        let media = (self.media.clone(), self.json_depth_max());
         let socket = Socket::start(self.sockets, epoch, connection, incoming, inbox, media);
         if let Some(story) = story {
             // What is still owed refers to it, so it comes first.

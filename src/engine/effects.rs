@@ -20,8 +20,8 @@ use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
-    Decision, Delivery, Effect, Event, Fact, Hook, Json, Observation, ResponseIssued, Seq,
-    ToolEventEmitted, Wording, response,
+    Decision, Delivery, Effect, Event, Fact, FunctionResponseScheduling, Hook, Json, Observation,
+    Outcome, ResponseIssued, Route, Seq, ToolEventEmitted, ToolYielded, Wording, response,
 };
 use crate::tool::{
     ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,
@@ -117,20 +117,11 @@ impl SessionTask {
             && let Some(response) = acknowledgement.take()
         {
             // It is queued before the tool can end, so the model hears of it first.
-            _ = on_record(&own, seq, attempt, response);
+            _ = on_record(&own, telling.yielded(response));
         }
         let on_yield = {
             let (own, telling, state) = (own.clone(), telling.clone(), state.clone());
-            move |value| {
-                recorded(
-                    own.clone(),
-                    seq,
-                    attempt,
-                    telling.clone(),
-                    value,
-                    state.clone(),
-                )
-            }
+            move |value| recorded(own.clone(), telling.clone(), value, state.clone())
         };
         let (slots, session) = (self.slots.clone(), self.id);
         let beginning = Beginning::default();
@@ -139,7 +130,7 @@ impl SessionTask {
             if let Some(response) = acknowledgement {
                 let seen = state.over();
                 let response = telling.changed(response, &seen).await;
-                _ = on_record(&own, seq, attempt, response);
+                _ = on_record(&own, telling.yielded(response));
                 let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
             }
             let slot = slots.take(session).await;
@@ -214,16 +205,23 @@ impl SessionTask {
         let Some(body) = words else {
             return Ok(());
         };
+        let carried = Carried::Response(seq, delivery.route);
         if as_conversation {
             let words = self.told_as_conversation(delivery, &body).await?;
-            self.put_in(epoch, words, Some(Carried::Response(seq)));
+            self.put_in(epoch, words, Some(carried));
             return Ok(());
         }
         let frame = setup::tool_response(delivery, &body, self.agent.capabilities);
         if let Some(socket) = self.socket.as_ref().filter(|socket| socket.epoch == epoch) {
-            socket.send(frame, Some(Carried::Response(seq)));
+            socket.send(frame, Some(carried));
         }
         Ok(())
+    }
+
+    /// Whether a response that is still to be told goes another way by now.
+    pub(super) fn goes_otherwise(&self, response: Seq, by: Route) -> bool {
+        let delivery = self.session.deliveries.get(&response);
+        delivery.is_some_and(|it| it.route != by)
     }
 
     /// Tells the model the instruction of the phase it is in.
@@ -256,11 +254,14 @@ impl SessionTask {
             .and_then(|it| it.args)
             .unwrap_or_else(Json::empty_object);
         let text = response::as_conversation(&delivery.name, &args, delivery.outcome, body);
-        Ok(setup::told(
-            &text,
-            delivery.scheduling,
-            self.agent.capabilities,
-        ))
+        // News of a call that has ended since are no news: its outcome follows, and is what may ask for an answer.
+        let is_over = !self.session.calls.contains_key(&delivery.call);
+        let scheduling = if delivery.outcome == Outcome::Interim && is_over {
+            Some(FunctionResponseScheduling::Silent)
+        } else {
+            delivery.scheduling
+        };
+        Ok(setup::told(&text, scheduling, self.agent.capabilities))
     }
 
     /// What a hook put in the place of a response.
@@ -298,8 +299,6 @@ impl SessionTask {
 /// Puts one result of several on record, and waits until it is.
 async fn recorded(
     own: Inbox,
-    call: Seq,
-    attempt: u32,
     telling: Telling,
     value: Value,
     state: State,
@@ -311,20 +310,15 @@ async fn recorded(
         let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
     }
     let stopped = |_| ToolError::Cancelled("the session has stopped".to_owned());
-    on_record(&own, call, attempt, response)
+    on_record(&own, telling.yielded(response))
         .await
         .map_err(stopped)
 }
 
 /// Sends one result of several on its way to the record; what comes back says that it is there.
-fn on_record(own: &Inbox, call: Seq, attempt: u32, response: Json) -> oneshot::Receiver<()> {
+fn on_record(own: &Inbox, yielded: ToolYielded) -> oneshot::Receiver<()> {
     let (recorded, on_record) = oneshot::channel();
-    let _ = own.send(Input::ToolYielded {
-        call,
-        attempt,
-        response,
-        recorded,
-    });
+    let _ = own.send(Input::ToolYielded(yielded, recorded));
     on_record
 }
 

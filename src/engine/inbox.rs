@@ -11,7 +11,7 @@ use super::story::Story;
 use crate::live::{ConnectError, Connection, ConnectionLost};
 use crate::session::{
     Actor, Command, Connected, Hook, HookAnswered, Json, RequestId, Seq, Session, Timestamp,
-    ToolEventEmitted,
+    ToolEventEmitted, ToolYielded,
 };
 use crate::tool::State;
 
@@ -77,12 +77,7 @@ pub(super) enum Input {
     /// A tool ended.
     ToolEnded(Ended),
     /// A tool gives one result of several, and waits until it is on record.
-    ToolYielded {
-        call: Seq,
-        attempt: u32,
-        response: Json,
-        recorded: oneshot::Sender<()>,
-    },
+    ToolYielded(ToolYielded, oneshot::Sender<()>),
     /// A tool tells the embedding program something; the place it takes among those that wait is free once it is on record.
     ToolEmitted(ToolEventEmitted, OwnedSemaphorePermit),
     /// A program calls a function itself.

@@ -319,7 +319,10 @@ impl LiveBuilder {
         self
     }
 
-    /// The engine that serves the session, in place of one of its own.
+    /// The engine that serves the session, in place of one of its own; it has its own journal and keys.
+    ///
+    /// Its agent is registered there under [`agent_name`](LiveBuilder::agent_name), once. Further sessions of it begin with
+    /// [`Engine::session`].
     pub fn engine(mut self, engine: &Engine) -> LiveBuilder {
         self.engine = Some(engine.clone());
         self
@@ -392,7 +395,7 @@ impl LiveBuilder {
     pub async fn connect_from_env(self) -> Result<LiveHandle, Error> {
         match Endpoint::from_env() {
             Ok(endpoint) => self.connect_with(endpoint).await,
-            Err(incomplete) => Err(self.with_mistake(incomplete.to_string()).await),
+            Err(incomplete) => Err(self.mistaken(vec![incomplete.to_string()]).await),
         }
     }
 
@@ -404,20 +407,44 @@ impl LiveBuilder {
         self.connect_shared(Arc::new(connector)).await
     }
 
-    /// Every mistake of the description, and one more.
-    async fn with_mistake(self, mistake: String) -> Error {
-        let mut mistakes = vec![mistake];
-        let mut engine = Engine::in_memory().agent(&self.name, self.agent);
-        if let Some(keys) = self.keys {
-            engine = engine.keys(keys);
-        }
-        if let Err(Error::Configuration { mistakes: others }) = engine.open().await {
+    /// Every mistake of the description, after these.
+    async fn mistaken(self, mut mistakes: Vec<String>) -> Error {
+        let others = match self.engine {
+            Some(engine) => engine.check(&self.name, self.agent),
+            None => {
+                let mut engine = Engine::in_memory().agent(&self.name, self.agent);
+                if let Some(keys) = self.keys {
+                    engine = engine.keys(keys);
+                }
+                engine.open().await.map(drop)
+            }
+        };
+        if let Err(Error::Configuration { mistakes: others }) = others {
             mistakes.extend(others);
         }
         Error::Configuration { mistakes }
     }
 
-    async fn connect_shared(self, connector: Arc<dyn Connector>) -> Result<LiveHandle, Error> {
+    /// What would go nowhere, because an engine has its own.
+    fn said_in_vain(&self) -> Vec<String> {
+        let given = [
+            (self.journal.is_some(), ".journal(…)"),
+            (self.keys.is_some(), ".keys(…)"),
+        ];
+        let in_vain = given
+            .into_iter()
+            .filter(|(is_given, _)| *is_given && self.engine.is_some());
+        in_vain
+            .map(|(_, what)| format!("the engine has its own: leave out {what} beside .engine(…)"))
+            .collect()
+    }
+
+    async fn connect_shared(mut self, connector: Arc<dyn Connector>) -> Result<LiveHandle, Error> {
+        let in_vain = self.said_in_vain();
+        if !in_vain.is_empty() {
+            self.agent = self.agent.connect_to_shared(connector);
+            return Err(self.mistaken(in_vain).await);
+        }
         let agent = self.agent.connect_to_shared(connector);
         let engine = match (self.engine, self.journal) {
             (Some(engine), _) => {

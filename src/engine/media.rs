@@ -47,6 +47,8 @@ pub(super) struct Media {
 /// The connection of now, or the last one, whose counts are not all on record.
 struct Link {
     epoch: Seq,
+    /// How deep the protocol's own objects may nest in what it brings.
+    depth_max: usize,
     /// Whether the model speaks, or the user says that it is their turn.
     turn_open: bool,
     /// None once the connection has ended.
@@ -95,10 +97,11 @@ impl Media {
     }
 
     /// A connection is there; the queue is for its writer.
-    pub(super) fn open(self: &Arc<Media>, epoch: Seq) -> Pieces {
+    pub(super) fn open(self: &Arc<Media>, epoch: Seq, depth_max: usize) -> Pieces {
         let (out, queue) = mpsc::channel(SENDING);
         *self.lock() = Some(Link {
             epoch,
+            depth_max,
             turn_open: false,
             out: Some(out),
             withholding: Withholding::default(),
@@ -150,6 +153,8 @@ impl Media {
         let count = match passage {
             Passage::Goes | Passage::AfterStart => &mut link.counts.sent,
             Passage::Withheld => &mut link.counts.withheld,
+            // It is asked about again.
+            Passage::AfterEnd => return passage,
         };
         match piece {
             Piece::Audio(_, data) => count.audio.count(data.len()),
@@ -157,7 +162,7 @@ impl Media {
             Piece::ActivityStart | Piece::ActivityEnd => {
                 link.turn_open |= passage != Passage::Withheld;
             }
-            Piece::AudioStreamEnd => {}
+            Piece::AudioStreamEnd | Piece::HeardAgain => {}
         }
         link.turn_open |= passage == Passage::AfterStart;
         passage
@@ -173,7 +178,7 @@ impl Media {
     /// The reader hands a message to the session, which may come to it late.
     pub(super) fn handed_on(&self, epoch: Seq, frame: &str) {
         if let Some(non_blocking) = &self.non_blocking {
-            let brings_call = brings_call(frame, non_blocking);
+            let brings_call = brings_call(frame, self.depth_max(epoch), non_blocking);
             self.change(epoch, |it| it.withholding.handed_on(brings_call));
         }
     }
@@ -202,7 +207,14 @@ impl Media {
         // Under the lock, so that nobody hears of the end before the beginning.
         match (before, link.withholding.is_on()) {
             (false, true) => self.tell(|| LiveEvent::InputWithheld),
-            (true, false) => self.tell(|| LiveEvent::InputResumed),
+            (true, false) => {
+                self.tell(|| LiveEvent::InputResumed);
+                let out = link.out.as_ref();
+                if let Some(out) = out.filter(|_| link.withholding.has_end_waiting()) {
+                    // Where the queue is full, the first piece of it takes the end along.
+                    let _ = out.try_send(Piece::HeardAgain);
+                }
+            }
             (true, true) | (false, false) => {}
         }
     }
@@ -224,7 +236,7 @@ impl Media {
         if !matters {
             return true;
         }
-        let mut message = match ServerMessage::decode(frame) {
+        let mut message = match ServerMessage::decode_within(frame, self.depth_max(epoch)) {
             Ok(message) => message,
             // What cannot be read is for the session to put on record.
             Err(error) => {
@@ -244,6 +256,13 @@ impl Media {
         self.count(epoch, heard, content);
         self.tell_all(events);
         !carried || says_more(message)
+    }
+
+    /// How deep what the connection brings may nest; of one that has ended nothing is read any more.
+    fn depth_max(&self, epoch: Seq) -> usize {
+        let link = self.lock();
+        let link = link.as_ref().filter(|link| link.epoch == epoch);
+        link.map_or(0, |link| link.depth_max)
     }
 
     /// Whether a turn is under way of which the session sees nothing, because it is only audio.

@@ -49,7 +49,7 @@ mod withholding;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -173,20 +173,38 @@ impl Engine {
     /// [`Error::Configuration`] with every mistake, also where the name is taken.
     pub fn register(&self, name: impl Into<String>, agent: Agent) -> Result<(), Error> {
         let name = name.into();
-        let prepared = agent
-            .prepare(&name, &self.inner.ledger)
-            .map_err(|mistakes| Error::Configuration { mistakes })?;
-        let mut agents = self
-            .inner
-            .agents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let prepared = Arc::new(self.prepared(&name, agent)?);
+        let mut agents = self.agents();
+        // Somebody else may have been faster.
         if agents.contains_key(&name) {
-            let mistakes = vec![format!("the agent {name:?} is registered twice")];
+            let mistakes = vec![registered_twice(&name)];
             return Err(Error::Configuration { mistakes });
         }
-        agents.insert(name, Arc::new(prepared));
+        agents.insert(name, prepared);
         Ok(())
+    }
+
+    /// Whether the agent could be registered.
+    pub(super) fn check(&self, name: &str, agent: Agent) -> Result<(), Error> {
+        self.prepared(name, agent).map(drop)
+    }
+
+    fn prepared(&self, name: &str, agent: Agent) -> Result<Prepared, Error> {
+        let mut mistakes = Vec::new();
+        if self.agents().contains_key(name) {
+            mistakes.push(registered_twice(name));
+        }
+        match agent.prepare(name, &self.inner.ledger) {
+            Ok(prepared) if mistakes.is_empty() => return Ok(prepared),
+            Ok(_) => {}
+            Err(others) => mistakes.extend(others),
+        }
+        Err(Error::Configuration { mistakes })
+    }
+
+    fn agents(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Prepared>>> {
+        let agents = self.inner.agents.lock();
+        agents.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a new session of the agent `agent`.
@@ -444,11 +462,7 @@ impl Engine {
     }
 
     fn agent(&self, name: &str) -> Result<Arc<Prepared>, Error> {
-        let agents = self
-            .inner
-            .agents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let agents = self.agents();
         agents.get(name).cloned().ok_or_else(|| {
             let registered = agents.keys().cloned().collect::<Vec<_>>().join(", ");
             Error::UnknownAgent {
@@ -457,4 +471,10 @@ impl Engine {
             }
         })
     }
+}
+
+fn registered_twice(name: &str) -> String {
+    format!(
+        "the agent {name:?} is registered twice; further sessions of it begin with engine.session({name:?})"
+    )
 }

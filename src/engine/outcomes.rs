@@ -23,6 +23,8 @@ pub(super) struct Telling {
     session: SessionId,
     call: Seq,
     attempt: u32,
+    /// Whose run it is; two runners may have the same attempt, where that of the first had not begun.
+    runner: Option<Seq>,
     called: FunctionCall,
     /// The id under which the model, or else we, know the call.
     id: String,
@@ -55,6 +57,7 @@ impl SessionTask {
             session: self.id,
             call: seq,
             attempt,
+            runner: self.attached,
             called: function_call(call),
             id: call.wire_id.clone().unwrap_or_else(own),
             background: call.background,
@@ -96,12 +99,8 @@ impl SessionTask {
     }
 
     /// What one result of several puts on record. It must fit like any other; one that does not ends the call.
-    pub(super) fn tool_yielded(&self, call: Seq, attempt: u32, response: Json) -> Vec<Observation> {
-        let yielded = ToolYielded {
-            call,
-            attempt,
-            response,
-        };
+    pub(super) fn tool_yielded(&self, yielded: ToolYielded) -> Vec<Observation> {
+        let (call, attempt) = (yielded.call, yielded.attempt);
         let fitting = fits(yielded.into()).map(|it| vec![it]);
         fitting.unwrap_or_else(|rejection| self.unfit(call, attempt, &rejection))
     }
@@ -155,6 +154,16 @@ impl Telling {
     /// One result of several, before any hook sees it.
     pub(super) fn chunk(&self, value: Value) -> Json {
         Json::of(&self.shape.success(value, None))
+    }
+
+    /// One result of several, or the acknowledgement, as it goes on record.
+    pub(super) fn yielded(&self, response: Json) -> ToolYielded {
+        ToolYielded {
+            call: self.call,
+            attempt: self.attempt,
+            runner: self.runner,
+            response,
+        }
     }
 
     /// The end of a call that somebody took back.

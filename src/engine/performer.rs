@@ -3,7 +3,7 @@
 //! It is told what is owed after every batch. What is new is begun, what is no longer owed is stopped; so a
 //! cancelled call's tool is aborted because nobody owes its run any more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::task::AbortHandle;
@@ -42,17 +42,14 @@ pub(super) enum InFlight {
 impl Performer {
     /// Stops what is no longer owed and returns what is to be begun.
     pub(super) fn reconcile(&mut self, owed: Vec<Effect>) -> Vec<Effect> {
-        let settled: Vec<Effect> = self
-            .in_flight
-            .keys()
-            .filter(|effect| !owed.contains(effect))
-            .cloned()
-            .collect();
-        for effect in settled {
-            if let Some(in_flight) = self.in_flight.remove(&effect) {
+        let still: BTreeSet<&Effect> = owed.iter().collect();
+        self.in_flight.retain(|effect, in_flight| {
+            let stays = still.contains(effect);
+            if !stays {
                 in_flight.stop();
             }
-        }
+            stays
+        });
         owed.into_iter()
             .filter(|effect| !self.in_flight.contains_key(effect))
             .collect()

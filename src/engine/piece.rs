@@ -18,6 +18,8 @@ pub(super) enum Piece {
     ActivityEnd,
     /// The microphone is off.
     AudioStreamEnd,
+    /// None of the user's: live input is heard again, so that an end of the audio that waited is told.
+    HeardAgain,
 }
 
 impl Piece {
@@ -29,7 +31,7 @@ impl Piece {
             Piece::Video(mime_type, data) => input.video = Some(Blob::of(mime_type, data)),
             Piece::ActivityStart => input.activity_start = empty(),
             Piece::ActivityEnd => input.activity_end = empty(),
-            Piece::AudioStreamEnd => input.audio_stream_end = Some(true),
+            Piece::AudioStreamEnd | Piece::HeardAgain => input.audio_stream_end = Some(true),
         }
         ClientMessage {
             realtime_input: Some(input),
@@ -51,7 +53,7 @@ impl Piece {
             }),
             Piece::ActivityStart => Some(InputEvent::ActivityStart),
             Piece::ActivityEnd => Some(InputEvent::ActivityEnd),
-            Piece::AudioStreamEnd => None,
+            Piece::AudioStreamEnd | Piece::HeardAgain => None,
         }
     }
 }
@@ -63,6 +65,8 @@ pub(super) struct Pieces {
     media: Arc<Media>,
     /// The piece that follows the start of an activity of which the model was not told in time.
     next: Option<Piece>,
+    /// The piece before which the end of the audio went that had waited.
+    again: Option<Piece>,
 }
 
 impl Pieces {
@@ -72,6 +76,7 @@ impl Pieces {
             queue,
             media,
             next: None,
+            again: None,
         }
     }
 
@@ -81,12 +86,19 @@ impl Pieces {
             if let Some(piece) = self.next.take() {
                 return Some(piece.encode());
             }
-            let piece = self.queue.recv().await?;
+            let piece = match self.again.take() {
+                Some(piece) => piece,
+                None => self.queue.recv().await?,
+            };
             match self.media.pass(self.epoch, &piece) {
                 Passage::Goes => return Some(piece.encode()),
                 Passage::AfterStart => {
                     self.next = Some(piece);
                     return Some(Piece::ActivityStart.encode());
+                }
+                Passage::AfterEnd => {
+                    self.again = Some(piece);
+                    return Some(Piece::AudioStreamEnd.encode());
                 }
                 Passage::Withheld => {}
             }

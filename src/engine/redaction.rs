@@ -67,17 +67,19 @@ impl Redactor {
                 it.reason.iter_mut().for_each(|it| self.text(it));
                 it.response.iter_mut().for_each(|it| self.json(it));
             }
+            // The service may quote what it refuses, and whoever closes a session may name names.
+            Observation::ConnectFailed(it) => self.text(&mut it.reason),
+            Observation::ReconnectsExhausted(it) => self.text(&mut it.reason),
+            Observation::Disconnected(it) => self.text(&mut it.reason),
+            Observation::SessionClosed(it) => self.text(&mut it.reason),
             Observation::SessionOpened(_)
             | Observation::RunnerAttached(_)
             | Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
             | Observation::SwitchPlanned(_)
             | Observation::ReconnectScheduled(_)
-            | Observation::ConnectFailed(_)
-            | Observation::ReconnectsExhausted(_)
             | Observation::HistorySent(_)
             | Observation::Connected(_)
-            | Observation::Disconnected(_)
             | Observation::GoAwayReceived(_)
             | Observation::ResumptionHandleReceived(_)
             | Observation::CallCancellationReceived(_)
@@ -88,8 +90,7 @@ impl Redactor {
             | Observation::TurnCompleted(_)
             | Observation::TurnInterrupted(_)
             | Observation::MediaCounted(_)
-            | Observation::UsageReported(_)
-            | Observation::SessionClosed(_) => {}
+            | Observation::UsageReported(_) => {}
         }
     }
 
@@ -164,7 +165,9 @@ fn token(text: &str) -> &str {
 )]
 mod tests {
     use super::*;
-    use crate::session::{FunctionCallReceived, Seq};
+    use crate::session::{
+        ConnectFailed, Disconnected, FunctionCallReceived, ReconnectsExhausted, Seq, SessionClosed,
+    };
 
     fn digits() -> Redactor {
         Redactor::new(|text| {
@@ -201,6 +204,35 @@ mod tests {
         digits().redact(&mut call);
         let body = crate::session::Event::Observed(call).body().unwrap();
         assert!(body.contains(r#""args":{"card":{"$sealed":"v1.1234567890"},"iban":"[number]"}"#));
+    }
+
+    #[test]
+    fn the_reasons_of_services_and_people_are_texts_too() {
+        let reason = "card 4111 1111".to_owned();
+        let by = crate::session::Actor::embedder("desk");
+        let epoch = Seq(3);
+        let lost = Disconnected {
+            epoch,
+            code: Some(1007),
+            reason: reason.clone(),
+        };
+        let failed = ConnectFailed {
+            attempt: 1,
+            code: Some(1007),
+            reason: reason.clone(),
+            rejected: None,
+        };
+        let exhausted = ReconnectsExhausted {
+            attempts: 1,
+            reason: reason.clone(),
+        };
+        let closed = SessionClosed { reason, by };
+        let all: [Observation; 4] = [lost.into(), failed.into(), exhausted.into(), closed.into()];
+        for mut observation in all {
+            digits().redact(&mut observation);
+            let body = crate::session::Event::Observed(observation).body().unwrap();
+            assert!(body.contains(r#""reason":"[number]""#), "{body}");
+        }
     }
 
     #[test]

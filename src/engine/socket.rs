@@ -17,7 +17,7 @@ use crate::live::wire::ServerMessage;
 use crate::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
-use crate::session::Seq;
+use crate::session::{Route, Seq};
 
 /// How long the peer may leave a message untaken before the connection counts as lost.
 const SEND_SECONDS: u64 = 30;
@@ -35,8 +35,8 @@ pub(super) struct Outgoing {
 /// A debt that a message settles.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Carried {
-    /// The response of this `response_issued`.
-    Response(Seq),
+    /// The response of this `response_issued`, by this way.
+    Response(Seq, Route),
     /// The instruction of this `phase_entered`.
     Instruction(Seq),
 }
@@ -60,10 +60,10 @@ impl Socket {
         connection: Connection,
         incoming: mpsc::Sender<Incoming>,
         inbox: Inbox,
-        media: Arc<Media>,
+        (media, depth_max): (Arc<Media>, usize),
     ) -> Socket {
         let (outgoing, queue) = mpsc::unbounded_channel();
-        let pieces = media.open(epoch);
+        let pieces = media.open(epoch, depth_max);
         let hears = (epoch, media.clone());
         let (failed, failure) = oneshot::channel();
         let reader = read(id, connection.receiver, incoming, failure, hears);

@@ -50,7 +50,7 @@ fn stage(said: Vec<Result<String, ConnectionLost>>) -> Stage {
         sender: Box::new(Gone),
         receiver: Box::new(Says(said.into())),
     };
-    let socket = Socket::start(1, Seq(7), connection, incoming, inbox, media.clone());
+    let socket = Socket::start(1, Seq(7), connection, incoming, inbox, (media.clone(), 64));
     Stage {
         socket,
         media,
@@ -141,7 +141,7 @@ async fn a_peer_that_takes_nothing_and_never_falls_silent_is_lost_all_the_same()
         receiver: Box::new(Endless(interval(Duration::from_millis(20)))),
     };
     let media: Arc<Media> = Arc::default();
-    let socket = Socket::start(1, Seq(7), connection, incoming, inbox, media.clone());
+    let socket = Socket::start(1, Seq(7), connection, incoming, inbox, (media.clone(), 64));
     socket.send("a response".to_owned(), None);
     let stage = Stage {
         socket,

@@ -28,3 +28,25 @@ pub(crate) fn observations(session: &Session) -> Vec<Observation> {
     }
     ends
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{history, toolbox};
+
+    #[test]
+    fn what_a_connection_to_be_left_held_back_does_not_start_by_the_death_of_its_process() {
+        let tools = toolbox().plain("pay");
+        let support = history().opened("support").attached(&tools).connected();
+        let held_back = support.switch_planned().call("c1", "pay", json!({}));
+        let ends = observations(held_back.session()).into_iter();
+        let dead = ends.fold(held_back, |history, it| history.observed(it));
+        assert_eq!(
+            dead.kinds().last_chunk(),
+            Some(&["runner_detached", "disconnected"])
+        );
+        assert_eq!(dead.current().phase.name(), "ready");
+    }
+}

@@ -234,13 +234,8 @@ impl SessionTask {
                 let ended = self.tool_ended(ended);
                 self.record(ended).await
             }
-            Input::ToolYielded {
-                call,
-                attempt,
-                response,
-                recorded,
-            } => {
-                let yielded = self.tool_yielded(call, attempt, response);
+            Input::ToolYielded(yielded, recorded) => {
+                let yielded = self.tool_yielded(yielded);
                 self.record(yielded).await?;
                 // The tool may go on to its next result.
                 let _ = recorded.send(());
@@ -286,7 +281,11 @@ impl SessionTask {
             Input::TimeCame => self.record(Vec::new()).await,
             Input::Written { epoch, carried } => {
                 let settled = match carried {
-                    Carried::Response(response) => {
+                    // It was taken back on its way, and what it said goes another way now, which settles it.
+                    Carried::Response(response, by) if self.goes_otherwise(response, by) => {
+                        return Ok(());
+                    }
+                    Carried::Response(response, _) => {
                         let responses = vec![response];
                         ResponsesSent { epoch, responses }.into()
                     }
@@ -315,8 +314,7 @@ impl SessionTask {
 
     /// Records what a message of the live connection says.
     async fn hear(&mut self, epoch: Seq, text: &str) -> Result<(), Error> {
-        let limits = self.agent.connector.as_ref().map(|it| it.limits());
-        let depth_max = limits.unwrap_or_default().json_depth_max;
+        let depth_max = self.json_depth_max();
         let dispatcher = &self.agent.dispatcher;
         let check =
             |name: &str, args: &Json| dispatcher.check_arguments(name, &args.to_value()).err();
@@ -334,6 +332,12 @@ impl SessionTask {
             self.keep_handle(&handle).await;
         }
         Ok(())
+    }
+
+    /// How deep the protocol's own objects may nest in what the service sends.
+    pub(super) fn json_depth_max(&self) -> usize {
+        let limits = self.agent.connector.as_ref().map(|it| it.limits());
+        limits.unwrap_or_default().json_depth_max
     }
 
     /// Admits a command and records what it becomes; a refused answer is recorded as refused.

@@ -3,7 +3,8 @@
 //! Some models end the connection, or fall silent, where input comes in while they wait. So an agent may have it withheld
 //! from the moment the call is read off the socket until its response is written to it, or nobody waits for one any more.
 //! Audio and pictures of that time are dropped and counted, because late they would be noise. Words are kept and said
-//! afterwards. What the model has begun to hear may end: the end of an activity is never withheld.
+//! afterwards. What the model has begun to hear may end: the end of an activity is never withheld, and that of a stream of
+//! audio, which is input like the audio, is told as soon as input is heard again, before whatever comes next.
 //!
 //! ```text
 //! heard ── a call is read ──▶ withheld ── response written, taken back, connection gone ──▶ heard
@@ -28,8 +29,10 @@ pub(super) struct Withholding {
     /// The last of them that brought a call, which the session may not have come to.
     call_at: u64,
     activity: Activity,
-    /// Whether the model has heard audio whose end it was not told.
+    /// Whether the model has heard audio that goes on.
     streams: bool,
+    /// The audio that the model has heard ended while input was withheld; it is told once input is heard again.
+    end_waits: bool,
 }
 
 /// An activity of the user, where the program marks them.
@@ -51,6 +54,8 @@ pub(super) enum Passage {
     Goes,
     /// It goes after the start of its activity.
     AfterStart,
+    /// The end of the audio before goes first; what becomes of the piece is asked again.
+    AfterEnd,
     /// It is dropped.
     Withheld,
 }
@@ -59,6 +64,11 @@ impl Withholding {
     /// Whether input is withheld now.
     pub(super) fn is_on(&self) -> bool {
         self.waits || self.call_at > self.reached
+    }
+
+    /// Whether the end of what the model has heard waits to be told.
+    pub(super) fn has_end_waiting(&self) -> bool {
+        self.end_waits
     }
 
     /// The session says whether a call keeps the model waiting.
@@ -82,6 +92,14 @@ impl Withholding {
     /// What becomes of a piece that is about to leave.
     pub(super) fn pass(&mut self, piece: &Piece) -> Passage {
         let on = self.is_on();
+        if !on && std::mem::take(&mut self.end_waits) {
+            return match piece {
+                Piece::AudioStreamEnd | Piece::HeardAgain => Passage::Goes,
+                Piece::Audio(..) | Piece::Video(..) | Piece::ActivityStart | Piece::ActivityEnd => {
+                    Passage::AfterEnd
+                }
+            };
+        }
         match piece {
             Piece::Audio(..) | Piece::Video(..) if on => Passage::Withheld,
             Piece::Audio(..) | Piece::Video(..) => {
@@ -110,22 +128,26 @@ impl Withholding {
                 Activity::None if on => Passage::Withheld,
                 Activity::None => Passage::Goes,
             },
-            Piece::AudioStreamEnd if on && !self.streams => Passage::Withheld,
+            Piece::AudioStreamEnd if on => {
+                self.end_waits |= std::mem::take(&mut self.streams);
+                Passage::Withheld
+            }
             Piece::AudioStreamEnd => {
                 self.streams = false;
                 Passage::Goes
             }
+            Piece::HeardAgain => Passage::Withheld,
         }
     }
 }
 
 /// Whether a message brings a call of a function that is none of `non_blocking`.
-pub(super) fn brings_call(frame: &str, non_blocking: &[String]) -> bool {
+pub(super) fn brings_call(frame: &str, depth_max: usize, non_blocking: &[String]) -> bool {
     let marked = ["\"toolCall\"", "\"tool_call\""];
     if !marked.iter().any(|it| frame.contains(it)) {
         return false;
     }
-    let message = ServerMessage::decode(frame).ok();
+    let message = ServerMessage::decode_within(frame, depth_max).ok();
     let called = message.and_then(|it| it.tool_call);
     called.is_some_and(|it| {
         let mut calls = it.function_calls.iter();
@@ -146,13 +168,15 @@ impl Agent {
     /// Audio, pictures and the start of an activity that come meanwhile are dropped; [`media_counted`] has how much it
     /// was, and [`LiveEvent::InputWithheld`] and [`LiveEvent::InputResumed`] tell when. Tools that listen hear them all
     /// the same. The end of an activity that the model knows of goes; one that began meanwhile begins for the model with
-    /// the first piece that goes. Words wait: [`send_text`] ends when they are said, where the model takes them as live
+    /// the first piece that goes. The end of the audio that the model has heard, [`audio_stream_end`], waits until input
+    /// is heard again. Words wait: [`send_text`] ends when they are said, where the model takes them as live
     /// input, and outcomes and instructions follow the response.
     ///
     /// [`media_counted`]: crate::session::MediaCounted
     /// [`LiveEvent::InputWithheld`]: super::LiveEvent::InputWithheld
     /// [`LiveEvent::InputResumed`]: super::LiveEvent::InputResumed
     /// [`send_text`]: super::LiveHandle::send_text
+    /// [`audio_stream_end`]: super::LiveHandle::audio_stream_end
     ///
     /// ```
     /// use recount::prelude::*;
@@ -190,10 +214,24 @@ impl SessionTask {
         if self.media.is_withholding() {
             return;
         }
-        for (epoch, words) in self.kept.drain(..) {
+        for (epoch, words) in std::mem::take(&mut self.kept) {
+            if !self.is_to_be_told(words.carries) {
+                continue;
+            }
             if let Some(socket) = self.socket.as_ref().filter(|it| it.epoch == epoch) {
                 socket.send(words.text, words.carries);
             }
+        }
+    }
+
+    /// Whether what the words carry is still to be told so; its call may have been taken back while they waited.
+    fn is_to_be_told(&self, carries: Option<Carried>) -> bool {
+        match carries {
+            Some(Carried::Response(response, by)) => {
+                let delivery = self.session.deliveries.get(&response);
+                delivery.is_some_and(|it| it.route == by)
+            }
+            Some(Carried::Instruction(_)) | None => true,
         }
     }
 
@@ -232,8 +270,8 @@ mod tests {
             Just(Happens::OtherHanded),
             any::<bool>().prop_map(|waits| Happens::Reached { waits }),
             Just(Happens::Settled),
-            (0..5_u8).prop_map(Happens::Says),
-            (0..5_u8).prop_map(Happens::Says),
+            (0..6_u8).prop_map(Happens::Says),
+            (0..6_u8).prop_map(Happens::Says),
         ]
     }
 
@@ -243,7 +281,8 @@ mod tests {
             1 => Piece::Video(String::new(), [].into()),
             2 => Piece::ActivityStart,
             3 => Piece::ActivityEnd,
-            _ => Piece::AudioStreamEnd,
+            4 => Piece::AudioStreamEnd,
+            _ => Piece::HeardAgain,
         }
     }
 
@@ -251,19 +290,33 @@ mod tests {
     struct Model {
         hears_activity: bool,
         hears_audio: bool,
+        /// The user has ended the audio that it hears, and it does not know.
+        is_over: bool,
     }
 
     impl Model {
         /// Takes a piece; whether it came at a time when it may.
         fn takes(&mut self, piece: &Piece, passage: Passage, withheld: bool) {
             match passage {
-                Passage::Withheld => return,
+                Passage::Withheld => {
+                    let ends = matches!(piece, Piece::AudioStreamEnd);
+                    self.is_over |= ends && self.hears_audio;
+                    return;
+                }
+                Passage::AfterEnd => {
+                    return self.takes(&Piece::AudioStreamEnd, Passage::Goes, withheld);
+                }
                 Passage::AfterStart => {
                     assert!(!self.hears_activity, "an activity began twice");
                     self.hears_activity = true;
                 }
                 Passage::Goes => {}
             }
+            let ends = matches!(piece, Piece::AudioStreamEnd | Piece::HeardAgain);
+            assert!(
+                ends || withheld || !self.is_over,
+                "something went before the end of the audio"
+            );
             match piece {
                 Piece::Audio(..) | Piece::Video(..) | Piece::ActivityStart => {
                     assert!(!withheld, "input went to a model that waits");
@@ -274,9 +327,11 @@ mod tests {
                     assert!(self.hears_activity || !withheld, "an end without a start");
                     self.hears_activity = false;
                 }
-                Piece::AudioStreamEnd => {
-                    assert!(self.hears_audio || !withheld, "an end of nothing");
-                    self.hears_audio = false;
+                Piece::AudioStreamEnd | Piece::HeardAgain => {
+                    assert!(!withheld, "an end went to a model that waits");
+                    let called_for = self.is_over || matches!(piece, Piece::AudioStreamEnd);
+                    assert!(called_for, "an end of what goes on");
+                    (self.hears_audio, self.is_over) = (false, false);
                 }
             }
         }
@@ -290,7 +345,7 @@ mod tests {
             let (mut withholding, mut model) = (Withholding::default(), Model::default());
             // What the session has not come to, and whether a call that it has come to waits.
             let (mut queue, mut waits) = (std::collections::VecDeque::new(), false);
-            let finale = [Happens::Settled, Happens::Says(0)];
+            let finale = [Happens::Settled, Happens::Says(5), Happens::Says(0)];
             for step in story.into_iter().chain(finale) {
                 match step {
                     Happens::CallHanded | Happens::OtherHanded => {
@@ -317,7 +372,13 @@ mod tests {
                         prop_assert_eq!(withholding.is_on(), withheld);
                         let piece = piece(which);
                         let ends_told = matches!(piece, Piece::ActivityEnd) && model.hears_activity;
-                        let passage = withholding.pass(&piece);
+                        let mut passage = withholding.pass(&piece);
+                        if passage == Passage::AfterEnd {
+                            prop_assert!(model.is_over);
+                            model.takes(&piece, passage, withheld);
+                            passage = withholding.pass(&piece);
+                        }
+                        prop_assert_ne!(passage, Passage::AfterEnd);
                         prop_assert!(!ends_told || passage == Passage::Goes, "the end was withheld");
                         let media = matches!(piece, Piece::Audio(..) | Piece::Video(..));
                         prop_assert!(!media || withheld == (passage == Passage::Withheld));
@@ -325,8 +386,27 @@ mod tests {
                     }
                 }
             }
-            prop_assert!(!withholding.is_on());
+            prop_assert!(!withholding.is_on() && !model.is_over);
         }
+    }
+
+    #[test]
+    fn audio_that_ended_meanwhile_ends_once_before_whatever_comes_next() {
+        let mut withholding = Withholding::default();
+        assert_eq!(withholding.pass(&piece(0)), Passage::Goes);
+        withholding.note(true);
+        for withheld in [Piece::AudioStreamEnd, piece(0), Piece::AudioStreamEnd] {
+            assert_eq!(withholding.pass(&withheld), Passage::Withheld);
+        }
+        assert!(withholding.has_end_waiting());
+        assert_eq!(withholding.pass(&Piece::HeardAgain), Passage::Withheld);
+        withholding.note(false);
+        let mut promptly = Withholding { ..withholding };
+        assert_eq!(withholding.pass(&piece(0)), Passage::AfterEnd);
+        assert_eq!(withholding.pass(&piece(0)), Passage::Goes);
+        assert_eq!(withholding.pass(&Piece::HeardAgain), Passage::Withheld);
+        assert_eq!(promptly.pass(&Piece::HeardAgain), Passage::Goes);
+        assert_eq!(promptly.pass(&piece(0)), Passage::Goes);
     }
 
     #[test]
@@ -347,11 +427,11 @@ mod tests {
         let call = |name: &str| {
             format!(r#"{{"toolCall":{{"functionCalls":[{{"id":"c","name":"{name}"}}]}}}}"#)
         };
-        assert!(brings_call(&call("pay"), &non_blocking));
-        assert!(!brings_call(&call("search"), &non_blocking));
+        assert!(brings_call(&call("pay"), 64, &non_blocking));
+        assert!(!brings_call(&call("search"), 64, &non_blocking));
         let trace = r#"{"serverContent":{"modelTurn":{"parts":[{"toolCall":{"id":"t"}}]}}}"#;
-        assert!(!brings_call(trace, &non_blocking));
+        assert!(!brings_call(trace, 64, &non_blocking));
         let taken_back = r#"{"toolCallCancellation":{"ids":["c"]}}"#;
-        assert!(!brings_call(taken_back, &non_blocking));
+        assert!(!brings_call(taken_back, 64, &non_blocking));
     }
 }

@@ -33,6 +33,12 @@ pub trait Connector: Send + Sync + 'static {
         }
     }
 
+    /// What is wrong with it, as far as that is known without a connection: a URL that is none, a key that is empty. An agent
+    /// is told of it together with its other mistakes.
+    fn mistakes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Opens a connection.
     async fn connect(&self) -> Result<Connection, ConnectError>;
 }

@@ -246,6 +246,17 @@ impl Connector for Endpoint {
         }
     }
 
+    /// ```
+    /// use recount::live::{Connector, Endpoint};
+    ///
+    /// let endpoint = Endpoint::vertex("", "us central", "an OAuth token");
+    /// assert_eq!(endpoint.mistakes().len(), 2);
+    /// assert!(Endpoint::url("wss://gateway.example/live").mistakes().is_empty());
+    /// ```
+    fn mistakes(&self) -> Vec<String> {
+        handshake::mistakes(self)
+    }
+
     /// Opens a WebSocket. A token that is refused is renewed once.
     async fn connect(&self) -> Result<Connection, ConnectError> {
         let Credential::OAuth(tokens) = &self.credential else {

@@ -1,7 +1,7 @@
 //! The request that opens a connection: its URL and its headers, by platform and kind of credential.
 
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue, Request};
+use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderName, HeaderValue, Request};
 
 use super::connector::{ConnectError, Connector};
 use super::endpoint::{Credential, Endpoint, Place, Target};
@@ -16,27 +16,54 @@ pub(super) fn request(
     endpoint: &Endpoint,
     token: Option<&AccessToken>,
 ) -> Result<Request<()>, ConnectError> {
-    let misconfigured = |problem: String| ConnectError::Misconfigured {
+    drawn_up(endpoint, token).map_err(|mistakes| ConnectError::Misconfigured {
         endpoint: endpoint.endpoint(),
-        problem: unsaid(endpoint).out_of(problem),
-    };
-    check(endpoint).map_err(&misconfigured)?;
-    let mut request = address(endpoint)
-        .into_client_request()
-        .map_err(|error| misconfigured(format!("its URL cannot be used: {error}")))?;
+        problem: mistakes.join("; "),
+    })
+}
+
+/// Everything that keeps a request from being drawn up.
+pub(super) fn mistakes(endpoint: &Endpoint) -> Vec<String> {
+    drawn_up(endpoint, None).err().unwrap_or_default()
+}
+
+fn drawn_up(endpoint: &Endpoint, token: Option<&AccessToken>) -> Result<Request<()>, Vec<String>> {
+    let mut mistakes = refusals(endpoint);
+    let url = address(endpoint);
+    mistakes.extend(wrong_scheme(&url));
+    // The URL of a place that is none would be no URL, either.
+    let mut request = None;
+    if mistakes.is_empty() {
+        match url.into_client_request() {
+            Ok(drawn) => request = Some(drawn),
+            Err(error) => mistakes.push(format!("its URL cannot be used: {error}")),
+        }
+    }
+    let mut carried = HeaderMap::new();
     let own = endpoint.headers.iter();
     let mut headers: Vec<(&str, Secret)> = shown(endpoint, token);
     headers.extend(own.map(|(name, value)| (name.as_str(), value.clone())));
     for (name, value) in headers {
-        let refused = || misconfigured(format!("no header can carry the value of {name:?}"));
-        let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| refused())?;
-        value.set_sensitive(true);
-        let name: HeaderName = name
-            .parse()
-            .map_err(|_| misconfigured(format!("no header can have the name {name:?}")))?;
-        request.headers_mut().insert(name, value);
+        match (
+            name.parse::<HeaderName>(),
+            HeaderValue::from_str(value.reveal()),
+        ) {
+            (Ok(name), Ok(mut value)) => {
+                value.set_sensitive(true);
+                carried.insert(name, value);
+            }
+            (Err(_), _) => mistakes.push(format!("no header can have the name {name:?}")),
+            (Ok(_), Err(_)) => {
+                mistakes.push(format!("no header can carry the value of {name:?}"));
+            }
+        }
     }
+    let Some(mut request) = request.filter(|_| mistakes.is_empty()) else {
+        let unsaid = unsaid(endpoint);
+        return Err(mistakes.into_iter().map(|it| unsaid.out_of(it)).collect());
+    };
     let headers = request.headers_mut();
+    headers.extend(carried);
     headers
         .entry("content-type")
         .or_insert(HeaderValue::from_static("application/json"));
@@ -46,6 +73,16 @@ pub(super) fn request(
             .or_insert(HeaderValue::from_static(CLIENT));
     }
     Ok(request)
+}
+
+/// Only WebSockets are spoken; of what is no URL nothing is said, because it may be a key that was put in the wrong place.
+fn wrong_scheme(url: &str) -> Option<String> {
+    let expected = "expected a URL that begins with ws:// or wss://";
+    match url.split_once("://") {
+        Some(("ws" | "wss", _)) => None,
+        Some((scheme, _)) => Some(format!("{expected}, found {scheme:?}")),
+        None => Some(format!("{expected}, found none")),
+    }
 }
 
 /// The whole URL, with what stands in its query.
@@ -157,52 +194,52 @@ fn path(place: &Place, version: Option<&str>, credential: &Credential) -> String
 }
 
 /// What must be refused before anything is sent: above all, a credential on its way to the wrong host, or in clear.
-fn check(endpoint: &Endpoint) -> Result<(), String> {
+fn refusals(endpoint: &Endpoint) -> Vec<String> {
     let Target::Service {
         place,
         base,
         version,
     } = &endpoint.target
     else {
-        return Ok(());
+        return Vec::new();
     };
+    let mut refusals = Vec::new();
     let word = |text: &str| {
         let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
         !text.is_empty() && text.chars().all(is_of_word)
     };
     if let Some(version) = version.as_deref().filter(|it| !word(it)) {
-        return Err(format!(
+        refusals.push(format!(
             "expected an API version such as v1, found {version:?}"
         ));
     }
     if let Place::Vertex { project, location } = place {
         if !word(location) {
-            return Err(format!(
+            refusals.push(format!(
                 "expected a location such as us-central1 or global, found {location:?}"
             ));
         }
         let in_project = |c: char| c.is_ascii_alphanumeric() || "-.:_".contains(c);
         if project.is_empty() || !project.chars().all(in_project) {
-            return Err(format!("expected the id of a project, found {project:?}"));
+            refusals.push(format!("expected the id of a project, found {project:?}"));
         }
     }
     match &endpoint.credential {
         Credential::Key { key: secret, .. } | Credential::Ephemeral { token: secret, .. }
             if secret.reveal().trim().is_empty() =>
         {
-            return Err("its key is empty".to_owned());
+            refusals.push("its key is empty".to_owned());
         }
         Credential::None
         | Credential::Key { .. }
         | Credential::Ephemeral { .. }
         | Credential::OAuth(_) => {}
     }
-    match base.as_deref().and_then(|base| base.strip_prefix("ws://")) {
-        Some(rest) if !is_this_machine(rest) => {
-            Err("credentials are sent over wss:// only, or to this machine".to_owned())
-        }
-        Some(_) | None => Ok(()),
+    let in_clear = base.as_deref().and_then(|base| base.strip_prefix("ws://"));
+    if in_clear.is_some_and(|rest| !is_this_machine(rest)) {
+        refusals.push("credentials are sent over wss:// only, or to this machine".to_owned());
     }
+    refusals
 }
 
 fn is_this_machine(rest: &str) -> bool {

@@ -4,7 +4,7 @@
 //! Nothing runs: no tool, no provider, no closure. `replay` does not know how a session was served.
 
 use crate::ledger::{Entry, Error, Ledger};
-use crate::session::{Decision, Event, Fact, Seq, Session, SessionId, cause_of, decide, evolve};
+use crate::session::{Causes, Decision, Event, Fact, Seq, Session, SessionId, decide, evolve};
 
 /// How many records are read at a time.
 const PAGE: usize = 1024;
@@ -60,6 +60,7 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
     let mut next = Seq(1);
     // The observation last read and what was decided since, which tells the causes.
     let mut batch: Vec<Fact> = Vec::new();
+    let mut causes = Causes::default();
     loop {
         let entries = ledger.entries(session, next, PAGE).await?;
         if entries.is_empty() {
@@ -70,7 +71,7 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
             let due = if state.head == Seq(0) {
                 None
             } else {
-                due(&state, &batch)
+                due(&state, &batch, &mut causes)
             };
             if let Some(diverged) = compare(&fact, entry, due) {
                 report.diverged = Some(diverged);
@@ -80,6 +81,7 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
                 Event::Observed(_) => {
                     report.observations += 1;
                     batch.clear();
+                    causes = Causes::default();
                 }
                 Event::Decided(_) => report.decisions += 1,
             }
@@ -93,7 +95,7 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
         return Err(Error::UnknownSession { session });
     }
     // The stream may end only where nothing more follows: a batch is atomic.
-    report.diverged = due(&state, &batch).map(|due| Diverged {
+    report.diverged = due(&state, &batch, &mut causes).map(|due| Diverged {
         seq: next,
         recorded: None,
         derived: Some(due),
@@ -102,9 +104,9 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
 }
 
 /// The decision that follows next, as it would stand on record.
-fn due(state: &Session, batch: &[Fact]) -> Option<Said> {
+fn due(state: &Session, batch: &[Fact], causes: &mut Causes) -> Option<Said> {
     let decision = decide(state)?;
-    let cause = cause_of(&decision, batch);
+    let cause = causes.of(&decision, batch);
     let event = Event::from(decision);
     Some(Said {
         kind: event.kind(),

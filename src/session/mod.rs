@@ -9,6 +9,7 @@ mod admit;
 mod call;
 mod capabilities;
 pub mod catalog;
+mod causes;
 mod command;
 mod condition;
 mod decision;
@@ -47,6 +48,8 @@ pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, refusal_on_record};
 pub use call::{Call, Flaw, Leave, Phase, WaitsFor};
 pub use capabilities::Capabilities;
 pub use catalog::{Catalog, ToolDeclaration};
+#[cfg(feature = "engine")]
+pub(crate) use causes::Causes;
 pub use command::{Answer, Answered, Command, Rejection};
 pub use condition::{Comparison, Condition, S};
 pub use decision::*;
@@ -71,8 +74,6 @@ pub use scope::{STATE_KEY_BYTES_MAX, Scope, UnfitKey, recorded_key};
 pub use state::{
     Delivery, Library, Request, RequestState, Runner, Session, Settled, Stay, Terms, Wording,
 };
-#[cfg(feature = "engine")]
-pub(crate) use step::cause_of;
 #[cfg(feature = "engine")]
 pub(crate) use step::step_in_place;
 pub use step::{Endless, Step, decide, evolve, overdue, owed, step};

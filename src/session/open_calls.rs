@@ -1,6 +1,7 @@
 //! The open calls of a session, in the order in which they came.
 
-use std::collections::VecDeque;
+use std::collections::{VecDeque, vec_deque};
+use std::iter::Map;
 
 use super::call::Call;
 use super::id::Seq;
@@ -53,6 +54,10 @@ impl OpenCalls {
 
     pub(super) fn remove(&mut self, seq: &Seq) -> Option<Call> {
         let (_, call) = self.0.remove(self.place(*seq)?)?;
+        // Room for the most that were ever open at once would be kept as long as the session.
+        if self.0.capacity() > ROOM_KEPT && self.0.len() < self.0.capacity() / 4 {
+            self.0.shrink_to(self.0.capacity() / 2);
+        }
         Some(*call)
     }
 
@@ -69,8 +74,8 @@ impl OpenCalls {
     }
 
     /// All of them, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Seq, &Call)> {
-        self.0.iter().map(|(seq, call)| (seq, &**call))
+    pub fn iter(&self) -> Iter<'_> {
+        self.0.iter().map(|(seq, call)| (seq, call))
     }
 
     /// Their seqs, oldest first.
@@ -97,6 +102,24 @@ impl OpenCalls {
         }
         let within = *oldest < seq && seq < *newest;
         within.then(|| self.0.binary_search_by_key(&seq, |(seq, _)| *seq).ok())?
+    }
+}
+
+/// How many calls there is always room for.
+const ROOM_KEPT: usize = 64;
+
+/// The open calls, oldest first.
+type Iter<'a> = Map<vec_deque::Iter<'a, (Seq, Box<Call>)>, Borrowed<'a>>;
+
+/// A call as it is handed out.
+type Borrowed<'a> = fn(&'a (Seq, Box<Call>)) -> (&'a Seq, &'a Call);
+
+impl<'a> IntoIterator for &'a OpenCalls {
+    type Item = (&'a Seq, &'a Call);
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
     }
 }
 
@@ -145,5 +168,17 @@ mod tests {
             assert!(!calls.contains_key(&Seq(5)) && calls.contains_key(&Seq(12)));
             assert_eq!(calls.len(), 3);
         }
+    }
+
+    #[test]
+    fn the_room_of_a_peak_is_given_back() {
+        let many: Vec<u64> = (1..=5_000).collect();
+        let mut calls = with(&many);
+        assert!(calls.0.capacity() >= 5_000);
+        for seq in 1..5_000 {
+            calls.remove(&Seq(seq));
+        }
+        assert_eq!((&calls).into_iter().count(), 1);
+        assert!(calls.0.capacity() <= ROOM_KEPT, "{}", calls.0.capacity());
     }
 }

@@ -1,4 +1,4 @@
-//! Which open calls something may be due about, so that a decision costs what moves and not what waits.
+//! Which open calls something may be due about and which run, so that a decision costs what moves and not what waits.
 //!
 //! A call is at rest while only an observation can move it. It is looked at when an event concerns it; an event that may
 //! concern all of them looks at all.
@@ -19,6 +19,7 @@ pub(super) fn note(session: &mut Session, fact: &Fact) {
         }
         Concerned::Everybody => {
             session.restless.clear();
+            session.slots_taken.clear();
             cache::wake_all(session);
             let open: Vec<Seq> = session.calls.keys().copied().collect();
             open.into_iter().for_each(|seq| look_at(session, seq));
@@ -31,6 +32,13 @@ fn look_at(session: &mut Session, seq: Seq) {
     let key = call.and_then(|call| call.cache_key);
     let may_move = call.is_some_and(|call| may_move(session, call));
     let rests = call.is_some_and(|call| rests(session, seq, call));
+    if session.terms.policies.running_max.is_some() {
+        if call.is_some_and(|call| call.phase.is_running()) {
+            session.slots_taken.insert(seq);
+        } else {
+            session.slots_taken.remove(&seq);
+        }
+    }
     if let Some(key) = key {
         cache::rests(session, seq, key, rests);
     }

@@ -78,6 +78,8 @@ pub struct Session {
     pub(super) uses: BTreeMap<String, Uses>,
     /// The calls about which something may be due; the others wait for an observation.
     pub(super) restless: BTreeSet<Seq>,
+    /// The calls that run, where their number is limited, so that who waits need not count them.
+    pub(super) slots_taken: BTreeSet<Seq>,
     /// The calls by connection and wire id, since the last connection was made.
     pub(super) wire_ids: BTreeMap<(Seq, String), Seq>,
     /// The calls that a resumed connection might deliver again.
@@ -317,6 +319,7 @@ impl Session {
             cache: Cache::default(),
             uses: BTreeMap::new(),
             restless: BTreeSet::new(),
+            slots_taken: BTreeSet::new(),
             wire_ids: BTreeMap::new(),
             repeatable: Repeatable::default(),
             unanswered: None,
@@ -391,10 +394,14 @@ impl Session {
 
     /// How many calls run.
     pub fn running(&self) -> usize {
-        self.calls
-            .values()
-            .filter(|call| call.phase.is_running())
-            .count()
+        match self.terms.policies.running_max {
+            Some(_) => self.slots_taken.len(),
+            None => self
+                .calls
+                .values()
+                .filter(|it| it.phase.is_running())
+                .count(),
+        }
     }
 
     /// The terms that `runner` brings; an object nobody handed in counts as empty, which a loader rules out.

@@ -3,6 +3,7 @@
 //! Both halves name every event and every phase once, here; what each means stands in [`reducers`](super::reducers).
 
 use super::call::{Call, Phase};
+use super::causes::Causes;
 use super::decision::{CancelReason, Decision};
 use super::effect::Effect;
 use super::event::{Event, Fact};
@@ -70,12 +71,13 @@ pub(crate) fn step_in_place(
     // Each open call and each delivery takes a handful of decisions at most, so this bound is never met.
     let open = session.calls.len() + session.deliveries.len() + session.terms.policies.phases.len();
     let decisions_max = 16 + 8 * open;
+    let mut causes = Causes::default();
     while let Some(decision) = decide(session) {
         let decisions = facts.len() - before;
         if decisions > decisions_max {
             return Err(Endless { kind, decisions });
         }
-        let cause = cause_of(&decision, facts.get(before..).unwrap_or_default());
+        let cause = causes.of(&decision, facts.get(before..).unwrap_or_default());
         facts.push(Fact {
             seq: session.head.next(),
             at,
@@ -106,7 +108,7 @@ pub fn decide(session: &Session) -> Option<Decision> {
 /// What the engine owes the world now; what a restarted engine performs first.
 pub fn owed(session: &Session) -> Vec<Effect> {
     let mut effects = Vec::new();
-    for (seq, call) in session.calls.iter() {
+    for (seq, call) in &session.calls {
         confirmation::owed(*seq, call, &mut effects);
         tracker::owed(session, *seq, call, &mut effects);
     }
@@ -284,20 +286,6 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
         // hook by what it says.
         Phase::Withdrawn | Phase::AwaitingHook | Phase::Retrying { .. } => None,
     }
-}
-
-/// The last record of the batch about the same call, or the observation that began it.
-pub(crate) fn cause_of(decision: &Decision, facts: &[Fact]) -> Option<Seq> {
-    let about_the_call = |fact: &&Fact| match &fact.event {
-        Event::Decided(earlier) => decision.call().is_some() && earlier.call() == decision.call(),
-        Event::Observed(_) => false,
-    };
-    facts
-        .iter()
-        .rev()
-        .find(about_the_call)
-        .or(facts.first())
-        .map(|fact| fact.seq)
 }
 
 impl std::fmt::Display for Endless {

@@ -33,7 +33,7 @@ pub struct ToolReturned {
 /// `tool_yielded`: one result of several, as it will be sent; the tool goes on.
 ///
 /// ```json
-/// {"call":5,"attempt":1,"response":{"step":2}}
+/// {"call":5,"attempt":1,"runner":2,"response":{"step":2}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolYielded {
@@ -41,6 +41,10 @@ pub struct ToolYielded {
     pub call: Seq,
     /// Which start of it; an older attempt's report changes nothing.
     pub attempt: u32,
+    /// The runner that started it: the seq of its `runner_attached`. A start that had not begun gives its attempt to the next
+    /// runner, so what comes late from the one before changes nothing, either. Absent: whichever runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<Seq>,
     /// The response for the model.
     pub response: Json,
 }

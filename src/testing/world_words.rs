@@ -66,6 +66,7 @@ impl History {
         ToolYielded {
             call: self.call_seq(),
             attempt: self.attempt(),
+            runner: None,
             response: Json::of(response),
         }
     }

@@ -205,6 +205,7 @@ impl Call<'_> {
                 let yielded = ToolYielded {
                     call,
                     attempt,
+                    runner: None,
                     response: Json::of(&response),
                 };
                 std::future::ready(pipeline.note(call, yielded.into()))

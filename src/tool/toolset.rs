@@ -1,13 +1,14 @@
 //! Tools put together with `|`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::BitOr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    ConfirmationProvider, InputStreamingTool, PolicyTool, StreamingTool, ToolDispatcher,
-    ToolFunction,
+    ConfirmationProvider, InputStreamingTool, PolicyTool, ResultFormatter, StreamingTool,
+    ToolDispatcher, ToolExecutionMode, ToolFunction,
 };
 use crate::session::policy::{Background, ToolPolicy};
 
@@ -61,26 +62,45 @@ impl Toolset {
         &self.tools
     }
 
-    /// Runs the tool `name` in the background; otherwise says which tools there are.
-    pub(crate) fn in_background(
+    /// Has tools executed as was said of them by name; what was said last counts. Gives the words for those in the
+    /// background, and the names that no tool has.
+    pub(crate) fn execute(
         &mut self,
-        name: &str,
-        background: Background,
-    ) -> Result<(), String> {
-        let policy = ToolPolicy {
-            background: Some(background),
-            ..ToolPolicy::default()
-        };
-        let (mut found, mut names) = (false, Vec::new());
-        for tool in &mut self.tools {
-            let own = tool.declaration().name;
-            if own == name {
-                found = true;
-                *tool = tool.clone().with_policy(policy.clone());
-            }
-            names.push(own);
+        modes: Vec<(String, ToolExecutionMode)>,
+    ) -> (BTreeMap<String, Arc<dyn ResultFormatter>>, Vec<String>) {
+        let (mut formatters, mut unknown) = (BTreeMap::new(), Vec::new());
+        let modes: BTreeMap<String, ToolExecutionMode> = modes.into_iter().collect();
+        for (name, mode) in modes {
+            let mut named = self.tools.iter_mut().filter(|it| it.name() == name);
+            let Some(tool) = named.next() else {
+                unknown.push(name);
+                continue;
+            };
+            let ToolExecutionMode::Background {
+                formatter,
+                scheduling,
+            } = mode
+            else {
+                continue;
+            };
+            let scheduling = scheduling.unwrap_or_default();
+            *tool = tool.clone().with_policy(ToolPolicy {
+                background: Some(Background { scheduling }),
+                ..ToolPolicy::default()
+            });
+            formatters.extend(formatter.map(|it| (name, it)));
         }
-        if found { Ok(()) } else { Err(names.join(", ")) }
+        (formatters, unknown)
+    }
+
+    /// Which tools there are, in words.
+    pub(crate) fn in_words(&self) -> String {
+        let names: BTreeSet<&str> = self.tools.iter().map(PolicyTool::name).collect();
+        if names.is_empty() {
+            return "there are no tools".to_owned();
+        }
+        let names: Vec<&str> = names.into_iter().collect();
+        format!("there are {}", names.join(", "))
     }
 
     /// Changes every tool.

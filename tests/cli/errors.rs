@@ -121,6 +121,12 @@ fn a_wrong_command_line_ends_with_2() {
         .run("run --tools t.toml")
         .fails(2, "no-endpoint")
         .complains(&["GEMINI_API_KEY"]);
+    for (endpoint, found) in [("http://127.0.0.1:1", "\"http\""), ("somewhere", "none")] {
+        bench
+            .run(&format!("run --tools t.toml --endpoint {endpoint}"))
+            .fails(2, "no-endpoint")
+            .complains(&["expected a URL that begins with ws:// or wss://", found]);
+    }
 }
 
 #[test]

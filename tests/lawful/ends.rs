@@ -96,7 +96,8 @@ pub(crate) fn no_call_waits_for_the_engine_itself(recording: &Recording) -> Verd
 fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let declared = session.terms.catalog.tools.contains_key(&call.name);
     let slots = session.terms.policies.running_max;
-    let slot_free = slots.is_none_or(|slots| session.running() < slots as usize);
+    let run = session.calls.values().filter(|it| it.phase.is_running());
+    let slot_free = slots.is_none_or(|slots| run.count() < slots as usize);
     let is_left = session.leaving.is_some() && session.connection == Some(call.epoch);
     let starts = session.runner.is_some() && !session.draining && !is_left;
     let can_run = starts && declared && slot_free;
@@ -230,6 +231,31 @@ pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Ver
         });
         if let Some(fact) = wrong_way {
             return Err(format!("{} answers an id that was taken back", fact.seq));
+        }
+    }
+    Ok(())
+}
+
+/// What had ended when the model took it back, and had not left, is told all the same: as conversation, by the same connection.
+pub(crate) fn what_had_ended_is_told_though_it_was_taken_back(recording: &Recording) -> Verdict {
+    let before = recording.steps.iter().map(|(_, session)| session);
+    let before = std::iter::once(&recording.start).chain(before);
+    let steps = before.zip(&recording.steps).zip(recording.batches());
+    for ((before, (_, after)), batch) in steps {
+        let Some(Observation::CallCancellationReceived(it)) = observed(&batch[0]) else {
+            continue;
+        };
+        let (epoch, by_id) = (it.epoch, Route::ToolResponse { epoch: it.epoch });
+        let unsent = before.deliveries.iter().filter(|(_, delivery)| {
+            let ended = before.settled.contains_key(&delivery.call);
+            ended && delivery.route == by_id && !delivery.sent
+        });
+        for (response, delivery) in unsent.filter(|_| before.connection == Some(epoch)) {
+            let named = recording.names(delivery.call, epoch, &it.ids);
+            let now = after.deliveries.get(response).map(|it| it.route);
+            if named && now != Some(Route::Conversation { epoch }) {
+                return Err(format!("{response} goes {now:?} after {}", batch[0].seq));
+            }
         }
     }
     Ok(())

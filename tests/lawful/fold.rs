@@ -195,14 +195,18 @@ impl Debts {
                     *sent |= it.responses.contains(at);
                 }
             }
-            // The model takes no word any more about an open call that it took back, and none by the id of one that has ended.
+            // The model takes no word any more about an open call that it took back. What was to be told of one that has ended
+            // needs another way than its id.
             Observation::CallCancellationReceived(it) if self.connection == Some(it.epoch) => {
                 let named = |call: &Seq| recording.names(*call, it.epoch, &it.ids);
                 let ended = &self.ended;
-                let by_id = |route: &Route| matches!(route, Route::ToolResponse { .. });
-                self.responses.retain(|_, (call, route, _)| {
-                    !((!ended.contains(call) || by_id(route)) && named(call))
-                });
+                self.responses
+                    .retain(|_, (call, ..)| ended.contains(call) || !named(call));
+                for (call, route, _) in self.responses.values_mut() {
+                    if matches!(route, Route::ToolResponse { .. }) && named(call) {
+                        *route = Route::Parked;
+                    }
+                }
             }
             Observation::FunctionCallReceived(_) => {
                 let of = recording.repeats().get(&fact.seq).copied();

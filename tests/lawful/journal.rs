@@ -22,6 +22,7 @@ pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
         ends::nothing_is_due_that_the_index_missed,
         ends::what_ends_untold_was_taken_back,
         ends::nothing_is_sent_for_an_id_taken_back,
+        ends::what_had_ended_is_told_though_it_was_taken_back,
         ends::nothing_expires_by_another_deadline,
         leave::no_run_without_leave,
         leave::not_twice_by_one_leave,

@@ -207,10 +207,12 @@ pub(crate) fn no_more_run_than_may(recording: &Recording) -> Verdict {
         } else {
             0
         };
-        if session.running() > slots as usize {
+        let run = session.calls.values().filter(|it| it.phase.is_running());
+        let run = run.count();
+        if run > slots as usize || run != session.running() {
+            let counted = session.running();
             return Err(format!(
-                "{} run, {slots} may, at fact {facts}",
-                session.running()
+                "{run} run, {counted} are counted, {slots} may, at fact {facts}"
             ));
         }
     }

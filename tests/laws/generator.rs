@@ -405,11 +405,22 @@ impl World {
                 let deadline = Deadline::Run { call, attempt };
                 self.observe(DeadlinePassed { deadline, due_us });
             }
-            Phase::Running { attempt, .. } if flavour % 16 == 4 => self.observe(ToolYielded {
-                call,
-                attempt,
-                response,
-            }),
+            Phase::Running {
+                attempt, runner, ..
+            } if flavour % 16 == 4 => {
+                // Its own, that of a run which nobody names, or that of a runner before.
+                let runner = match which % 4 {
+                    0 => None,
+                    1 => Some(Seq(runner.0.saturating_sub(1))),
+                    _ => Some(runner),
+                };
+                self.observe(ToolYielded {
+                    call,
+                    attempt,
+                    runner,
+                    response,
+                });
+            }
             Phase::Running { attempt, .. } if flavour % 4 == 1 => {
                 let interim = (flavour % 8 == 1).then_some(response);
                 self.observe(ToolPaused {
@@ -630,6 +641,7 @@ impl World {
             6 => self.observe(ToolYielded {
                 call,
                 attempt,
+                runner: None,
                 response,
             }),
             7 => self.observe(DeadlinePassed {

@@ -45,11 +45,20 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             };
             it.not_begun.iter().any(waits).then_some(NOT_BEGUN)
         });
+        let told_anew = recording.batches().filter_map(|batch| {
+            let taken_back = matches!(
+                observed(&batch[0]),
+                Some(Observation::CallCancellationReceived(_))
+            );
+            let chosen = |it| matches!(decided(it), Some(Decision::DeliveryChosen(_)));
+            (taken_back && batch.iter().any(chosen)).then_some(TOLD_ANEW)
+        });
         for word in kinds
             .chain(ends)
             .chain(phases)
             .chain(rules)
             .chain(not_begun)
+            .chain(told_anew)
         {
             *reached.entry(word).or_default() += 1;
         }
@@ -81,6 +90,9 @@ const LASTING: [&str; 16] = [
 
 /// A start that did not count.
 const NOT_BEGUN: &str = "its tool had not begun";
+
+/// A response that had not left when its call was taken back.
+const TOLD_ANEW: &str = "told though it was taken back";
 
 const VERDICTS: [&str; 10] = [
     "by missing_name",
@@ -123,7 +135,7 @@ fn word_of(rule: Rule) -> &'static str {
 }
 
 const TO_REACH_COUNT: usize =
-    Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len() + VERDICTS.len() + 1;
+    Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len() + VERDICTS.len() + 2;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -132,7 +144,7 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
         Decision::KINDS,
         &LASTING,
         &VERDICTS,
-        &[NOT_BEGUN],
+        &[NOT_BEGUN, TOLD_ANEW],
     ];
     let (mut list, mut at) = (0, 0);
     while list < lists.len() {

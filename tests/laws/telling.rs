@@ -10,7 +10,8 @@ use crate::Verdict;
 use crate::model::{Model, name_of};
 use crate::recording::{Recording, decided, observed};
 
-/// Several responses to one call say of each but the last that more follows; chunks are told in order and each once; a result that the model did
+/// Several responses to one call say of each but the last that more follows; chunks are told in order and each once, and none of
+/// another run than the one that goes on; a result that the model did
 /// not wait for says when it counts, and a failure of such a call is silent; what a program called is told to nobody.
 pub(crate) fn the_model_hears_whether_more_follows(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
@@ -20,21 +21,29 @@ pub(crate) fn the_model_hears_whether_more_follows(recording: &Recording) -> Ver
     let mut background: BTreeMap<Seq, FunctionResponseScheduling> = BTreeMap::new();
     let mut own: BTreeMap<Seq, FunctionResponseScheduling> = BTreeMap::new();
     let mut chunks: BTreeMap<Seq, Vec<Seq>> = BTreeMap::new();
+    let (mut stale, mut runners) = (BTreeSet::new(), BTreeMap::new());
     for ((_, session), batch) in recording.steps.iter().zip(recording.batches()) {
         for fact in batch {
             match observed(fact) {
                 Some(Observation::ToolReturned(it)) => {
                     own.extend(it.scheduling.map(|when| (fact.seq, when)));
                 }
-                Some(Observation::ToolYielded(it))
-                    if model.running.get(&it.call) == Some(&it.attempt) =>
-                {
-                    chunks.entry(it.call).or_default().push(fact.seq);
+                Some(Observation::ToolYielded(it)) => {
+                    let runs = model.running.get(&it.call) == Some(&it.attempt);
+                    let own = it.runner.is_none() || it.runner.as_ref() == runners.get(&it.call);
+                    if runs && own {
+                        chunks.entry(it.call).or_default().push(fact.seq);
+                    } else {
+                        stale.insert(fact.seq);
+                    }
                 }
                 _ => {}
             }
             match decided(fact) {
-                Some(Decision::CallStarted(it)) => _ = background.remove(&it.call),
+                Some(Decision::CallStarted(it)) => {
+                    background.remove(&it.call);
+                    runners.insert(it.call, it.runner);
+                }
                 Some(Decision::BackgroundSpawned(it)) => {
                     _ = background.insert(it.call, it.scheduling);
                 }
@@ -47,6 +56,9 @@ pub(crate) fn the_model_hears_whether_more_follows(recording: &Recording) -> Ver
                     let by_program = model.call(it.call).by.is_some();
                     if by_program != (it.route == Route::Caller) {
                         return Err(format!("{} goes {:?}", fact.seq, it.route));
+                    }
+                    if it.of.is_some_and(|of| stale.contains(&of)) {
+                        return Err(format!("{} tells of another run", fact.seq));
                     }
                     if let (Outcome::Interim, Some(of)) = (it.outcome, it.of)
                         && let Some(chunks) = chunks.get_mut(&it.call)

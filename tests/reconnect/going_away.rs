@@ -1,5 +1,6 @@
 //! The service says that it goes away: what is under way ends first, if it does so in time.
 
+use recount::session::Outcome;
 use recount::simulator::{Event, Side, Standing};
 
 use crate::nothing_left::settle;
@@ -83,6 +84,27 @@ async fn no_call_starts_any_more_on_a_connection_that_is_to_be_left() {
     stage.pass(8_000).await;
     assert_eq!((stage.connections(), stage.till.runs()), (2, 1));
     assert!(stage.answered().is_empty());
+    let told = stage.told(2);
+    assert!(told.last().unwrap().contains("paid"), "{told:?}");
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_connection_held_back_does_not_start_when_it_ends_with_its_runner() {
+    let stage = Stage::new(LATE_CALL, |agent| agent).await;
+    let live = stage.gone().await;
+    live.disconnect().await.unwrap();
+    settle().await;
+    let facts = stage.facts(&live).await;
+    let kinds: Vec<&str> = facts.iter().map(|fact| fact.event.kind()).collect();
+    let ends = ["runner_detached", "disconnected"];
+    assert!(kinds.ends_with(&ends), "{kinds:?}");
+    assert!(!kinds.contains(&"call_started"), "{kinds:?}");
+    // It is in no doubt, and runs once.
+    live.connect().await.unwrap();
+    settle().await;
+    assert_eq!(stage.till.runs(), 1);
+    assert_eq!(stage.outcomes(&live).await, [Outcome::Returned]);
     let told = stage.told(2);
     assert!(told.last().unwrap().contains("paid"), "{told:?}");
     stage.end(live).await;

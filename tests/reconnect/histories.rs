@@ -3,6 +3,7 @@
 use recount::live::Capabilities;
 use recount::prelude::{Agent, LiveHandle};
 use recount::session::{Event, HistoryForm, HistorySent, Observation};
+use recount::tool::ToolExecutionMode;
 
 use crate::nothing_left::settle;
 use crate::stage::Stage;
@@ -238,4 +239,39 @@ async fn a_program_that_knows_better_says_whether_a_history_may_be_announced() {
         assert!(connected[0].body().unwrap().contains(&said));
         stage.end(live).await;
     }
+}
+
+/// A call in the background, on a connection of which nothing is known afterwards.
+const SEARCH: &str = r#"
+{"on": {"text": "go"}, "connection": 1, "send": [{"call": [{"id": "s", "name": "ship", "args": {}}]}]}
+{"on": "otherwise", "send": []}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn old_news_of_a_call_that_has_ended_asks_for_no_answer() {
+    let in_the_background = |agent: Agent| {
+        let (formatter, scheduling) = (None, None);
+        let mode = ToolExecutionMode::Background {
+            formatter,
+            scheduling,
+        };
+        agent.tool_execution_mode("ship", mode)
+    };
+    let stage = Stage::new(SEARCH, in_the_background).await;
+    let live = stage.gone().await;
+    live.disconnect().await.unwrap();
+    settle().await;
+    live.connect().await.unwrap();
+    settle().await;
+    let told: Vec<String> = on_second(&stage)
+        .into_iter()
+        .filter(|it| it.contains("[tool outcome]"))
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told[0].contains("it goes on") && told[0].contains(r#""turnComplete":false"#),
+        "{told:?}"
+    );
+    assert!(told[1].contains("unknown"), "{told:?}");
+    stage.end(live).await;
 }

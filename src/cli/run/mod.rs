@@ -170,18 +170,30 @@ impl Run {
     }
 
     fn endpoint(&self) -> Result<Endpoint, Failure> {
-        if let Some(url) = &self.endpoint {
-            return Ok(Endpoint::url(url));
-        }
-        let endpoint = Endpoint::from_env().map_err(|error| {
-            Failure::new("no-endpoint", format!("without --endpoint URL: {error}"))
-                .exit(Exit::Usage)
-                .advice("for a try without a key: `recount simulate --script fixtures/scripts/two_tools.jsonl`")
-        })?;
-        Ok(match &self.api_version {
+        let endpoint = match &self.endpoint {
+            Some(url) => Endpoint::url(url),
+            None => Endpoint::from_env().map_err(|error| {
+                Failure::new("no-endpoint", format!("without --endpoint URL: {error}"))
+                    .exit(Exit::Usage)
+                    .advice("for a try without a key: `recount simulate --script fixtures/scripts/two_tools.jsonl`")
+            })?,
+        };
+        let endpoint = match &self.api_version {
             Some(version) => endpoint.api_version(version),
             None => endpoint,
-        })
+        };
+        let mistakes = endpoint.mistakes();
+        if mistakes.is_empty() {
+            return Ok(endpoint);
+        }
+        let what = format!(
+            "cannot connect to {}: {}",
+            endpoint.endpoint(),
+            mistakes.join("; ")
+        );
+        let failure = Failure::new("no-endpoint", what).exit(Exit::Usage);
+        Err(failure
+            .advice("such as --endpoint ws://127.0.0.1:8787, which `recount simulate` prints"))
     }
 
     /// A session is served by the agent it names, whatever program it was opened by.

@@ -120,6 +120,31 @@ fn each_start_is_spawned_anew_by_the_policy_of_now() {
     assert_eq!(scheduled(&again.returned(json!({}))), [None]);
 }
 
+#[test]
+fn an_acknowledgement_of_a_start_that_had_not_begun_is_none_of_the_next_with_the_same_number() {
+    let first = ordering();
+    let [before, after] = [
+        first.clone(),
+        first.detached_before_it_began().attached(&tools()),
+    ]
+    .map(|it| it.session().runner.map(|it| it.seq));
+    let again = ordering()
+        .detached_before_it_began()
+        .attached(&tools())
+        .started();
+    assert_eq!(again.attempt(), 1);
+    let acknowledged_by = |runner| ToolYielded {
+        runner,
+        ..again.tool_yielded(&json!({"status": "running"}))
+    };
+    given(&again).when(acknowledged_by(before)).then_nothing();
+    for runner in [after, None] {
+        given(&again)
+            .when(acknowledged_by(runner))
+            .then_kinds(["response_issued"]);
+    }
+}
+
 fn one_response() -> Capabilities {
     Capabilities {
         will_continue: false,

@@ -155,7 +155,19 @@ pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
     }
 }
 
-/// Chooses the connection of now for what was to go by one that is gone.
+/// The model has taken back a call that had ended. What has not left may not go by the id any more, and is told without it:
+/// that the model lost interest does not undo what the tool did.
+pub(in crate::session) fn taken_back(session: &mut Session, call: Seq) {
+    let by_id = session.deliveries.values_mut().filter(|delivery| {
+        delivery.call == call && matches!(delivery.route, Route::ToolResponse { .. })
+    });
+    for delivery in by_id {
+        delivery.wire_id = None;
+        delivery.route = Route::Parked;
+    }
+}
+
+/// Chooses the connection of now for what was to go by one that is gone, or by an id that was taken back.
 pub(in crate::session) fn redirect(session: &Session) -> Option<Decision> {
     let epoch = session.connection.filter(|_| !session.closed)?;
     let stranded = session

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::session::call::{Call, Leave, Phase, WaitsFor};
 use crate::session::decision::{
     About, BackgroundSpawned, CallStarted, CancelReason, Decision, Outcome, ResultReused,
-    RetryScheduled, Route,
+    RetryScheduled,
 };
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
@@ -190,7 +190,10 @@ pub(in crate::session) fn background_spawned(session: &mut Session, it: &Backgro
 }
 
 pub(in crate::session) fn tool_yielded(session: &mut Session, seq: Seq, it: &ToolYielded) {
-    if let Some(call) = running(session, it.call, it.attempt) {
+    if let Some(call) = running(session, it.call, it.attempt)
+        && let Phase::Running { runner, .. } = call.phase
+        && it.runner.is_none_or(|by| by == runner)
+    {
         call.yields.push_back(seq);
     }
 }
@@ -322,10 +325,11 @@ fn running(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call>
         .filter(|call| matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported))
 }
 
-/// The model takes calls back. An unknown or finished id has no effect.
+/// The model takes calls back. An unknown id has no effect, and neither has that of a call whose response has left.
 ///
-/// It is a statement about the model's interest. A call that a person is deciding, or that goes on elsewhere, stays
-/// open and shows that the model lost interest; only a tool that says so lets its question be withdrawn.
+/// It is a statement about the model's interest, and undoes nothing. A call that has ended keeps its outcome, which is told
+/// without its id. One that a person is deciding, or that goes on elsewhere, stays open and shows that the model lost
+/// interest; only a tool that says so lets its question be withdrawn.
 pub(in crate::session) fn cancellation_received(
     session: &mut Session,
     it: &CallCancellationReceived,
@@ -342,10 +346,7 @@ pub(in crate::session) fn cancellation_received(
     for seq in calls {
         let policies = session.terms.policies.clone();
         let Some(call) = session.calls.get_mut(&seq) else {
-            // It has ended, and its response may not have left yet. What is told as conversation names no id.
-            session.deliveries.retain(|_, delivery| {
-                delivery.call != seq || !matches!(delivery.route, Route::ToolResponse { .. })
-            });
+            conversation::taken_back(session, seq);
             continue;
         };
         let waits_outside = matches!(
@@ -354,7 +355,7 @@ pub(in crate::session) fn cancellation_received(
         );
         let withdraw = policies.of(&call.name).withdraw_on_cancel;
         call.model_lost_interest = true;
-        // Nothing may be sent for an id that was taken back; its end, if it comes, is told as conversation.
+        // What was said of it meanwhile has lost its point; its end, if it comes, is told as conversation.
         session
             .deliveries
             .retain(|_, delivery| delivery.call != seq);

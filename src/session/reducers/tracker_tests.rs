@@ -199,8 +199,8 @@ fn a_call_taken_back_before_it_starts_never_runs() {
 }
 
 #[test]
-fn a_cancellation_of_an_unknown_or_finished_call_or_of_another_connection_has_no_effect() {
-    let ended = running("look").returned(json!({}));
+fn a_cancellation_of_an_unknown_or_answered_call_or_of_another_connection_has_no_effect() {
+    let ended = running("look").returned(json!({})).sent();
     for id in ["c1", "c9"] {
         given(&ended).when(taken_back(&ended, id)).then_nothing();
     }
@@ -372,10 +372,42 @@ fn equal_calls_wait_no_longer_for_one_that_had_not_begun() {
 }
 
 #[test]
-fn a_response_that_has_not_left_yet_is_not_sent_for_an_id_that_was_taken_back() {
+fn a_response_that_has_not_left_yet_is_told_without_the_id_that_was_taken_back() {
     let ended = running("look").returned(json!({}));
-    assert_eq!(ended.told().len(), 1);
-    assert!(ended.taken_back("c1").told().is_empty());
+    let (call, epoch) = (ended.call_seq(), ended.epoch());
+    let response = ended.session().settled[&call].at;
+    let route = Route::Conversation { epoch };
+    let chosen = DeliveryChosen { response, route };
+    given(&ended)
+        .when(taken_back(&ended, "c1"))
+        .then([chosen.into()])
+        .owing([Effect::SendResponse {
+            response,
+            call,
+            epoch,
+            as_conversation: true,
+        }]);
+    // And so on every connection, whatever the model takes back again.
+    let again = ended.taken_back("c1").taken_back("c1");
+    let again = again.disconnected().connected();
+    let [told] = again.told()[..] else {
+        unreachable!("one word is to be told");
+    };
+    let epoch = again.epoch();
+    assert_eq!(told.route, Route::Conversation { epoch });
+}
+
+#[test]
+fn each_result_of_a_stream_that_has_ended_and_not_left_is_told_though_it_was_taken_back() {
+    let chunk = running("look").yielded(json!({"step": 1}));
+    assert!(chunk.clone().taken_back("c1").told().is_empty());
+    let ended = chunk.returned(json!({})).taken_back("c1");
+    let told = ended.told();
+    let outcomes: Vec<Outcome> = told.iter().map(|it| it.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Interim, Outcome::Returned]);
+    let epoch = ended.epoch();
+    let route = Route::Conversation { epoch };
+    assert!(told.iter().all(|it| it.route == route));
 }
 
 #[test]
