@@ -36,6 +36,7 @@ mod source;
 mod style;
 mod timeline;
 pub mod tools_file;
+mod unanswered;
 mod verify;
 
 pub use program::run;

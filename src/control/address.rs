@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::client::ConnectError;
+use super::error::ConnectError;
 use super::token::{TOKEN_FILE, Token, replace, unreadable};
 
 /// The file of the address, in the journal's directory.

@@ -1,14 +1,12 @@
 //! The operator's side: finding the service of a journal, and asking it.
 
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -17,9 +15,9 @@ use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use super::Refusal;
 use super::address::Address;
-use super::message::{Problem, Reply, Request};
+use super::error::{ConnectError, Unanswered};
+use super::message::{Reply, Request};
 use super::token::Token;
 
 /// How long a service on the same machine may take to open the door.
@@ -44,74 +42,6 @@ const REPLY_BYTES_MAX: usize = 16 << 20;
 pub struct Client {
     socket: WebSocketStream<TcpStream>,
     pid: u32,
-}
-
-/// The service of a journal cannot be reached.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// No process says that it can be controlled.
-    #[error("no process offers to be controlled there")]
-    NotOffered,
-    /// The file of the address or of the token cannot be used.
-    #[error("{} cannot be used: {problem}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// Another user's service: its files are not for this one.
-    #[error("{} is a file of the user {owner}, and may not be read by others", path.display())]
-    NotYours {
-        /// The file.
-        path: PathBuf,
-        /// Whose it is.
-        owner: String,
-    },
-    /// Others than the user of the service can read the token, so it proves nothing.
-    #[error("{} can be read or written by others than its owner: its mode is {mode:03o}", path.display())]
-    TokenExposed {
-        /// The file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
-    /// Nobody listens where the file says.
-    #[error("nobody answers at {}, where process {} offered to be controlled", address.address, address.pid)]
-    Gone {
-        /// What the file says.
-        address: Address,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// Somebody listens there and did not let us in.
-    #[error("process {pid} refused the connection: {reason}")]
-    Refused {
-        /// The process, as the file has it.
-        pid: u32,
-        /// What it said.
-        reason: String,
-    },
-}
-
-/// A question to the service came to no good end.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum Unanswered {
-    /// A rule said no.
-    #[error("{}", .0.text)]
-    Refused(Box<Refusal>),
-    /// It could not be done.
-    #[error("{}", .0.text)]
-    Failed(Problem),
-    /// The service ended in good order before it was done.
-    #[error("the service ended")]
-    Ended,
-    /// The connection broke, or what came is no answer.
-    #[error("the connection to the service was lost: {0}")]
-    Lost(String),
 }
 
 impl Client {

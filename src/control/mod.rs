@@ -10,6 +10,7 @@
 mod address;
 mod client;
 mod connection;
+mod error;
 mod message;
 pub mod os_user;
 mod refusal;
@@ -17,7 +18,8 @@ mod server;
 mod token;
 
 pub use address::{Address, CONTROL_FILES};
-pub use client::{Answered, Client, ConnectError, Unanswered, read};
+pub use client::{Answered, Client, read};
+pub use error::{ConnectError, Unanswered};
 pub use message::{LogItem, OnRecord, Problem, Reply, Request, Waiting, checked, confirmation};
 pub use refusal::Refusal;
 pub use server::{Handler, Items, ReaderGone, Server};

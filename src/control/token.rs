@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use super::client::ConnectError;
+use super::error::ConnectError;
 
 /// The file of the token, in the journal's directory.
 pub(super) const TOKEN_FILE: &str = "CONTROL.token";
