@@ -8,6 +8,8 @@ pub mod session;
 pub mod adk;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "live")]
+pub mod control;
 #[cfg(feature = "engine")]
 pub mod engine;
 #[cfg(all(doc, feature = "live"))]

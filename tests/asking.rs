@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use recount::engine::Error;
-use recount::ledger::PendingConfirmation;
+use recount::ledger::{HintBy, PendingConfirmation};
 use recount::prelude::*;
 use recount::session::{Edits, ObjectHash, Outcome, Rejection, UnfitAnswer};
 use recount::testing::ScriptedModel;
@@ -131,7 +131,7 @@ async fn a_tool_that_asks_goes_on_after_a_restart_and_may_ask_again() {
     let first = pending(&engine).await;
     assert_eq!(
         (first.hint.as_deref(), first.hint_by),
-        (Some("How many days?"), "tool")
+        (Some("How many days?"), HintBy::Tool)
     );
     assert_eq!(first.on_behalf_of.as_deref(), Some("eve"));
     assert!(first.payload_schema.is_some());

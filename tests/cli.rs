@@ -3,6 +3,7 @@
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
@@ -15,11 +16,17 @@ mod copying;
 mod damage;
 #[path = "cli/demo.rs"]
 mod demo;
+#[path = "cli/doors.rs"]
+mod doors;
 #[path = "cli/errors.rs"]
 mod errors;
 #[path = "cli/looking.rs"]
 mod looking;
+#[path = "cli/operating.rs"]
+mod operating;
 #[path = "cli/program.rs"]
 mod program;
 #[path = "cli/sealing.rs"]
 mod sealing;
+#[path = "cli/service.rs"]
+mod service;

@@ -120,3 +120,75 @@ async fn nobodys_request_is_unknown_and_nothing_is_recorded() {
     assert!(matches!(answer.await, Err(Error::UnknownRequest { request }) if request == stranger));
     assert!(kinds(&ledger, head.next()).await.is_empty());
 }
+
+/// A journal with one call that waits for its result, of an agent that is changed first; its engine is shut down.
+async fn paused(place: &tempfile::TempDir, change: impl FnOnce(Agent) -> Agent) -> Ticket {
+    let pay = T::simple("pay", "Has it paid", |_| async { Ok(Value::Null) });
+    let script = r#"{"on": {"text": "go"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}"#;
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::long_running(pay))
+        .connect_to(ScriptedModel::parse(script).unwrap());
+    let engine = Engine::builder(place.path())
+        .agent("support", change(agent))
+        .open()
+        .await
+        .unwrap();
+    let live = engine.session("support").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let paused = |event: &Event| event.kind() == "tool_paused";
+    updates.wait_for(paused).await.unwrap();
+    let ticket = Ticket::from(live.paused().await.unwrap().first().unwrap());
+    engine.shutdown(Duration::ZERO).await.unwrap();
+    ticket
+}
+
+#[tokio::test]
+async fn a_paused_call_gets_one_result_and_the_next_is_refused() {
+    let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    let ticket = paused(&place, |agent| agent).await;
+    let (desk, ledger) = desk(&place, &clock);
+    let head = head(&ledger).await;
+    let respond = |name: &str, value: Value| {
+        let (desk, ticket, name) = (desk.clone(), ticket.clone(), name.to_owned());
+        async move {
+            let response = FunctionResponse::new(name, value);
+            desk.respond(&ticket, response, Actor::os_user("ada")).await
+        }
+    };
+    let refused = respond("refund", json!({})).await;
+    assert!(matches!(
+        refused,
+        Err(Error::Refused(Rejection::WrongName { .. }))
+    ));
+    let refused = respond("pay", json!([])).await;
+    assert!(matches!(
+        refused,
+        Err(Error::Refused(Rejection::ResponseNotAnObject))
+    ));
+    assert!(kinds(&ledger, head.next()).await.is_empty());
+    let result = respond("pay", json!({"receipt": 17})).await;
+    assert_eq!(result.unwrap(), head.next());
+    let recorded = kinds(&ledger, head.next()).await;
+    assert_eq!(recorded, ["response_supplied", "response_issued"]);
+    let refused = respond("pay", json!({"receipt": 18})).await;
+    assert!(matches!(
+        refused,
+        Err(Error::Refused(Rejection::CallSettled { .. }))
+    ));
+}
+
+#[tokio::test]
+async fn a_result_that_a_hook_must_see_is_not_taken_where_the_hook_is_not() {
+    let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    let hooked = |agent: Agent| agent.before_tool_response(|all, _| async { all });
+    let ticket = paused(&place, hooked).await;
+    let (desk, ledger) = desk(&place, &clock);
+    let head = head(&ledger).await;
+    let response = FunctionResponse::new("pay", json!({"receipt": 17}));
+    let refused = desk.respond(&ticket, response, Actor::os_user("ada")).await;
+    assert!(matches!(refused, Err(Error::HookMissing { .. })));
+    assert!(kinds(&ledger, head.next()).await.is_empty());
+    assert_eq!(ledger.paused().await.unwrap().len(), 1);
+}

@@ -1,5 +1,6 @@
 //! What a command says when it cannot do what was asked: a stable code, one line, and what to do.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -33,7 +34,7 @@ pub(super) enum Exit {
 #[derive(Debug)]
 pub(super) struct Failure {
     /// A short stable name, for programs and for searching.
-    pub(super) code: &'static str,
+    pub(super) code: Cow<'static, str>,
     /// How the program ends.
     pub(super) exit: Exit,
     /// What failed, with what was expected and what came.
@@ -44,9 +45,9 @@ pub(super) struct Failure {
 
 impl Failure {
     /// Something could not be done.
-    pub(super) fn new(code: &'static str, what: impl Into<String>) -> Failure {
+    pub(super) fn new(code: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Failure {
         Failure {
-            code,
+            code: code.into(),
             exit: Exit::Failed,
             what: what.into(),
             advice: None,
@@ -99,6 +100,9 @@ impl Failure {
 
 const READER_GONE: &str = "reader-gone";
 
+/// The code of a journal that another process has open.
+pub(super) const IN_USE: &str = "journal-in-use";
+
 /// What to do about what is sealed.
 pub(super) const SEALED_ADVICE: &str =
     "give the key store with --keys DIR; `recount verify` needs no key";
@@ -133,7 +137,7 @@ impl From<journal::Error> for Failure {
             journal::Error::InUse { path } => {
                 let path = one_line(&path.display().to_string()).into_owned();
                 let what = format!("the journal at {path} is in use by another process");
-                Failure::new("journal-in-use", what).advice(
+                Failure::new(IN_USE, what).advice(
                     "one process at a time has a journal open; ask that one, or stop it first",
                 )
             }
@@ -207,6 +211,7 @@ impl From<engine::Error> for Failure {
             engine::Error::Message(_) | engine::Error::PartlyTaken { .. } => {
                 Failure::new("client-message", what).exit(Exit::Refused)
             }
+            engine::Error::HookMissing { .. } => Failure::new("hook-missing", what),
             engine::Error::UnknownCall { .. }
             | engine::Error::AlreadyConnected { .. }
             | engine::Error::NotConnected { .. }

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::failure::{Exit, Failure};
+use super::source::Source;
+use crate::control::Waiting;
 use crate::ledger::Ledger;
 use crate::session::{RequestId, SessionId};
+use crate::tool::Ticket;
 
 /// How short a prefix of an id may be.
 const PREFIX_MIN: usize = 4;
@@ -23,43 +26,70 @@ pub(super) async fn session(ledger: &Ledger, text: &str) -> Result<SessionId, Fa
         after = Some(*last);
         all.extend(page.into_iter().map(|(id, _)| id));
     }
-    let typed = Typed::read(text, "session", "unknown-session")?;
-    match typed.among(&all)? {
-        Some(id) => Ok(SessionId(id)),
-        None => Err(typed.unknown(&all, "`recount sessions PATH` lists them")),
+    session_among(&all, text)
+}
+
+/// As [`session`], in a journal or at the service that has it open.
+pub(super) async fn session_at(source: &mut Source, text: &str) -> Result<SessionId, Failure> {
+    match source {
+        Source::Journal(ledger) => session(ledger, text).await,
+        Source::Service(_) => {
+            let all = source.sessions().await?;
+            let all: Vec<Uuid> = all.iter().map(|it| it.id.0).collect();
+            session_among(&all, text)
+        }
     }
 }
 
-/// The confirmation request that `text` names, open or not: by its id or a unique prefix of it.
-///
-/// The session that it belongs to comes with it.
-pub(super) async fn request(
-    ledger: &Ledger,
-    text: &str,
-) -> Result<(RequestId, SessionId), Failure> {
-    let typed = Typed::read(text, "confirmation request", "unknown-request")?;
-    let open: BTreeMap<Uuid, SessionId> = ledger
-        .open_items()
-        .await?
-        .into_iter()
-        .filter_map(|it| Some((it.request?, SessionId(it.session))))
-        .collect();
-    let open_ids: Vec<Uuid> = open.keys().copied().collect();
-    if let Some(id) = typed.among(&open_ids)?
-        && let Some(session) = open.get(&id)
-    {
-        return Ok((RequestId(id), *session));
+fn session_among(all: &[Uuid], text: &str) -> Result<SessionId, Failure> {
+    let typed = Typed::read(text, "session", "unknown-session")?;
+    match typed.among(all)? {
+        Some(id) => Ok(SessionId(id)),
+        None => Err(typed.unknown(all, "`recount sessions PATH` lists them")),
     }
-    let known = ledger.requests_named(|id| typed.fits(id.0)).await?;
-    let known: BTreeMap<Uuid, SessionId> =
-        known.into_iter().map(|it| (it.id.0, it.session)).collect();
-    let known_ids: Vec<Uuid> = known.keys().copied().collect();
-    match typed
-        .among(&known_ids)?
-        .and_then(|id| Some((id, *known.get(&id)?)))
-    {
-        Some((id, session)) => Ok((RequestId(id), session)),
-        None => Err(typed.unknown(&open_ids, "`recount pending PATH` lists what waits")),
+}
+
+/// The confirmation request that `text` names, open or not: by its id or a unique prefix of it. A running service knows
+/// those that are not open by their whole ids only.
+pub(super) async fn request(source: &mut Source, text: &str) -> Result<RequestId, Failure> {
+    let typed = Typed::read(text, "confirmation request", "unknown-request")?;
+    let open = source.open_requests().await?;
+    if let Some(id) = typed.among(&open)? {
+        return Ok(RequestId(id));
+    }
+    let known: Vec<Uuid> = match source {
+        Source::Journal(ledger) => {
+            let known = ledger.requests_named(|id| typed.fits(id.0)).await?;
+            known.into_iter().map(|it| it.id.0).collect()
+        }
+        Source::Service(_) => typed.whole().into_iter().collect(),
+    };
+    match typed.among(&known)? {
+        Some(id) => Ok(RequestId(id)),
+        None => Err(typed.unknown(&open, "`recount pending PATH` lists what waits")),
+    }
+}
+
+/// The paused call that `text` names: by its id or a unique prefix of it, or by its ticket.
+pub(super) async fn paused_call(source: &mut Source, text: &str) -> Result<Ticket, Failure> {
+    if text.trim_start().starts_with('{') {
+        return serde_json::from_str(text).map_err(|error| {
+            let what = format!("expected a ticket or the id of a call, found JSON: {error}");
+            Failure::new("not-a-ticket", what).exit(Exit::Usage)
+        });
+    }
+    let typed = Typed::read(text, "paused call", "unknown-call")?;
+    let paused = source.pending().await?.into_iter();
+    let paused: BTreeMap<Uuid, Ticket> = paused
+        .filter_map(|it| match it {
+            Waiting::Confirmation(_) => None,
+            Waiting::Paused(it) => Some((it.id.0, Ticket::from(&it))),
+        })
+        .collect();
+    let ids: Vec<Uuid> = paused.keys().copied().collect();
+    match typed.among(&ids)?.and_then(|id| paused.get(&id)) {
+        Some(ticket) => Ok(ticket.clone()),
+        None => Err(typed.unknown(&ids, "`recount pending PATH` lists what waits")),
     }
 }
 
@@ -101,6 +131,11 @@ impl<'a> Typed<'a> {
 
     fn fits(&self, id: Uuid) -> bool {
         digits_of(id).starts_with(&self.digits)
+    }
+
+    /// The whole id, if it is one.
+    fn whole(&self) -> Option<Uuid> {
+        Uuid::try_parse(&self.digits).ok()
     }
 
     /// The one that is meant, if there is any.

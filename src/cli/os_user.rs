@@ -1,8 +1,7 @@
 //! Who sits at this terminal, as the operating system knows it.
 
-use std::process::Command;
-
 use super::failure::Failure;
+use crate::control::os_user;
 use crate::session::{Actor, Authentication};
 
 /// Who answers: the user of this process, or a name that nobody checked.
@@ -16,24 +15,12 @@ pub(super) fn actor(name: Option<String>) -> Result<Actor, Failure> {
     }
 }
 
-/// The user that this process runs as; an environment variable would say whatever its parent wanted.
+/// The user that this process runs as.
 pub(super) fn current() -> Result<String, Failure> {
-    let (program, arguments): (&str, &[&str]) = if cfg!(windows) {
-        ("whoami", &[])
-    } else {
-        ("id", &["-un"])
-    };
-    let asked = Command::new(program).args(arguments).output();
-    let name = asked
-        .ok()
-        .filter(|it| it.status.success())
-        .and_then(|it| String::from_utf8(it.stdout).ok())
-        .map(|it| it.trim().to_owned())
-        .filter(|it| !it.is_empty());
-    name.ok_or_else(|| {
+    os_user::current().ok_or_else(|| {
         Failure::new(
             "unknown-user",
-            format!("expected the user's name from `{program}`, found none"),
+            "expected the user's name from the operating system, found none",
         )
         .advice("say who you are with --as NAME")
     })

@@ -1,5 +1,6 @@
-//! `recount pending`: every approval that waits for a person.
+//! `recount pending`: every call that waits for a person, or for its result from outside.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,56 +10,80 @@ use super::age;
 use super::failure::{Exit, Failure};
 use super::keys::Keys;
 use super::one_line::{cut, one_line};
-use super::opening::{self, quoted};
+use super::opening::quoted;
 use super::screen::{COLUMNS, Screen};
+use super::source::Source;
 use super::style::Tone;
+use crate::control::Waiting;
 use crate::engine::{Clock, SystemClock};
-use crate::ledger::PendingConfirmation;
+use crate::ledger::{PausedCall, PendingConfirmation};
 use crate::session::{About, Json, Timestamp};
+use crate::tool::Ticket;
 
-/// Lists the calls that wait for approval, and how to answer them.
+/// Lists the calls that wait for approval or for their results, and how to answer them.
 #[derive(Args)]
 pub(super) struct Pending {
     /// The directory of the journal.
     path: PathBuf,
     #[command(flatten)]
     keys: Keys,
-    /// Prints JSON lines, one a request.
+    /// Prints JSON lines, one a call.
     #[arg(long)]
     json: bool,
 }
 
 impl Pending {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let ledger = self.keys.of(opening::reading(&self.path)?)?;
-        let pending = ledger.pending().await?;
+        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let waiting = source.pending().await?;
         let now = SystemClock.now();
-        for (index, request) in pending.iter().enumerate() {
-            if self.json {
-                screen.json(&as_json(request))?;
-                continue;
-            }
-            if index > 0 {
+        for (index, it) in waiting.iter().enumerate() {
+            if index > 0 && !self.json {
                 screen.line("")?;
             }
-            show(request, now, screen)?;
-            let (path, id) = (quoted(&self.path), request.id);
-            let keys = match self.keys.as_option() {
-                none if none.is_empty() && request.sealed => " --keys DIR".to_owned(),
-                given => given,
-            };
-            screen.line(&format!("  recount approve {path} {id}{keys}"))?;
-            screen.line(&format!("  recount deny {path} {id}{keys}"))?;
+            match it {
+                Waiting::Confirmation(it) if self.json => screen.json(&as_json(it))?,
+                Waiting::Paused(it) if self.json => screen.json(&paused_as_json(it))?,
+                Waiting::Confirmation(it) => {
+                    show(it, now, screen)?;
+                    self.tell_how(it, source.service(), screen)?;
+                }
+                Waiting::Paused(it) => {
+                    show_paused(it, now, screen)?;
+                    let (path, keys) = (quoted(&self.path), self.keys.as_option());
+                    screen.line(&format!(
+                        "  recount respond-call {path} {}{keys} --response JSON",
+                        it.id
+                    ))?;
+                }
+            }
         }
-        if pending.is_empty() && !self.json {
+        if waiting.is_empty() && !self.json {
             screen.line("Nothing waits for approval.")?;
         }
         Ok(Exit::Ok)
+    }
+
+    /// The commands that answer a request.
+    fn tell_how(
+        &self,
+        it: &PendingConfirmation,
+        service: Option<u32>,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let (path, id) = (quoted(&self.path), it.id);
+        let keys = match self.keys.as_option() {
+            none if none.is_empty() && it.sealed && service.is_none() => " --keys DIR".to_owned(),
+            given => given,
+        };
+        screen.line(&format!("  recount approve {path} {id}{keys}"))?;
+        screen.line(&format!("  recount deny {path} {id}{keys}"))
     }
 }
 
 fn as_json(it: &PendingConfirmation) -> serde_json::Value {
     json!({
+        "waits_for": "answer",
         "request": it.id,
         "session": it.session,
         "agent": it.agent,
@@ -83,6 +108,51 @@ fn as_json(it: &PendingConfirmation) -> serde_json::Value {
         "expires_at": it.expires_at.map(age::stamp),
         "model_lost_interest": it.model_lost_interest,
     })
+}
+
+fn paused_as_json(it: &PausedCall) -> serde_json::Value {
+    json!({
+        "waits_for": "response",
+        "call_id": it.id,
+        "ticket": Ticket::from(it),
+        "session": it.session,
+        "agent": it.agent,
+        "external_id": it.external_id,
+        "labels": it.labels,
+        "call": it.call,
+        "tool": it.tool,
+        "args": it.args,
+        "since": age::stamp(it.since),
+    })
+}
+
+/// Shows a call that waits for its result.
+fn show_paused(it: &PausedCall, now: Timestamp, screen: &mut Screen) -> Result<(), Failure> {
+    let head = format!("{}: waits for its result from outside", it.tool);
+    screen.toned(Tone::Ask, &one_line(&head))?;
+    screen.line(&format!("  {}", one_line(it.args.as_str())))?;
+    let since = age::span(it.since, now);
+    let about = format!("  for {since}, agent {}", it.agent);
+    screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
+    screen.toned(
+        Tone::Quiet,
+        &format!("  session {}, seq {}", it.session, it.call),
+    )
+}
+
+/// What was said of a session, and by which names its program knows it, on one line.
+fn about_session(
+    mut about: String,
+    external_id: Option<&str>,
+    labels: &BTreeMap<String, String>,
+) -> String {
+    if let Some(id) = external_id {
+        about.push_str(&format!(", {id}"));
+    }
+    for (key, value) in labels {
+        about.push_str(&format!(", {key}={value}"));
+    }
+    cut(&one_line(&about), COLUMNS).into_owned()
 }
 
 /// Shows what is asked: the tool and its arguments, because they are what is decided.
@@ -123,11 +193,6 @@ pub(super) fn show(
     screen: &mut Screen,
 ) -> Result<(), Failure> {
     show_question(it, screen)?;
-    let external = it
-        .external_id
-        .as_ref()
-        .map(|it| format!(", {it}"))
-        .unwrap_or_default();
     // The agent's name is sealed with the rest.
     let agent = if it.sealed {
         String::new()
@@ -135,11 +200,8 @@ pub(super) fn show(
         format!(", agent {}", it.agent)
     };
     let asked = age::span(it.requested_at, now);
-    let mut about = format!("  asked {asked} ago{agent}{external}");
-    for (key, value) in &it.labels {
-        about.push_str(&format!(", {key}={value}"));
-    }
-    screen.line(&cut(&one_line(&about), COLUMNS))?;
+    let about = format!("  asked {asked} ago{agent}");
+    screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
     match it.expires_at {
         Some(at) if at <= now => {
             screen.toned(Tone::Bad, "  its time is up: an answer no longer counts")?

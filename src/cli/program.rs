@@ -16,6 +16,7 @@ use super::log::Log;
 use super::pending::Pending;
 use super::repair::Repair;
 use super::replay::Replay;
+use super::respond_call::RespondCall;
 use super::restore::Restore;
 use super::run::Run;
 use super::screen::Screen;
@@ -67,12 +68,13 @@ enum Command {
     Log(Log),
     Show(Show),
     Pending(Pending),
-    /// Approves a call that waits: records the answer, starts nothing.
+    /// Approves a call that waits; without a running service it only records the answer.
     #[command(long_about = None)]
     Approve(Answer),
-    /// Denies a call that waits: records the answer; the model is told.
+    /// Denies a call that waits; the model is told.
     #[command(long_about = None)]
     Deny(Answer),
+    RespondCall(RespondCall),
     Export(Export),
     Import(Import),
     Backup(Backup),
@@ -124,6 +126,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Pending(it) => it.run(screen).await,
         Command::Approve(it) => it.run(true, screen).await,
         Command::Deny(it) => it.run(false, screen).await,
+        Command::RespondCall(it) => it.run(screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Import(it) => it.run(screen).await,
         Command::Backup(it) => it.run(screen).await,

@@ -10,8 +10,8 @@ use super::count::count;
 use super::failure::{Exit, Failure};
 use super::keys::Keys;
 use super::one_line::{cut, one_line};
-use super::opening;
 use super::screen::{COLUMNS, Screen};
+use super::source::Source;
 use super::style::Tone;
 use crate::ledger::SessionSummary;
 use crate::session::OpenKind;
@@ -30,8 +30,8 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let ledger = self.keys.of(opening::reading(&self.path)?)?;
-        let sessions = ledger.sessions().await?;
+        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let sessions = source.sessions().await?;
         for session in &sessions {
             if self.json {
                 screen.json(&as_json(session))?;

@@ -22,6 +22,17 @@ pub struct EngineBuilder {
     keys: Option<Arc<dyn KeyStore>>,
     wait: Duration,
     slots: Slots,
+    #[cfg(feature = "live")]
+    control: Control,
+}
+
+/// Where operators find the engine.
+#[cfg(feature = "live")]
+enum Control {
+    /// In the directory of the journal that the engine opens; nowhere where it opens none.
+    BesideJournal,
+    At(PathBuf),
+    Nowhere,
 }
 
 /// Where the journal is.
@@ -47,6 +58,8 @@ impl EngineBuilder {
             keys: None,
             wait: Duration::ZERO,
             slots: Slots::default(),
+            #[cfg(feature = "live")]
+            control: Control::BesideJournal,
         }
     }
 
@@ -115,6 +128,52 @@ impl EngineBuilder {
         self
     }
 
+    /// Hears no operators: `recount pending`, `approve`, `deny`, `respond-call` and `log` say that the journal is in use.
+    ///
+    /// An engine that opens a journal on disk hears them otherwise, on the loopback interface of this machine, and lets in whoever
+    /// can read the file `CONTROL.token` beside the journal: its own user. Where the system does not let it listen, it says so in
+    /// the log of the machinery, and goes on without. The runtime needs I/O for it (`enable_all`).
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path();
+    /// let engine = recount::Engine::builder(path).open().await?;
+    /// assert!(path.join("CONTROL").exists());
+    /// engine.shutdown(std::time::Duration::ZERO).await?;
+    /// assert!(!path.join("CONTROL").exists());
+    ///
+    /// let engine = recount::Engine::builder(path).without_control().open().await?;
+    /// assert!(!path.join("CONTROL").exists());
+    /// # engine.shutdown(std::time::Duration::ZERO).await
+    /// # }).unwrap();
+    /// ```
+    #[cfg(feature = "live")]
+    pub fn without_control(mut self) -> EngineBuilder {
+        self.control = Control::Nowhere;
+        self
+    }
+
+    /// Hears operators in `directory`, which is that of a [`journal`](EngineBuilder::journal) that was open already.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path();
+    /// use std::sync::Arc;
+    /// use recount::journal::DiskJournal;
+    /// let journal = Arc::new(DiskJournal::open(path)?);
+    /// let engine = recount::Engine::builder(path).journal(journal).control(path).open().await?;
+    /// assert!(path.join("CONTROL").exists());
+    /// # engine.shutdown(std::time::Duration::ZERO).await
+    /// # }).unwrap();
+    /// ```
+    #[cfg(feature = "live")]
+    pub fn control(mut self, directory: impl Into<PathBuf>) -> EngineBuilder {
+        self.control = Control::At(directory.into());
+        self
+    }
+
     /// Takes a journal that is open already, such as one that a test can make fail.
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> EngineBuilder {
         self.place = Place::Given(journal);
@@ -126,6 +185,12 @@ impl EngineBuilder {
     /// # Errors
     /// [`Error::Configuration`] with every mistake of every agent; whatever keeps the journal from being opened.
     pub async fn open(self) -> Result<Engine, Error> {
+        #[cfg(feature = "live")]
+        let control = match (self.control, &self.place) {
+            (Control::BesideJournal, Place::Disk(path)) => Some(path.clone()),
+            (Control::At(path), _) => Some(path),
+            (Control::BesideJournal, Place::Given(_)) | (Control::Nowhere, _) => None,
+        };
         let journal: Arc<dyn Journal> = match self.place {
             Place::Disk(path) => {
                 // Opening may read a long log, which is no work for the threads that serve sessions.
@@ -154,6 +219,10 @@ impl EngineBuilder {
             return Err(Error::Configuration { mistakes });
         }
         engine.perform_what_is_owed().await?;
+        #[cfg(feature = "live")]
+        if let Some(directory) = control {
+            engine.hear_operators(&directory);
+        }
         Ok(engine)
     }
 }

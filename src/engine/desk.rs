@@ -1,21 +1,21 @@
-//! The desk: where an approval is answered without anybody who could run the call.
+//! The desk: where an approval, or a call that waits for its result, is answered without anybody who could run the call.
 
 use std::sync::Arc;
 
 use recount_journal::Durability;
 
-use super::ToolConfirmation;
 use super::answering::examine;
 use super::clock::Clock;
 use super::error::Error;
 use super::takeover;
+use super::{FunctionResponse, Ticket, ToolConfirmation};
 use crate::ledger::{self, Ledger, Loaded, Objects};
 use crate::session::{
-    Actor, Command, Fact, Observation, Rejection, RequestId, Seq, Session, SessionId, Timestamp,
-    UnfitAnswer, admit, open_work, overdue, refusal_on_record, step,
+    Actor, Command, Fact, Hook, Json, Observation, Rejection, RequestId, Seq, Session, SessionId,
+    Timestamp, UnfitAnswer, admit, open_work, overdue, refusal_on_record, step,
 };
 
-/// Answers confirmation requests on record, and starts nothing.
+/// Answers confirmation requests and paused calls on record, and starts nothing.
 ///
 /// It attaches no runner, so an approved call is ready from here on and starts with the next process that has its
 /// tool. It is for a journal that nobody serves: an [`Engine`](super::Engine) answers for the sessions it serves.
@@ -87,6 +87,76 @@ impl Desk {
             Err(rejection) => {
                 let refused = batch.record_refusal(seq, &by, &rejection)?;
                 if expired || refused {
+                    batch.append(&self.ledger).await?;
+                }
+                Err(Error::Refused(rejection))
+            }
+        }
+    }
+
+    /// Gives the result of a paused call. Returns the record of the response; the model is told when the session is next
+    /// served.
+    ///
+    /// An agent's redactor is code that a desk does not have; what it gives goes on record as it is.
+    ///
+    /// ```
+    /// # async fn example(ledger: recount::ledger::Ledger) -> Result<(), recount::engine::Error> {
+    /// use recount::engine::{Desk, SystemClock};
+    /// use recount::prelude::*;
+    /// for call in ledger.paused().await? {
+    ///     let desk = Desk::new(ledger.clone(), SystemClock::shared());
+    ///     let response = FunctionResponse::new(&call.tool, json!({"receipt": 17}));
+    ///     desk.respond(&Ticket::from(&call), response, Actor::os_user("ada")).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; [`Error::HookMissing`] where the
+    /// agent's `before_tool_response` must see it first; whatever the journal says.
+    pub async fn respond(
+        &self,
+        ticket: &Ticket,
+        response: FunctionResponse,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let result = Json::of(&response.response);
+        self.supply(ticket, response.name, result, by).await
+    }
+
+    /// As [`respond`](Desk::respond), number for number as it was written.
+    pub(crate) async fn supply(
+        &self,
+        ticket: &Ticket,
+        name: String,
+        response: Json,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let loaded = self.ledger.load(ticket.session).await?;
+        let mut batch = Batch::new(loaded, self.clock.now());
+        batch.take_over()?;
+        let overdue = batch.record_overdue()?;
+        let command = Command::SupplyResponse {
+            call: ticket.call,
+            name,
+            response,
+            by,
+        };
+        match admit(&batch.session, command) {
+            // What the hook would take out must not go on record because of the way it came.
+            Ok(_) if batch.session.terms.policies.hooks.before_tool_response => {
+                Err(Error::HookMissing {
+                    session: ticket.session,
+                    hook: Hook::BeforeToolResponse,
+                })
+            }
+            Ok(observation) => {
+                let seq = batch.record(observation)?;
+                batch.append(&self.ledger).await?;
+                Ok(seq)
+            }
+            Err(rejection) => {
+                if overdue {
                     batch.append(&self.ledger).await?;
                 }
                 Err(Error::Refused(rejection))

@@ -4,7 +4,7 @@ use super::client_messages::Received;
 use crate::adk::RefusedMessage;
 use crate::ledger;
 use crate::live::ConnectError;
-use crate::session::{CallId, Rejection, RequestId, SessionId};
+use crate::session::{CallId, Hook, Rejection, RequestId, SessionId};
 
 /// The engine could not do what was asked.
 ///
@@ -57,6 +57,17 @@ pub enum Error {
     UnknownCall {
         /// What was asked for.
         call: CallId,
+    },
+    /// The agent's hook must see what comes from outside, and is not here.
+    #[error(
+        "the agent of session {session} has a hook {}, which must see the response first: give it to a process that serves the agent",
+        hook.as_str()
+    )]
+    HookMissing {
+        /// The session.
+        session: SessionId,
+        /// The hook.
+        hook: Hook,
     },
     /// The session is served by a handle or another task already.
     #[error("session {session} has a live connection already")]

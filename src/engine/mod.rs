@@ -29,6 +29,8 @@ mod live_event;
 #[cfg(feature = "live")]
 mod live_session_builder;
 mod media;
+#[cfg(feature = "live")]
+mod operator;
 mod outcomes;
 mod performer;
 mod phases;
@@ -38,6 +40,7 @@ mod reconnects;
 mod record;
 mod redaction;
 mod registry;
+mod responding;
 mod secrets;
 mod sessions;
 mod slots;
@@ -85,7 +88,7 @@ pub use crate::tool::{
 use crate::ledger::{
     self, Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,
 };
-use crate::session::{Actor, Command, Json, OpenKind, RequestId, Seq, Session, SessionId};
+use crate::session::{Actor, Command, OpenKind, RequestId, Seq, Session, SessionId};
 use agent::Prepared;
 use inbox::{Inbox, Input};
 use media::Media;
@@ -127,6 +130,9 @@ pub struct Engine {
 }
 
 struct Inner {
+    /// Where operators are heard. It stands first, so that it goes before the journal does.
+    #[cfg(feature = "live")]
+    control: Mutex<Option<crate::control::Server>>,
     ledger: Ledger,
     clock: Arc<dyn Clock>,
     agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
@@ -152,6 +158,8 @@ impl Engine {
     fn new(ledger: Ledger, clock: Arc<dyn Clock>, slots: Slots) -> Engine {
         let (updates, _) = broadcast::channel(UPDATES);
         let inner = Inner {
+            #[cfg(feature = "live")]
+            control: Mutex::default(),
             ledger,
             clock,
             agents: Mutex::default(),
@@ -261,27 +269,6 @@ impl Engine {
         self.answer_as(request, Ok(confirmation), by).await
     }
 
-    /// Gives the result of a paused call. Returns the record of the response.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's.
-    pub async fn respond(
-        &self,
-        ticket: &Ticket,
-        response: FunctionResponse,
-        by: Actor,
-    ) -> Result<Seq, Error> {
-        let (call, name) = (ticket.call, response.name);
-        let command = Command::SupplyResponse {
-            call,
-            name,
-            response: Json::of(&response.response),
-            by,
-        };
-        self.ask(ticket.session, |reply| Input::Command(command, reply))
-            .await
-    }
-
     /// Ends a session: what is open in it is cancelled. Returns the record of the close.
     ///
     /// # Errors
@@ -317,6 +304,8 @@ impl Engine {
     /// its tool's rule for that says. Everything else stays open for it, also a call that waited for a place (see
     /// [`EngineBuilder::running_max`]): it has not run, and will. With [`Duration::ZERO`] nothing is waited for.
     ///
+    /// Operators are sent away first: what they want then, they ask the next process, or do by themselves.
+    ///
     /// A rolling deploy needs no more: the old process gets its signal and shuts down, the new one is started meanwhile and
     /// [waits](EngineBuilder::wait) for the journal, somewhat longer than the grace.
     ///
@@ -331,7 +320,10 @@ impl Engine {
     /// # Errors
     /// Where the journal cannot be written.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
-        // First of all: a place that gets free must not go to a session that has not been told yet.
+        // What an operator answers from here on could begin a task that nobody ends.
+        #[cfg(feature = "live")]
+        self.dismiss_operators().await;
+        // Before any session is told: a place that gets free must not go to a session that has not been told yet.
         self.inner.slots.shut();
         let until = self.inner.clock.now().after(grace);
         let mut ending = Vec::new();

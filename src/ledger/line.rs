@@ -138,6 +138,24 @@ impl Entry {
         })
     }
 
+    /// A record as another process has read it, with its body where that process has opened it.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] where `line` is no record, [`Error::Seal`] where its body is neither clear nor sealed.
+    pub fn relayed(
+        session: SessionId,
+        seq: Seq,
+        line: Line,
+        opened: Option<String>,
+    ) -> Result<Entry, Error> {
+        let read = Entry::read(session, seq, line, None)?;
+        let body = match (read.body, opened) {
+            (Body::Sealed, Some(body)) => Body::Opened(body),
+            (as_stored, _) => as_stored,
+        };
+        Ok(Entry { body, ..read })
+    }
+
     /// Whether the body is sealed on record.
     pub fn is_sealed(&self) -> bool {
         match self.body {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use recount_journal::OpenItem;
+use serde::{Deserialize, Serialize};
 
 use super::store::MODEL_LOST_INTEREST;
 use super::{Entry, Error, Ledger};
@@ -18,9 +19,12 @@ const PAGE: usize = 512;
 const NEARBY: usize = 16;
 
 /// A session in a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// As JSON its name is under `session`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
     /// Its name.
+    #[serde(rename = "session")]
     pub id: SessionId,
     /// The agent that serves it.
     pub agent: String,
@@ -29,8 +33,10 @@ pub struct SessionSummary {
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// When it began.
+    #[serde(rename = "opened_at_us")]
     pub opened_at: Timestamp,
     /// When something was recorded last.
+    #[serde(rename = "last_at_us")]
     pub last_at: Timestamp,
     /// How many records it has.
     pub records: u64,
@@ -47,10 +53,23 @@ impl SessionSummary {
     }
 }
 
+/// Who wrote what a person is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HintBy {
+    /// Whoever declared the tool.
+    Declaration,
+    /// The tool itself, while it ran.
+    Tool,
+}
+
 /// A confirmation request that waits for an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// As JSON its name is under `request`, and its record under `seq`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingConfirmation {
     /// What to answer.
+    #[serde(rename = "request")]
     pub id: RequestId,
     /// The session.
     pub session: SessionId,
@@ -63,6 +82,7 @@ pub struct PendingConfirmation {
     /// The one for whom the agent acts.
     pub on_behalf_of: Option<String>,
     /// The record of the request.
+    #[serde(rename = "seq")]
     pub request: Seq,
     /// Its hash, which an answer may name, so that it counts for this request and no other.
     pub request_hash: ObjectHash,
@@ -82,8 +102,8 @@ pub struct PendingConfirmation {
     pub sealed: bool,
     /// What the tool's author wants the person to know.
     pub hint: Option<String>,
-    /// Who wrote the hint: `declaration`, or `tool` where the tool asks itself.
-    pub hint_by: &'static str,
+    /// Who wrote the hint.
+    pub hint_by: HintBy,
     /// May it run, or: it may have run, may it run again? Or the tool asks itself.
     pub about: About,
     /// The JSON Schema that the payload of a yes must fit.
@@ -93,17 +113,22 @@ pub struct PendingConfirmation {
     /// Its whole declaration; none of a sealed session whose key is not here.
     pub declaration: Option<ObjectHash>,
     /// When it was asked.
+    #[serde(rename = "requested_at_us")]
     pub requested_at: Timestamp,
     /// When silence becomes a no.
+    #[serde(rename = "expires_at_us")]
     pub expires_at: Option<Timestamp>,
     /// The model took the call back meanwhile.
     pub model_lost_interest: bool,
 }
 
 /// A call that waits for a response from outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// As JSON its name is under `call_id`, and its record under `call`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PausedCall {
     /// What to respond to.
+    #[serde(rename = "call_id")]
     pub id: CallId,
     /// The session.
     pub session: SessionId,
@@ -120,6 +145,7 @@ pub struct PausedCall {
     /// The arguments, exactly as they stand on record.
     pub args: Json,
     /// When it paused.
+    #[serde(rename = "since_us")]
     pub since: Timestamp,
 }
 
@@ -299,9 +325,9 @@ impl Ledger {
             sealed: false,
             hint: asked.hint,
             hint_by: if asked.asked.is_some() {
-                "tool"
+                HintBy::Tool
             } else {
-                "declaration"
+                HintBy::Declaration
             },
             about: asked.about,
             payload_schema: asked.payload_schema,
@@ -346,7 +372,7 @@ impl Ledger {
             sealed_args: Vec::new(),
             sealed: true,
             hint: None,
-            hint_by: "declaration",
+            hint_by: HintBy::Declaration,
             about: About::Gate,
             payload_schema: None,
             contract: None,
@@ -430,6 +456,18 @@ impl Ledger {
                 ..
             }) => Ok(Some(it)),
             Some(_) | None => Ok(None),
+        }
+    }
+
+    /// The tool of a call; none where no call was received there, or its session is sealed and the key is not here.
+    ///
+    /// # Errors
+    /// Whatever keeps the record from being read.
+    pub async fn tool_of(&self, session: SessionId, call: Seq) -> Result<Option<String>, Error> {
+        match self.call_received(session, call).await {
+            Ok(received) => Ok(received.and_then(|it| it.name)),
+            Err(Error::Sealed { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }

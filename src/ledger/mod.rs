@@ -15,7 +15,7 @@ mod store;
 pub use error::Error;
 pub use import::import;
 pub use line::{Entry, actor_reference, fact_of, objects_named};
-pub use listing::{PausedCall, PendingConfirmation, SessionSummary};
+pub use listing::{HintBy, PausedCall, PendingConfirmation, SessionSummary};
 pub use requests::KnownRequest;
 pub use seal::Seal;
 pub use secrets::{open_arguments, seal_arguments};

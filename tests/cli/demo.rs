@@ -60,6 +60,9 @@ fn without_a_terminal_it_says_what_it_chose() {
 fn a_second_run_replaces_the_first() {
     let bench = Bench::with_demo();
     let first = bench.session("demo");
+    // As a demo leaves it that was killed itself.
+    bench.write("demo/CONTROL", "{}");
+    bench.write("demo/CONTROL.token", "");
     bench.run("demo --deny --journal demo").ends_with(0);
     assert_ne!(bench.session("demo"), first);
 }

@@ -168,6 +168,16 @@ impl Started {
         }
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end, and says whether that is a good one.
+    pub(crate) fn ends_well(mut self) -> bool {
+        self.child.wait().unwrap().success()
+    }
+
     /// Ends it as nothing in it can hinder.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

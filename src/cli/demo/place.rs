@@ -7,6 +7,7 @@ use recount_journal::{self as journal, DiskJournal};
 
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::opening::quoted;
+use crate::control::CONTROL_FILES;
 
 /// Says that the directory is the demo's.
 const MARKER: &str = "RECOUNT-DEMO";
@@ -122,7 +123,7 @@ impl Place {
 
 /// Whether the demo, or the journal in it, has put a file of this name there.
 fn is_ours(name: &str) -> bool {
-    OURS.contains(&name) || name.starts_with(ASIDE)
+    OURS.contains(&name) || CONTROL_FILES.contains(&name) || name.starts_with(ASIDE)
 }
 
 fn names(path: &Path) -> std::io::Result<Vec<String>> {

@@ -104,6 +104,7 @@ impl Run {
         };
         let mut engine = Engine::builder(&self.journal)
             .journal(ledger.journal().clone())
+            .control(&self.journal)
             .agent(&name, agent);
         if let Some(keys) = keys {
             engine = engine.keys(keys);
@@ -222,7 +223,12 @@ impl Run {
             screen.line(&format!("  recount approve {path} {}{keys}", request.id))?;
         }
         for call in paused.iter().filter(|it| it.session == session) {
-            screen.line(&format!("{} waits for its result from outside.", call.tool))?;
+            screen.line(&format!("{} waits for its result from outside:", call.tool))?;
+            let keys = self.keys.as_option();
+            screen.line(&format!(
+                "  recount respond-call {path} {}{keys} --response JSON",
+                call.id
+            ))?;
         }
         let tools = quoted(&self.tools);
         // A path or query of the URL may hold a token, which must not end up in a history of commands.

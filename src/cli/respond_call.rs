@@ -1,0 +1,100 @@
+//! `recount respond-call`: the result of a call that waits for it from outside, on record.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::failure::{Exit, Failure};
+use super::ids;
+use super::keys::Keys;
+use super::one_line::one_line;
+use super::screen::Screen;
+use super::sentence::who;
+use super::source::Source;
+use super::style::Tone;
+use crate::session::Json;
+
+/// Gives the result of a long-running call that waits for it.
+///
+/// Where a service has the journal open, the service takes it and tells the model; otherwise it is put on record, and the model
+/// is told when the session is next served.
+#[derive(Args)]
+pub(super) struct RespondCall {
+    /// The directory of the journal.
+    path: PathBuf,
+    /// The id of the call as `recount pending` shows it, or a unique beginning of it; or the call's ticket, as JSON.
+    call: String,
+    #[command(flatten)]
+    keys: Keys,
+    /// The result, a JSON object; @FILE takes it from a file, - from standard input.
+    #[arg(long, value_name = "JSON", default_value = "-")]
+    response: String,
+    /// Who responds, in place of the operating system's user; the record says that nobody checked the name.
+    #[arg(long = "as", value_name = "NAME")]
+    name: Option<String>,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+impl RespondCall {
+    pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let response = self.response()?;
+        let mut source = Source::writing(&self.path, &self.keys).await?;
+        let service = source.service();
+        let outcome = match ids::paused_call(&mut source, &self.call).await {
+            Ok(ticket) => {
+                let call = ticket.session.call_id(ticket.call);
+                let supplied = source.respond(ticket, response, self.name).await;
+                supplied.map(|on_record| (call, on_record))
+            }
+            Err(failure) => Err(failure),
+        };
+        source.close().await?;
+        let (call, on_record) = outcome?;
+        if self.json {
+            screen.json(&json!({
+                "call_id": call,
+                "session": on_record.session,
+                "seq": on_record.seq,
+                "tool": on_record.tool,
+                "by": on_record.by,
+                "service": service,
+            }))?;
+            return Ok(Exit::Ok);
+        }
+        let text = format!(
+            "{} has its result from {}, on record at seq {}",
+            on_record.tool,
+            who(&on_record.by),
+            on_record.seq
+        );
+        screen.toned(Tone::Good, &one_line(&text))?;
+        screen.line(&match service {
+            Some(pid) => format!("Answered through the running service (pid {pid})."),
+            None => "The model is told when the session is next served.".to_owned(),
+        })?;
+        Ok(Exit::Ok)
+    }
+
+    fn response(&self) -> Result<Json, Failure> {
+        let text = match self.response.strip_prefix('@') {
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|error| Failure::io(format!("read {}", one_line(path)), &error))?,
+            None if self.response == "-" => {
+                let mut text = String::new();
+                std::io::stdin()
+                    .read_to_string(&mut text)
+                    .map_err(|error| Failure::io("read standard input", &error))?;
+                text
+            }
+            None => self.response.clone(),
+        };
+        Json::parse(&text).map_err(|problem| {
+            let what = format!("expected the result as a JSON object, found {problem}");
+            Failure::new("not-json", one_line(&what)).exit(Exit::Usage)
+        })
+    }
+}

@@ -1,0 +1,232 @@
+//! Where a command finds the sessions: in the journal, or at the service that has the journal open.
+
+use std::path::Path;
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::failure::{Failure, IN_USE, SEALED_ADVICE};
+use super::keys::Keys;
+use super::unanswered::{failed, out_of_reach, refused, unanswered};
+use super::{opening, os_user};
+use crate::control::{self, Client, OnRecord, Refusal, Request, Waiting};
+use crate::engine::{self, Desk, SystemClock};
+use crate::ledger::{Ledger, SessionSummary};
+use crate::session::{Json, RequestId, SessionId};
+use crate::tool::Ticket;
+
+/// The sessions of a journal, from here.
+pub(super) enum Source {
+    /// Nobody has the journal open but this command.
+    Journal(Ledger),
+    /// A service has it open, and does what it is asked.
+    Service(Box<Client>),
+}
+
+/// What somebody says to a confirmation request.
+pub(super) struct Said {
+    pub(super) confirmed: bool,
+    pub(super) reason: Option<String>,
+}
+
+impl Source {
+    /// The journal at `path` to look at, or the service that has it open.
+    pub(super) async fn reading(path: &Path, keys: &Keys) -> Result<Source, Failure> {
+        Source::open(path, keys, opening::reading).await
+    }
+
+    /// The journal at `path` to add to, or the service that has it open.
+    pub(super) async fn writing(path: &Path, keys: &Keys) -> Result<Source, Failure> {
+        Source::open(path, keys, opening::writing).await
+    }
+
+    async fn open(
+        path: &Path,
+        keys: &Keys,
+        open: fn(&Path) -> Result<Ledger, Failure>,
+    ) -> Result<Source, Failure> {
+        // A service that ended between the two looks has let go of the journal by the second.
+        match Source::look(path, keys, open).await {
+            Err(failure) if failure.code == IN_USE => Source::look(path, keys, open).await,
+            looked => looked,
+        }
+    }
+
+    async fn look(
+        path: &Path,
+        keys: &Keys,
+        open: fn(&Path) -> Result<Ledger, Failure>,
+    ) -> Result<Source, Failure> {
+        let in_use = match open(path) {
+            Ok(ledger) => return Ok(Source::Journal(keys.of(ledger)?)),
+            Err(failure) if failure.code == IN_USE => failure,
+            Err(failure) => return Err(failure),
+        };
+        match Client::connect(path).await {
+            Ok(client) => Ok(Source::Service(Box::new(client))),
+            Err(error) => Err(out_of_reach(in_use, &error)),
+        }
+    }
+
+    /// The process of the service, where there is one.
+    pub(super) fn service(&self) -> Option<u32> {
+        match self {
+            Source::Journal(_) => None,
+            Source::Service(client) => Some(client.pid()),
+        }
+    }
+
+    /// What waits for somebody outside: first for answers, then for responses.
+    pub(super) async fn pending(&mut self) -> Result<Vec<Waiting>, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let confirmations = ledger.pending().await?.into_iter();
+                let paused = ledger.paused().await?.into_iter();
+                let confirmations = confirmations.map(Waiting::Confirmation);
+                Ok(confirmations.chain(paused.map(Waiting::Paused)).collect())
+            }
+            Source::Service(client) => {
+                let answer = client.items(&Request::Pending {}).await;
+                answer.map_err(|error| unanswered(client.pid(), error))
+            }
+        }
+    }
+
+    /// Every session, oldest first.
+    pub(super) async fn sessions(&mut self) -> Result<Vec<SessionSummary>, Failure> {
+        match self {
+            Source::Journal(ledger) => Ok(ledger.sessions().await?),
+            Source::Service(client) => {
+                let answer = client.items(&Request::Sessions {}).await;
+                answer.map_err(|error| unanswered(client.pid(), error))
+            }
+        }
+    }
+
+    /// The open requests, by the names they have outside.
+    pub(super) async fn open_requests(&mut self) -> Result<Vec<Uuid>, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let open = ledger.open_items().await?.into_iter();
+                Ok(open.filter_map(|it| it.request).collect())
+            }
+            Source::Service(_) => {
+                let waiting = self.pending().await?.into_iter();
+                let requests = waiting.filter_map(|it| match it {
+                    Waiting::Confirmation(it) => Some(it.id.0),
+                    Waiting::Paused(_) => None,
+                });
+                Ok(requests.collect())
+            }
+        }
+    }
+
+    /// Answers a request, as the user of this process or whoever that claims to be.
+    pub(super) async fn answer(
+        &mut self,
+        request: RequestId,
+        said: Said,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        let mut answer = json!({ "confirmed": said.confirmed });
+        if let (Some(reason), Some(answer)) = (said.reason, answer.as_object_mut()) {
+            answer.insert("reason".to_owned(), reason.into());
+        }
+        let answer = raw(&answer)?;
+        match self {
+            Source::Journal(ledger) => {
+                let confirmation = control::confirmation(&answer)
+                    .map_err(|problem| failed(&problem, SEALED_ADVICE))?;
+                let by = os_user::actor(claimed)?;
+                let named = ledger.journal().request(request.0).await?;
+                let (session, call) = named.ok_or(engine::Error::UnknownRequest { request })?;
+                let (session, call) = (SessionId(session), crate::session::Seq(call));
+                let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
+                let desk = Desk::new(ledger.clone(), SystemClock::shared());
+                let answered = desk.answer(request, confirmation, by.clone()).await;
+                let seq = taken(ledger, session, answered).await?;
+                Ok(OnRecord {
+                    session,
+                    seq,
+                    tool,
+                    by,
+                })
+            }
+            Source::Service(client) => {
+                let request = Request::Answer {
+                    request,
+                    answer,
+                    claimed,
+                };
+                told(client, &request).await
+            }
+        }
+    }
+
+    /// Gives the result of a paused call, as the user of this process or whoever that claims to be.
+    pub(super) async fn respond(
+        &mut self,
+        ticket: Ticket,
+        response: Json,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let by = os_user::actor(claimed)?;
+                let desk = Desk::new(ledger.clone(), SystemClock::shared());
+                let supplied = desk.supply(&ticket, ticket.tool.clone(), response, by.clone());
+                let seq = taken(ledger, ticket.session, supplied.await).await?;
+                Ok(OnRecord {
+                    session: ticket.session,
+                    seq,
+                    tool: ticket.tool,
+                    by,
+                })
+            }
+            Source::Service(client) => {
+                let request = Request::Respond {
+                    ticket,
+                    response: raw(&response)?,
+                    claimed,
+                };
+                told(client, &request).await
+            }
+        }
+    }
+
+    /// Lets go of the journal. What was appended is durable by then, so this can only tell that the closing mark is missing.
+    pub(super) async fn close(self) -> Result<(), Failure> {
+        match self {
+            Source::Journal(ledger) => Ok(ledger.journal().close().await?),
+            Source::Service(_) => Ok(()),
+        }
+    }
+}
+
+async fn told(client: &mut Client, request: &Request) -> Result<OnRecord, Failure> {
+    let done = client.done(request).await;
+    done.and_then(|done| control::read(&done))
+        .map_err(|error| unanswered(client.pid(), error))
+}
+
+fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Failure> {
+    serde_json::value::to_raw_value(value)
+        .map_err(|error| Failure::new("broken", format!("failed to write JSON: {error}")))
+}
+
+/// What the desk says, with what stands against it where a rule said no.
+async fn taken<T>(
+    ledger: &Ledger,
+    session: SessionId,
+    outcome: Result<T, engine::Error>,
+) -> Result<T, Failure> {
+    match outcome {
+        Ok(taken) => Ok(taken),
+        Err(engine::Error::Refused(rejection)) => {
+            let refusal = Refusal::of(ledger, session, &rejection).await;
+            Err(refused(&refusal))
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,78 @@
+//! What keeps an operator from the service, and a question from its answer.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::Refusal;
+use super::address::Address;
+use super::message::Problem;
+
+/// The service of a journal cannot be reached.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// No process says that it can be controlled.
+    #[error("no process offers to be controlled there")]
+    NotOffered,
+    /// The file of the address or of the token cannot be used.
+    #[error("{} cannot be used: {problem}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Another user's service: its files are not for this one.
+    #[error("{} is a file of the user {owner}, and may not be read by others", path.display())]
+    NotYours {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        owner: String,
+    },
+    /// Others than the user of the service can read the token, so it proves nothing.
+    #[error("{} can be read or written by others than its owner: its mode is {mode:03o}", path.display())]
+    TokenExposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// Nobody listens where the file says.
+    #[error("nobody answers at {}, where process {} offered to be controlled", address.address, address.pid)]
+    Gone {
+        /// What the file says.
+        address: Address,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Somebody listens there and did not let us in.
+    #[error("process {pid} refused the connection: {reason}")]
+    Refused {
+        /// The process, as the file has it.
+        pid: u32,
+        /// What it said.
+        reason: String,
+    },
+}
+
+/// A question to the service came to no good end.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Unanswered {
+    /// A rule said no.
+    #[error("{}", .0.text)]
+    Refused(Box<Refusal>),
+    /// It could not be done.
+    #[error("{}", .0.text)]
+    Failed(Problem),
+    /// The service ended in good order before it was done.
+    #[error("the service ended")]
+    Ended,
+    /// The connection broke, or what came is no answer.
+    #[error("the connection to the service was lost: {0}")]
+    Lost(String),
+}

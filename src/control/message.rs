@@ -1,0 +1,224 @@
+//! What an operator's program and the service say to each other: one JSON message at a time.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::Refusal;
+use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
+use crate::session::{Actor, Json, RequestId, Seq, SessionId};
+use crate::tool::{Ticket, ToolConfirmation};
+
+/// What an operator asks for. Whatever a message has besides is refused.
+///
+/// ```json
+/// {"pending":{}}
+/// {"sessions":{}}
+/// {"answer":{"request":"7c6f…","answer":{"confirmed":true,"reason":"fine"}}}
+/// {"answer":{"request":"7c6f…","answer":{"confirmed":false},"as":"ada"}}
+/// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"receipt":17}}}
+/// {"log":{"session":"0199…","from":1,"follow":true}}
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// What waits for somebody outside; each item is a [`Waiting`].
+    Pending {},
+    /// Every session; each item is a [`SessionSummary`](crate::ledger::SessionSummary).
+    Sessions {},
+    /// Answer a confirmation request; done is an [`OnRecord`].
+    Answer {
+        /// The request.
+        request: RequestId,
+        /// What is said to it, as [`confirmation`] reads it.
+        answer: Box<RawValue>,
+        /// Who says it, where that is not the user of the service: a name that nobody checked.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Give the result of a paused call; done is an [`OnRecord`].
+    Respond {
+        /// The call.
+        ticket: Ticket,
+        /// The result: a JSON object.
+        response: Box<RawValue>,
+        /// As in an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// The records of a session; each item is a [`LogItem`].
+    Log {
+        /// The session.
+        session: SessionId,
+        /// The first record, 1 if nothing is said.
+        #[serde(default = "first")]
+        from: Seq,
+        /// Goes on with every record that comes, until the connection ends.
+        #[serde(default)]
+        follow: bool,
+    },
+}
+
+fn first() -> Seq {
+    Seq(1)
+}
+
+/// One message of the service: items first, where there are any, then one of the others.
+///
+/// ```json
+/// {"item":{"paused":{"call_id":"52ab…","session":"0199…","call":5,"tool":"pay"}}}
+/// {"done":{"session":"0199…","seq":21,"tool":"refund","by":{"name":"ada","authenticated_by":"token"}}}
+/// {"refused":{"code":"already_answered","text":"it was approved by ada before, at seq 21","session":"0199…"}}
+/// {"error":{"code":"unknown_session","text":"there is no session 0199…"}}
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// One of several.
+    Item(Box<RawValue>),
+    /// That was all, or it is on record.
+    Done(Box<RawValue>),
+    /// A rule said no.
+    Refused(Refusal),
+    /// It could not be done.
+    Error(Problem),
+}
+
+/// What waits for somebody outside.
+///
+/// ```json
+/// {"confirmation":{"request":"7c6f…","session":"0199…","tool":"refund","args":{"order":"A-17"}}}
+/// {"paused":{"call_id":"52ab…","session":"0199…","call":5,"tool":"pay","args":{}}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// For an answer.
+    Confirmation(PendingConfirmation),
+    /// For a response.
+    Paused(PausedCall),
+}
+
+/// An answer or a response that is on record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OnRecord {
+    /// The session.
+    pub session: SessionId,
+    /// The record of it.
+    pub seq: Seq,
+    /// The tool that was called; empty where the session is sealed and its key is not here.
+    pub tool: String,
+    /// Who it is from, as it stands on record.
+    pub by: Actor,
+}
+
+/// One record of a session.
+///
+/// ```json
+/// {"record":{"v":1,"session":"0199…","seq":1},"body":{"agent":"support"}}
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LogItem {
+    /// The record, byte for byte as it is stored.
+    pub record: Box<RawValue>,
+    /// Its body in clear, where that is sealed and the service has the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Box<RawValue>>,
+}
+
+/// Why something could not be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// A short stable name.
+    pub code: String,
+    /// What happened, in one line.
+    pub text: String,
+}
+
+impl Problem {
+    /// A problem of this name.
+    pub fn new(code: &str, text: impl Into<String>) -> Problem {
+        Problem {
+            code: code.to_owned(),
+            text: text.into(),
+        }
+    }
+}
+
+impl Reply {
+    /// It is done, and this came of it.
+    pub fn done(value: &impl Serialize) -> Reply {
+        match serde_json::value::to_raw_value(value) {
+            Ok(value) => Reply::Done(value),
+            Err(error) => Reply::Error(Problem::new("broken", error.to_string())),
+        }
+    }
+}
+
+impl LogItem {
+    /// The item of a record.
+    ///
+    /// # Errors
+    /// None of what was read from a journal.
+    pub fn of(entry: &Entry) -> Result<LogItem, ledger::Error> {
+        let raw = |text: String| {
+            let unwritable = |source| ledger::Error::Unwritable {
+                session: entry.session,
+                source,
+            };
+            RawValue::from_string(text).map_err(unwritable)
+        };
+        let line = String::from_utf8_lossy(entry.line.bytes()).into_owned();
+        let body = match entry.body() {
+            Ok(body) if entry.is_sealed() => Some(raw(body.to_owned())?),
+            Ok(_) | Err(ledger::Error::Sealed { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(LogItem {
+            record: raw(line)?,
+            body,
+        })
+    }
+}
+
+/// What a person said, strictly: `confirmed` is a boolean, and there is nothing that this does not know.
+///
+/// ```json
+/// {"confirmed":false,"reason":"too much","payload":{"limit":100}}
+/// ```
+///
+/// # Errors
+/// A [`Problem`] that says what is wrong with it; the request stays open.
+pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, Problem> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Said {
+        confirmed: bool,
+        #[serde(default)]
+        reason: Option<String>,
+        #[serde(default)]
+        payload: Option<serde_json::Value>,
+    }
+    let checked = checked(answer)?;
+    let said: Said = serde_json::from_str(checked.as_str())
+        .map_err(|error| Problem::new("bad_answer", error.to_string()))?;
+    let mut confirmation = if said.confirmed {
+        ToolConfirmation::confirmed()
+    } else {
+        ToolConfirmation::default()
+    };
+    confirmation.reason = said.reason;
+    confirmation.payload = said.payload;
+    Ok(confirmation)
+}
+
+/// JSON from outside as what Recount takes on record.
+///
+/// # Errors
+/// A [`Problem`] where it nests too deep, or repeats a key.
+pub fn checked(json: &RawValue) -> Result<Json, Problem> {
+    Json::parse(json.get()).map_err(|problem| Problem::new("bad_json", problem.to_string()))
+}
+
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod tests;

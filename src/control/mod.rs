@@ -1,0 +1,25 @@
+//! The way to a running service: what the process that holds a journal offers to an operator on the same machine.
+//!
+//! A journal belongs to one process, so whoever wants to look at it or answer in it meanwhile asks that process. It listens on
+//! the loopback interface for a WebSocket; where, stands in the file `CONTROL` in the journal's directory, and what must be
+//! shown there in `CONTROL.token`, which only its own user can read. `docs/control.md` has the messages.
+//!
+//! Nothing here knows an engine: whoever starts a [`Server`] says what becomes of a [`Request`]. Who asks follows from the
+//! door, never from a message.
+
+mod address;
+mod client;
+mod connection;
+mod error;
+mod message;
+pub mod os_user;
+mod refusal;
+mod server;
+mod token;
+
+pub use address::{Address, CONTROL_FILES};
+pub use client::{Answered, Client, read};
+pub use error::{ConnectError, Unanswered};
+pub use message::{LogItem, OnRecord, Problem, Reply, Request, Waiting, checked, confirmation};
+pub use refusal::Refusal;
+pub use server::{Handler, Items, ReaderGone, Server};

@@ -1,0 +1,85 @@
+//! A refusal as whoever was refused is told of it: what stands against it, since when, and where that is on record.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ledger::Ledger;
+use crate::session::{Actor, Rejection, RequestId, Seq, SessionId, Timestamp};
+
+/// Why a rule said no.
+///
+/// ```json
+/// {"code":"already_answered","text":"it was approved by ada before, at seq 21","session":"0199…","at":21,
+///  "at_us":1763980000000000,"confirmed":true,"by":{"name":"ada","authenticated_by":"token"}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// A short stable name, as `answer_refused` records it.
+    pub code: String,
+    /// The reason, in one line.
+    pub text: String,
+    /// The session.
+    pub session: SessionId,
+    /// The record that stands against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Seq>,
+    /// When that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_us: Option<Timestamp>,
+    /// What was answered before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<bool>,
+    /// By whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Actor>,
+    /// The request to answer instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<RequestId>,
+}
+
+impl Refusal {
+    /// What stands behind the rejection of something in `session`.
+    pub async fn of(ledger: &Ledger, session: SessionId, rejection: &Rejection) -> Refusal {
+        let mut refusal = Refusal {
+            code: rejection.code().to_owned(),
+            text: rejection.to_string(),
+            session,
+            at: None,
+            at_us: None,
+            confirmed: None,
+            by: None,
+            instead: None,
+        };
+        match rejection {
+            Rejection::AlreadyAnswered(answered) => {
+                refusal.at = Some(answered.at);
+                refusal.confirmed = Some(answered.confirmed);
+                refusal.by = Some(answered.by.clone());
+            }
+            Rejection::RequestExpired { at } | Rejection::RequestWithdrawn { at, .. } => {
+                refusal.at = Some(*at);
+            }
+            Rejection::RequestSuperseded { by } => {
+                refusal.at = Some(*by);
+                refusal.instead = Some(session.request_id(*by));
+            }
+            Rejection::UnknownRequest { .. }
+            | Rejection::UnfitAnswer(_)
+            | Rejection::ToolGone { .. }
+            | Rejection::EditsNotAllowed
+            | Rejection::UnknownCall { .. }
+            | Rejection::CallSettled { .. }
+            | Rejection::CallNotPaused { .. }
+            | Rejection::WrongName { .. }
+            | Rejection::ResponseNotAnObject
+            | Rejection::UnfitState { .. }
+            | Rejection::SessionClosed
+            | Rejection::TooLarge { .. } => {}
+        }
+        if let Some(at) = refusal.at {
+            // The time is a courtesy: without it the seq still says where to look.
+            let fact = ledger.fact(session, at).await.ok().flatten();
+            refusal.at_us = fact.map(|fact| fact.at);
+        }
+        refusal
+    }
+}

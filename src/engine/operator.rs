@@ -1,0 +1,284 @@
+//! What an operator wants of a running engine, and how it is done.
+//!
+//! The door has let them in by the token, which only the user of this process can read; so they are that user, whatever a
+//! message says. A name that a message claims goes on record as one that nobody checked.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use recount_journal as journal;
+use serde_json::value::RawValue;
+
+use super::{Engine, Error, Inner};
+use crate::control::{
+    Handler, Items, LogItem, OnRecord, Problem, ReaderGone, Refusal, Reply, Request, Server,
+    Waiting, checked, confirmation, os_user,
+};
+use crate::ledger::{self, Ledger};
+use crate::session::{Actor, Authentication, RequestId, Seq, SessionId};
+use crate::tool::Ticket;
+
+/// How many records are read at a time.
+const PAGE: usize = 256;
+
+impl Engine {
+    /// Listens for operators, and says so in `directory`. Who cannot listen serves all the same.
+    pub(super) fn hear_operators(&self, directory: &Path) {
+        match Server::start(directory, handler(&self.inner)) {
+            Ok(server) => *self.control() = Some(server),
+            Err(error) => {
+                let directory = directory.display();
+                tracing::warn!(%error, %directory, "no operator can reach this engine");
+            }
+        }
+    }
+
+    /// Sends operators away, once what they wanted so far is done.
+    pub(super) async fn dismiss_operators(&self) {
+        let server = self.control().take();
+        if let Some(server) = server {
+            server.end().await;
+        }
+    }
+
+    fn control(&self) -> std::sync::MutexGuard<'_, Option<Server>> {
+        let control = self.inner.control.lock();
+        control.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn obey(self, request: Request, items: &Items) -> Result<Reply, Failed> {
+        match request {
+            Request::Pending {} => {
+                for it in self.pending().await? {
+                    items.send(&Waiting::Confirmation(it)).await?;
+                }
+                for it in self.paused().await? {
+                    items.send(&Waiting::Paused(it)).await?;
+                }
+                Ok(Reply::done(&serde_json::Map::new()))
+            }
+            Request::Sessions {} => {
+                for it in self.sessions().await? {
+                    items.send(&it).await?;
+                }
+                Ok(Reply::done(&serde_json::Map::new()))
+            }
+            Request::Answer {
+                request,
+                answer,
+                claimed,
+            } => self.take_answer(request, &answer, claimed).await,
+            Request::Respond {
+                ticket,
+                response,
+                claimed,
+            } => self.take_response(&ticket, &response, claimed).await,
+            Request::Log {
+                session,
+                from,
+                follow,
+            } => {
+                let ledger = self.ledger().clone();
+                // Who only looks on must not keep the engine.
+                drop(self);
+                log(&ledger, session, from, follow, items).await
+            }
+        }
+    }
+
+    async fn take_answer(
+        &self,
+        request: RequestId,
+        answer: &RawValue,
+        claimed: Option<String>,
+    ) -> Result<Reply, Failed> {
+        let confirmation = confirmation(answer)?;
+        let by = actor(claimed).await?;
+        let named = self.ledger().journal().request(request.0).await?;
+        let (session, call) = named.ok_or(Error::UnknownRequest { request })?;
+        let answered = self.answer(request, confirmation, by.clone()).await;
+        self.put(answered, SessionId(session), Seq(call), by).await
+    }
+
+    async fn take_response(
+        &self,
+        ticket: &Ticket,
+        response: &RawValue,
+        claimed: Option<String>,
+    ) -> Result<Reply, Failed> {
+        let response = checked(response)?;
+        let by = actor(claimed).await?;
+        let supplied = self.supply(ticket, ticket.tool.clone(), response, by.clone());
+        self.put(supplied.await, ticket.session, ticket.call, by)
+            .await
+    }
+
+    /// What became of an answer or a response to `call`.
+    async fn put(
+        &self,
+        outcome: Result<Seq, Error>,
+        session: SessionId,
+        call: Seq,
+        by: Actor,
+    ) -> Result<Reply, Failed> {
+        match outcome {
+            Ok(seq) => {
+                let tool = self.ledger().tool_of(session, call).await?;
+                let tool = tool.unwrap_or_default();
+                Ok(Reply::done(&OnRecord {
+                    session,
+                    seq,
+                    tool,
+                    by,
+                }))
+            }
+            Err(Error::Refused(rejection)) => {
+                let refusal = Refusal::of(self.ledger(), session, &rejection).await;
+                Ok(Reply::Refused(refusal))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn handler(engine: &Arc<Inner>) -> Handler {
+    // Operators alone do not keep an engine that its program has let go.
+    let engine = Arc::downgrade(engine);
+    Arc::new(move |request, items| {
+        let engine = engine.upgrade().map(|inner| Engine { inner });
+        Box::pin(async move {
+            let Some(engine) = engine else {
+                return problem(&Error::ShutDown);
+            };
+            match engine.obey(request, &items).await {
+                Ok(reply) => reply,
+                Err(Failed::Engine(error)) => problem(&error),
+                Err(Failed::Message(problem)) => Reply::Error(problem),
+                // Nobody is there to read this.
+                Err(Failed::ReaderGone) => Reply::done(&serde_json::Map::new()),
+            }
+        })
+    })
+}
+
+/// Why a request came to no good end.
+enum Failed {
+    Engine(Error),
+    /// It cannot be understood.
+    Message(Problem),
+    /// Whoever asked is gone.
+    ReaderGone,
+}
+
+impl<E: Into<Error>> From<E> for Failed {
+    fn from(error: E) -> Failed {
+        Failed::Engine(error.into())
+    }
+}
+
+impl From<Problem> for Failed {
+    fn from(problem: Problem) -> Failed {
+        Failed::Message(problem)
+    }
+}
+
+impl From<ReaderGone> for Failed {
+    fn from(_: ReaderGone) -> Failed {
+        Failed::ReaderGone
+    }
+}
+
+/// Sends the records of a session from `from` on, and those that come, if they are followed.
+async fn log(
+    ledger: &Ledger,
+    session: SessionId,
+    from: Seq,
+    follow: bool,
+    items: &Items,
+) -> Result<Reply, Failed> {
+    if ledger.journal().head(session.0).await?.is_none() {
+        return Err(ledger::Error::UnknownSession { session }.into());
+    }
+    // Asked before the first reading, so that what is appended meanwhile is read or followed.
+    let mut position = ledger.journal().position().await?;
+    let mut next = Seq(from.0.max(1));
+    loop {
+        loop {
+            let entries = ledger.entries(session, next, PAGE).await?;
+            let Some(last) = entries.last() else { break };
+            next = last.seq.next();
+            for entry in &entries {
+                items.send(&LogItem::of(entry)?).await?;
+            }
+        }
+        if !follow {
+            return Ok(Reply::done(&serde_json::Map::new()));
+        }
+        loop {
+            let commit = ledger.journal().follow(position).await?;
+            position = commit.position;
+            let concerns = |(of, _): &(uuid::Uuid, Vec<journal::Line>)| *of == session.0;
+            if commit.appends.iter().any(concerns) {
+                break;
+            }
+        }
+    }
+}
+
+/// Whoever showed the token, or whoever they say they are.
+async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
+    static USER: OnceLock<String> = OnceLock::new();
+    if let Some(name) = claimed {
+        return Ok(Actor {
+            name,
+            authenticated_by: Authentication::None,
+        });
+    }
+    let name = match USER.get() {
+        Some(name) => name.clone(),
+        None => {
+            // It asks a program, which is no work for the threads that serve sessions.
+            let asked = tokio::task::spawn_blocking(os_user::current).await;
+            let name = asked.ok().flatten().ok_or_else(|| {
+                Problem::new(
+                    "unknown_user",
+                    "the system does not say who the service runs as",
+                )
+            })?;
+            USER.get_or_init(|| name).clone()
+        }
+    };
+    Ok(Actor {
+        name,
+        authenticated_by: Authentication::Token,
+    })
+}
+
+/// An error as an operator is told of it.
+fn problem(error: &Error) -> Reply {
+    let code = match error {
+        Error::UnknownRequest { .. } => "unknown_request",
+        Error::UnknownCall { .. } => "unknown_call",
+        Error::UnknownAgent { .. } => "unknown_agent",
+        Error::HookMissing { .. } => "hook_missing",
+        Error::Ledger(ledger::Error::UnknownSession { .. }) => "unknown_session",
+        Error::Ledger(ledger::Error::Sealed { .. } | ledger::Error::NoKeyStore { .. }) => "sealed",
+        Error::Ledger(ledger::Error::Journal(journal::Error::NoSpace { .. })) => "no_space",
+        Error::Ledger(_) => "journal",
+        Error::Message(_) | Error::PartlyTaken { .. } => "client_message",
+        Error::Refused(_)
+        | Error::Connect(_)
+        | Error::Configuration { .. }
+        | Error::AlreadyConnected { .. }
+        | Error::NotConnected { .. }
+        | Error::Stopped { .. }
+        | Error::ShutDown => "engine",
+    };
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    Reply::Error(Problem::new(code, text))
+}

@@ -1,0 +1,224 @@
+//! An operator works beside a running service: the program asks the process that holds the journal.
+
+use std::time::Duration;
+
+use recount::control::os_user;
+use recount::prelude::*;
+use serde_json::json;
+
+use crate::service::Service;
+
+/// The line that says who has done it.
+fn through() -> String {
+    format!(
+        "Answered through the running service (pid {}).",
+        std::process::id()
+    )
+}
+
+#[test]
+fn an_approval_reaches_the_running_service_which_runs_the_call() {
+    let mut service = Service::start();
+    let request = service.ask_for("refund");
+    service.run("pending j").ends_with(0).says(&[
+        "refund: Refund this order?",
+        r#"{"order":"A-17"}"#,
+        "agent support, ticket-7",
+        &format!("recount approve j {request}"),
+    ]);
+    service
+        .run(&format!("approve j {} --reason fine", &request[..6]))
+        .ends_with(0)
+        .says(&[
+            "refund approved by ",
+            "(token), on record at seq ",
+            &through(),
+        ]);
+    service.until("response_issued");
+    assert_eq!(service.refunds(), 1);
+    let answered = service.recorded("confirmation_answered");
+    assert_eq!(answered["reason"], "fine");
+    let user = os_user::current().unwrap();
+    assert_eq!(
+        answered["by"],
+        json!({"name": user, "authenticated_by": "token"})
+    );
+    let second = service.run(&format!("deny j {request}"));
+    second.fails(3, "already-answered").complains(&[
+        &format!("approved by {user} (token) at 20"),
+        " UTC, seq ",
+        "the first answer counts",
+    ]);
+    service
+        .run("pending j")
+        .ends_with(0)
+        .says(&["Nothing waits for approval."]);
+    service.shut_down();
+    service.run("verify j").ends_with(0);
+    service.run("replay j").ends_with(0);
+}
+
+#[test]
+fn a_denial_under_a_name_is_on_record_as_one_that_nobody_checked() {
+    let mut service = Service::start();
+    let request = service.ask_for("refund");
+    let denied = service.run(&format!("deny j {request} --as ada --reason no --json"));
+    let denied = denied.ends_with(0).json();
+    let by = json!({"name": "ada", "authenticated_by": "none"});
+    assert_eq!(
+        (&denied["by"], &denied["confirmed"], &denied["tool"]),
+        (&by, &json!(false), &json!("refund"))
+    );
+    assert_eq!(denied["service"], std::process::id());
+    assert_eq!(service.recorded("confirmation_answered")["by"], by);
+    service.until("response_issued");
+    assert_eq!(service.refunds(), 0);
+}
+
+#[test]
+fn a_paused_call_gets_its_result_number_for_number() {
+    let mut service = Service::start();
+    let call = service.ask_for("pay");
+    let how = format!("recount respond-call j {call} --response JSON");
+    let shown = service.run("pending j").ends_with(0);
+    shown.says(&["pay: waits for its result", r#"{"cents":4200}"#, &how]);
+    let respond =
+        |response: &str| service.run(&format!("respond-call j {call} --response {response}"));
+    respond("[1]").fails(3, "response-not-an-object");
+    respond("{").fails(2, "not-json");
+    respond("@nowhere.json").fails(1, "io");
+    let twice = r#"{"a":1,"a":2}"#;
+    respond(twice).fails(2, "not-json").complains(&["\"a\""]);
+    let result = r#"{"receipt":9007199254740993,"sum":1.10}"#;
+    respond(result)
+        .ends_with(0)
+        .says(&["pay has its result from ", &through()]);
+    let log = service.run(&format!("log j {} --json", service.session()));
+    assert!(log.out.contains(result), "{log:?}");
+    respond(result).fails(1, "unknown-call");
+}
+
+#[test]
+fn a_ticket_names_a_call_and_a_file_or_standard_input_holds_its_result() {
+    let mut service = Service::start();
+    service.ask_for("pay");
+    let pending = service.run("pending j --json").ends_with(0).json_lines();
+    assert_eq!(pending[0]["waits_for"], "response");
+    let ticket = pending[0]["ticket"].to_string();
+    service.bench.write("result.json", r#"{"receipt": 17}"#);
+    let foreign = ticket.replace("pay", "refund");
+    let wrong = service.run(&format!("respond-call j {foreign} --response @result.json"));
+    wrong.fails(3, "wrong-name");
+    service
+        .run("respond-call j {} --response @result.json")
+        .fails(2, "not-a-ticket");
+    // Nothing comes on standard input, and nothing is no JSON.
+    service
+        .run(&format!("respond-call j {ticket}"))
+        .fails(2, "not-json");
+    service
+        .run(&format!("respond-call j {ticket} --response @result.json"))
+        .ends_with(0);
+    assert_eq!(
+        service.recorded("response_supplied")["response"],
+        json!({"receipt": 17})
+    );
+    let again = service.run(&format!("respond-call j {ticket} --response @result.json"));
+    again.fails(3, "call-settled");
+}
+
+#[test]
+fn what_waits_is_answered_in_the_journal_where_nobody_serves_it() {
+    let mut service = Service::start();
+    let call = service.ask_for("pay");
+    service.shut_down();
+    service.run("pending j").ends_with(0).says(&[&call]);
+    let respond = format!("respond-call j {} --response {{}}", &call[..6]);
+    service.run(&respond).ends_with(0).says(&[
+        "(os_user), on record at seq ",
+        "when the session is next served",
+    ]);
+    service.run("replay j").ends_with(0);
+}
+
+#[test]
+fn the_log_beside_a_service_is_the_log_of_the_journal() {
+    let mut service = Service::start();
+    service.ask_for("refund");
+    let log = format!("log j {}", &service.session()[..8]);
+    let json = service.run(&format!("{log} --json")).ends_with(0);
+    let text = service.run(&format!("{log} --full")).ends_with(0);
+    assert!(text.out.contains("refund waits for approval") || text.out.contains("refund"));
+    let sessions = service.run("sessions j --json").ends_with(0);
+    assert_eq!(sessions.json_lines()[0]["external_id"], "ticket-7");
+    service.run("log j ffffffff").fails(1, "unknown-session");
+    service.shut_down();
+    let later = service.run(&format!("{log} --json")).ends_with(0);
+    assert!(later.out.starts_with(&json.out), "byte for byte");
+    let later = service.run(&format!("{log} --full")).ends_with(0);
+    assert!(later.out.starts_with(&text.out));
+}
+
+#[test]
+fn a_followed_log_goes_on_until_the_service_ends() {
+    let mut service = Service::start();
+    let request = service.ask_for("refund");
+    let follow = format!("log j {} --follow", service.session());
+    let mut followed = service.bench.start(&follow);
+    followed.until("refund");
+    let request = request.parse().unwrap();
+    let answer = service.engine.answer(
+        request,
+        ToolConfirmation::confirmed(),
+        Actor::embedder("ada"),
+    );
+    service.runtime.block_on(answer).unwrap();
+    followed.until("approved by ada (embedder)");
+    followed.until("refund ends: returned");
+    service.shut_down();
+    let pid = std::process::id();
+    followed.until(&format!("The service (pid {pid}) ends."));
+    assert!(followed.ends_well());
+    let late = service.run(&follow).ends_with(0);
+    late.says(&["No process serves the journal, so nothing is added."]);
+}
+
+#[test]
+fn what_a_service_cannot_run_is_answered_all_the_same() {
+    let mut first = Service::start();
+    let (request, call) = (first.ask_for("refund"), first.ask_for("pay"));
+    first.shut_down();
+    let path = first.bench.path("j");
+    let engine = Engine::builder(path).open();
+    let engine = first.runtime.block_on(engine).unwrap();
+    first.run(&format!("approve j {request}")).ends_with(0);
+    let respond = format!("respond-call j {call} --response {{}}");
+    first.run(&respond).ends_with(0);
+    let end = engine.shutdown(Duration::ZERO);
+    first.runtime.block_on(end).unwrap();
+    assert_eq!(first.refunds(), 0);
+    let log = first.run(&format!("log j {}", first.session()));
+    log.ends_with(0).says(&["refund may start"]);
+}
+
+#[test]
+fn the_keys_of_a_service_are_enough_for_its_operators() {
+    let mut service = Service::sealed();
+    let request = service.ask_for("refund");
+    service
+        .run("pending j")
+        .ends_with(0)
+        .says(&["refund: Refund this order?", r#"{"order":"A-17"}"#]);
+    let log = format!("log j {}", service.session());
+    service.run(&log).ends_with(0).says(&["refund", "A-17"]);
+    let stored = service.run(&format!("{log} --json")).ends_with(0);
+    assert!(!stored.out.contains("A-17"), "as it is stored");
+    service
+        .run(&format!("approve j {request}"))
+        .ends_with(0)
+        .says(&["refund approved by "]);
+    service.until("response_issued");
+    service.shut_down();
+    service.run(&log).ends_with(0).says(&["(sealed)"]);
+    service.run(&format!("deny j {request}")).fails(6, "sealed");
+}
