@@ -146,6 +146,7 @@ fn passages() -> Vec<History> {
         opened().call("c1", "nothing", json!({})),
         call("look").returned(json!({})),
         call("look").timed_out(),
+        call("look").asks("and now?"),
         call("pay").granted("ada"),
         call("pay").denied("ada", None),
         call("pay").cancelled(),

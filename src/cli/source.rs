@@ -83,7 +83,7 @@ impl Source {
             Source::Journal(ledger) => {
                 let confirmations = ledger.pending().await?.into_iter();
                 let paused = ledger.paused().await?.into_iter();
-                let confirmations = confirmations.map(Waiting::Confirmation);
+                let confirmations = confirmations.map(|it| Waiting::Confirmation(Box::new(it)));
                 Ok(confirmations.chain(paused.map(Waiting::Paused)).collect())
             }
             Source::Service(client) => {

@@ -93,7 +93,7 @@ pub enum Reply {
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
     /// For an answer.
-    Confirmation(PendingConfirmation),
+    Confirmation(Box<PendingConfirmation>),
     /// For a response.
     Paused(PausedCall),
 }

@@ -50,7 +50,7 @@ impl Engine {
         match request {
             Request::Pending {} => {
                 for it in self.pending().await? {
-                    items.send(&Waiting::Confirmation(it)).await?;
+                    items.send(&Waiting::Confirmation(Box::new(it))).await?;
                 }
                 for it in self.paused().await? {
                     items.send(&Waiting::Paused(it)).await?;

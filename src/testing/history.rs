@@ -6,7 +6,7 @@ use crate::session::{
     Actor, Answer, Call, CallCancellationReceived, Capabilities, Command, Connected, Deadline,
     DeadlinePassed, Disconnected, Effect, Event, Fact, FunctionCallReceived, Json, Observation,
     Phase, RULES, Rejection, ResponsesSent, RunnerDetached, Seq, Session, SessionId, SessionOpened,
-    Start, Timestamp, ToolPaused, ToolReturned, admit, owed, step,
+    Start, Timestamp, ToolAsked, ToolPaused, ToolReturned, admit, owed, step,
 };
 
 use super::toolbox::{PROGRAM, Toolbox};
@@ -190,6 +190,20 @@ impl History {
     pub fn failed(self, response: Value) -> History {
         let returned = self.tool_returned(true, &response);
         self.observed(returned)
+    }
+
+    /// The current call's tool asks a person by itself.
+    #[must_use]
+    pub fn asks(self, hint: &str) -> History {
+        let (call, attempt) = (self.call_seq(), self.attempt());
+        self.observed(ToolAsked {
+            call,
+            attempt,
+            hint: hint.to_owned(),
+            payload_schema: None,
+            state: Json::empty_object(),
+            expires_after_ms: None,
+        })
     }
 
     /// The tool of the current call has begun what is finished elsewhere.

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use recount::prelude::*;
 use recount::replay;
 use recount::session::{RULES, ToolPolicy};
 use recount::testing::{Life, ScriptedModel};
+use recount::tool::{Ask, ToolOutcome};
 
 use crate::world::{World, answer, approve, resume, wait, waiting};
 
@@ -47,6 +49,7 @@ const STORIES: &[(&str, Story)] = &[
         "connection_lost_before_the_model_was_heard",
         connection_lost,
     ),
+    ("asked_by_the_tool_over_a_restart", asked_by_the_tool),
     ("small_talk", small_talk),
     ("every_policy_and_a_restart", crate::debt::story),
     ("connections_left_refused_lost_and_given_up", connections),
@@ -330,6 +333,52 @@ const FLAWED: &str = r#"
 {"on": {"text": "settle"}, "send": [{"toolCall": {"functionCalls": [{"id": "c1", "name": "no_such_tool", "args": {}}, {"id": "c2", "name": "pay", "args": {"cents": "many"}}, {"id": "c3", "name": "pay", "args": {"cents": 1, "cents": 2}}, {"id": "c4", "args": {}}, {"id": "c5", "name": "fail"}]}}]}
 {"on": {"responses_to": ["c1", "c2", "c3", "c4", "c5"]}, "send": [{"say": "Nothing worked."}]}
 "#;
+
+/// Pays what a person lets it, and asks for that by itself.
+struct Asks;
+
+#[async_trait]
+impl ToolFunction for Asks {
+    fn name(&self) -> &str {
+        "pay"
+    }
+
+    fn description(&self) -> &str {
+        "Pays"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Err(ToolError::NotAvailable("it asks".into()))
+    }
+
+    async fn invoke(&self, args: Value, _: ToolContext) -> ToolOutcome {
+        Ask::new("How much?", json!({"wanted": args}))
+            .payload_schema(json!({"type": "integer"}))
+            .expires_after(Duration::from_secs(3_600))
+            .into()
+    }
+
+    async fn resume(&self, _: ToolContext, _: Value, answer: ToolConfirmation) -> ToolOutcome {
+        ToolOutcome::Returned(json!({"paid": answer.payload}))
+    }
+}
+
+fn asked_by_the_tool() -> World {
+    let tool = || T::function(Arc::new(Asks));
+    let (world, life, _live) = asked(|_| tool());
+    let request = waiting(&life);
+    life.crash();
+    let life = world.life(world.agent(tool()));
+    answer(&life, request, ToolConfirmation::confirmed()).unwrap_err();
+    let payload = ToolConfirmation::confirmed().with_payload(json!(40));
+    answer(&life, request, payload).unwrap();
+    life.end();
+    world
+}
 
 fn flawed() -> World {
     let world = World::with(FLAWED);

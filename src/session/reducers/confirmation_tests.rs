@@ -345,8 +345,23 @@ fn a_reworded_description_strands_nobody() {
 }
 
 #[test]
-fn an_approval_of_a_tool_that_is_gone_waits_until_it_is_back() {
-    let gone = asked().attached(&tools().without("pay")).granted("ada");
+fn a_yes_for_a_tool_that_is_gone_is_refused_until_it_is_back_and_a_no_is_taken() {
+    let gone = asked().attached(&tools().without("pay"));
+    let tool = "pay".to_owned();
+    let yes = answer_to(gone.request(), true, None, "ada");
+    assert_eq!(
+        admit(gone.session(), yes),
+        Err(Rejection::ToolGone { tool })
+    );
+    let back = gone.clone().attached(&tools()).granted("ada");
+    assert_eq!(back.started().attempt(), 1);
+    assert_eq!(settled(&gone.denied("ada", None)), Outcome::Denied);
+}
+
+#[test]
+fn an_approval_on_a_desk_waits_until_somebody_has_the_tool() {
+    let approved = asked().detached().granted("ada");
+    let gone = approved.attached(&tools().without("pay"));
     assert!(!gone.kinds().contains(&"call_started"));
     assert_eq!(gone.attached(&tools()).started().attempt(), 1);
 }
