@@ -275,6 +275,39 @@ async fn however_they_end_nothing_of_a_thousand_background_calls_is_left() {
     assert_eq!(Arc::strong_count(&held), 2);
 }
 
+#[tokio::test]
+async fn of_twenty_thousand_background_calls_nothing_is_left() {
+    const TURNS: usize = 200;
+    const CALLS: usize = 100;
+    let held: Arc<AtomicUsize> = Arc::default();
+    let mine = held.clone();
+    let nothing = T::simple("nothing", "Does nothing", move |_| {
+        let held = mine.clone();
+        async move {
+            held.fetch_add(1, Ordering::SeqCst);
+            Ok(json!({}))
+        }
+    });
+    let turns = (0..TURNS).map(|turn| {
+        let call = |n: usize| json!({"id": format!("c{turn}-{n}"), "name": "nothing"});
+        let calls: Vec<Value> = (0..CALLS).map(call).collect();
+        json!({"on": {"text": format!("turn {turn:04}")}, "send": [{"call": calls}]}).to_string()
+    });
+    let script: Vec<String> = turns.collect();
+    let model = ScriptedModel::parse(&script.join("\n")).unwrap();
+    let live = Live::builder().tools(T::background(nothing)).model("m");
+    let live = live.connect_with(model).await.unwrap();
+    for turn in 0..TURNS {
+        live.send_text(format!("turn {turn:04}")).await.unwrap();
+        // It is asked for behind what has ended by now.
+        while live.session().await.unwrap().settled.len() < (turn + 1) * CALLS {}
+    }
+    assert!(live.session().await.unwrap().calls.is_empty());
+    assert_eq!(held.load(Ordering::SeqCst), TURNS * CALLS);
+    // The closure that makes the tool's runs has one, this test the other.
+    assert_eq!(Arc::strong_count(&held), 2);
+}
+
 /// Says when it began, and when it was dropped.
 struct Held(tokio::sync::mpsc::UnboundedSender<&'static str>);
 
