@@ -65,6 +65,8 @@ pub struct Call {
     pub yields: VecDeque<Seq>,
     /// Whether the model was told something about it before its end.
     pub told_meanwhile: bool,
+    /// Whether the model was told that it waits.
+    pub acknowledged: bool,
     /// Whether its last start went on from a doubt, by the leave of the start before.
     pub started_in_doubt: bool,
     /// What its tool asked last, and with what answer it goes on.

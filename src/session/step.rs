@@ -9,7 +9,9 @@ use super::effect::Effect;
 use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
-use super::reducers::{confirmation, conversation, dispatcher, hooks, phases, state, tracker};
+use super::reducers::{
+    acknowledgement, confirmation, conversation, dispatcher, hooks, phases, state, tracker,
+};
 use super::restless;
 use super::state::Session;
 use super::time::Timestamp;
@@ -256,7 +258,8 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
         Phase::Asking => confirmation::request(session, seq, call, About::Tool),
         Phase::AwaitingConfirmation {
             request, expired, ..
-        } => confirmation::wait(session, seq, call, *request, *expired),
+        } => confirmation::wait(session, seq, call, *request, *expired)
+            .or_else(|| acknowledgement::acknowledge(session, seq, call)),
         Phase::Approved { .. } | Phase::Permitted { .. } => Some(dispatcher::ready(seq)),
         Phase::Denied {
             about,
@@ -272,7 +275,8 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
         )),
         Phase::Ready { leave } => tracker::start_or_reuse(session, seq, call, *leave),
         Phase::InDoubt { leave } => tracker::resolve_doubt(session, seq, call, *leave),
-        Phase::Paused { interim } => dispatcher::respond_interim(session, seq, call, *interim),
+        Phase::Paused { interim } => dispatcher::respond_interim(session, seq, call, *interim)
+            .or_else(|| acknowledgement::acknowledge(session, seq, call)),
         Phase::Returned { of, failed, again } => again
             .and_then(|_| tracker::retry(session, seq, call))
             .or_else(|| {

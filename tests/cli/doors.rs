@@ -145,9 +145,9 @@ fn a_killed_service_leaves_files_that_mean_nothing_and_are_replaced() {
         r#"{"on": {"text": "please"}, "send": [{"call": [{"id": "r", "name": "refund"}]}]}"#;
     let (_simulator, url) = bench.simulate(script);
     let mut serving = bench.start(&format!(
-        "run --tools t.toml --endpoint {url} --journal j --text please --text silence"
+        "run --tools t.toml --endpoint {url} --journal j --text please"
     ));
-    serving.until("“silence”");
+    serving.until("told the model about refund");
     let pid = serving.id();
     let request = bench.run("pending j --json").ends_with(0).json_lines();
     let request = request[0]["request"].as_str().unwrap();

@@ -72,6 +72,7 @@ pub(in crate::session) fn call_received(
         background: None,
         yields: VecDeque::new(),
         told_meanwhile: false,
+        acknowledged: false,
         started_in_doubt: false,
         asked: None,
         own_scheduling: None,
@@ -343,6 +344,7 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
             } else {
                 Wording::AsIssued
             },
+            acknowledges: it.outcome == Outcome::Interim && it.response.is_some(),
             sent: false,
         }),
         // Whoever made the call takes the response from its record.
@@ -352,6 +354,8 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         settle(session, at, it.call, it.outcome);
     } else {
         call.told_meanwhile = true;
+        // What the engine says itself of a call that goes on is that it waits.
+        call.acknowledged |= it.response.is_some();
         if let Phase::Paused { interim } = &mut call.phase {
             *interim = None;
         } else {
