@@ -235,6 +235,7 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::UnfitAnswer(UnfitAnswer::InvalidArgs { .. }) => "invalid-args",
         Rejection::ToolGone { .. } => "tool-gone",
         Rejection::EditsNotAllowed => "edits-not-allowed",
+        Rejection::NothingToSettle => "nothing-to-settle",
         Rejection::UnknownCall { .. } => "unknown-call",
         Rejection::CallSettled { .. } => "call-settled",
         Rejection::CallNotPaused { .. } => "call-not-paused",

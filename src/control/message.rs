@@ -1,11 +1,13 @@
 //! What an operator's program and the service say to each other: one JSON message at a time.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Refusal;
 use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
-use crate::session::{Actor, Json, RequestId, Seq, SessionId};
+use crate::session::{Actor, Finding, Json, RequestId, Seq, SessionId};
 use crate::tool::{Ticket, ToolConfirmation};
 
 /// What an operator asks for. Whatever a message has besides is refused.
@@ -15,6 +17,7 @@ use crate::tool::{Ticket, ToolConfirmation};
 /// {"sessions":{}}
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":true,"reason":"fine"}}}
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":false},"as":"ada"}}
+/// {"answer":{"request":"7c6f…","answer":{"found":{"done":{"receipt":17}}}}}
 /// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"receipt":17}}}
 /// {"log":{"session":"0199…","from":1,"follow":true}}
 /// ```
@@ -180,10 +183,13 @@ impl LogItem {
     }
 }
 
-/// What a person said, strictly: `confirmed` is a boolean, and there is nothing that this does not know.
+/// What a person said, strictly: `confirmed` is a boolean, or else `found` says what became of a call in doubt; and there is
+/// nothing that this does not know.
 ///
 /// ```json
 /// {"confirmed":false,"reason":"too much","payload":{"limit":100}}
+/// {"found":{"done":{"receipt":17}}}
+/// {"found":{"failed":"the bank refused it"}}
 /// ```
 ///
 /// # Errors
@@ -198,9 +204,28 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, Problem> {
         #[serde(default)]
         payload: Option<serde_json::Value>,
     }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Settled {
+        found: Finding,
+    }
     let checked = checked(answer)?;
-    let said: Said = serde_json::from_str(checked.as_str())
-        .map_err(|error| Problem::new("bad_answer", error.to_string()))?;
+    let bad_answer = |error: serde_json::Error| Problem::new("bad_answer", error.to_string());
+    let keys: BTreeMap<&str, &RawValue> =
+        serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
+    if keys.contains_key("found") {
+        let Settled { found } = serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
+        return Ok(match found {
+            Finding::Failed(reason) => ToolConfirmation::settled_as_failed(reason),
+            Finding::Done(result) => {
+                let mut settled = ToolConfirmation::default();
+                // Number for number as it was written.
+                settled.found = Some(Finding::Done(result));
+                settled
+            }
+        });
+    }
+    let said: Said = serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
     let mut confirmation = if said.confirmed {
         ToolConfirmation::confirmed()
     } else {

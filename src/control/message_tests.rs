@@ -55,6 +55,22 @@ fn an_answer_is_a_boolean_or_none() {
     ] {
         assert_eq!(read(unfit), Err("bad_answer".to_owned()), "{unfit}");
     }
+    let settled = read(r#"{"found":{"done":{"sum":1.10}}}"#).unwrap();
+    let Some(Finding::Done(result)) = settled.found else {
+        unreachable!("it says what became of the call")
+    };
+    assert_eq!(result.as_str(), r#"{"sum":1.10}"#);
+    let failed = read(r#"{"found":{"failed":"refused"}}"#).unwrap();
+    assert!(!failed.confirmed && failed.found.is_some());
+    for unfit in [
+        r#"{"confirmed":false,"found":{"failed":"refused"}}"#,
+        r#"{"found":{"failed":"refused"},"reason":"no"}"#,
+        r#"{"found":{"failed":1}}"#,
+        r#"{"found":{"done":{},"failed":"refused"}}"#,
+        r#"{"found":null}"#,
+    ] {
+        assert_eq!(read(unfit), Err("bad_answer".to_owned()), "{unfit}");
+    }
     let twice = r#"{"confirmed":false,"confirmed":true}"#;
     assert_eq!(read(twice), Err("bad_json".to_owned()));
 }

@@ -41,7 +41,8 @@ impl SessionTask {
         let own = call.asked.as_ref();
         let (asked, request) = match own.and_then(|own| Some((own.at, own.answered?))) {
             Some((asked, request)) => (Some(asked), request),
-            None => (None, leave),
+            // A yes to a doubt says no more than that it may run again.
+            None => (None, call.gate_passed.unwrap_or(leave)),
         };
         match &self.session.requests.get(&request)?.state {
             RequestState::Answered(answered) => Some(Given {

@@ -21,8 +21,9 @@ use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
-    Decision, Delivery, Effect, Event, Fact, FunctionResponseScheduling, Hook, Json, Observation,
-    Outcome, ResponseIssued, Route, Seq, ToolEventEmitted, ToolYielded, Wording, response,
+    Decision, Delivery, Effect, Event, Fact, Finding, FunctionResponseScheduling, Hook, Json,
+    Observation, Outcome, ResponseIssued, Route, Seq, ToolEventEmitted, ToolYielded, Wording,
+    response,
 };
 use crate::tool::{
     ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,
@@ -380,6 +381,10 @@ pub(super) fn response_in(observation: Observation) -> Option<Json> {
         it.response
     } else if let Observation::ToolYielded(it) = observation {
         Some(it.response)
+    } else if let Observation::ConfirmationAnswered(it) = observation
+        && let Some(Finding::Done(result)) = it.found
+    {
+        Some(result)
     } else {
         None
     }

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A tool that asks by itself goes from `Running` to `Asking`, and so to `AwaitingConfirmation`. Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
-//! `InDoubt`. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
+//! `InDoubt`. Who is asked about a doubt may know what became of the call, which is `Found` then. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
 
 use std::collections::VecDeque;
 
@@ -46,6 +46,9 @@ pub struct Call {
     pub attempts: u32,
     /// The contract that a person was asked about.
     pub contract: Option<ObjectHash>,
+    /// The request about its gate that was answered with a yes under that contract: what that answer gives the tool gets
+    /// also where it runs again out of a doubt.
+    pub gate_passed: Option<Seq>,
     /// Somebody took it back; it ends at the next decision.
     pub cancel: Option<CancelReason>,
     /// The `operator_cancelled` that says in which words the model hears of it.
@@ -197,6 +200,13 @@ pub enum Phase {
         /// Its `response_supplied`.
         of: Seq,
     },
+    /// It was in doubt, and a person found out what became of it.
+    Found {
+        /// The `confirmation_answered` that says so, with the result if there is one.
+        of: Seq,
+        /// Why it failed, if it did.
+        failed: Option<String>,
+    },
     /// Its time was up.
     TimedOut {
         /// By what leave it may run again, where its policy says so.
@@ -259,6 +269,7 @@ impl Phase {
             | Phase::Permitted { .. }
             | Phase::Returned { .. }
             | Phase::Supplied { .. }
+            | Phase::Found { .. }
             | Phase::TimedOut { .. } => WaitsFor::Nothing,
         }
     }
@@ -282,6 +293,7 @@ impl Phase {
             Phase::Paused { .. } => "paused",
             Phase::Returned { .. } => "returned",
             Phase::Supplied { .. } => "supplied",
+            Phase::Found { .. } => "found",
             Phase::Retrying { .. } => "retrying",
             Phase::TimedOut { .. } => "timed_out",
         }

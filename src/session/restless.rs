@@ -146,6 +146,7 @@ fn may_move(session: &Session, call: &Call) -> bool {
         | Phase::Asking
         | Phase::Returned { .. }
         | Phase::Supplied { .. }
+        | Phase::Found { .. }
         | Phase::TimedOut { .. } => true,
     }
 }

@@ -285,6 +285,13 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
                 ))
             }),
         Phase::Supplied { of } => Some(dispatcher::respond_supplied(session, seq, call, *of)),
+        Phase::Found { of, failed } => Some(confirmation::found(
+            session,
+            seq,
+            call,
+            *of,
+            failed.as_deref(),
+        )),
         Phase::TimedOut { .. } => tracker::retry(session, seq, call)
             .or_else(|| Some(tracker::time_out(session, seq, call))),
         Phase::Running { .. } => tracker::spawn(session, seq, call),

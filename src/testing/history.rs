@@ -392,6 +392,7 @@ impl History {
             | Phase::Returned { .. }
             | Phase::Supplied { .. }
             | Phase::Retrying { .. }
+            | Phase::Found { .. }
             | Phase::TimedOut { .. } => self.stop("nobody is asked about the call"),
         }
     }

@@ -350,6 +350,10 @@ impl Call<'_> {
         if answer.edited_args.is_some() && !may_edit {
             return Err(ToolError::Cancelled(Rejection::EditsNotAllowed.to_string()));
         }
+        // A dispatcher alone outlives no crash, so nothing of it is ever in doubt.
+        if answer.found.is_some() {
+            return Err(ToolError::Cancelled(Rejection::NothingToSettle.to_string()));
+        }
         let answered = ConfirmationAnswered {
             request,
             confirmed: answer.confirmed,
@@ -357,6 +361,7 @@ impl Call<'_> {
             payload: answer.payload,
             edited_args: answer.edited_args,
             extra: answer.extra,
+            found: None,
             by: Actor::embedder("confirmation provider"),
         };
         if let Some(edited) = answered.edited_args.as_ref().filter(|_| answered.confirmed) {

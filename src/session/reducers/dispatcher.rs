@@ -63,6 +63,7 @@ pub(in crate::session) fn call_received(
         since: session.at,
         attempts: 0,
         contract: None,
+        gate_passed: None,
         cancel: None,
         cancelled_in: None,
         model_lost_interest: false,
@@ -245,6 +246,7 @@ pub(in crate::session) fn call_ready(session: &mut Session, seq: Seq) {
         | Phase::Returned { .. }
         | Phase::Retrying { .. }
         | Phase::Supplied { .. }
+        | Phase::Found { .. }
         | Phase::TimedOut { .. } => return,
     };
     call.phase = Phase::Ready { leave };
@@ -332,8 +334,12 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
             route: it.route,
             will_continue: will_continue(call, it.outcome),
             scheduling: scheduling(call, it.outcome),
-            // What a tool or the program said went through the hook before it was recorded.
-            wording: if (it.response.is_some() || it.outcome == Outcome::Cancelled) && shown {
+            // What a tool or the program said went through the hook before it was recorded; what a person found did not.
+            wording: if shown
+                && (it.response.is_some()
+                    || it.outcome == Outcome::Cancelled
+                    || matches!(call.phase, Phase::Found { .. }))
+            {
                 Wording::AwaitingHook
             } else {
                 Wording::AsIssued
@@ -439,7 +445,13 @@ pub(in crate::session) fn set_phase(session: &mut Session, call: Seq, phase: Pha
 }
 
 /// A response that stands in another record.
-fn refers(session: &Session, seq: Seq, call: &Call, outcome: Outcome, of: Seq) -> Decision {
+pub(in crate::session) fn refers(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    outcome: Outcome,
+    of: Seq,
+) -> Decision {
     let route = conversation::route(session, call);
     ResponseIssued {
         call: seq,
