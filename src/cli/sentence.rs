@@ -246,7 +246,11 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             Tone::Quiet,
         ),
         Observation::ToolAsked(it) => (
-            format!("{} asks by itself: {}", names.call(it.call), it.hint),
+            if it.in_place {
+                format!("{} asks and waits: {}", names.call(it.call), it.hint)
+            } else {
+                format!("{} asks by itself: {}", names.call(it.call), it.hint)
+            },
             Tone::Ask,
         ),
         Observation::ToolPaused(it) => {

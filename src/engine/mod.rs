@@ -5,6 +5,7 @@
 mod adk_events;
 mod agent;
 mod answering;
+mod asking;
 mod attach;
 mod beginning;
 mod builder;
@@ -343,8 +344,9 @@ impl Engine {
     async fn perform_what_is_owed(&self) -> Result<(), Error> {
         let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
         for item in self.inner.ledger.open_items().await? {
-            let runs =
-                item.kind == OpenKind::Ready.as_str() || item.kind == OpenKind::Running.as_str();
+            let runs = item.kind == OpenKind::Ready.as_str()
+                || item.kind == OpenKind::Running.as_str()
+                || item.flags & ledger::IN_PLACE != 0;
             let asks = item.kind == OpenKind::Confirmation.as_str();
             if runs || asks || item.deadline_us.is_some() {
                 *owed.entry(SessionId(item.session)).or_default() |=
@@ -433,6 +435,7 @@ impl Engine {
             kept: Vec::new(),
             slots: self.inner.slots.clone(),
             callers: BTreeMap::new(),
+            asking: BTreeMap::new(),
             handles: 0,
             inbox,
             own: own.clone(),

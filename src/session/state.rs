@@ -399,7 +399,7 @@ impl Session {
             None => self
                 .calls
                 .values()
-                .filter(|it| it.phase.is_running())
+                .filter(|it| it.runs())
                 .count(),
         }
     }

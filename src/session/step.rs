@@ -9,7 +9,9 @@ use super::effect::Effect;
 use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
-use super::reducers::{confirmation, conversation, dispatcher, hooks, phases, state, tracker};
+use super::reducers::{
+    confirmation, conversation, dispatcher, hooks, in_place, phases, state, tracker,
+};
 use super::restless;
 use super::state::Session;
 use super::time::Timestamp;
@@ -236,6 +238,9 @@ fn conclude(session: &mut Session, fact: &Fact, decision: &Decision) {
 }
 
 fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    if let Some(withdrawn) = in_place::withdraw_moot(seq, call) {
+        return Some(withdrawn);
+    }
     let cancel = if session.closed {
         Some(CancelReason::SessionClosed)
     } else {

@@ -203,6 +203,22 @@ impl History {
             payload_schema: None,
             state: Json::empty_object(),
             expires_after_ms: None,
+            in_place: false,
+        })
+    }
+
+    /// The current call's tool asks a person, and waits where it stands.
+    #[must_use]
+    pub fn asks_in_place(self, hint: &str) -> History {
+        let (call, attempt) = (self.call_seq(), self.attempt());
+        self.observed(ToolAsked {
+            call,
+            attempt,
+            hint: hint.to_owned(),
+            payload_schema: None,
+            state: Json::of(&Value::Null),
+            expires_after_ms: Some(60_000),
+            in_place: true,
         })
     }
 

@@ -384,6 +384,10 @@ impl World {
         };
         let response = Json::of(&json!({"done": flavour}));
         match open.phase {
+            // A run that waits goes on by itself, or with an older question's time limit.
+            Phase::AwaitingConfirmation { .. } if open.in_place.is_some() && which % 8 > 5 => {
+                self.misreport(which, flavour)
+            }
             Phase::AwaitingConfirmation {
                 request,
                 expires_at: Some(due_us),
@@ -429,6 +433,7 @@ impl World {
                 payload_schema: None,
                 state: response,
                 expires_after_ms: which.is_multiple_of(2).then_some(40),
+                in_place: flavour / 16 % 4 != 0,
             }),
             Phase::Running { attempt, .. } if flavour % 4 == 1 => {
                 let interim = (flavour % 8 == 1).then_some(response);
@@ -682,6 +687,7 @@ impl World {
                 payload_schema: None,
                 state: response,
                 expires_after_ms: None,
+                in_place: which % 4 == 1,
             }),
             2 => self.observe(DeadlinePassed {
                 deadline: Deadline::Run { call, attempt },

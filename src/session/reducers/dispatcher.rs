@@ -73,6 +73,8 @@ pub(in crate::session) fn call_received(
         told_meanwhile: false,
         started_in_doubt: false,
         asked: None,
+        in_place: None,
+        moot: None,
         own_scheduling: None,
     };
     call.cache_key = cache::key_of(session.terms.policies.of(&call.name), &call);
@@ -300,7 +302,11 @@ pub(in crate::session) fn cancel(
         .into();
     }
     match reason {
-        CancelReason::Model | CancelReason::SessionClosed => {
+        // The last two are never said of a call.
+        CancelReason::Model
+        | CancelReason::SessionClosed
+        | CancelReason::RunnerGone
+        | CancelReason::ToolEnded => {
             CallCancelled { call: seq, reason }.into()
         }
         CancelReason::Operator => {
