@@ -17,7 +17,8 @@ use recount::engine::Error;
 use recount::ledger::{HintBy, PendingConfirmation};
 use recount::prelude::*;
 use recount::session::{
-    CancelReason, Edits, Event, ObjectHash, Observation, Outcome, Rejection, RequestId, Seq, UnfitAnswer,
+    CancelReason, Edits, Event, ObjectHash, Observation, Outcome, Rejection, RequestId, Seq,
+    UnfitAnswer,
 };
 use recount::testing::ScriptedModel;
 use recount::tool::{Ask, ToolContext, ToolFunction, ToolOutcome};
@@ -270,11 +271,7 @@ async fn an_answer_that_does_not_fit_is_refused_on_record_and_the_right_one_reac
         *witness.lock().unwrap(),
         [r#"{"days":4} Some(Object {"cover": String("bob")})"#]
     );
-    let facts = engine
-        .ledger()
-        .facts(session, Seq(1), 100)
-        .await
-        .unwrap();
+    let facts = engine.ledger().facts(session, Seq(1), 100).await.unwrap();
     let refusals = facts
         .iter()
         .filter(|fact| fact.event.kind() == "answer_refused");
@@ -325,27 +322,75 @@ async fn what_a_tool_asks_for_must_be_a_schema() {
 }
 
 /// Asks twice where it stands, and tells what it heard.
+struct WaitsTwice(Witness);
+
+#[async_trait]
+impl ToolFunction for WaitsTwice {
+    fn name(&self) -> &str {
+        "time_off"
+    }
+
+    fn description(&self) -> &str {
+        "Asks for days off"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Err(ToolError::NotAvailable("it asks".into()))
+    }
+
+    async fn call_with_context(
+        &self,
+        args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        let witness = |what: String| self.0.lock().unwrap().push(what);
+        let mut heard = Vec::new();
+        for what in ["How many days?", "Paid?"] {
+            witness(format!("asks {what}"));
+            let ask = Ask::from(what).expires_after(Duration::from_secs(3600));
+            let answer = context.request_confirmation(ask).await?;
+            heard.push(json!([answer.confirmed, answer.reason, answer.payload]));
+        }
+        witness(format!("done {args}"));
+        Ok(json!(heard))
+    }
+}
+
 fn waiting_tool(witness: &Witness, timeout: Duration) -> Toolset {
-    let witness = witness.clone();
-    let tool = T::simple_with_context(
-        "time_off",
-        "Asks for days off",
-        move |args, context: ToolContext| {
-            let witness = witness.clone();
-            async move {
-                let mut heard = Vec::new();
-                for what in ["How many days?", "Paid?"] {
-                    witness.lock().unwrap().push(format!("asks {what}"));
-                    let ask = Ask::new(what, Value::Null).expires_after(Duration::from_secs(3600));
-                    let answer = context.request_confirmation(ask).await?;
-                    heard.push(json!([answer.confirmed, answer.reason, answer.payload]));
-                }
-                witness.lock().unwrap().push(format!("done {args}"));
-                Ok(json!(heard))
-            }
-        },
-    );
-    T::timeout(tool, timeout)
+    T::timeout(T::function(Arc::new(WaitsTwice(witness.clone()))), timeout)
+}
+
+/// Works for 20 seconds, asks, and works as long again.
+struct WorksAndAsks;
+
+#[async_trait]
+impl ToolFunction for WorksAndAsks {
+    fn name(&self) -> &str {
+        "send"
+    }
+
+    fn description(&self) -> &str {
+        "Sends"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Err(ToolError::NotAvailable("it asks".into()))
+    }
+
+    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        context.request_confirmation("Send it?").await?;
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        Ok(json!({}))
+    }
 }
 
 /// The next open question, once it is not the one of before.
@@ -409,7 +454,8 @@ async fn a_tool_whose_process_ends_while_it_waits_is_in_doubt_and_nobody_is_aske
     let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
     let tools = || waiting_tool(&witness, Duration::from_secs(30));
     let engine = serving(place.path(), tools()).await;
-    let session = ask_for_days(&engine).await.session_id();
+    let live = ask_for_days(&engine).await;
+    let session = live.session_id();
     let asked = next_question(&engine, None).await.id;
     // A shutdown does not wait for a person, however much time it has.
     engine.shutdown(Duration::from_secs(600)).await.unwrap();
@@ -444,8 +490,8 @@ async fn a_provider_answers_a_tool_that_waits_too() {
         .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
     let engine = Engine::builder(place.path()).agent("support", agent);
     let engine = engine.open().await.unwrap();
-    let session = ask_for_days(&engine).await.session_id();
-    assert_eq!(outcome(&engine, session).await, Outcome::Returned);
+    let live = ask_for_days(&engine).await;
+    assert_eq!(outcome(&engine, live.session_id()).await, Outcome::Returned);
     assert_eq!(*asked.lock().unwrap(), ["How many days?", "Paid?"]);
     engine.shutdown(Duration::ZERO).await.unwrap();
 }
@@ -487,12 +533,7 @@ async fn what_runs_on_after_the_answer_has_the_time_that_was_left() {
         tokio::time::sleep(Duration::from_secs(600)).await;
         ToolConfirmation::confirmed()
     };
-    let tool = T::simple_with_context("send", "Sends", |_, context: ToolContext| async move {
-        tokio::time::sleep(Duration::from_secs(20)).await;
-        context.request_confirmation("Send it?").await?;
-        tokio::time::sleep(Duration::from_secs(20)).await;
-        Ok(json!({}))
-    });
+    let tool = T::function(Arc::new(WorksAndAsks));
     let mut tools = ToolDispatcher::new();
     let limit = Duration::from_secs(30);
     tools.register(T::timeout(tool, limit)).unwrap();

@@ -22,7 +22,8 @@ use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
     Decision, Delivery, Effect, Event, Fact, FunctionResponseScheduling, Hook, Json, Observation,
-    Outcome, ResponseIssued, Route, Seq, ToolAsked, ToolEventEmitted, ToolYielded, Wording, response,
+    Outcome, ResponseIssued, Route, Seq, ToolAsked, ToolEventEmitted, ToolYielded, Wording,
+    response,
 };
 use crate::tool::{
     ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::session::catalog::ToolKind;
 use crate::session::{
-    Author, ConfirmationRequested, Deadline, DeadlinePassed, Fact,
-    FunctionResponseScheduling, Json, Observation, Outcome, Seq, StateChanged,
-    Timestamp, ToolPaused, ToolReturned, ToolYielded,
+    Author, ConfirmationRequested, Deadline, DeadlinePassed, Fact, FunctionResponseScheduling,
+    Json, Observation, Outcome, Seq, StateChanged, Timestamp, ToolPaused, ToolReturned,
+    ToolYielded,
 };
 
 impl ToolDispatcher {

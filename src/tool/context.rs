@@ -7,7 +7,9 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::{Ask, Emitter, InputEvent, Services, State, Ticket, ToolConfirmation, ToolError, ToolEvent};
+use super::{
+    Ask, Emitter, InputEvent, Services, State, Ticket, ToolConfirmation, ToolError, ToolEvent,
+};
 use crate::session::{CallId, Json, Seq, SessionId};
 
 /// What a tool is told about the call it serves, beside its arguments.

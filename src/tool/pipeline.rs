@@ -323,7 +323,11 @@ impl Core {
     }
 
     #[inline]
-    pub(super) fn observe(&mut self, call: Seq, observation: Observation) -> Result<Next, ToolError> {
+    pub(super) fn observe(
+        &mut self,
+        call: Seq,
+        observation: Observation,
+    ) -> Result<Next, ToolError> {
         // Whoever speaks for the call does not wait for it any more.
         self.waiters.remove(&call);
         let from = self.step(observation)?;

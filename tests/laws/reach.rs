@@ -64,9 +64,9 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
                 Some(Decision::ConfirmationWithdrawn(it)) => match it.reason {
                     CancelReason::RunnerGone => Some(CUT_OFF_IN_PLACE),
                     CancelReason::ToolEnded => Some(WENT_ON_UNANSWERED),
-                    CancelReason::Model
-                    | CancelReason::Operator
-                    | CancelReason::SessionClosed => None,
+                    CancelReason::Model | CancelReason::Operator | CancelReason::SessionClosed => {
+                        None
+                    }
                 },
                 _ => None,
             });

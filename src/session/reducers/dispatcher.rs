@@ -306,9 +306,7 @@ pub(in crate::session) fn cancel(
         CancelReason::Model
         | CancelReason::SessionClosed
         | CancelReason::RunnerGone
-        | CancelReason::ToolEnded => {
-            CallCancelled { call: seq, reason }.into()
-        }
+        | CancelReason::ToolEnded => CallCancelled { call: seq, reason }.into(),
         CancelReason::Operator => {
             if let Some(of) = call.cancelled_in {
                 return refers(session, seq, call, Outcome::Cancelled, of);

@@ -33,9 +33,10 @@ pub(in crate::session) fn changed(session: &mut Session, it: &StateChanged) {
 /// Whether the author may still write.
 fn counts(session: &Session, author: &Author) -> bool {
     match author {
-        Author::Tool { call, attempt } => session.calls.get(call).is_some_and(|call| {
-            call.run().is_some_and(|(runs, _)| runs == *attempt)
-        }),
+        Author::Tool { call, attempt } => session
+            .calls
+            .get(call)
+            .is_some_and(|call| call.run().is_some_and(|(runs, _)| runs == *attempt)),
         Author::Hook(_) | Author::Program(_) => true,
     }
 }
