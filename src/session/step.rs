@@ -10,7 +10,8 @@ use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
 use super::reducers::{
-    acknowledgement, confirmation, conversation, dispatcher, hooks, phases, state, tracker,
+    acknowledgement, confirmation, conversation, dispatcher, hooks, in_place, phases, state,
+    tracker,
 };
 use super::restless;
 use super::state::Session;
@@ -238,6 +239,9 @@ fn conclude(session: &mut Session, fact: &Fact, decision: &Decision) {
 }
 
 fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    if let Some(withdrawn) = in_place::withdraw_moot(seq, call) {
+        return Some(withdrawn);
+    }
     let cancel = if session.closed {
         Some(CancelReason::SessionClosed)
     } else {

@@ -75,6 +75,8 @@ pub(in crate::session) fn call_received(
         acknowledged: false,
         started_in_doubt: false,
         asked: None,
+        in_place: None,
+        moot: None,
         own_scheduling: None,
     };
     call.cache_key = cache::key_of(session.terms.policies.of(&call.name), &call);
@@ -303,9 +305,11 @@ pub(in crate::session) fn cancel(
         .into();
     }
     match reason {
-        CancelReason::Model | CancelReason::SessionClosed => {
-            CallCancelled { call: seq, reason }.into()
-        }
+        // The last two are never said of a call.
+        CancelReason::Model
+        | CancelReason::SessionClosed
+        | CancelReason::RunnerGone
+        | CancelReason::ToolEnded => CallCancelled { call: seq, reason }.into(),
         CancelReason::Operator => {
             if let Some(of) = call.cancelled_in {
                 return refers(session, seq, call, Outcome::Cancelled, of);

@@ -8,6 +8,7 @@ pub(super) mod confirmation;
 pub(super) mod conversation;
 pub(super) mod dispatcher;
 pub(super) mod hooks;
+pub(super) mod in_place;
 pub(super) mod limits;
 pub(super) mod phases;
 pub(super) mod redelivery;
