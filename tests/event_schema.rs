@@ -112,6 +112,8 @@ fn the_words_are_as_they_were() {
                 Route::ToolResponse { epoch },
                 Route::Conversation { epoch },
                 Route::Parked,
+                Route::Connect,
+                Route::Notify,
                 Route::Caller,
             ],
         ),

@@ -421,6 +421,8 @@ fn way(route: Route) -> &'static str {
         Route::ToolResponse { .. } => "toolResponse",
         Route::Conversation { .. } => "as conversation",
         Route::Parked => "parked",
+        Route::Connect => "for the connection that is opened for it",
+        Route::Notify => "to the program alone",
         Route::Caller => "to its caller",
     }
 }

@@ -60,6 +60,7 @@ impl SessionTask {
             } => self.socket.is_some() && !(*as_conversation && self.media.is_withholding()),
             Effect::AskConfirmation { .. }
             | Effect::SendInstruction { .. }
+            | Effect::Connect
             | Effect::ArmTimer { .. } => false,
         };
         self.clock.now() >= draining.until || !owed(&self.session).iter().any(ends)

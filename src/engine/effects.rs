@@ -62,6 +62,11 @@ impl SessionTask {
                 self.send_instruction(*phase, *epoch);
                 InFlight::Left
             }
+            Effect::Connect => {
+                // It is left to what comes of it: another try is owed by the next process, or after the next connection.
+                let _ = self.own.send(Input::ConnectToTell);
+                InFlight::Left
+            }
             Effect::ArmTimer { due_us, .. } => {
                 let (reached, own) = (self.clock.reached(*due_us), self.own.clone());
                 task(CancellationToken::new(), async move {

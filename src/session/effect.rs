@@ -9,6 +9,7 @@
 //! | `AskConfirmation` | `confirmation_answered`, `confirmation_expired`, `confirmation_withdrawn`, `confirmation_reopened` |
 //! | `SendResponse` | `responses_sent`; the end of the connection |
 //! | `SendInstruction` | `instruction_sent`; the next `phase_entered`; the end of the connection |
+//! | `Connect` | `connected`; the end of the session |
 //! | `ArmTimer` | `deadline_passed`; whatever ends what it waits for |
 
 use super::id::Seq;
@@ -61,6 +62,8 @@ pub enum Effect {
         /// The connection.
         epoch: Seq,
     },
+    /// Open a connection for what ended while there was none.
+    Connect,
     /// Report when a time has come.
     ArmTimer {
         /// Whose.

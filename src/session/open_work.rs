@@ -39,6 +39,8 @@ pub enum OpenKind {
     Ready,
     /// A call whose tool or hook runs, or whose runner is gone.
     Running,
+    /// An outcome for which a connection is opened, by the seq of its `response_issued`.
+    Untold,
 }
 
 impl OpenKind {
@@ -50,6 +52,7 @@ impl OpenKind {
             OpenKind::Paused => "paused",
             OpenKind::Ready => "ready",
             OpenKind::Running => "running",
+            OpenKind::Untold => "untold",
         }
     }
 }
@@ -101,6 +104,18 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             deadline,
             model_lost_interest: call.model_lost_interest,
             in_place: call.in_place.is_some(),
+        };
+        open.insert(*seq, item);
+    }
+    let untold = session.deliveries.iter().filter(|_| !session.closed);
+    for (seq, since) in untold.filter_map(|(seq, it)| Some((seq, it.connects?))) {
+        let item = OpenWork {
+            kind: OpenKind::Untold,
+            since,
+            request: None,
+            deadline: None,
+            model_lost_interest: false,
+            in_place: false,
         };
         open.insert(*seq, item);
     }

@@ -135,7 +135,8 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
         | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendResponse { .. }
-        | Effect::SendInstruction { .. } => None,
+        | Effect::SendInstruction { .. }
+        | Effect::Connect => None,
     };
     owed(session).into_iter().filter_map(due).collect()
 }

@@ -496,6 +496,7 @@ fn response_of(effect: Effect) -> Option<Seq> {
         | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendInstruction { .. }
+        | Effect::Connect
         | Effect::ArmTimer { .. } => None,
     }
 }

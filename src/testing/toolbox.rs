@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use crate::session::catalog::ToolKind;
 use crate::session::policy::{Background, InDoubt, Retry};
 use crate::session::{
-    Catalog, Condition, FunctionResponseScheduling, Gates, Hooks, Library, PhaseDeclaration,
-    PolicySet, RULES, ResponseShape, RunnerAttached, Session, ToolDeclaration, ToolPolicy,
+    Catalog, Condition, FunctionResponseScheduling, Gates, Hooks, Library, OnSettled,
+    PhaseDeclaration, PolicySet, RULES, ResponseShape, RunnerAttached, Session, ToolDeclaration,
+    ToolPolicy,
 };
 
 /// No tools yet.
@@ -254,6 +255,13 @@ impl Toolbox {
     #[must_use]
     pub fn acknowledges(mut self) -> Toolbox {
         self.policies.acknowledges = true;
+        self
+    }
+
+    /// Says what becomes of an outcome while there is no connection.
+    #[must_use]
+    pub fn on_settled(mut self, choice: OnSettled) -> Toolbox {
+        self.policies.on_settled = choice;
         self
     }
 

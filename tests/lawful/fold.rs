@@ -57,6 +57,7 @@ pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) 
 /// what is owed.
 pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
     let mut open: BTreeSet<Seq> = BTreeSet::new();
+    let mut connects: BTreeSet<Seq> = BTreeSet::new();
     for ((_, session), batch) in recording.steps.iter().zip(recording.batches()) {
         for fact in batch {
             match observed(fact) {
@@ -72,8 +73,24 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
             if let Some(call) = ended(fact) {
                 open.remove(&call);
             }
+            if let Some(Decision::ResponseIssued(it)) = decided(fact)
+                && it.route == Route::Connect
+            {
+                connects.insert(fact.seq);
+            }
         }
-        let listed = open_work(session);
+        let mut listed = open_work(session);
+        let untold: BTreeSet<Seq> = listed
+            .iter()
+            .filter(|(_, it)| it.kind == OpenKind::Untold)
+            .map(|(seq, _)| *seq)
+            .collect();
+        listed.retain(|seq, _| !untold.contains(seq));
+        let wants = owed(session).contains(&Effect::Connect);
+        let apart = session.connection.is_none() && !session.closed;
+        if !untold.is_subset(&connects) || wants != (apart && !untold.is_empty()) {
+            return Err(format!("untold {untold:?}, a connection is owed: {wants}"));
+        }
         if !listed.keys().eq(open.iter()) {
             return Err(format!("open {open:?}, listed {listed:#?}"));
         }
@@ -95,7 +112,8 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
                 Effect::RunTool { .. }
                 | Effect::AskHook { .. }
                 | Effect::SendResponse { .. }
-                | Effect::SendInstruction { .. } => {}
+                | Effect::SendInstruction { .. }
+                | Effect::Connect => {}
             }
         }
         for (call, item) in &listed {
@@ -127,6 +145,8 @@ struct Debts {
     waits: BTreeMap<(Seq, u32), Timestamp>,
     questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
+    /// What was issued without a connection and is to have one.
+    connects: BTreeSet<Seq>,
     connection: Option<Seq>,
     ended: BTreeSet<Seq>,
     /// The last response to each call that ended with one.
@@ -270,6 +290,9 @@ impl Debts {
                 if it.outcome != Outcome::Interim {
                     self.answers.insert(it.call, fact.seq);
                 }
+                if it.route == Route::Connect {
+                    self.connects.insert(fact.seq);
+                }
                 _ = self.responses.insert(fact.seq, (it.call, it.route, false))
             }
             Decision::DeliveryChosen(it) => {
@@ -316,11 +339,18 @@ impl Debts {
             let deadline = Deadline::Confirmation { call, request };
             effects.extend(due.map(|due_us| Effect::ArmTimer { deadline, due_us }));
         }
+        let untold = self
+            .connects
+            .iter()
+            .any(|it| self.responses.contains_key(it));
+        if untold && self.connection.is_none() && !self.closed {
+            effects.push(Effect::Connect);
+        }
         for (&response, &(call, route, sent)) in &self.responses {
             let (epoch, as_conversation) = match route {
                 Route::ToolResponse { epoch } => (epoch, false),
                 Route::Conversation { epoch } => (epoch, true),
-                Route::Parked | Route::Caller => continue,
+                Route::Parked | Route::Connect | Route::Notify | Route::Caller => continue,
             };
             if !sent && self.connection == Some(epoch) {
                 effects.push(Effect::SendResponse {

@@ -360,6 +360,7 @@ impl World {
                 | Effect::AskHook { .. }
                 | Effect::AskConfirmation { .. }
                 | Effect::SendResponse { .. }
+                | Effect::Connect
                 | Effect::ArmTimer { .. } => None,
             });
         let stay = self.session.phase.as_ref().map(|stay| stay.entered);
@@ -536,6 +537,7 @@ impl World {
                 | Effect::AskHook { .. }
                 | Effect::AskConfirmation { .. }
                 | Effect::SendInstruction { .. }
+                | Effect::Connect
                 | Effect::ArmTimer { .. } => None,
             })
             .collect();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use recount::session::catalog::ToolKind;
 use recount::session::{
-    Comparison, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, PhaseDeclaration, S,
-    Transition,
+    Comparison, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, OnSettled,
+    PhaseDeclaration, S, Transition,
 };
 use recount::testing::{Toolbox, toolbox};
 
@@ -70,6 +70,11 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
     if limits / 32 % 2 == 1 {
         tools = tools.acknowledges();
     }
+    tools = tools.on_settled(match limits / 64 {
+        0 | 1 => OnSettled::Park,
+        2 => OnSettled::Connect,
+        _ => OnSettled::Notify,
+    });
     tools.phases(phases_of(dice[13]))
 }
 

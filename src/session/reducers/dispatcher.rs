@@ -325,12 +325,18 @@ pub(in crate::session) fn call_cancelled(session: &mut Session, at: Seq, call: S
 }
 
 pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssued) {
-    let shown = session.terms.policies.hooks.before_tool_response;
+    let (shown, now) = (
+        session.terms.policies.hooks.before_tool_response,
+        session.at,
+    );
     let Some(call) = session.calls.get_mut(&it.call) else {
         return;
     };
     let delivery = match it.route {
-        Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Parked => Some(Delivery {
+        Route::ToolResponse { .. }
+        | Route::Conversation { .. }
+        | Route::Parked
+        | Route::Connect => Some(Delivery {
             call: it.call,
             wire_id: call.wire_id.clone(),
             name: call.name.clone(),
@@ -349,10 +355,11 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
                 Wording::AsIssued
             },
             acknowledges: it.outcome == Outcome::Interim && it.response.is_some(),
+            connects: (it.route == Route::Connect).then_some(now),
             sent: false,
         }),
         // Whoever made the call takes the response from its record.
-        Route::Caller => None,
+        Route::Caller | Route::Notify => None,
     };
     if it.outcome != Outcome::Interim {
         settle(session, at, it.call, it.outcome);
