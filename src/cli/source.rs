@@ -6,15 +6,15 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::failure::{Failure, IN_USE, SEALED_ADVICE};
+use super::failure::{Failure, IN_USE};
 use super::keys::Keys;
-use super::unanswered::{failed, out_of_reach, refused, unanswered};
+use super::unanswered::{out_of_reach, refused, unanswered};
 use super::{opening, os_user};
 use crate::control::{self, Client, OnRecord, Refusal, Request, Waiting};
 use crate::engine::{self, Desk, SystemClock};
 use crate::ledger::{Ledger, SessionSummary};
 use crate::session::{Json, RequestId, SessionId};
-use crate::tool::Ticket;
+use crate::tool::{Ticket, ToolConfirmation};
 
 /// The sessions of a journal, from here.
 pub(super) enum Source {
@@ -129,15 +129,10 @@ impl Source {
         said: Said,
         claimed: Option<String>,
     ) -> Result<OnRecord, Failure> {
-        let mut answer = json!({ "confirmed": said.confirmed });
-        if let (Some(reason), Some(answer)) = (said.reason, answer.as_object_mut()) {
-            answer.insert("reason".to_owned(), reason.into());
-        }
-        let answer = raw(&answer)?;
         match self {
             Source::Journal(ledger) => {
-                let confirmation = control::confirmation(&answer)
-                    .map_err(|problem| failed(&problem, SEALED_ADVICE))?;
+                let mut confirmation = ToolConfirmation::default();
+                (confirmation.confirmed, confirmation.reason) = (said.confirmed, said.reason);
                 let by = os_user::actor(claimed)?;
                 let named = ledger.journal().request(request.0).await?;
                 let (session, call) = named.ok_or(engine::Error::UnknownRequest { request })?;
@@ -154,9 +149,13 @@ impl Source {
                 })
             }
             Source::Service(client) => {
+                let mut answer = json!({ "confirmed": said.confirmed });
+                if let (Some(reason), Some(answer)) = (said.reason, answer.as_object_mut()) {
+                    answer.insert("reason".to_owned(), reason.into());
+                }
                 let request = Request::Answer {
                     request,
-                    answer,
+                    answer: raw(&answer)?,
                     claimed,
                 };
                 told(client, &request).await

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::Refusal;
 use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
 use crate::session::{Actor, Json, RequestId, Seq, SessionId};
-use crate::tool::{Ticket, ToolConfirmation};
+use crate::tool::Ticket;
 
 /// What an operator asks for. Whatever a message has besides is refused.
 ///
@@ -29,7 +29,8 @@ pub enum Request {
     Answer {
         /// The request.
         request: RequestId,
-        /// What is said to it, as [`confirmation`] reads it.
+        /// What is said to it, strictly: `confirmed` is a boolean. `reason`, `payload`, `editedArgs` and `requestHash` may be there; what
+        /// says neither yes nor no is refused on record, and the request stays open.
         answer: Box<RawValue>,
         /// Who says it, where that is not the user of the service: a name that nobody checked.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
@@ -178,37 +179,6 @@ impl LogItem {
             body,
         })
     }
-}
-
-/// What a person said, strictly: `confirmed` is a boolean, and there is nothing that this does not know.
-///
-/// ```json
-/// {"confirmed":false,"reason":"too much","payload":{"limit":100}}
-/// ```
-///
-/// # Errors
-/// A [`Problem`] that says what is wrong with it; the request stays open.
-pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, Problem> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Said {
-        confirmed: bool,
-        #[serde(default)]
-        reason: Option<String>,
-        #[serde(default)]
-        payload: Option<serde_json::Value>,
-    }
-    let checked = checked(answer)?;
-    let said: Said = serde_json::from_str(checked.as_str())
-        .map_err(|error| Problem::new("bad_answer", error.to_string()))?;
-    let mut confirmation = if said.confirmed {
-        ToolConfirmation::confirmed()
-    } else {
-        ToolConfirmation::default()
-    };
-    confirmation.reason = said.reason;
-    confirmation.payload = said.payload;
-    Ok(confirmation)
 }
 
 /// JSON from outside as what Recount takes on record.

@@ -35,31 +35,6 @@ fn what_is_left_out_of_a_log_has_its_usual_value() {
 }
 
 #[test]
-fn an_answer_is_a_boolean_or_none() {
-    let read = |text: &str| {
-        let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
-        confirmation(&raw).map_err(|problem| problem.code)
-    };
-    let yes = read(r#"{"confirmed":true,"reason":"fine","payload":{"a":1}}"#).unwrap();
-    assert!(yes.confirmed);
-    assert_eq!(yes.reason.as_deref(), Some("fine"));
-    assert_eq!(yes.payload, Some(serde_json::json!({"a": 1})));
-    assert!(!read(r#"{"confirmed":false}"#).unwrap().confirmed);
-    for unfit in [
-        "{}",
-        r#"{"confirmed":"true"}"#,
-        r#"{"confirmed":1}"#,
-        r#"{"confirmed":null}"#,
-        r#"{"confirmed":true,"by":"eve"}"#,
-        "true",
-    ] {
-        assert_eq!(read(unfit), Err("bad_answer".to_owned()), "{unfit}");
-    }
-    let twice = r#"{"confirmed":false,"confirmed":true}"#;
-    assert_eq!(read(twice), Err("bad_json".to_owned()));
-}
-
-#[test]
 fn a_record_goes_over_byte_for_byte() {
     let text = r#"{"item":{"record":{"n": 1.10,"s":"\u00e9"}}}"#;
     let Ok(Reply::Item(item)) = serde_json::from_str(text) else {

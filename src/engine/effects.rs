@@ -39,9 +39,16 @@ impl SessionTask {
                 runner,
             } if self.attached == Some(*runner) => self.run_tool(*call, *attempt),
             Effect::AskHook {
+                hook: Hook::ConfirmWhen,
+                call,
+                runner,
+                ..
+            } if self.attached == Some(*runner) => self.ask_verdict(*call),
+            Effect::AskHook {
                 call,
                 of: Some(issued),
                 runner,
+                ..
             } if self.attached == Some(*runner) => self.show_issued(*call, *issued).await?,
             // Calls are shown together; what another process owes is its own.
             Effect::AskHook { .. } => InFlight::Left,
@@ -394,7 +401,11 @@ pub(super) fn response_in(observation: Observation) -> Option<Json> {
     }
 }
 
-fn task(cancelled: CancellationToken, work: impl Future<Output = ()> + Send + 'static) -> InFlight {
+/// A task of ours.
+pub(super) fn task(
+    cancelled: CancellationToken,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> InFlight {
     let task = tokio::spawn(work).abort_handle();
     InFlight::Task { task, cancelled }
 }

@@ -10,12 +10,15 @@ use recount_journal as journal;
 use serde_json::value::RawValue;
 
 use super::{Engine, Error, Inner};
+use crate::adk::confirmation_from;
 use crate::control::{
     Handler, Items, LogItem, OnRecord, Problem, ReaderGone, Refusal, Reply, Request, Server,
-    Waiting, checked, confirmation, os_user,
+    Waiting, checked, os_user,
 };
 use crate::ledger::{self, Ledger};
-use crate::session::{Actor, Authentication, RequestId, Seq, SessionId};
+use crate::session::{
+    Actor, Authentication, Json, JsonProblem, RequestId, Seq, SessionId, UnfitAnswer,
+};
 use crate::tool::Ticket;
 
 /// How many records are read at a time.
@@ -92,11 +95,15 @@ impl Engine {
         answer: &RawValue,
         claimed: Option<String>,
     ) -> Result<Reply, Failed> {
-        let confirmation = confirmation(answer)?;
+        let malformed = |problem: JsonProblem| UnfitAnswer::Malformed {
+            problem: problem.to_string(),
+        };
+        let answer = Json::parse(answer.get()).map_err(malformed);
+        let given = answer.and_then(|answer| confirmation_from(&answer));
         let by = actor(claimed).await?;
         let named = self.ledger().journal().request(request.0).await?;
         let (session, call) = named.ok_or(Error::UnknownRequest { request })?;
-        let answered = self.answer(request, confirmation, by.clone()).await;
+        let answered = self.answer_as(request, given, by.clone()).await;
         self.put(answered, SessionId(session), Seq(call), by).await
     }
 

@@ -11,6 +11,7 @@
 //! | `SendInstruction` | `instruction_sent`; the next `phase_entered`; the end of the connection |
 //! | `ArmTimer` | `deadline_passed`; whatever ends what it waits for |
 
+use super::hook::Hook;
 use super::id::Seq;
 use super::observation::Deadline;
 use super::time::Timestamp;
@@ -29,6 +30,8 @@ pub enum Effect {
     },
     /// Ask the embedding program's own code.
     AskHook {
+        /// Which of it.
+        hook: Hook,
         /// The call.
         call: Seq,
         /// The `response_issued` that it may change; without one it is asked about the call itself.

@@ -131,7 +131,10 @@ fn may_move(session: &Session, call: &Call) -> bool {
             call.background.is_none() && session.terms.policies.of(&call.name).background.is_some()
         }
         Phase::Paused { interim } => interim.is_some(),
-        Phase::AwaitingHook | Phase::Retrying { .. } | Phase::Withdrawn => false,
+        Phase::AwaitingHook
+        | Phase::AwaitingVerdict
+        | Phase::Retrying { .. }
+        | Phase::Withdrawn => false,
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated
