@@ -164,8 +164,9 @@ fn what_a_hook_takes_out_of_a_response_no_client_sees() {
     let scene = scene(agent);
     for (call, confirmed) in [("c1", false), ("c2", true)] {
         scene.calls(call, "pay");
-        let asked = scene.events().pop().unwrap();
-        let id = asked.calls().next().unwrap().id.clone();
+        let events = scene.events();
+        let asked = events.iter().rev().flat_map(|it| it.calls()).next();
+        let id = asked.unwrap().id.clone();
         let response = json!({"confirmed": confirmed, "reason": "as I say"});
         scene.answers(json!({"functionResponse": {"id": id, "name": "adk_request_confirmation", "response": response}}));
     }
@@ -173,10 +174,12 @@ fn what_a_hook_takes_out_of_a_response_no_client_sees() {
     let expected = [
         "support pay()",
         "support adk_request_confirmation()",
+        r#"support pay: {"withheld":true}"#,
         r#"user adk_request_confirmation: {"confirmed":false,"reason":"as I say"}"#,
         r#"support pay: {"withheld":true}"#,
         "support pay()",
         "support adk_request_confirmation()",
+        r#"support pay: {"withheld":true}"#,
         r#"user adk_request_confirmation: {"confirmed":true,"reason":"as I say"}"#,
         r#"support pay: {"withheld":true}"#,
     ];

@@ -30,3 +30,5 @@ mod program;
 mod sealing;
 #[path = "cli/service.rs"]
 mod service;
+#[path = "cli/settling.rs"]
+mod settling;

@@ -272,7 +272,11 @@ impl Story {
             let (_, body) = call.split_once("Response: ")?;
             Some(format!("{name} {body}"))
         });
-        let answered = transcript.answers().map(|(_, answer, standing)| {
+        // That a call waits is told once, whether or not the connection ends meanwhile, and is no outcome.
+        let final_ones = transcript
+            .answers()
+            .filter(|it| it.2 != Standing::Continues);
+        let answered = final_ones.map(|(_, answer, standing)| {
             assert_eq!(standing, Standing::Accepted);
             let (name, body) = (answer.name.as_ref().unwrap(), &answer.response);
             format!("{name} {}", body.as_ref().unwrap().as_str())

@@ -474,6 +474,18 @@ fn observations() -> Vec<Observation> {
             payload: Some(json(r#"{"limit":50}"#)),
             edited_args: Some(json(r#"{"cents":4000}"#)),
             extra: Some(json(r#"{"ticket":"T-9"}"#)),
+            found: None,
+            by: ada(),
+        }
+        .into(),
+        ConfirmationAnswered {
+            request: Seq(9),
+            confirmed: false,
+            reason: None,
+            payload: None,
+            edited_args: None,
+            extra: None,
+            found: Some(Finding::Done(json(r#"{"receipt":17}"#))),
             by: ada(),
         }
         .into(),

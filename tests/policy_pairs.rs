@@ -445,7 +445,13 @@ fn the_model_does_not_wait(it: &Evidence) {
     } else {
         &running.body
     };
-    assert_eq!(*told, json!({"status": "running", "tool": "work"}));
+    // A call that waits for a person was acknowledged when it began to.
+    let status = if it.has("confirm") {
+        "awaiting_confirmation"
+    } else {
+        "running"
+    };
+    assert_eq!(*told, json!({"status": status, "tool": "work"}));
     assert_eq!(
         (running.will_continue, running.scheduling.as_deref()),
         (Some(true), None)

@@ -190,6 +190,7 @@ fn lasts(phase: &Phase) -> bool {
         | Phase::Permitted { .. }
         | Phase::Returned { .. }
         | Phase::Supplied { .. }
+        | Phase::Found { .. }
         | Phase::TimedOut { .. } => false,
     }
 }
@@ -340,10 +341,22 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             payload,
             edited_args: None,
             extra: None,
+            found: None,
             by,
         }
         .into()
     };
+    let settled = ConfirmationAnswered {
+        request,
+        confirmed: false,
+        reason: None,
+        payload: None,
+        edited_args: None,
+        extra: None,
+        found: Some(Finding::Done(response.clone())),
+        by: by.clone(),
+    }
+    .into();
     let id = wire_id(history);
     let changed = |author, key| written(author, [(key, json!(true))]).into();
     let received = |id: &str| FunctionCallReceived {
@@ -678,6 +691,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         ),
         ("yes", answered(request, true)),
         ("no", answered(request, false)),
+        ("with what was found", settled),
         ("another request", answered(Seq(998), true)),
         (
             "",
@@ -922,6 +936,17 @@ fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
             (
                 "answer the last request",
                 answer_to(asked.copied().unwrap_or(Seq(999)), true, None, "ops"),
+            ),
+            (
+                "say what became of it",
+                Command::AnswerConfirmation {
+                    request: asked.copied().unwrap_or(Seq(999)),
+                    answer: Ok(Answer {
+                        found: Some(Finding::Done(response.clone())),
+                        ..Answer::default()
+                    }),
+                    by: by.clone(),
+                },
             ),
             ("answer the call itself", answer_to(call, true, None, "ops")),
             ("supply a response", supply(&named, &response)),

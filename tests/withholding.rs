@@ -531,7 +531,49 @@ async fn words_that_wait_are_given_back_where_the_connection_is_lost_for_good() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_that_waits_behind_a_question_does_not_hold_up_a_shutdown() {
+async fn an_outcome_that_waits_behind_a_call_does_not_hold_up_a_shutdown() {
+    let model = ScriptedModel::parse(CALLS).unwrap();
+    let found = Arc::new(Notify::new());
+    let searched = found.clone();
+    let search = T::simple("search", "Searches", move |_| {
+        let searched = searched.clone();
+        async move {
+            searched.notified().await;
+            Ok(json!({"pages": 3}))
+        }
+    });
+    let pay = T::simple("pay", "Pays", |_| std::future::pending());
+    let agent = Agent::new()
+        .model(SYNCHRONOUS)
+        .tools(T::background(search) | pay)
+        .withhold_input_during_calls()
+        .connect_to(model.clone());
+    let clock = ManualClock::new();
+    let engine = Engine::in_memory()
+        .journal(recount::testing::SurvivingJournal::new())
+        .clock(clock.clone())
+        .agent("a", agent)
+        .open()
+        .await
+        .unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    live.send_text("both").await.unwrap();
+    settle().await;
+    found.notify_one();
+    settle().await;
+    assert!(live.withholds_input());
+    let ends = engine.shutdown(Duration::from_secs(20));
+    let ended = tokio::time::timeout(Duration::from_secs(600), ends);
+    let passes = async {
+        settle().await;
+        clock.advance(Duration::from_secs(20));
+    };
+    let (ended, ()) = tokio::join!(ended, passes);
+    ended.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_withholds_nothing_once_the_model_has_heard_that_the_call_waits() {
     let model = ScriptedModel::parse(CALLS).unwrap();
     let found = Arc::new(Notify::new());
     let searched = found.clone();
@@ -561,10 +603,10 @@ async fn an_outcome_that_waits_behind_a_question_does_not_hold_up_a_shutdown() {
     let live = engine.session("a").connect().await.unwrap();
     live.send_text("both").await.unwrap();
     settle().await;
+    assert!(!live.withholds_input());
     found.notify_one();
     settle().await;
-    assert!(live.withholds_input());
-    let ends = engine.shutdown(Duration::from_secs(20));
-    let ended = tokio::time::timeout(Duration::from_secs(600), ends).await;
-    ended.unwrap().unwrap();
+    let transcript = model.transcript();
+    let told: Vec<String> = transcript.told().map(|(_, text)| text).collect();
+    assert!(told.iter().any(|it| it.contains("pages")), "{told:?}");
 }

@@ -40,7 +40,7 @@ impl Answer {
         let mut source = Source::writing(&self.path, &self.keys).await?;
         let service = source.service();
         let reason = self.reason;
-        let said = Said { confirmed, reason };
+        let said = Said::Answer { confirmed, reason };
         let outcome = match ids::request(&mut source, &self.request).await {
             Ok(request) => {
                 let answered = source.answer(request, said, self.name).await;

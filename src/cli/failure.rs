@@ -238,6 +238,7 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::UnfitAnswer(UnfitAnswer::ForeignSession { .. }) => "foreign-session",
         Rejection::ToolGone { .. } => "tool-gone",
         Rejection::EditsNotAllowed => "edits-not-allowed",
+        Rejection::NothingToSettle => "nothing-to-settle",
         Rejection::UnknownCall { .. } => "unknown-call",
         Rejection::CallSettled { .. } => "call-settled",
         Rejection::CallNotPaused { .. } => "call-not-paused",

@@ -77,7 +77,14 @@ impl Pending {
             given => given,
         };
         screen.line(&format!("  recount approve {path} {id}{keys}"))?;
-        screen.line(&format!("  recount deny {path} {id}{keys}"))
+        screen.line(&format!("  recount deny {path} {id}{keys}"))?;
+        if it.about == About::InDoubt {
+            screen.line(&format!("  recount settle {path} {id}{keys} --done JSON"))?;
+            screen.line(&format!(
+                "  recount settle {path} {id}{keys} --failed REASON"
+            ))?;
+        }
+        Ok(())
     }
 }
 
@@ -164,7 +171,7 @@ pub(super) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Re
         (About::Gate, "") => "May it run?",
         (About::Tool, "") => "May it go on?",
         (About::Gate | About::Tool, hint) => hint,
-        (About::InDoubt, _) => "It may have run already. Run it again?",
+        (About::InDoubt, _) => "It may have run already. Run it again, or settle it?",
     };
     let head = format!("{}: {question}", it.tool);
     screen.toned(Tone::Ask, &one_line(&head))?;

@@ -21,6 +21,7 @@ use super::restore::Restore;
 use super::run::Run;
 use super::screen::Screen;
 use super::sessions::Sessions;
+use super::settle::Settle;
 use super::show::Show;
 use super::simulate::Simulate;
 use super::style::{ColorChoice, Palette};
@@ -74,6 +75,7 @@ enum Command {
     /// Denies a call that waits; the model is told.
     #[command(long_about = None)]
     Deny(Answer),
+    Settle(Settle),
     RespondCall(RespondCall),
     Export(Export),
     Import(Import),
@@ -126,6 +128,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Pending(it) => it.run(screen).await,
         Command::Approve(it) => it.run(true, screen).await,
         Command::Deny(it) => it.run(false, screen).await,
+        Command::Settle(it) => it.run(screen).await,
         Command::RespondCall(it) => it.run(screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Import(it) => it.run(screen).await,

@@ -1,12 +1,12 @@
 //! `recount respond-call`: the result of a call that waits for it from outside, on record.
 
-use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 
 use super::failure::{Exit, Failure};
+use super::given_json::given_json;
 use super::ids;
 use super::keys::Keys;
 use super::one_line::one_line;
@@ -14,8 +14,6 @@ use super::screen::Screen;
 use super::sentence::who;
 use super::source::Source;
 use super::style::Tone;
-use crate::session::Json;
-
 /// Gives the result of a long-running call that waits for it.
 ///
 /// Where a service has the journal open, the service takes it and tells the model; otherwise it is put on record, and the model
@@ -41,7 +39,7 @@ pub(super) struct RespondCall {
 
 impl RespondCall {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let response = self.response()?;
+        let response = given_json("the result", &self.response)?;
         let mut source = Source::writing(&self.path, &self.keys).await?;
         let service = source.service();
         let outcome = match ids::paused_call(&mut source, &self.call).await {
@@ -77,24 +75,5 @@ impl RespondCall {
             None => "The model is told when the session is next served.".to_owned(),
         })?;
         Ok(Exit::Ok)
-    }
-
-    fn response(&self) -> Result<Json, Failure> {
-        let text = match self.response.strip_prefix('@') {
-            Some(path) => std::fs::read_to_string(path)
-                .map_err(|error| Failure::io(format!("read {}", one_line(path)), &error))?,
-            None if self.response == "-" => {
-                let mut text = String::new();
-                std::io::stdin()
-                    .read_to_string(&mut text)
-                    .map_err(|error| Failure::io("read standard input", &error))?;
-                text
-            }
-            None => self.response.clone(),
-        };
-        Json::parse(&text).map_err(|problem| {
-            let what = format!("expected the result as a JSON object, found {problem}");
-            Failure::new("not-json", one_line(&what)).exit(Exit::Usage)
-        })
     }
 }

@@ -4,8 +4,8 @@ use super::names::Names;
 use super::one_line::one_line;
 use super::style::Tone;
 use crate::session::{
-    About, Actor, Authentication, Author, Deadline, Decision, Event, HistoryForm, Json, MediaCount,
-    Observation, Outcome, Route, Speaker, Verdict,
+    About, Actor, Authentication, Author, Deadline, Decision, Event, Finding, HistoryForm, Json,
+    MediaCount, Observation, Outcome, Route, Speaker, Verdict,
 };
 
 /// An event in words.
@@ -202,12 +202,17 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             (format!("{tool} paused, its result comes later"), Tone::Ask)
         }
         Observation::ConfirmationAnswered(it) => {
-            let (what, tone) = if it.confirmed {
-                ("approved", Tone::Good)
-            } else {
-                ("denied", Tone::Bad)
+            let (what, tone, reason) = match &it.found {
+                Some(Finding::Done(result)) => {
+                    ("settled as done", Tone::Good, Some(result.as_str()))
+                }
+                Some(Finding::Failed(reason)) => {
+                    ("settled as failed", Tone::Bad, Some(reason.as_str()))
+                }
+                None if it.confirmed => ("approved", Tone::Good, it.reason.as_deref()),
+                None => ("denied", Tone::Bad, it.reason.as_deref()),
             };
-            let reason = clause(it.reason.as_deref());
+            let reason = clause(reason);
             let text = format!(
                 "{} {what} by {}{reason}",
                 names.about(it.request),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -13,8 +13,8 @@ use super::{opening, os_user};
 use crate::control::{self, Client, OnRecord, Refusal, Request, Waiting};
 use crate::engine::{self, Desk, SystemClock};
 use crate::ledger::{Ledger, SessionSummary};
-use crate::session::{Json, RequestId, SessionId};
-use crate::tool::{Ticket, ToolConfirmation};
+use crate::session::{Finding, Json, Rejection, RequestId, SessionId};
+use crate::tool::Ticket;
 
 /// The sessions of a journal, from here.
 pub(super) enum Source {
@@ -25,9 +25,39 @@ pub(super) enum Source {
 }
 
 /// What somebody says to a confirmation request.
-pub(super) struct Said {
-    pub(super) confirmed: bool,
-    pub(super) reason: Option<String>,
+pub(super) enum Said {
+    /// Yes or no.
+    Answer {
+        confirmed: bool,
+        reason: Option<String>,
+    },
+    /// What became of a call in doubt.
+    Found(Finding),
+}
+
+impl Said {
+    /// As the service reads it.
+    fn message(&self) -> Result<Box<RawValue>, Failure> {
+        #[derive(Serialize)]
+        #[serde(untagged)]
+        enum Message<'a> {
+            Answer {
+                confirmed: bool,
+                #[serde(skip_serializing_if = "Option::is_none")]
+                reason: Option<&'a str>,
+            },
+            Found {
+                found: &'a Finding,
+            },
+        }
+        raw(&match self {
+            Said::Answer { confirmed, reason } => Message::Answer {
+                confirmed: *confirmed,
+                reason: reason.as_deref(),
+            },
+            Said::Found(found) => Message::Found { found },
+        })
+    }
 }
 
 impl Source {
@@ -129,10 +159,11 @@ impl Source {
         said: Said,
         claimed: Option<String>,
     ) -> Result<OnRecord, Failure> {
+        let answer = said.message()?;
         match self {
             Source::Journal(ledger) => {
-                let mut confirmation = ToolConfirmation::default();
-                (confirmation.confirmed, confirmation.reason) = (said.confirmed, said.reason);
+                let confirmation = control::confirmation(&answer)
+                    .map_err(|unfit| engine::Error::Refused(Rejection::UnfitAnswer(unfit)))?;
                 let by = os_user::actor(claimed)?;
                 let named = ledger.journal().request(request.0).await?;
                 let (session, call) = named.ok_or(engine::Error::UnknownRequest { request })?;
@@ -149,13 +180,9 @@ impl Source {
                 })
             }
             Source::Service(client) => {
-                let mut answer = json!({ "confirmed": said.confirmed });
-                if let (Some(reason), Some(answer)) = (said.reason, answer.as_object_mut()) {
-                    answer.insert("reason".to_owned(), reason.into());
-                }
                 let request = Request::Answer {
                     request,
-                    answer: raw(&answer)?,
+                    answer,
                     claimed,
                 };
                 told(client, &request).await
@@ -209,7 +236,7 @@ async fn told(client: &mut Client, request: &Request) -> Result<OnRecord, Failur
         .map_err(|error| unanswered(client.pid(), error))
 }
 
-fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Failure> {
+fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Failure> {
     serde_json::value::to_raw_value(value)
         .map_err(|error| Failure::new("broken", format!("failed to write JSON: {error}")))
 }

@@ -5,6 +5,7 @@ use super::failure::{Exit, Failure, IN_USE};
 use super::one_line::one_line;
 use super::sentence::who;
 use crate::control::{ConnectError, Problem, Refusal, Unanswered};
+use crate::session::FoundAs;
 
 /// Why the service of a journal that is in use does not help.
 pub(super) fn out_of_reach(in_use: Failure, error: &ConnectError) -> Failure {
@@ -76,7 +77,12 @@ pub(super) fn failed(problem: &Problem, sealed_advice: &str) -> Failure {
 pub(super) fn refused(refusal: &Refusal) -> Failure {
     let what = match (&refusal.by, refusal.confirmed, refusal.code.as_str()) {
         (Some(by), Some(confirmed), _) => {
-            let said = if confirmed { "approved" } else { "denied" };
+            let said = match refusal.found {
+                Some(FoundAs::Done) => "settled as done",
+                Some(FoundAs::Failed) => "settled as failed",
+                None if confirmed => "approved",
+                None => "denied",
+            };
             format!("the request was {said} by {}", who(by))
         }
         (_, _, "request_expired") => {

@@ -1,12 +1,14 @@
 //! What an operator's program and the service say to each other: one JSON message at a time.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Refusal;
 use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
-use crate::session::{Actor, Json, RequestId, Seq, SessionId};
-use crate::tool::Ticket;
+use crate::session::{Actor, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
+use crate::tool::{Ticket, ToolConfirmation};
 
 /// What an operator asks for. Whatever a message has besides is refused.
 ///
@@ -15,6 +17,7 @@ use crate::tool::Ticket;
 /// {"sessions":{}}
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":true,"reason":"fine"}}}
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":false},"as":"ada"}}
+/// {"answer":{"request":"7c6f…","answer":{"found":{"done":{"receipt":17}}}}}
 /// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"receipt":17}}}
 /// {"log":{"session":"0199…","from":1,"follow":true}}
 /// ```
@@ -29,8 +32,7 @@ pub enum Request {
     Answer {
         /// The request.
         request: RequestId,
-        /// What is said to it, strictly: `confirmed` is a boolean. `reason`, `payload`, `editedArgs` and `requestHash` may be there; what
-        /// says neither yes nor no is refused on record, and the request stays open.
+        /// What is said to it, as [`confirmation`] reads it; what is no answer is refused on record, and the request stays open.
         answer: Box<RawValue>,
         /// Who says it, where that is not the user of the service: a name that nobody checked.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
@@ -179,6 +181,62 @@ impl LogItem {
             body,
         })
     }
+}
+
+/// What a person said, strictly: `confirmed` is a boolean, or else `found` says what became of a call in doubt; and there is
+/// nothing that this does not know.
+///
+/// ```json
+/// {"confirmed":false,"reason":"too much","payload":{"limit":100}}
+/// {"found":{"done":{"receipt":17}}}
+/// {"found":{"failed":"the bank refused it"}}
+/// ```
+///
+/// # Errors
+/// [`UnfitAnswer::Malformed`]: it says neither yes nor no. A service puts that on record, and the request stays open.
+pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Said {
+        confirmed: bool,
+        #[serde(default)]
+        reason: Option<String>,
+        #[serde(default)]
+        payload: Option<serde_json::Value>,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Settled {
+        found: Finding,
+    }
+    let malformed = |problem: &dyn std::fmt::Display| UnfitAnswer::Malformed {
+        problem: problem.to_string(),
+    };
+    let checked = Json::parse(answer.get()).map_err(|problem| malformed(&problem))?;
+    let bad_answer = |error: serde_json::Error| malformed(&error);
+    let keys: BTreeMap<&str, &RawValue> =
+        serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
+    if keys.contains_key("found") {
+        let Settled { found } = serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
+        return Ok(match found {
+            Finding::Failed(reason) => ToolConfirmation::settled_as_failed(reason),
+            Finding::Done(result) => {
+                let mut settled = ToolConfirmation::default();
+                // Number for number as it was written.
+                settled.found = Some(Finding::Done(result));
+                settled
+            }
+        });
+    }
+    let said: Said = serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
+    let mut confirmation = if said.confirmed {
+        ToolConfirmation::confirmed()
+    } else {
+        ToolConfirmation::default()
+    };
+    confirmation.reason = said.reason;
+    confirmation.payload = said.payload;
+    Ok(confirmation)
 }
 
 /// JSON from outside as what Recount takes on record.

@@ -4,6 +4,7 @@
 )]
 
 use super::*;
+use crate::session::Rejection;
 
 fn read(text: &str) -> Result<Request, serde_json::Error> {
     serde_json::from_str(text)
@@ -32,6 +33,47 @@ fn what_is_left_out_of_a_log_has_its_usual_value() {
         unreachable!("it is a request for a log")
     };
     assert_eq!((from, follow), (Seq(1), false));
+}
+
+#[test]
+fn an_answer_is_a_boolean_or_none() {
+    let read = |text: &str| {
+        let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
+        confirmation(&raw).map_err(|unfit| Rejection::UnfitAnswer(unfit).code())
+    };
+    let yes = read(r#"{"confirmed":true,"reason":"fine","payload":{"a":1}}"#).unwrap();
+    assert!(yes.confirmed);
+    assert_eq!(yes.reason.as_deref(), Some("fine"));
+    assert_eq!(yes.payload, Some(serde_json::json!({"a": 1})));
+    assert!(!read(r#"{"confirmed":false}"#).unwrap().confirmed);
+    for unfit in [
+        "{}",
+        r#"{"confirmed":"true"}"#,
+        r#"{"confirmed":1}"#,
+        r#"{"confirmed":null}"#,
+        r#"{"confirmed":true,"by":"eve"}"#,
+        "true",
+    ] {
+        assert_eq!(read(unfit), Err("malformed_answer"), "{unfit}");
+    }
+    let settled = read(r#"{"found":{"done":{"sum":1.10}}}"#).unwrap();
+    let Some(Finding::Done(result)) = settled.found else {
+        unreachable!("it says what became of the call")
+    };
+    assert_eq!(result.as_str(), r#"{"sum":1.10}"#);
+    let failed = read(r#"{"found":{"failed":"refused"}}"#).unwrap();
+    assert!(!failed.confirmed && failed.found.is_some());
+    for unfit in [
+        r#"{"confirmed":false,"found":{"failed":"refused"}}"#,
+        r#"{"found":{"failed":"refused"},"reason":"no"}"#,
+        r#"{"found":{"failed":1}}"#,
+        r#"{"found":{"done":{},"failed":"refused"}}"#,
+        r#"{"found":null}"#,
+    ] {
+        assert_eq!(read(unfit), Err("malformed_answer"), "{unfit}");
+    }
+    let twice = r#"{"confirmed":false,"confirmed":true}"#;
+    assert_eq!(read(twice), Err("malformed_answer"));
 }
 
 #[test]

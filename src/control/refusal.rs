@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Ledger;
-use crate::session::{Actor, Rejection, RequestId, Seq, SessionId, Timestamp};
+use crate::session::{Actor, FoundAs, Rejection, RequestId, Seq, SessionId, Timestamp};
 
 /// Why a rule said no.
 ///
@@ -28,6 +28,9 @@ pub struct Refusal {
     /// What was answered before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<bool>,
+    /// What was found out before about a call in doubt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<FoundAs>,
     /// By whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
@@ -46,6 +49,7 @@ impl Refusal {
             at: None,
             at_us: None,
             confirmed: None,
+            found: None,
             by: None,
             instead: None,
         };
@@ -53,6 +57,7 @@ impl Refusal {
             Rejection::AlreadyAnswered(answered) => {
                 refusal.at = Some(answered.at);
                 refusal.confirmed = Some(answered.confirmed);
+                refusal.found = answered.found;
                 refusal.by = Some(answered.by.clone());
             }
             Rejection::RequestExpired { at } | Rejection::RequestWithdrawn { at, .. } => {
@@ -66,6 +71,7 @@ impl Refusal {
             | Rejection::UnfitAnswer(_)
             | Rejection::ToolGone { .. }
             | Rejection::EditsNotAllowed
+            | Rejection::NothingToSettle
             | Rejection::UnknownCall { .. }
             | Rejection::CallSettled { .. }
             | Rejection::CallNotPaused { .. }

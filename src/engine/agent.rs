@@ -393,6 +393,7 @@ impl Agent {
         let policies = PolicySet {
             running_max: self.running_max,
             response: self.response,
+            acknowledges: true,
             phases: self.phases,
             hooks: self.hooks.declared(),
             ..dispatcher.policies()

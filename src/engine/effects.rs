@@ -21,9 +21,9 @@ use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
-    Decision, Delivery, Effect, Event, Fact, FunctionResponseScheduling, Hook, Json, Observation,
-    Outcome, ResponseIssued, Route, Seq, ToolAsked, ToolEventEmitted, ToolYielded, Wording,
-    response,
+    Decision, Delivery, Effect, Event, Fact, Finding, FunctionResponseScheduling, Hook, Json,
+    Observation, Outcome, ResponseIssued, Route, Seq, ToolAsked, ToolEventEmitted, ToolYielded,
+    Wording, response,
 };
 use crate::tool::{
     ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,
@@ -266,10 +266,7 @@ impl SessionTask {
         delivery: &Delivery,
         body: &Json,
     ) -> Result<String, Error> {
-        let received = self.ledger.call_received(self.id, delivery.call).await?;
-        let args = received
-            .and_then(|it| it.args)
-            .unwrap_or_else(Json::empty_object);
+        let args = self.args_that_ran(delivery.call).await?;
         let text = response::as_conversation(&delivery.name, &args, delivery.outcome, body);
         // News of a call that has ended since are no news: its outcome follows, and is what may ask for an answer.
         let is_over = !self.session.calls.contains_key(&delivery.call);
@@ -396,6 +393,10 @@ pub(super) fn response_in(observation: Observation) -> Option<Json> {
         it.response
     } else if let Observation::ToolYielded(it) = observation {
         Some(it.response)
+    } else if let Observation::ConfirmationAnswered(it) = observation
+        && let Some(Finding::Done(result)) = it.found
+    {
+        Some(result)
     } else {
         None
     }

@@ -10,15 +10,12 @@ use recount_journal as journal;
 use serde_json::value::RawValue;
 
 use super::{Engine, Error, Inner};
-use crate::adk::confirmation_from;
 use crate::control::{
     Handler, Items, LogItem, OnRecord, Problem, ReaderGone, Refusal, Reply, Request, Server,
-    Waiting, checked, os_user,
+    Waiting, checked, confirmation, os_user,
 };
 use crate::ledger::{self, Ledger};
-use crate::session::{
-    Actor, Authentication, Json, JsonProblem, RequestId, Seq, SessionId, UnfitAnswer,
-};
+use crate::session::{Actor, Authentication, RequestId, Seq, SessionId};
 use crate::tool::Ticket;
 
 /// How many records are read at a time.
@@ -95,11 +92,7 @@ impl Engine {
         answer: &RawValue,
         claimed: Option<String>,
     ) -> Result<Reply, Failed> {
-        let malformed = |problem: JsonProblem| UnfitAnswer::Malformed {
-            problem: problem.to_string(),
-        };
-        let answer = Json::parse(answer.get()).map_err(malformed);
-        let given = answer.and_then(|answer| confirmation_from(&answer));
+        let given = confirmation(answer);
         let by = actor(claimed).await?;
         let named = self.ledger().journal().request(request.0).await?;
         let (session, call) = named.ok_or(Error::UnknownRequest { request })?;

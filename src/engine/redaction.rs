@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::session::{Json, Observation};
+use crate::session::{Finding, Json, Observation};
 
 /// Says what stands in a text's place, if anything does.
 #[derive(Clone)]
@@ -60,6 +60,7 @@ impl Redactor {
                 it.reason.iter_mut().for_each(|it| self.text(it));
                 it.payload.iter_mut().for_each(|it| self.json(it));
                 it.extra.iter_mut().for_each(|it| self.json(it));
+                it.found.iter_mut().for_each(|it| self.finding(it));
             }
             Observation::ResponseSupplied(it) => self.json(&mut it.response),
             Observation::ModelOutputReceived(it) => self.text(&mut it.text),
@@ -94,6 +95,13 @@ impl Redactor {
             | Observation::TurnInterrupted(_)
             | Observation::MediaCounted(_)
             | Observation::UsageReported(_) => {}
+        }
+    }
+
+    fn finding(&self, found: &mut Finding) {
+        match found {
+            Finding::Done(result) => self.json(result),
+            Finding::Failed(reason) => self.text(reason),
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::actor::Actor;
 use super::call::Phase;
-use super::command::{BODY_BYTES_MAX, Command, Rejection};
+use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use super::decision::About;
+use super::finding::Finding;
 use super::id::Seq;
 use super::observation::{
     AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, ResponseSupplied,
@@ -45,6 +46,9 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
         } => {
             let call = admit_answer(session, request)?;
             let answer = answer.map_err(Rejection::UnfitAnswer)?;
+            if let Some(found) = &answer.found {
+                admit_finding(session, call, found, answer.confirmed)?;
+            }
             if answer.confirmed
                 && let Some(tool) = gone(session, call)
             {
@@ -60,6 +64,7 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
                 payload: answer.payload,
                 edited_args: answer.edited_args,
                 extra: answer.extra,
+                found: answer.found,
                 by,
             }
             .into())
@@ -162,6 +167,34 @@ fn admit_answer(session: &Session, request: Seq) -> Result<Seq, Rejection> {
         }),
         RequestState::Superseded { by } => Err(Rejection::RequestSuperseded { by: *by }),
     }
+}
+
+/// Only of a run that was cut off there is something to be found out, and what has an outcome does not run again.
+fn admit_finding(
+    session: &Session,
+    call: Seq,
+    found: &Finding,
+    confirmed: bool,
+) -> Result<(), Rejection> {
+    let phase = session.calls.get(&call).map(|call| &call.phase);
+    let in_doubt = matches!(
+        phase,
+        Some(Phase::AwaitingConfirmation {
+            about: About::InDoubt,
+            ..
+        })
+    );
+    if !in_doubt {
+        return Err(Rejection::NothingToSettle);
+    }
+    if confirmed {
+        let problem = "expected a yes, a no or an outcome, found a yes and an outcome".to_owned();
+        return Err(Rejection::UnfitAnswer(UnfitAnswer::Malformed { problem }));
+    }
+    if !found.is_response() {
+        return Err(Rejection::ResponseNotAnObject);
+    }
+    Ok(())
 }
 
 /// The tool of the call, if the process that could run it does not have it.

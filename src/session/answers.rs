@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::actor::Actor;
+use super::finding::Finding;
 use super::id::Seq;
 use super::json::Json;
 
@@ -11,6 +12,7 @@ use super::json::Json;
 /// ```json
 /// {"request":7,"confirmed":true,"by":{"name":"ada","authenticated_by":"os_user"}}
 /// {"request":7,"confirmed":true,"payload":{"cost_centre":"4711"},"edited_args":{"cents":4000},"by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"request":9,"confirmed":false,"found":{"done":{"receipt":17}},"by":{"name":"ada","authenticated_by":"os_user"}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationAnswered {
@@ -30,6 +32,9 @@ pub struct ConfirmationAnswered {
     /// What else the answer said: an object of the keys that mean nothing here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Json>,
+    /// What became of the call that was in doubt: it does not run again, and this is its outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Finding>,
     /// Who.
     pub by: Actor,
 }

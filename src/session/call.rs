@@ -13,7 +13,7 @@
 //!
 //! A tool that asks by itself goes from `Running` to `Asking`, and so to `AwaitingConfirmation`; one that waits where it stands comes back
 //! from there to `Running`. A gate that the program decides is an `AwaitingVerdict` before `Gated` or `Permitted`. Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
-//! `InDoubt`. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
+//! `InDoubt`. Who is asked about a doubt may know what became of the call, which is `Found` then. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
 
 use std::collections::VecDeque;
 
@@ -48,6 +48,9 @@ pub struct Call {
     pub attempts: u32,
     /// The contract that a person was asked about.
     pub contract: Option<ObjectHash>,
+    /// The request about its gate that was answered with a yes under that contract: what that answer gives the tool gets
+    /// also where it runs again out of a doubt.
+    pub gate_passed: Option<Seq>,
     /// Somebody took it back; it ends at the next decision.
     pub cancel: Option<CancelReason>,
     /// The `operator_cancelled` that says in which words the model hears of it.
@@ -64,6 +67,8 @@ pub struct Call {
     pub yields: VecDeque<Seq>,
     /// Whether the model was told something about it before its end.
     pub told_meanwhile: bool,
+    /// Whether the model was told that it waits.
+    pub acknowledged: bool,
     /// Whether its last start went on from a doubt, by the leave of the start before.
     pub started_in_doubt: bool,
     /// What its tool asked last, and with what answer it goes on.
@@ -251,6 +256,13 @@ pub enum Phase {
         /// Its `response_supplied`.
         of: Seq,
     },
+    /// It was in doubt, and a person found out what became of it.
+    Found {
+        /// The `confirmation_answered` that says so, with the result if there is one.
+        of: Seq,
+        /// Why it failed, if it did.
+        failed: Option<String>,
+    },
     /// Its time was up.
     TimedOut {
         /// By what leave it may run again, where its policy says so.
@@ -313,6 +325,7 @@ impl Phase {
             | Phase::Permitted { .. }
             | Phase::Returned { .. }
             | Phase::Supplied { .. }
+            | Phase::Found { .. }
             | Phase::TimedOut { .. } => WaitsFor::Nothing,
         }
     }
@@ -337,6 +350,7 @@ impl Phase {
             Phase::Paused { .. } => "paused",
             Phase::Returned { .. } => "returned",
             Phase::Supplied { .. } => "supplied",
+            Phase::Found { .. } => "found",
             Phase::Retrying { .. } => "retrying",
             Phase::TimedOut { .. } => "timed_out",
         }

@@ -2,6 +2,7 @@
 
 use super::actor::Actor;
 use super::decision::{CancelReason, Outcome};
+use super::finding::{Finding, FoundAs};
 use super::id::{Seq, SessionId};
 use super::json::Json;
 use super::object::ObjectHash;
@@ -68,6 +69,8 @@ pub struct Answer {
     pub edited_args: Option<Json>,
     /// What else the answer said.
     pub extra: Option<Json>,
+    /// What became of a call that is in doubt, in place of a yes or a no.
+    pub found: Option<Finding>,
 }
 
 /// What is wrong with an answer, whatever became of the request: something that only its door can see, which knows the text
@@ -185,6 +188,8 @@ pub enum Rejection {
     },
     /// The tool does not let a person change the arguments.
     EditsNotAllowed,
+    /// The request does not ask about a run that was cut off, so there is no outcome to be found out; it stays open.
+    NothingToSettle,
     /// The session has no such call.
     UnknownCall {
         /// What was asked for.
@@ -238,6 +243,8 @@ pub struct Answered {
     pub at: Seq,
     /// What it said.
     pub confirmed: bool,
+    /// What it settled a call in doubt as, in place of a yes or a no.
+    pub found: Option<FoundAs>,
     /// Who said it.
     pub by: Actor,
 }
@@ -260,6 +267,7 @@ impl Rejection {
             Rejection::UnfitAnswer(UnfitAnswer::ForeignSession { .. }) => "foreign_session",
             Rejection::ToolGone { .. } => "tool_gone",
             Rejection::EditsNotAllowed => "edits_not_allowed",
+            Rejection::NothingToSettle => "nothing_to_settle",
             Rejection::UnknownCall { .. } => "unknown_call",
             Rejection::CallSettled { .. } => "call_settled",
             Rejection::CallNotPaused { .. } => "call_not_paused",
@@ -278,8 +286,18 @@ impl std::fmt::Display for Rejection {
             Rejection::UnknownRequest { request } => {
                 write!(f, "the session has no confirmation request {request}")
             }
-            Rejection::AlreadyAnswered(Answered { at, confirmed, by }) => {
-                let what = if *confirmed { "approved" } else { "denied" };
+            Rejection::AlreadyAnswered(Answered {
+                at,
+                confirmed,
+                found,
+                by,
+            }) => {
+                let what = match found {
+                    Some(FoundAs::Done) => "settled as done",
+                    Some(FoundAs::Failed) => "settled as failed",
+                    None if *confirmed => "approved",
+                    None => "denied",
+                };
                 write!(f, "it was {what} by {} before, at seq {at}", by.name)
             }
             Rejection::RequestExpired { at } => write!(f, "the request expired, at seq {at}"),
@@ -308,6 +326,9 @@ impl std::fmt::Display for Rejection {
             ),
             Rejection::EditsNotAllowed => f.write_str(
                 "the tool does not let its arguments be changed, and the request stays open",
+            ),
+            Rejection::NothingToSettle => f.write_str(
+                "the request does not ask about a run that was cut off, so there is nothing to settle; it stays open",
             ),
             Rejection::UnknownCall { call } => write!(f, "the session has no call {call}"),
             Rejection::CallSettled { call, outcome } => {

@@ -93,6 +93,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             | Phase::Ready { .. }
             | Phase::Returned { .. }
             | Phase::Supplied { .. }
+            | Phase::Found { .. }
             | Phase::TimedOut { .. } => (OpenKind::Ready, None, None),
         };
         let item = OpenWork {

@@ -43,6 +43,10 @@ pub struct PolicySet {
     /// How what the model is answered is wrapped.
     #[serde(default, skip_serializing_if = "ResponseShape::is_plain")]
     pub response: ResponseShape,
+    /// A call that waits for a person is acknowledged at once, so that the model waits for nothing; in the words of the
+    /// tool's policy, or else as `{"status":"awaiting_confirmation","tool":"refund"}`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acknowledges: bool,
     /// The hooks through which calls and responses go.
     #[serde(default, skip_serializing_if = "Hooks::are_none")]
     pub hooks: Hooks,
@@ -113,6 +117,7 @@ mod tests {
             running_max: Some(4),
             timeout: Some(Duration::from_secs(30)),
             response: ResponseShape::Envelope,
+            acknowledges: true,
             hooks: Hooks {
                 on_tool_call: true,
                 before_tool_response: false,
@@ -121,7 +126,7 @@ mod tests {
         };
         assert_eq!(
             String::from_utf8_lossy(&set.to_bytes()),
-            r#"{"hooks":{"on_tool_call":true},"phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
+            r#"{"acknowledges":true,"hooks":{"on_tool_call":true},"phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
         );
         assert_eq!(PolicySet::from_bytes(&set.to_bytes())?, set);
         Ok(())

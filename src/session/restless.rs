@@ -7,7 +7,7 @@ use super::call::{Call, Phase};
 use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{Deadline, Observation};
-use super::reducers::cache;
+use super::reducers::{acknowledgement, cache};
 use super::state::Session;
 
 /// Looks again at what the fact concerns.
@@ -125,12 +125,15 @@ fn may_move(session: &Session, call: &Call) -> bool {
     match &call.phase {
         Phase::AwaitingConfirmation { expired, .. } => {
             let declared = session.terms.contract(&call.name);
-            *expired || (declared.is_some() && declared != call.contract)
+            let changed = declared.is_some() && declared != call.contract;
+            *expired || changed || acknowledgement::status(session, call).is_some()
         }
         Phase::Running { .. } => {
             call.background.is_none() && session.terms.policies.of(&call.name).background.is_some()
         }
-        Phase::Paused { interim } => interim.is_some(),
+        Phase::Paused { interim } => {
+            interim.is_some() || acknowledgement::status(session, call).is_some()
+        }
         Phase::AwaitingHook
         | Phase::AwaitingVerdict
         | Phase::Retrying { .. }
@@ -146,6 +149,7 @@ fn may_move(session: &Session, call: &Call) -> bool {
         | Phase::Asking
         | Phase::Returned { .. }
         | Phase::Supplied { .. }
+        | Phase::Found { .. }
         | Phase::TimedOut { .. } => true,
     }
 }

@@ -225,6 +225,8 @@ pub struct Delivery {
     pub scheduling: Option<FunctionResponseScheduling>,
     /// Which words are sent.
     pub wording: Wording,
+    /// It only says that the call waits, to a model that may wait for it; another connection has no use for it.
+    pub acknowledges: bool,
     /// Whether it was written to the socket; only later traffic of the server proves that it arrived.
     pub sent: bool,
 }

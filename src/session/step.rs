@@ -10,7 +10,8 @@ use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
 use super::reducers::{
-    confirmation, conversation, dispatcher, hooks, in_place, phases, state, tracker,
+    acknowledgement, confirmation, conversation, dispatcher, hooks, in_place, phases, state,
+    tracker,
 };
 use super::restless;
 use super::state::Session;
@@ -261,7 +262,8 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
         Phase::Asking => confirmation::request(session, seq, call, About::Tool),
         Phase::AwaitingConfirmation {
             request, expired, ..
-        } => confirmation::wait(session, seq, call, *request, *expired),
+        } => confirmation::wait(session, seq, call, *request, *expired)
+            .or_else(|| acknowledgement::acknowledge(session, seq, call)),
         Phase::Approved { .. } | Phase::Permitted { .. } => Some(dispatcher::ready(seq)),
         Phase::Denied {
             about,
@@ -277,7 +279,8 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
         )),
         Phase::Ready { leave } => tracker::start_or_reuse(session, seq, call, *leave),
         Phase::InDoubt { leave } => tracker::resolve_doubt(session, seq, call, *leave),
-        Phase::Paused { interim } => dispatcher::respond_interim(session, seq, call, *interim),
+        Phase::Paused { interim } => dispatcher::respond_interim(session, seq, call, *interim)
+            .or_else(|| acknowledgement::acknowledge(session, seq, call)),
         Phase::Returned { of, failed, again } => again
             .and_then(|_| tracker::retry(session, seq, call))
             .or_else(|| {
@@ -286,6 +289,13 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
                 ))
             }),
         Phase::Supplied { of } => Some(dispatcher::respond_supplied(session, seq, call, *of)),
+        Phase::Found { of, failed } => Some(confirmation::found(
+            session,
+            seq,
+            call,
+            *of,
+            failed.as_deref(),
+        )),
         Phase::TimedOut { .. } => tracker::retry(session, seq, call)
             .or_else(|| Some(tracker::time_out(session, seq, call))),
         Phase::Running { .. } => tracker::spawn(session, seq, call),

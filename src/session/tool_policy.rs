@@ -47,6 +47,8 @@ pub struct ToolPolicy {
     pub confirm_edits: Option<Edits>,
     /// The reason of a no stays on record, and the model is not told.
     pub confirm_keeps_reason: bool,
+    /// What the model is told at once of a call that waits for a person, where such calls are acknowledged.
+    pub acknowledgement: Option<Value>,
     /// What becomes of a call that was cut off between its start and its result.
     pub in_doubt: InDoubt,
     /// Whether a cancellation by the model withdraws an open confirmation instead of only being noted on it.
@@ -126,6 +128,7 @@ impl ToolPolicy {
         confirm_payload: None,
         confirm_edits: None,
         confirm_keeps_reason: false,
+        acknowledgement: None,
         in_doubt: InDoubt::SettleUnknown,
         withdraw_on_cancel: false,
         background: None,
@@ -198,6 +201,7 @@ impl ToolPolicy {
                 (one, two) => one.or(two),
             },
             confirm_expires_after: less(self.confirm_expires_after, other.confirm_expires_after),
+            acknowledgement: self.acknowledgement.or(other.acknowledgement),
             in_doubt: match (self.in_doubt, other.in_doubt) {
                 (InDoubt::SettleUnknown, rule) | (rule, InDoubt::SettleUnknown) => rule,
                 (one, two) => one.more_careful(two),
@@ -319,6 +323,8 @@ struct Stored {
     cache: Option<StoredCache>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confirm: Option<StoredGate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    acknowledgement: Option<Value>,
     #[serde(default, skip_serializing_if = "InDoubt::is_settle_unknown")]
     in_doubt: InDoubt,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -385,6 +391,7 @@ impl From<Stored> for ToolPolicy {
             confirm_payload: gate.payload,
             confirm_edits: gate.edits,
             confirm_keeps_reason: gate.keeps_reason,
+            acknowledgement: stored.acknowledgement,
             in_doubt: stored.in_doubt,
             withdraw_on_cancel: stored.withdraw_on_cancel,
             background: stored.background,
@@ -413,6 +420,7 @@ impl From<ToolPolicy> for Stored {
             timeout: policy.timeout,
             cache: policy.cache.then_some(StoredCache { max_age }),
             confirm: policy.confirm.then_some(gate),
+            acknowledgement: policy.acknowledgement,
             in_doubt: policy.in_doubt,
             withdraw_on_cancel: policy.withdraw_on_cancel,
             background: policy.background,

@@ -259,6 +259,13 @@ impl Toolbox {
         self
     }
 
+    /// Acknowledges calls that wait for a person.
+    #[must_use]
+    pub fn acknowledges(mut self) -> Toolbox {
+        self.policies.acknowledges = true;
+        self
+    }
+
     /// Shows calls, responses, or both to the embedding program.
     #[must_use]
     pub fn hooks(mut self, hooks: Hooks) -> Toolbox {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::session::{Actor, Answer, ConfirmationAnswered, Json, ObjectHash, RequestId, SessionId};
+use crate::session::{
+    Actor, Answer, ConfirmationAnswered, Finding, Json, ObjectHash, RequestId, SessionId,
+};
 
 /// What a person says to a gated call.
 ///
@@ -35,6 +37,9 @@ pub struct ToolConfirmation {
     pub by: Option<Actor>,
     /// What else the answer said, by key: kept on record, and without effect.
     pub extra: Map<String, Value>,
+    /// What became of a call that was cut off, in place of a yes or a no; see
+    /// [`settled_as_done`](ToolConfirmation::settled_as_done).
+    pub found: Option<Finding>,
 }
 
 impl ToolConfirmation {
@@ -50,6 +55,36 @@ impl ToolConfirmation {
     pub fn denied(reason: impl Into<String>) -> ToolConfirmation {
         ToolConfirmation {
             reason: Some(reason.into()),
+            ..ToolConfirmation::default()
+        }
+    }
+
+    /// To a request about a call [in doubt](crate::session::About::InDoubt), which may have run already: it has, and this is
+    /// its result, a JSON object. It does not run again, and the model is told the result as the call's.
+    ///
+    /// ```
+    /// use recount::ToolConfirmation;
+    /// let settled = ToolConfirmation::settled_as_done(serde_json::json!({"receipt": 17}));
+    /// assert!(!settled.confirmed && settled.found.is_some());
+    /// ```
+    pub fn settled_as_done(result: Value) -> ToolConfirmation {
+        ToolConfirmation {
+            found: Some(Finding::done(&result)),
+            ..ToolConfirmation::default()
+        }
+    }
+
+    /// To a request about a call [in doubt](crate::session::About::InDoubt): it has failed, and why. It does not run again,
+    /// and the model is told the reason as the call's error, unless the tool [keeps it](crate::tool::T::keep_reason).
+    ///
+    /// ```
+    /// use recount::ToolConfirmation;
+    /// let settled = ToolConfirmation::settled_as_failed("the bank refused it");
+    /// assert!(!settled.confirmed && settled.found.is_some());
+    /// ```
+    pub fn settled_as_failed(reason: impl Into<String>) -> ToolConfirmation {
+        ToolConfirmation {
+            found: Some(Finding::failed(reason)),
             ..ToolConfirmation::default()
         }
     }
@@ -103,6 +138,7 @@ impl ToolConfirmation {
             request_hash: None,
             by: Some(it.by),
             extra: extra.unwrap_or_default(),
+            found: it.found,
         }
     }
 
@@ -114,6 +150,7 @@ impl ToolConfirmation {
             payload: self.payload.as_ref().map(Json::of),
             edited_args: self.args.as_ref().map(Json::of),
             extra: extra.map(|it| Json::of(&Value::Object(it))),
+            found: self.found,
         }
     }
 }

@@ -206,7 +206,7 @@ impl PolicyTool {
         }
     }
 
-    /// What the model is told about it. A tool that runs in the background is declared non-blocking.
+    /// What the model is told about it. A tool that runs in the background, or may wait for a person, is declared non-blocking.
     #[must_use]
     pub fn declaration(&self) -> ToolDeclaration {
         let (said, parameters, server_side) = match &self.body {
@@ -223,12 +223,13 @@ impl PolicyTool {
             ToolKind::LongRunning if said.is_empty() => LONG_RUNNING_NOTE.to_owned(),
             ToolKind::LongRunning => format!("{said}\n\n{LONG_RUNNING_NOTE}"),
         };
-        let in_background = self.policy.background.map(|_| Behavior::NonBlocking);
+        let waits = self.policy.background.is_some() || self.policy.confirm;
+        let by_policy = waits.then_some(Behavior::NonBlocking);
         ToolDeclaration {
             name: self.name().to_owned(),
             description,
             parameters,
-            behavior: self.behavior.or(in_background),
+            behavior: self.behavior.or(by_policy),
             kind: self.kind(),
             secret: self.secret.clone(),
             category: self.categories.first().cloned(),

@@ -74,6 +74,10 @@ pub(super) async fn answer_of(
     if answer.edited_args.is_some() && !may_edit {
         return Err(ToolError::Cancelled(Rejection::EditsNotAllowed.to_string()));
     }
+    // A dispatcher alone outlives no crash, so nothing of it is ever in doubt.
+    if answer.found.is_some() {
+        return Err(ToolError::Cancelled(Rejection::NothingToSettle.to_string()));
+    }
     Ok(Some(ConfirmationAnswered {
         request,
         confirmed: answer.confirmed,
@@ -81,6 +85,7 @@ pub(super) async fn answer_of(
         payload: answer.payload,
         edited_args: answer.edited_args,
         extra: answer.extra,
+        found: None,
         by: Actor::embedder("confirmation provider"),
     }))
 }

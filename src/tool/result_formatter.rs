@@ -39,6 +39,12 @@ pub trait ResultFormatter: Send + Sync + 'static {
     /// The acknowledgement, when the tool starts.
     fn format_running(&self, call: &FunctionCall) -> Value;
 
+    /// The acknowledgement of a call that waits for a person. It is asked once, when the tool is registered, and its words are
+    /// a part of the policies on record.
+    fn format_awaiting(&self, tool: &str) -> Value {
+        json!({"status": "awaiting_confirmation", "tool": tool})
+    }
+
     /// The result, or why there is none.
     fn format_result(&self, call: &FunctionCall, result: Result<Value, ToolError>) -> Value;
 
@@ -50,6 +56,7 @@ pub trait ResultFormatter: Send + Sync + 'static {
 ///
 /// ```json
 /// {"status":"running","tool":"search_kb"}
+/// {"status":"awaiting_confirmation","tool":"search_kb"}
 /// {"status":"completed","tool":"search_kb","result":{"found":3}}
 /// {"status":"error","tool":"search_kb","error":"the index is away"}
 /// {"status":"cancelled","call_id":"fc_123"}

@@ -108,6 +108,22 @@ impl T {
         Self::with(tool, |policy| policy.confirm_keeps_reason = true)
     }
 
+    /// What the model is told at once of a call that waits for a person, in place of
+    /// `{"status":"awaiting_confirmation","tool":"pay"}`.
+    ///
+    /// ```
+    /// use recount::tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let pay = T::acknowledge(T::confirm(pay, "Pay?"), json!({"status": "A colleague has to agree; go on meanwhile."}));
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn acknowledge(tool: impl Into<Toolset>, words: Value) -> Toolset {
+        Self::with(tool, |policy| policy.acknowledgement = Some(words))
+    }
+
     /// A cancellation by the model withdraws an open confirmation instead of only being noted on it.
     #[must_use]
     pub fn withdraw_on_cancel(tool: impl Into<Toolset>) -> Toolset {

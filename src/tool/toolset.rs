@@ -84,8 +84,10 @@ impl Toolset {
                 continue;
             };
             let scheduling = scheduling.unwrap_or_default();
+            let acknowledgement = formatter.as_ref().map(|it| it.format_awaiting(&name));
             *tool = tool.clone().with_policy(ToolPolicy {
                 background: Some(Background { scheduling }),
+                acknowledgement,
                 ..ToolPolicy::default()
             });
             formatters.extend(formatter.map(|it| (name, it)));

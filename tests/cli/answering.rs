@@ -133,11 +133,10 @@ fn an_answer_says_first_that_the_process_before_is_dead() {
     let bench = Bench::new();
     bench.write("tools.toml", TOOLS);
     let (_simulator, url) = bench.simulate(SCRIPT);
-    // The model says nothing to the second text, so the program waits for it and can be killed meanwhile.
-    let run =
-        format!("run --tools tools.toml --endpoint {url} --journal j --text please --text silence");
+    // The model says nothing to the acknowledgement, so the program waits for it and can be killed meanwhile.
+    let run = format!("run --tools tools.toml --endpoint {url} --journal j --text please");
     let mut serving = bench.start(&run);
-    serving.until("“silence”");
+    serving.until("told the model about refund");
     serving.kill();
     let pending = bench.run("pending j --json").ends_with(0).json_lines();
     let request = pending[0]["request"].as_str().unwrap();

@@ -106,10 +106,8 @@ fn nonsense_is_neither_consent_nor_denial_and_is_refused_on_record() {
             refusals.collect::<Vec<_>>(),
             vec!["malformed_answer"; nonsense.len()]
         );
-        // What else an answer says is kept, and is no error.
-        let right = format!(
-            r#"{{"answer":{{"request":"{request}","answer":{{"confirmed":true,"ticket":"T-9"}}}}}}"#
-        );
+        let right =
+            format!(r#"{{"answer":{{"request":"{request}","answer":{{"confirmed":true}}}}}}"#);
         assert!(ask(&mut socket, &right).await.starts_with(r#"{"done":"#));
     });
     service.until("response_issued");
@@ -194,9 +192,9 @@ fn a_killed_service_leaves_files_that_mean_nothing_and_are_replaced() {
         r#"{"on": {"text": "please"}, "send": [{"call": [{"id": "r", "name": "refund"}]}]}"#;
     let (_simulator, url) = bench.simulate(script);
     let mut serving = bench.start(&format!(
-        "run --tools t.toml --endpoint {url} --journal j --text please --text silence"
+        "run --tools t.toml --endpoint {url} --journal j --text please"
     ));
-    serving.until("“silence”");
+    serving.until("told the model about refund");
     let pid = serving.id();
     let request = bench.run("pending j --json").ends_with(0).json_lines();
     let request = request[0]["request"].as_str().unwrap();

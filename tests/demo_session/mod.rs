@@ -217,7 +217,8 @@ fn is_running(phase: &Phase) -> bool {
     matches!(phase, Phase::Running { .. })
 }
 
-/// What the model was told about each tool, as JSON text, in a response or in words.
+/// What the model was told about each tool, as JSON text, in a response or in words; whether it heard in time that the call
+/// waits is no matter.
 fn told(transcript: &Transcript) -> BTreeMap<String, BTreeSet<String>> {
     let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (_, response, standing) in transcript.answers() {
@@ -226,6 +227,9 @@ fn told(transcript: &Transcript) -> BTreeMap<String, BTreeSet<String>> {
             "the model never heard of {response:?}"
         );
         let words = response.response.as_ref().unwrap().as_str().to_owned();
+        if words.contains("awaiting_confirmation") {
+            continue;
+        }
         let name = response.name.clone().unwrap();
         told.entry(name).or_default().insert(words);
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use recount::session::{
-    About, Answer, Answered, CancelReason, Command, Decision, Observation, Outcome, Rejection, Seq,
+    About, Answer, Answered, CancelReason, Command, Decision, Finding, Observation, Outcome,
+    Rejection, Seq, UnfitAnswer,
 };
 
 use super::Verdict;
@@ -61,6 +62,18 @@ fn unfit(recording: &Recording, facts: usize, request: Seq, answer: &Answer) -> 
             Some(Observation::RunnerDetached(_)) => Some(false),
             _ => None,
         });
+    if let Some(found) = &answer.found {
+        if question.about != About::InDoubt {
+            return Some(Rejection::NothingToSettle);
+        }
+        if answer.confirmed {
+            let problem = "expected a yes, a no or an outcome, found a yes and an outcome".into();
+            return Some(Rejection::UnfitAnswer(UnfitAnswer::Malformed { problem }));
+        }
+        if matches!(found, Finding::Done(result) if !result.is_object()) {
+            return Some(Rejection::ResponseNotAnObject);
+        }
+    }
     let tools = recording.tools_at(facts)?;
     if answer.confirmed && attached == Some(true) && tools.catalog().get(&call).is_none() {
         return Some(Rejection::ToolGone { tool: call });
@@ -77,8 +90,12 @@ fn on_record(recording: &Recording, facts: usize, request: Seq) -> Option<Reject
         if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
             && it.request == request
         {
-            let (confirmed, by) = (it.confirmed, it.by.clone());
-            state = Some(Rejection::AlreadyAnswered(Answered { at, confirmed, by }));
+            state = Some(Rejection::AlreadyAnswered(Answered {
+                at,
+                confirmed: it.confirmed,
+                found: it.found.as_ref().map(Finding::found_as),
+                by: it.by.clone(),
+            }));
         }
         match decided(fact) {
             Some(Decision::ConfirmationRequested(_)) if at == request => state = None,

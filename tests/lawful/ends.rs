@@ -145,6 +145,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         | Phase::Permitted { .. }
         | Phase::Returned { .. }
         | Phase::Supplied { .. }
+        | Phase::Found { .. }
         | Phase::TimedOut { .. } => false,
     }
 }

@@ -407,7 +407,17 @@ impl World {
             }
             Phase::AwaitingConfirmation { request, .. } => {
                 let reason = (flavour % 8 == 1).then_some("too much");
-                self.command(answer_to(request, flavour.is_multiple_of(2), reason, "ada"));
+                let mut said = answer_to(request, flavour.is_multiple_of(2), reason, "ada");
+                if let Command::AnswerConfirmation {
+                    answer: Ok(answer), ..
+                } = &mut said
+                {
+                    answer.found = (flavour % 16 == 5).then(|| match which % 2 {
+                        0 => Finding::failed("the bank refused it"),
+                        _ => Finding::Done(response),
+                    });
+                }
+                self.command(said);
             }
             Phase::Running {
                 attempt,
@@ -525,6 +535,7 @@ impl World {
             | Phase::Permitted { .. }
             | Phase::Returned { .. }
             | Phase::Supplied { .. }
+            | Phase::Found { .. }
             | Phase::TimedOut { .. } => {
                 panic!("{:?} outlived its step\n{:?}", open.phase, self.recording)
             }
@@ -748,6 +759,11 @@ impl World {
         {
             let args = json!({"n": which % 3});
             answer.edited_args = (flavour / 2).is_multiple_of(4).then(|| Json::of(&args));
+            answer.found = (flavour / 8).is_multiple_of(4).then(|| match which % 3 {
+                0 => Finding::failed("the bank refused it"),
+                1 => Finding::done(&json!("no object")),
+                _ => Finding::done(&args),
+            });
         }
         self.command(answer);
     }
@@ -819,6 +835,9 @@ impl World {
                 payload: None,
                 edited_args: which.is_multiple_of(3).then(Json::empty_object),
                 extra: None,
+                found: which
+                    .is_multiple_of(5)
+                    .then(|| Finding::failed("the bank refused it")),
                 by,
             }),
             4 if self.wild => {

@@ -70,6 +70,9 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
     if limits / 4 % 8 == 7 {
         tools = tools.gates_waived("asked for by the embedder");
     }
+    if limits / 32 % 2 == 1 {
+        tools = tools.acknowledges();
+    }
     tools.phases(phases_of(dice[13]))
 }
 

@@ -1,9 +1,13 @@
 //! A call is cut off between its start and its result, and its declared rule says what becomes of it.
 
-use recount::prelude::*;
-use recount::session::{About, Outcome};
+use std::sync::{Arc, Mutex};
 
-use crate::world::{World, answer, approve, resume, waiting};
+use recount::engine::{Desk, Error};
+use recount::ledger::Ledger;
+use recount::prelude::*;
+use recount::session::{About, Outcome, Rejection};
+
+use crate::world::{World, answer, approve, resume, wait, waiting};
 
 /// The tool had begun when its process died.
 fn cut_off(world: &World, rule: InDoubt) {
@@ -75,6 +79,124 @@ fn a_person_who_does_not_leaves_the_outcome_unknown() {
     assert_eq!(world.till.attempts(), [1]);
     assert_eq!(world.outcome(), Outcome::Unknown);
     life.end();
+}
+
+#[test]
+fn a_person_who_knows_what_became_of_it_settles_it_and_the_model_hears_that_as_its_outcome() {
+    let done = ToolConfirmation::settled_as_done(json!({"receipt": 17}));
+    let failed = ToolConfirmation::settled_as_failed("the bank refused it");
+    for (settled, outcome, heard) in [
+        (done, Outcome::Supplied, r#"{"receipt":17}"#),
+        (failed, Outcome::Failed, "the bank refused it"),
+    ] {
+        let world = World::new();
+        cut_off(&world, InDoubt::Ask);
+        let life = world.life(world.agent(T::in_doubt(world.till.pays(), InDoubt::Ask)));
+        life.settle();
+        answer(&life, waiting(&life), settled.clone()).unwrap();
+        assert_eq!(world.till.attempts(), [1]);
+        assert_eq!(world.outcome(), outcome);
+        let _live = resume(&life, world.session());
+        let told = world.told(2);
+        assert!(told.len() == 1 && told[0].contains(heard), "{told:?}");
+        life.end();
+    }
+}
+
+#[test]
+fn an_outcome_for_a_call_that_has_not_run_is_refused_on_record_and_the_request_stays_open() {
+    let world = World::new();
+    let (life, _live) = world.asked_to_pay(T::confirm(world.till.pays(), "Pay this?"));
+    let request = waiting(&life);
+    let forged = ToolConfirmation::settled_as_done(json!({"paid": true}));
+    let refused = answer(&life, request, forged);
+    let nothing = Rejection::NothingToSettle;
+    assert!(matches!(refused, Err(Error::Refused(why)) if why == nothing));
+    assert_eq!(waiting(&life), request);
+    assert_eq!(world.count("answer_refused"), 1);
+    assert_eq!(world.till.attempts(), [0; 0]);
+    life.end();
+}
+
+#[test]
+fn a_provider_may_settle_a_doubt_too() {
+    let world = World::new();
+    cut_off(&world, InDoubt::Ask);
+    let settles = |_: ConfirmationRequest| async {
+        ToolConfirmation::settled_as_done(json!({"receipt": 17}))
+    };
+    let agent = world.agent(T::in_doubt(world.till.pays(), InDoubt::Ask));
+    let life =
+        world.life(agent.confirmation_provider(Arc::new(settles) as Arc<dyn ConfirmationProvider>));
+    life.settle();
+    assert_eq!(world.till.attempts(), [1]);
+    assert_eq!(world.outcome(), Outcome::Supplied);
+    life.end();
+}
+
+/// Notes what a person gave for each run; the first one does not end.
+#[derive(Clone, Default)]
+struct Limited(Arc<Mutex<Vec<Option<Value>>>>);
+
+#[async_trait::async_trait]
+impl ToolFunction for Limited {
+    fn name(&self) -> &str {
+        "pay"
+    }
+
+    fn description(&self) -> &str {
+        "Pays up to a limit"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Err(ToolError::Other("nobody calls it without a context".into()))
+    }
+
+    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
+        let said = context.confirmation().and_then(|it| it.payload.clone());
+        self.0.lock().unwrap().push(said);
+        if context.attempt == 1 {
+            std::future::pending::<()>().await;
+        }
+        Ok(json!({"paid": true}))
+    }
+}
+
+#[test]
+fn what_a_person_gave_at_the_gate_reaches_also_the_run_after_a_doubt() {
+    let limited = Limited::default();
+    let gated = || T::in_doubt(T::confirm(limited.clone(), "How much?"), InDoubt::Ask);
+    let world = World::new();
+    let (life, _live) = world.asked_to_pay(gated());
+    let limit = ToolConfirmation::confirmed().with_payload(json!({"limit": 5000}));
+    answer(&life, waiting(&life), limit).unwrap();
+    life.crash();
+    let life = world.life(world.agent(gated()));
+    life.settle();
+    approve(&life, waiting(&life)).unwrap();
+    let given = Some(json!({"limit": 5000}));
+    assert_eq!(*limited.0.lock().unwrap(), [given.clone(), given]);
+    assert_eq!(world.outcome(), Outcome::Returned);
+    life.end();
+}
+
+#[test]
+fn a_doubt_is_settled_at_the_desk_too_where_nobody_serves_its_session() {
+    let world = World::new();
+    cut_off(&world, InDoubt::Ask);
+    let life = world.life(world.agent(T::in_doubt(world.till.pays(), InDoubt::Ask)));
+    life.settle();
+    let request = waiting(&life);
+    life.crash();
+    let desk = Desk::new(Ledger::new(world.journal.clone()), world.clock.clone());
+    let settled = ToolConfirmation::settled_as_done(json!({"receipt": 17}));
+    wait(desk.answer(request, settled, Actor::os_user("ada"))).unwrap();
+    assert_eq!(world.outcome(), Outcome::Supplied);
+    assert_eq!(world.till.attempts(), [1]);
 }
 
 #[test]

@@ -37,6 +37,11 @@ const STORIES: &[(&str, Story)] = &[
     ("cut_off_and_retried", retried),
     ("cut_off_asked_and_approved", doubt_approved),
     ("cut_off_asked_and_denied", doubt_denied),
+    ("cut_off_asked_and_settled_as_done", doubt_settled_as_done),
+    (
+        "cut_off_asked_and_settled_as_failed",
+        doubt_settled_as_failed,
+    ),
     ("cancelled_by_the_model", cancelled_by_the_model),
     ("withdrawn_by_the_model", withdrawn_by_the_model),
     ("cancelled_by_an_operator", cancelled_by_an_operator),
@@ -224,6 +229,22 @@ fn doubt_denied() -> World {
         ToolConfirmation::denied("better not"),
     )
     .unwrap();
+    life.end();
+    world
+}
+
+fn doubt_settled_as_done() -> World {
+    let (world, life, _live) = cut_off(InDoubt::Ask);
+    let settled = ToolConfirmation::settled_as_done(json!({"receipt": 17}));
+    answer(&life, waiting(&life), settled).unwrap();
+    life.end();
+    world
+}
+
+fn doubt_settled_as_failed() -> World {
+    let (world, life, _live) = cut_off(InDoubt::Ask);
+    let settled = ToolConfirmation::settled_as_failed("the bank refused it");
+    answer(&life, waiting(&life), settled).unwrap();
     life.end();
     world
 }

@@ -111,12 +111,17 @@ impl World {
         outcomes.map(|(_, text)| text).collect()
     }
 
-    /// What the model was answered, as JSON text; each on the connection that asked.
+    /// What the model was answered, as JSON text; each on the connection that asked. That a call waits is no answer yet.
     pub(crate) fn answered(&self) -> Vec<String> {
         let transcript = self.model.transcript();
-        let texts = transcript.answers().map(|(_, response, standing)| {
+        let texts = transcript.answers().filter_map(|(_, response, standing)| {
+            let body = response.response.as_ref().unwrap().as_str();
+            if body.contains("awaiting_confirmation") {
+                assert_eq!(standing, Standing::Continues, "{response:?}");
+                return None;
+            }
             assert_eq!(standing, Standing::Accepted, "{response:?}");
-            response.response.as_ref().unwrap().as_str().to_owned()
+            Some(body.to_owned())
         });
         texts.collect()
     }

@@ -62,9 +62,10 @@ impl Stage {
         answers(&self.model, id)
     }
 
-    /// The one answer to a call.
+    /// The one answer to a call, besides that it waits for a person.
     pub(crate) fn answer(&self, id: &str) -> Value {
-        let answers = self.answers(id);
+        let mut answers = self.answers(id);
+        answers.retain(|(told, _)| told["status"] != "awaiting_confirmation");
         assert_eq!(answers.len(), 1, "{answers:?}");
         answers[0].0.clone()
     }

@@ -3,6 +3,7 @@
 //! ```text
 //! Gated ─▶ confirmation_requested ─┬─ confirmation_answered yes ─▶ Approved
 //!    └─▶ gate_waived               ├─ confirmation_answered no ──▶ Denied ─▶ response_issued
+//!                                  ├─ of a doubt, with what was found ─▶ Found ─▶ response_issued
 //!                                  ├─ deadline_passed ─▶ confirmation_expired ─▶ Denied
 //!                                  ├─ contract changed ─▶ confirmation_reopened ─▶ asked anew
 //!                                  └─ taken back ─▶ confirmation_withdrawn
@@ -21,6 +22,7 @@ use crate::session::decision::{
     Decision, GateWaived, Outcome,
 };
 use crate::session::effect::Effect;
+use crate::session::finding::Finding;
 use crate::session::id::Seq;
 use crate::session::json::Json;
 use crate::session::object::ObjectHash;
@@ -29,7 +31,7 @@ use crate::session::policy::Edits;
 use crate::session::response;
 use crate::session::state::{Request, RequestState, Session};
 
-use super::dispatcher::{error, made_here, set_phase};
+use super::dispatcher::{error, made_here, refers, set_phase};
 use super::{cache, in_place};
 
 /// Whether a gate holds.
@@ -182,6 +184,10 @@ pub(in crate::session) fn requested(session: &mut Session, seq: Seq, it: &Confir
     let key = stops.and_then(|call| call.cache_key);
     cache::stopped(session, it.call, key);
     if let Some(call) = session.calls.get_mut(&it.call) {
+        if call.contract != Some(it.contract) {
+            // What was given for another contract may not fit this one.
+            call.gate_passed = None;
+        }
         call.contract = Some(it.contract);
         call.since = at;
         call.phase = Phase::AwaitingConfirmation {
@@ -262,6 +268,7 @@ pub(in crate::session) fn answered(session: &mut Session, at: Seq, it: &Confirma
     let answer = Answered {
         at,
         confirmed: it.confirmed,
+        found: it.found.as_ref().map(Finding::found_as),
         by: it.by.clone(),
     };
     set_request(session, it.request, RequestState::Answered(answer));
@@ -286,10 +293,22 @@ pub(in crate::session) fn answered(session: &mut Session, at: Seq, it: &Confirma
             own.answered = Some(request);
         }
         let anew = edited.is_some() && policy.confirm_edits == Some(Edits::ApprovedAnew);
+        let found = it.found.as_ref().filter(|_| about == About::InDoubt);
         call.phase = if anew {
             Phase::Gated
         } else if it.confirmed {
+            if about == About::Gate {
+                call.gate_passed = Some(request);
+            }
             Phase::Approved { request }
+        } else if let Some(found) = found {
+            Phase::Found {
+                of: at,
+                failed: match found {
+                    Finding::Done(_) => None,
+                    Finding::Failed(reason) => Some(reason.clone()),
+                },
+            }
         } else {
             Phase::Denied {
                 about,
@@ -395,6 +414,35 @@ pub(in crate::session) fn deny(
     made_here(session, seq, call, outcome, told)
 }
 
+/// The response to a call that was in doubt, as a person found out what became of it.
+///
+/// A result that somebody gives for a call is supplied, whichever question it answers; a failure is one, and its words are
+/// shaped as those of any other.
+pub(in crate::session) fn found(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    of: Seq,
+    failed: Option<&str>,
+) -> Decision {
+    let Some(reason) = failed else {
+        return refers(session, seq, call, Outcome::Supplied, of);
+    };
+    let told = failure(session, &call.name, reason);
+    made_here(session, seq, call, Outcome::Failed, told)
+}
+
+/// What the model is told of a failure that a person found out about, unless the tool keeps a person's words to itself.
+pub(in crate::session) fn failure(session: &Session, name: &str, reason: &str) -> Json {
+    let keeps = session.terms.policies.of(name).confirm_keeps_reason;
+    let told = if keeps {
+        "the call failed, as a person found out"
+    } else {
+        reason
+    };
+    error(session, "execution_failed", told)
+}
+
 pub(in crate::session) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
     if let Phase::AwaitingConfirmation {
         request,
@@ -426,3 +474,8 @@ mod tests;
 #[cfg(test)]
 #[path = "gate_tests.rs"]
 mod gate_tests;
+
+#[cfg(test)]
+#[path = "finding_tests.rs"]
+#[expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+mod finding_tests;

@@ -156,6 +156,7 @@ fn of_sixty_four_answers_the_first_counts_and_the_others_are_told_it() {
     let counted = Answered {
         at,
         confirmed: true,
+        found: None,
         by: Actor::embedder("ada"),
     };
     for n in 0..64 {

@@ -39,6 +39,9 @@ pub(in crate::session) fn connected(session: &mut Session, epoch: Seq, it: &Conn
 pub(in crate::session) fn disconnected(session: &mut Session, epoch: Seq) {
     if session.connection == Some(epoch) {
         session.connection = None;
+        session
+            .deliveries
+            .retain(|_, delivery| !delivery.acknowledges);
         began_or_ended(session);
     }
 }

@@ -64,6 +64,7 @@ pub(in crate::session) fn call_received(
         since: session.at,
         attempts: 0,
         contract: None,
+        gate_passed: None,
         cancel: None,
         cancelled_in: None,
         model_lost_interest: false,
@@ -72,6 +73,7 @@ pub(in crate::session) fn call_received(
         background: None,
         yields: VecDeque::new(),
         told_meanwhile: false,
+        acknowledged: false,
         started_in_doubt: false,
         asked: None,
         gate_verdict: None,
@@ -251,6 +253,7 @@ pub(in crate::session) fn call_ready(session: &mut Session, seq: Seq) {
         | Phase::Returned { .. }
         | Phase::Retrying { .. }
         | Phase::Supplied { .. }
+        | Phase::Found { .. }
         | Phase::TimedOut { .. } => return,
     };
     call.phase = Phase::Ready { leave };
@@ -340,12 +343,17 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
             route: it.route,
             will_continue: will_continue(call, it.outcome),
             scheduling: scheduling(call, it.outcome),
-            // What a tool or the program said went through the hook before it was recorded.
-            wording: if (it.response.is_some() || it.outcome == Outcome::Cancelled) && shown {
+            // What a tool or the program said went through the hook before it was recorded; what a person found did not.
+            wording: if shown
+                && (it.response.is_some()
+                    || it.outcome == Outcome::Cancelled
+                    || matches!(call.phase, Phase::Found { .. }))
+            {
                 Wording::AwaitingHook
             } else {
                 Wording::AsIssued
             },
+            acknowledges: it.outcome == Outcome::Interim && it.response.is_some(),
             sent: false,
         }),
         // Whoever made the call takes the response from its record.
@@ -355,6 +363,8 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         settle(session, at, it.call, it.outcome);
     } else {
         call.told_meanwhile = true;
+        // What the engine says itself of a call that goes on is that it waits.
+        call.acknowledged |= it.response.is_some();
         if let Phase::Paused { interim } = &mut call.phase {
             *interim = None;
         } else {
@@ -444,7 +454,13 @@ pub(in crate::session) fn set_phase(session: &mut Session, call: Seq, phase: Pha
 }
 
 /// A response that stands in another record.
-fn refers(session: &Session, seq: Seq, call: &Call, outcome: Outcome, of: Seq) -> Decision {
+pub(in crate::session) fn refers(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    outcome: Outcome,
+    of: Seq,
+) -> Decision {
     let route = conversation::route(session, call);
     ResponseIssued {
         call: seq,

@@ -1,0 +1,105 @@
+//! What became of a call that was cut off is told by whoever knows it, beside a service and without one.
+
+use std::time::Duration;
+
+use recount::prelude::*;
+use recount::simulator::{Script, Simulator};
+use tokio::runtime::Runtime;
+
+use crate::program::Bench;
+use crate::service::runtime;
+
+const SCRIPT: &str = r#"
+{"on": {"text": "pay"}, "send": [{"call": [{"id": "p1", "name": "pay", "args": {"cents": 42}}, {"id": "p2", "name": "pay", "args": {"cents": 43}}]}]}
+{"on": "otherwise", "send": [{"say": "Noted."}]}
+"#;
+
+/// An agent whose tool begins to pay and does not end; when it is cut off, its rule holds.
+fn agent(url: &str, rule: InDoubt) -> Agent {
+    let pay = T::simple("pay", "Pays", |_| std::future::pending());
+    Agent::new()
+        .model("m")
+        .tools(T::in_doubt(pay, rule))
+        .connect_to(Endpoint::url(url.to_owned()))
+}
+
+/// A journal in `j` with a session in which two payments were cut off.
+fn cut_off(bench: &Bench, runtime: &Runtime, rule: InDoubt) -> String {
+    runtime.block_on(async {
+        let script = Script::parse(SCRIPT).unwrap();
+        let simulator = Simulator::start(script).listen("127.0.0.1:0");
+        let simulator = simulator.await.unwrap();
+        let url = simulator.url();
+        let engine = Engine::builder(bench.path("j")).agent("support", agent(&url, rule));
+        let engine = engine.open().await.unwrap();
+        let live = engine.session("support").connect().await.unwrap();
+        let mut updates = live.subscribe();
+        live.send_text("pay").await.unwrap();
+        for _ in 0..2 {
+            let started = |event: &recount::session::Event| event.kind() == "call_started";
+            updates.wait_for(started).await.unwrap();
+        }
+        engine.shutdown(Duration::ZERO).await.unwrap();
+        url
+    })
+}
+
+#[test]
+fn a_doubt_is_settled_as_done_or_as_failed_and_the_second_word_is_told_the_first() {
+    let (bench, runtime) = (Bench::new(), runtime());
+    let url = cut_off(&bench, &runtime, InDoubt::Ask);
+    let pending = bench.run("pending j").ends_with(0);
+    pending.says(&["It may have run already.", "--done JSON", "--failed REASON"]);
+    let waiting = bench.run("pending j --json").ends_with(0).json_lines();
+    let ids: Vec<&str> = waiting
+        .iter()
+        .filter_map(|it| it["request"].as_str())
+        .collect();
+    let [first, second] = ids.as_slice() else {
+        panic!("two payments are in doubt: {waiting:?}");
+    };
+    for (wrong, exit, code) in [
+        ("--done [1]", 3, "response-not-an-object"),
+        ("--done {", 2, "not-json"),
+        ("--done @nowhere.json", 1, "io"),
+    ] {
+        bench
+            .run(&format!("settle j {first} {wrong}"))
+            .fails(exit, code);
+    }
+    bench.run(&format!("settle j {first}")).ends_with(2);
+    bench
+        .run(&format!("settle j {first} --done {{}} --failed no"))
+        .ends_with(2);
+    let receipt = r#"{"receipt":9007199254740993,"sum":1.10}"#;
+    bench
+        .run(&format!("settle j {first} --done {receipt}"))
+        .ends_with(0)
+        .says(&["pay settled as done by ", "when the session is next served"]);
+    bench
+        .run(&format!("approve j {first}"))
+        .fails(3, "already-answered")
+        .complains(&["settled as done by "]);
+    let engine = runtime.block_on(async {
+        let engine = Engine::builder(bench.path("j")).agent("support", agent(&url, InDoubt::Ask));
+        engine.open().await.unwrap()
+    });
+    let settled = bench.run(&format!(
+        "settle j {second} --failed refused --as ada --json"
+    ));
+    let settled = settled.ends_with(0).json();
+    assert_eq!(
+        (&settled["found"], &settled["tool"]),
+        (&json!("failed"), &json!("pay"))
+    );
+    assert_eq!(settled["service"], std::process::id());
+    runtime.block_on(engine.shutdown(Duration::ZERO)).unwrap();
+    let session = bench.session("j");
+    let log = bench.run(&format!("log j {session} --json")).ends_with(0);
+    assert!(log.out.contains(receipt), "{log:?}");
+    bench
+        .run(&format!("log j {session}"))
+        .ends_with(0)
+        .says(&["pay settled as failed by ada (unchecked): refused"]);
+    bench.run("replay j").ends_with(0);
+}
