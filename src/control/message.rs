@@ -220,12 +220,11 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> 
         let Settled { found } = serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
         return Ok(match found {
             Finding::Failed(reason) => ToolConfirmation::settled_as_failed(reason),
-            Finding::Done(result) => {
-                let mut settled = ToolConfirmation::default();
-                // Number for number as it was written.
-                settled.found = Some(Finding::Done(result));
-                settled
-            }
+            // Number for number as it was written.
+            Finding::Done(result) => ToolConfirmation {
+                found: Some(Finding::Done(result)),
+                ..ToolConfirmation::default()
+            },
         });
     }
     let said: Said = serde_json::from_str(checked.as_str()).map_err(bad_answer)?;

@@ -360,10 +360,10 @@ impl Engine {
         let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
         for item in self.inner.ledger.open_items().await? {
             let session = SessionId(item.session);
-            let waits = item.kind == OpenKind::Confirmation.as_str();
             let runs = item.kind == OpenKind::Ready.as_str()
                 || item.kind == OpenKind::Running.as_str()
                 || item.flags & ledger::IN_PLACE != 0;
+            let waits = item.kind == OpenKind::Confirmation.as_str();
             if runs || (waits && somebody_is_asked) {
                 *owed.entry(session).or_default() |= runs;
             }

@@ -451,7 +451,7 @@ impl World {
                 payload_schema: None,
                 state: response,
                 expires_after_ms: which.is_multiple_of(2).then_some(40),
-                in_place: flavour / 16 % 4 != 0,
+                in_place: !(flavour / 16).is_multiple_of(4),
             }),
             Phase::Running { attempt, .. } if flavour % 4 == 1 => {
                 let interim = (flavour % 8 == 1).then_some(response);
