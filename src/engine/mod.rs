@@ -54,6 +54,7 @@ mod story;
 pub(crate) mod takeover;
 mod task;
 mod updates;
+mod verdicts;
 mod withholding;
 
 use std::collections::BTreeMap;

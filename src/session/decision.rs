@@ -83,6 +83,8 @@ pub enum Verdict {
     Allowed,
     /// A person must be asked.
     Ask,
+    /// The program says whether a person must be asked.
+    AskProgram,
     /// It may not run.
     Refused,
 }

@@ -12,6 +12,7 @@
 //! | `Connect` | `connected`; the end of the session |
 //! | `ArmTimer` | `deadline_passed`; whatever ends what it waits for |
 
+use super::hook::Hook;
 use super::id::Seq;
 use super::observation::Deadline;
 use super::time::Timestamp;
@@ -30,6 +31,8 @@ pub enum Effect {
     },
     /// Ask the embedding program's own code.
     AskHook {
+        /// Which of it.
+        hook: Hook,
         /// The call.
         call: Seq,
         /// The `response_issued` that it may change; without one it is asked about the call itself.

@@ -80,7 +80,9 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             } => (OpenKind::Confirmation, Some(request), expires_at),
             Phase::Paused { .. } => (OpenKind::Paused, None, None),
             Phase::Running { deadline, .. } => (OpenKind::Running, None, deadline),
-            Phase::AwaitingHook | Phase::InDoubt { .. } => (OpenKind::Running, None, None),
+            Phase::AwaitingHook | Phase::AwaitingVerdict | Phase::InDoubt { .. } => {
+                (OpenKind::Running, None, None)
+            }
             Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
             // Whatever else outlives a step waits for a runner: ready, or gated by a tool nobody declares.
             Phase::Received

@@ -74,6 +74,15 @@ impl Toolbox {
         })
     }
 
+    /// Lets the program decide a tool's gate, call by call.
+    #[must_use]
+    pub fn gated_by_program(self, name: &str) -> Toolbox {
+        self.policy(name, |policy| {
+            policy.confirm = true;
+            policy.confirm_asks_program = true;
+        })
+    }
+
     /// Adds a tool whose result is supplied later.
     #[must_use]
     pub fn long_running(self, name: &str) -> Toolbox {

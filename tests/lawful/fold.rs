@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::{
-    Deadline, Decision, Effect, Event, Fact, Observation, OpenKind, Outcome, Route, Seq, Timestamp,
-    evolve, open_work, owed,
+    Deadline, Decision, Effect, Event, Fact, Hook, Observation, OpenKind, Outcome, Route, Seq,
+    Timestamp, evolve, open_work, owed,
 };
 
 use super::Verdict;
+use super::gate_verdicts::GateVerdicts;
 use super::in_place::{Turn, Waits};
 use super::recording::{Recording, body, decided, observed};
 
@@ -43,7 +44,7 @@ pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) 
         }
         let mut found = owed(session);
         found.sort();
-        let expected: Vec<Effect> = debts.owed();
+        let expected: Vec<Effect> = debts.owed(recording);
         if found != expected {
             return Err(format!(
                 "after {facts} facts: expected {expected:#?}, owed {found:#?}"
@@ -137,11 +138,14 @@ fn ended(fact: &Fact) -> Option<Seq> {
 
 /// The other way to know what is owed: a ledger of orders, each struck out by the records that settle it.
 #[derive(Default)]
-struct Debts {
+struct Debts<'r> {
     runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
     /// The runs that wait where they stand, and how much of its time limit each has left.
     in_place: Waits,
     left: BTreeMap<Seq, i64>,
+    /// The calls of which the program is to say whether a person is asked, and the runner that asks it.
+    verdicts: GateVerdicts<'r>,
+    runner: Option<Seq>,
     waits: BTreeMap<(Seq, u32), Timestamp>,
     questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
@@ -158,12 +162,13 @@ struct Debts {
     closed: bool,
 }
 
-impl Debts {
-    fn read(&mut self, recording: &Recording, fact: &Fact) {
+impl<'r> Debts<'r> {
+    fn read(&mut self, recording: &'r Recording, fact: &Fact) {
         match &fact.event {
             Event::Observed(observation) => self.observed(recording, fact, observation),
             Event::Decided(decision) => self.decided(fact, decision),
         }
+        self.verdicts.read(recording, fact);
         match self.in_place.read(fact) {
             Some(Turn::Waits(call)) => {
                 for ((of, _), (_, due)) in &mut self.runs {
@@ -199,12 +204,16 @@ impl Debts {
         match observation {
             Observation::RunnerAttached(_) => {
                 self.runs.clear();
+                self.runner = Some(fact.seq);
                 let phases = recording.tools[&fact.seq].policies().phases.iter();
                 self.instructions = phases
                     .map(|phase| (phase.name.clone(), phase.instruction.is_some()))
                     .collect();
             }
-            Observation::RunnerDetached(_) => self.runs.clear(),
+            Observation::RunnerDetached(_) => {
+                self.runs.clear();
+                self.runner = None;
+            }
             // Only what is true when it is said: neither another connection nor another stay.
             Observation::InstructionSent(it) if self.connection == Some(it.epoch) => {
                 self.told_of(it.phase, it.epoch);
@@ -305,8 +314,8 @@ impl Debts {
             }
             Decision::PhaseEntered(it) => self.stay = Some((it.phase.clone(), fact.seq)),
             Decision::ResultReused(_)
-            | Decision::BackgroundSpawned(_)
             | Decision::PolicyDecided(_)
+            | Decision::BackgroundSpawned(_)
             | Decision::GateWaived(_)
             | Decision::CallReady(_)
             | Decision::CallCancelled(_) => {}
@@ -319,8 +328,16 @@ impl Debts {
         }
     }
 
-    fn owed(&self) -> Vec<Effect> {
+    fn owed(&self, recording: &Recording) -> Vec<Effect> {
         let mut effects = Vec::new();
+        for call in self.verdicts.asked(recording) {
+            effects.extend(self.runner.map(|runner| Effect::AskHook {
+                hook: Hook::ConfirmWhen,
+                call,
+                of: None,
+                runner,
+            }));
+        }
         for (&(call, attempt), &(runner, due)) in &self.runs {
             effects.push(Effect::RunTool {
                 call,

@@ -50,6 +50,9 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
         if rules & 24 == 24 {
             tools = tools.expires_ms(name, 6);
         }
+        if rules & 18 == 18 {
+            tools = tools.gated_by_program(name);
+        }
         tools = tools.policy(name, |policy| {
             policy.confirm_edits = match at(3) / 32 {
                 0 | 1 => Some(Edits::Allowed),
