@@ -180,7 +180,7 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
         ("edits", policy.confirm_edits.map(|it| json!(it))),
         (
             "gated_by_program",
-            policy.confirm_asks_program.then(|| json!(true)),
+            policy.confirm_asks_program.then_some(json!(true)),
         ),
     ];
     if let Value::Object(contract) = &mut contract {
