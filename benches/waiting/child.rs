@@ -77,12 +77,13 @@ pub(crate) fn look(path: &Path, expire: bool) {
         println!("open_ms {}", since(opening));
         // Whatever an engine does by itself at the start has begun.
         tokio::task::yield_now().await;
+        println!("opened_kib {}", resident_kib());
         let listing = Instant::now();
         let pending = engine.pending().await.expect("a list");
         println!("list_ms {}", since(listing));
         println!("pending {}", pending.len());
         drop(pending);
-        println!("resident_kib {}", resident_kib());
+        println!("listed_kib {}", resident_kib());
         engine.shutdown(Duration::ZERO).await.expect("a clean end");
     });
 }
