@@ -54,7 +54,7 @@ pub(crate) fn no_limit_is_exceeded(recording: &Recording) -> Verdict {
         model.read(fact);
         let Some(Decision::PolicyDecided(PolicyDecided {
             call,
-            verdict: Says::Allowed | Says::Ask,
+            verdict: Says::Allowed | Says::Ask | Says::AskProgram,
             rule: Rule::Confirm | Rule::Default,
             ..
         })) = decided(fact)
@@ -117,6 +117,11 @@ fn judge(call: &FunctionCallReceived, tools: Option<&Toolbox>, inputs: &Value) -
         (unmet, Says::Refused, Rule::Condition),
         (inputs["of"].is_u64(), Says::Allowed, Rule::Cached),
         (used_up, Says::Refused, Rule::Limit),
+        (
+            policy.confirm && policy.confirm_asks_program,
+            Says::AskProgram,
+            Rule::Confirm,
+        ),
         (policy.confirm, Says::Ask, Rule::Confirm),
     ];
     let first = rules.into_iter().find(|(applies, ..)| *applies);
