@@ -486,6 +486,13 @@ fn observations() -> Vec<Observation> {
             by: ada(),
         }
         .into(),
+        OutcomeFound {
+            call: CALL,
+            tool: "pay".into(),
+            found: Finding::Failed("the bank refused it".into()),
+            by: ada(),
+        }
+        .into(),
         ResponsesSent {
             epoch: EPOCH,
             responses: vec![Seq(10), Seq(12)],

@@ -689,6 +689,16 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         ),
         (
             "",
+            OutcomeFound {
+                call,
+                tool: "look".into(),
+                found: Finding::Done(response.clone()),
+                by: by.clone(),
+            }
+            .into(),
+        ),
+        (
+            "",
             ResponsesSent {
                 epoch,
                 responses: vec![],
@@ -915,6 +925,15 @@ fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
             (
                 "supply what is no object",
                 supply(&named, &Json::of(&json!("yes"))),
+            ),
+            (
+                "reconcile its outcome",
+                Command::ReconcileOutcome {
+                    call,
+                    name: named.clone(),
+                    found: Finding::failed("no"),
+                    by: by.clone(),
+                },
             ),
             (
                 "cancel the call",

@@ -31,7 +31,7 @@ use crate::session::{
 /// ```
 #[derive(Clone)]
 pub struct Desk {
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     clock: Arc<dyn Clock>,
 }
 
@@ -132,21 +132,28 @@ impl Desk {
         response: Json,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let loaded = self.ledger.load(ticket.session).await?;
-        let mut batch = Batch::new(loaded, self.clock.now());
-        batch.take_over()?;
-        let overdue = batch.record_overdue()?;
         let command = Command::SupplyResponse {
             call: ticket.call,
             name,
             response,
             by,
         };
+        self.take(ticket.session, command).await
+    }
+
+    /// Records what a command becomes, if it is taken.
+    pub(super) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
+        let loaded = self.ledger.load(session).await?;
+        let mut batch = Batch::new(loaded, self.clock.now());
+        batch.take_over()?;
+        let overdue = batch.record_overdue()?;
         match admit(&batch.session, command) {
             // What the hook would take out must not go on record because of the way it came.
-            Ok(_) if batch.session.terms.policies.hooks.before_tool_response => {
+            Ok(Observation::ResponseSupplied(_))
+                if batch.session.terms.policies.hooks.before_tool_response =>
+            {
                 Err(Error::HookMissing {
-                    session: ticket.session,
+                    session,
                     hook: Hook::BeforeToolResponse,
                 })
             }

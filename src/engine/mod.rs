@@ -35,6 +35,7 @@ mod outcomes;
 mod performer;
 mod phases;
 mod piece;
+mod reconciling;
 mod reconnecting;
 mod reconnects;
 mod record;

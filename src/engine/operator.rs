@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::{Engine, Error, Inner};
 use crate::control::{
     Handler, Items, LogItem, OnRecord, Problem, ReaderGone, Refusal, Reply, Request, Server,
-    Waiting, checked, confirmation, os_user,
+    Waiting, checked, confirmation, finding, os_user,
 };
 use crate::ledger::{self, Ledger};
 use crate::session::{Actor, Authentication, RequestId, Seq, SessionId};
@@ -73,6 +73,12 @@ impl Engine {
                 response,
                 claimed,
             } => self.take_response(&ticket, &response, claimed).await,
+            Request::Reconcile {
+                session,
+                call,
+                found,
+                claimed,
+            } => self.take_finding(session, call, &found, claimed).await,
             Request::Log {
                 session,
                 from,
@@ -111,6 +117,25 @@ impl Engine {
         let supplied = self.supply(ticket, ticket.tool.clone(), response, by.clone());
         self.put(supplied.await, ticket.session, ticket.call, by)
             .await
+    }
+
+    async fn take_finding(
+        &self,
+        session: SessionId,
+        call: Seq,
+        found: &RawValue,
+        claimed: Option<String>,
+    ) -> Result<Reply, Failed> {
+        let found = finding(found)?;
+        let by = actor(claimed).await?;
+        let tool = self.ledger().tool_of(session, call).await?;
+        let ticket = Ticket {
+            session,
+            call,
+            tool: tool.unwrap_or_default(),
+        };
+        let reconciled = self.reconcile(&ticket, found, by.clone()).await;
+        self.put(reconciled, session, call, by).await
     }
 
     /// What became of an answer or a response to `call`.

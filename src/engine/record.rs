@@ -182,6 +182,7 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::ConfirmationAnswered(_)
         | Observation::AnswerRefused(_)
         | Observation::ResponseSupplied(_)
+        | Observation::OutcomeFound(_)
         | Observation::DeadlinePassed(_)
         | Observation::FrameRejected(_)
         | Observation::OperatorCancelled(_)

@@ -7,9 +7,10 @@ use super::decision::About;
 use super::finding::Finding;
 use super::id::Seq;
 use super::observation::{
-    AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, ResponseSupplied,
-    SessionClosed, StateChange, StateChanged,
+    AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, OutcomeFound,
+    ResponseSupplied, SessionClosed, StateChange, StateChanged,
 };
+use super::reducers::reconciliation;
 use super::scope::recorded_key;
 use super::state::{RequestState, Session};
 
@@ -92,6 +93,24 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
                 return Err(Rejection::ResponseNotAnObject);
             }
             Ok(ResponseSupplied { call, response, by }.into())
+        }
+        Command::ReconcileOutcome {
+            call,
+            name: tool,
+            found,
+            by,
+        } => {
+            reconciliation::admit(session, call)?;
+            if !found.is_response() {
+                return Err(Rejection::ResponseNotAnObject);
+            }
+            Ok(OutcomeFound {
+                call,
+                tool,
+                found,
+                by,
+            }
+            .into())
         }
         Command::CancelCall { call, reason, by } => {
             open_call(session, call)?;

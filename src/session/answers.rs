@@ -64,6 +64,23 @@ pub struct ResponseSupplied {
     pub by: Actor,
 }
 
+/// `outcome_found`: what became of a call that had ended without anybody knowing.
+///
+/// ```json
+/// {"call":5,"tool":"pay","found":{"done":{"receipt":17}},"by":{"name":"ada","authenticated_by":"os_user"}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeFound {
+    /// The call.
+    pub call: Seq,
+    /// The tool that was called.
+    pub tool: String,
+    /// What became of it.
+    pub found: Finding,
+    /// Who says so.
+    pub by: Actor,
+}
+
 /// `operator_cancelled`.
 ///
 /// ```json

@@ -7,6 +7,7 @@ use super::id::Seq;
 use super::json::Json;
 use super::object::ObjectHash;
 use super::observation::StateChange;
+use super::state::Reconciled;
 
 /// A request from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,17 @@ pub enum Command {
         /// The response for the model.
         response: Json,
         /// Who supplies it.
+        by: Actor,
+    },
+    /// Say what became of a call whose outcome was unknown when it ended.
+    ReconcileOutcome {
+        /// The call.
+        call: Seq,
+        /// The tool that was called, as its record has it.
+        name: String,
+        /// What became of it.
+        found: Finding,
+        /// Who says so.
         by: Actor,
     },
     /// Take a call back.
@@ -173,6 +185,22 @@ pub enum Rejection {
         /// How it ended.
         outcome: Outcome,
     },
+    /// The call has not ended, so there is no unknown outcome.
+    CallOpen {
+        /// The call.
+        call: Seq,
+        /// What it does.
+        phase: &'static str,
+    },
+    /// The call ended in a way that is known.
+    OutcomeKnown {
+        /// The call.
+        call: Seq,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// Somebody found out before; their word counts.
+    AlreadyReconciled(Reconciled),
     /// The call does not wait for a response from outside.
     CallNotPaused {
         /// The call.
@@ -238,6 +266,9 @@ impl Rejection {
             Rejection::NothingToSettle => "nothing_to_settle",
             Rejection::UnknownCall { .. } => "unknown_call",
             Rejection::CallSettled { .. } => "call_settled",
+            Rejection::CallOpen { .. } => "call_open",
+            Rejection::OutcomeKnown { .. } => "outcome_known",
+            Rejection::AlreadyReconciled(_) => "already_reconciled",
             Rejection::CallNotPaused { .. } => "call_not_paused",
             Rejection::WrongName { .. } => "wrong_name",
             Rejection::ResponseNotAnObject => "response_not_an_object",
@@ -301,6 +332,24 @@ impl std::fmt::Display for Rejection {
             Rejection::UnknownCall { call } => write!(f, "the session has no call {call}"),
             Rejection::CallSettled { call, outcome } => {
                 write!(f, "call {call} ended before: {}", outcome.in_words())
+            }
+            Rejection::CallOpen { call, phase } => {
+                write!(f, "call {call} has not ended: it is {phase}")
+            }
+            Rejection::OutcomeKnown { call, outcome } => {
+                write!(
+                    f,
+                    "what became of call {call} is known: {}",
+                    outcome.in_words()
+                )
+            }
+            Rejection::AlreadyReconciled(Reconciled { at, found, by }) => {
+                write!(
+                    f,
+                    "it was found {} by {} before, at seq {at}",
+                    found.as_str(),
+                    by.name
+                )
             }
             Rejection::CallNotPaused { call, phase } => {
                 write!(

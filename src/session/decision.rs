@@ -39,6 +39,8 @@ events! {
         CallCancelled = "call_cancelled",
         /// The model is told something about a call.
         ResponseIssued = "response_issued",
+        /// The model is told what became of a call whose outcome was unknown.
+        OutcomeReconciled = "outcome_reconciled",
         /// An issued response takes another way to the model.
         DeliveryChosen = "delivery_chosen",
         /// The conversation is in another phase.
@@ -363,10 +365,39 @@ pub enum Route {
     Caller,
 }
 
+/// `outcome_reconciled`: what the model is to be told of a call whose unknown outcome was found out. The call keeps its outcome; the
+/// seq of this record is the name of what is told.
+///
+/// ```json
+/// {"call":5,"of":21,"route":{"via":"conversation","epoch":3}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeReconciled {
+    /// The call.
+    pub call: Seq,
+    /// The `outcome_found`, which holds the result if there is one.
+    pub of: Seq,
+    /// What is told where it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Json>,
+    /// How it travels.
+    pub route: Route,
+}
+
+impl OutcomeReconciled {
+    /// In which words it is told: as a result that was supplied, or as a failure.
+    pub(crate) fn told_as(&self) -> Outcome {
+        match self.response {
+            None => Outcome::Supplied,
+            Some(_) => Outcome::Failed,
+        }
+    }
+}
+
 /// `delivery_chosen`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryChosen {
-    /// The response: the seq of its `response_issued`.
+    /// The response: the seq of its `response_issued`, or of an `outcome_reconciled`.
     pub response: Seq,
     /// How it travels now.
     pub route: Route,
@@ -400,6 +431,7 @@ impl Decision {
             Decision::CallStarted(it) => Some(it.call),
             Decision::CallCancelled(it) => Some(it.call),
             Decision::ResponseIssued(it) => Some(it.call),
+            Decision::OutcomeReconciled(it) => Some(it.call),
             Decision::DeliveryChosen(_) | Decision::PhaseEntered(_) => None,
         }
     }

@@ -75,7 +75,8 @@ pub use rules::RULES;
 pub use scheduling::FunctionResponseScheduling;
 pub use scope::{STATE_KEY_BYTES_MAX, Scope, UnfitKey, recorded_key};
 pub use state::{
-    Delivery, Library, Request, RequestState, Runner, Session, Settled, Stay, Terms, Wording,
+    Delivery, Library, Reconciled, Request, RequestState, Runner, Session, Settled, Stay, Terms,
+    Wording,
 };
 #[cfg(feature = "engine")]
 pub(crate) use step::step_in_place;

@@ -245,6 +245,9 @@ impl Debts {
                 }
                 _ = self.responses.insert(fact.seq, (it.call, it.route, false))
             }
+            Decision::OutcomeReconciled(it) => {
+                _ = self.responses.insert(fact.seq, (it.call, it.route, false));
+            }
             Decision::DeliveryChosen(it) => {
                 if let Some((_, route, _)) = self.responses.get_mut(&it.response) {
                     *route = it.route;

@@ -15,7 +15,7 @@ use recount::ledger::Ledger;
 use recount::live::{ConnectError, Connection, Connector};
 use recount::prelude::*;
 use recount::replay;
-use recount::session::{RULES, ToolPolicy};
+use recount::session::{Finding, RULES, ToolPolicy};
 use recount::testing::{Life, ScriptedModel};
 use recount::tool::{Ask, ToolOutcome};
 
@@ -42,6 +42,7 @@ const STORIES: &[(&str, Story)] = &[
         "cut_off_asked_and_settled_as_failed",
         doubt_settled_as_failed,
     ),
+    ("cut_off_unknown_and_reconciled", reconciled),
     ("cancelled_by_the_model", cancelled_by_the_model),
     ("withdrawn_by_the_model", withdrawn_by_the_model),
     ("cancelled_by_an_operator", cancelled_by_an_operator),
@@ -199,6 +200,23 @@ fn cut_off(rule: InDoubt) -> (World, Life, LiveHandle) {
 
 fn unknown() -> World {
     let (world, life, _live) = cut_off(InDoubt::SettleUnknown);
+    life.end();
+    world
+}
+
+fn reconciled() -> World {
+    let (world, life, _live) = cut_off(InDoubt::SettleUnknown);
+    let ticket = Ticket {
+        session: world.session(),
+        call: *world.folded().settled.keys().next().unwrap(),
+        tool: "pay".to_owned(),
+    };
+    world.clock.advance(LATER);
+    let found = Finding::done(&json!({"receipt": 17}));
+    let ada = Actor::embedder("ada");
+    life.run(life.engine().reconcile(&ticket, found, ada))
+        .unwrap();
+    let _live = resume(&life, world.session());
     life.end();
     world
 }

@@ -475,6 +475,7 @@ fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) {
                 outcome,
                 attempts: call.attempts,
                 at,
+                made_by_program: call.made_by_program,
             },
         );
     }

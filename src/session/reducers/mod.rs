@@ -10,6 +10,7 @@ pub(super) mod dispatcher;
 pub(super) mod hooks;
 pub(super) mod limits;
 pub(super) mod phases;
+pub(super) mod reconciliation;
 pub(super) mod redelivery;
 pub(super) mod state;
 pub(super) mod tracker;
