@@ -4,6 +4,7 @@
 
 mod adk_events;
 mod agent;
+mod alarm;
 mod answering;
 mod attach;
 mod beginning;
@@ -58,6 +59,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio_util::task::AbortOnDropHandle;
 
 pub use adk_events::AdkEvents;
 pub use agent::Agent;
@@ -89,8 +91,9 @@ pub use crate::tool::{
 use crate::ledger::{
     self, Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,
 };
-use crate::session::{Actor, Command, OpenKind, RequestId, Seq, Session, SessionId};
+use crate::session::{Actor, Command, OpenKind, RequestId, Seq, Session, SessionId, Timestamp};
 use agent::Prepared;
+use alarm::Alarm;
 use inbox::{Inbox, Input};
 use media::Media;
 use performer::Performer;
@@ -143,6 +146,9 @@ struct Inner {
     slots: Slots,
     /// Held while a session without a task is written to.
     desk: tokio::sync::Mutex<()>,
+    /// When sessions without a task are to have one.
+    alarm: Arc<Alarm>,
+    ringing: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 impl Engine {
@@ -168,6 +174,8 @@ impl Engine {
             updates,
             slots,
             desk: tokio::sync::Mutex::default(),
+            alarm: Arc::default(),
+            ringing: Mutex::default(),
         };
         Engine {
             inner: Arc::new(inner),
@@ -327,6 +335,7 @@ impl Engine {
         // Before any session is told: a place that gets free must not go to a session that has not been told yet.
         self.inner.slots.shut();
         let until = self.inner.clock.now().after(grace);
+        drop(self.ringing().take());
         let mut ending = Vec::new();
         for task in self.inner.registry.all() {
             let (reply, done) = oneshot::channel();
@@ -341,20 +350,26 @@ impl Engine {
     }
 
     /// Begins a task for every session in which something is owed and whose agent is here.
+    ///
+    /// A session of an agent that is not here is listed, can be answered, and never runs; one whose key is not here is listed
+    /// only. One that merely waits costs nothing, unless somebody here is to be asked again.
     async fn perform_what_is_owed(&self) -> Result<(), Error> {
+        *self.ringing() = Some(alarm::ring(&self.inner));
+        let somebody_is_asked = self.agents().values().any(|it| it.provider.is_some());
         let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
         for item in self.inner.ledger.open_items().await? {
+            let session = SessionId(item.session);
+            let waits = item.kind == OpenKind::Confirmation.as_str();
             let runs =
                 item.kind == OpenKind::Ready.as_str() || item.kind == OpenKind::Running.as_str();
-            let asks = item.kind == OpenKind::Confirmation.as_str();
-            if runs || asks || item.deadline_us.is_some() {
-                *owed.entry(SessionId(item.session)).or_default() |=
-                    runs || item.deadline_us.is_some();
+            if runs || (waits && somebody_is_asked) {
+                *owed.entry(session).or_default() |= runs;
+            }
+            if let (true, Some(due)) = (waits, item.deadline_us) {
+                self.inner.alarm.set(Timestamp(due), session);
             }
         }
         for (session, whoever) in owed {
-            // A session of an agent that is not here is listed, can be answered, and never runs; one whose key is not
-            // here is listed only. One that merely waits costs nothing, unless somebody here is to be asked again.
             let agent = match self.agent_of(session).await {
                 Ok(agent) => agent,
                 Err(Error::UnknownAgent { .. } | Error::Ledger(ledger::Error::Sealed { .. })) => {
@@ -368,6 +383,11 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    fn ringing(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
+        let ringing = self.inner.ringing.lock();
+        ringing.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends something to the session's task and waits for what it says.
@@ -433,6 +453,7 @@ impl Engine {
             media: media.clone(),
             kept: Vec::new(),
             slots: self.inner.slots.clone(),
+            alarm: self.inner.alarm.clone(),
             callers: BTreeMap::new(),
             handles: 0,
             inbox,

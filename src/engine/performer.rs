@@ -10,6 +10,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::alarm;
 use super::beginning::Beginning;
 use crate::session::{Effect, Start};
 
@@ -86,9 +87,11 @@ impl Performer {
         }
     }
 
-    /// Whether a task of ours is under way.
+    /// Whether a task of ours is under way that cannot be left to the engine's [`Alarm`](super::alarm::Alarm).
     pub(super) fn is_busy(&self) -> bool {
-        self.in_flight.values().any(|it| match it {
+        let own = self.in_flight.iter();
+        let own = own.filter(|(effect, _)| alarm::due_of(effect).is_none());
+        own.map(|(_, in_flight)| in_flight).any(|it| match it {
             InFlight::Left => false,
             InFlight::Together(task) => !task.is_finished(),
             InFlight::Task { task, .. } | InFlight::Run { task, .. } => !task.is_finished(),

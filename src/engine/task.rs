@@ -10,6 +10,7 @@ use tokio::sync::{broadcast, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::agent::Prepared;
+use super::alarm::{self, Alarm};
 use super::callers::Caller;
 use super::clock::Clock;
 use super::draining::Draining;
@@ -27,7 +28,7 @@ use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
     Actor, Command, Hook, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
-    SessionOpened, UserTextSent, admit, fits, refusal_on_record,
+    SessionOpened, UserTextSent, admit, fits, owed, refusal_on_record,
 };
 use crate::tool::{InputEvent, State, Temporary, Watchers};
 
@@ -74,6 +75,8 @@ pub(super) struct SessionTask {
     pub(super) kept: Vec<(Seq, Outgoing)>,
     /// The places of the engine for running tools.
     pub(super) slots: Slots,
+    /// Who wakes the session at a time, once it has no task.
+    pub(super) alarm: Arc<Alarm>,
     /// The programs that wait for their own calls.
     pub(super) callers: BTreeMap<Seq, Caller>,
     pub(super) handles: usize,
@@ -407,6 +410,9 @@ impl SessionTask {
     async fn retire(&mut self) -> Result<bool, Error> {
         self.disconnect("nothing runs and nobody listens").await?;
         self.reconnecting.farewell().await;
+        for due in owed(&self.session).iter().filter_map(alarm::due_of) {
+            self.alarm.set(due, self.id);
+        }
         Ok(self.registry.remove_if(self.id, || self.inbox.is_empty()))
     }
 

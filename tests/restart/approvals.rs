@@ -131,6 +131,48 @@ fn silence_while_the_process_lives_becomes_a_no_at_its_time() {
     life.end();
 }
 
+/// How many tasks a process has under way.
+fn tasks(life: &Life) -> usize {
+    life.settle();
+    life.run(async {
+        tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks()
+    })
+}
+
+#[test]
+fn a_session_that_waits_until_a_time_has_no_task_and_silence_is_a_no_all_the_same() {
+    let world = World::new();
+    let life = world.life(world.agent(expiring(world.till.pays())));
+    let none = tasks(&life);
+    life.end();
+
+    // Let go of while its process lives, and left behind by a process that died.
+    for dies in [false, true] {
+        let world = World::new();
+        let (life, live) = world.asked_to_pay(expiring(world.till.pays()));
+        let request = waiting(&life);
+        let life = if dies {
+            life.crash();
+            world.life(world.agent(expiring(world.till.pays())))
+        } else {
+            drop(live);
+            life
+        };
+        assert_eq!(tasks(&life), none, "dies: {dies}");
+        world.clock.advance(HOUR - Duration::from_secs(1));
+        assert_eq!(tasks(&life), none);
+        assert_eq!(waiting(&life), request);
+        world.clock.advance(Duration::from_secs(1));
+        life.settle();
+        assert_eq!(world.outcome(), Outcome::Expired);
+        assert_late(&world, &life, request);
+        assert_eq!(tasks(&life), none);
+        life.end();
+    }
+}
+
 #[test]
 fn an_answer_that_was_taken_counts_although_time_runs_out_while_it_is_recorded() {
     let world = World::new();
@@ -139,9 +181,11 @@ fn an_answer_that_was_taken_counts_although_time_runs_out_while_it_is_recorded()
         clock: world.clock.clone(),
         leaps: AtomicBool::new(false),
     });
-    let agent = world.agent(expiring(world.till.pays()));
+    // What runs has all the time.
+    let pay = T::timeout(expiring(world.till.pays()), TWO_WEEKS);
+    let agent = world.agent(pay);
     let life = Life::begin(&world.journal, &clock, [("support", agent)]);
-    life.settle();
+    let _live = resume(&life, world.session());
     clock.leaps.store(true, Ordering::SeqCst);
     approve(&life, request).unwrap();
     assert_eq!(world.outcome(), Outcome::Returned);
