@@ -483,6 +483,7 @@ fn observations() -> Vec<Observation> {
         ResponseSupplied {
             call: CALL,
             response: json(r#"{"shipped":true}"#),
+            will_continue: true,
             by: ada(),
         }
         .into(),

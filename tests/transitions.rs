@@ -683,6 +683,17 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             ResponseSupplied {
                 call,
                 response: response.clone(),
+                will_continue: false,
+                by: by.clone(),
+            }
+            .into(),
+        ),
+        (
+            "news",
+            ResponseSupplied {
+                call,
+                response: response.clone(),
+                will_continue: true,
                 by: by.clone(),
             }
             .into(),
@@ -895,6 +906,7 @@ fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
             call,
             name: name.into(),
             response: response.clone(),
+            will_continue: false,
             by: by.clone(),
         };
         let named = history

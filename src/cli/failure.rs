@@ -241,6 +241,8 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::CallOpen { .. } => "call-open",
         Rejection::OutcomeKnown { .. } => "outcome-known",
         Rejection::AlreadyReconciled(_) => "already-reconciled",
+        Rejection::AlreadySupplied { same: true, .. } => "already-on-record",
+        Rejection::AlreadySupplied { same: false, .. } => "already-supplied",
         Rejection::CallNotPaused { .. } => "call-not-paused",
         Rejection::WrongName { .. } => "wrong-name",
         Rejection::ResponseNotAnObject => "response-not-an-object",

@@ -283,10 +283,17 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         }
         Observation::ResponseSupplied(it) => {
             let (tool, response) = (names.call(it.call), it.response.as_str());
-            (
-                format!("{tool} answered by {}: {response}", who(&it.by)),
-                Tone::Good,
-            )
+            if it.will_continue {
+                (
+                    format!("news of {tool} from {}: {response}", who(&it.by)),
+                    Tone::Plain,
+                )
+            } else {
+                (
+                    format!("{tool} answered by {}: {response}", who(&it.by)),
+                    Tone::Good,
+                )
+            }
         }
         Observation::OutcomeFound(it) => {
             let (tool, by) = (names.call(it.call), who(&it.by));

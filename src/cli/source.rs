@@ -195,14 +195,18 @@ impl Source {
         &mut self,
         ticket: Ticket,
         response: Json,
+        interim: bool,
         claimed: Option<String>,
     ) -> Result<OnRecord, Failure> {
         match self {
             Source::Journal(ledger) => {
                 let by = os_user::actor(claimed)?;
                 let desk = Desk::new(ledger.clone(), SystemClock::shared());
-                let supplied = desk.supply(&ticket, ticket.tool.clone(), response, by.clone());
-                let seq = taken(ledger, ticket.session, supplied.await).await?;
+                let name = ticket.tool.clone();
+                let (session, supply) =
+                    engine::supplies_json(&ticket, name, response, interim, by.clone());
+                let supplied = desk.take(session, supply).await;
+                let seq = taken(ledger, session, supplied).await?;
                 Ok(OnRecord {
                     session: ticket.session,
                     seq,
@@ -214,6 +218,7 @@ impl Source {
                 let request = Request::Respond {
                     ticket,
                     response: raw(&response)?,
+                    interim,
                     claimed,
                 };
                 told(client, &request).await

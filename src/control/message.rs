@@ -19,6 +19,7 @@ use crate::tool::{Ticket, ToolConfirmation};
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":false},"as":"ada"}}
 /// {"answer":{"request":"7c6f…","answer":{"found":{"done":{"receipt":17}}}}}
 /// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"receipt":17}}}
+/// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"sent":1},"interim":true}}
 /// {"reconcile":{"session":"0199…","call":5,"found":{"failed":"the bank refused it"}}}
 /// {"log":{"session":"0199…","from":1,"follow":true}}
 /// ```
@@ -45,6 +46,9 @@ pub enum Request {
         ticket: Ticket,
         /// The result: a JSON object.
         response: Box<RawValue>,
+        /// It is news: the call stays paused, and more follows.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        interim: bool,
         /// As in an answer.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
@@ -230,12 +234,11 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, Problem> {
         let Settled { found } = serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
         return Ok(match found {
             Finding::Failed(reason) => ToolConfirmation::settled_as_failed(reason),
-            Finding::Done(result) => {
-                let mut settled = ToolConfirmation::default();
-                // Number for number as it was written.
-                settled.found = Some(Finding::Done(result));
-                settled
-            }
+            // Number for number as it was written.
+            Finding::Done(_) => ToolConfirmation {
+                found: Some(found),
+                ..ToolConfirmation::default()
+            },
         });
     }
     let said: Said = serde_json::from_str(checked.as_str()).map_err(bad_answer)?;

@@ -60,6 +60,10 @@ impl Refusal {
                 refusal.found = answered.found;
                 refusal.by = Some(answered.by.clone());
             }
+            Rejection::AlreadySupplied { supplied, .. } => {
+                refusal.at = Some(supplied.at);
+                refusal.by = Some(supplied.by.clone());
+            }
             Rejection::AlreadyReconciled(reconciled) => {
                 refusal.at = Some(reconciled.at);
                 refusal.found = Some(reconciled.found);

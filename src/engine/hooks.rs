@@ -288,6 +288,7 @@ impl SessionTask {
             call,
             name,
             response,
+            will_continue,
             by,
         } = command
         else {
@@ -300,6 +301,7 @@ impl SessionTask {
                 call,
                 name,
                 response,
+                will_continue,
                 by,
             };
             return Some((command, reply));
@@ -316,6 +318,7 @@ impl SessionTask {
                 call,
                 name,
                 response,
+                will_continue,
                 by,
             };
             let _ = own.send(Input::Shown {

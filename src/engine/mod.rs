@@ -78,6 +78,8 @@ pub use live_event::{Listener, LiveEvent};
 pub use live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use phases::{PhaseBuilder, ToolNames};
 pub use reconnects::Reconnects;
+#[cfg(feature = "cli")]
+pub(crate) use responding::supplies_json;
 pub use sessions::NewSession;
 pub use updates::Updates;
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use recount_journal as journal;
 use serde_json::value::RawValue;
 
+use super::responding::supplies_json;
 use super::{Engine, Error, Inner};
 use crate::control::{
     Handler, Items, LogItem, OnRecord, Problem, ReaderGone, Refusal, Reply, Request, Server,
@@ -71,8 +72,12 @@ impl Engine {
             Request::Respond {
                 ticket,
                 response,
+                interim,
                 claimed,
-            } => self.take_response(&ticket, &response, claimed).await,
+            } => {
+                self.take_response(&ticket, &response, interim, claimed)
+                    .await
+            }
             Request::Reconcile {
                 session,
                 call,
@@ -110,11 +115,14 @@ impl Engine {
         &self,
         ticket: &Ticket,
         response: &RawValue,
+        interim: bool,
         claimed: Option<String>,
     ) -> Result<Reply, Failed> {
         let response = checked(response)?;
         let by = actor(claimed).await?;
-        let supplied = self.supply(ticket, ticket.tool.clone(), response, by.clone());
+        let name = ticket.tool.clone();
+        let supply = supplies_json(ticket, name, response, interim, by.clone());
+        let supplied = self.supply(supply);
         self.put(supplied.await, ticket.session, ticket.call, by)
             .await
     }

@@ -363,6 +363,7 @@ mod tests {
             will_continue: None,
             scheduling: None,
             wording: Wording::AsIssued,
+            acknowledges: false,
             sent: false,
         };
         let sent = tool_response(&delivery, &response, newest());

@@ -7,7 +7,7 @@ use super::id::Seq;
 use super::json::Json;
 use super::object::ObjectHash;
 use super::observation::StateChange;
-use super::state::Reconciled;
+use super::state::{Reconciled, Supplied};
 
 /// A request from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Command {
         /// Who answers, as the door that let them in knows.
         by: Actor,
     },
-    /// Give the result of a paused call.
+    /// Give the result of a paused call, or news of it.
     SupplyResponse {
         /// The call.
         call: Seq,
@@ -29,6 +29,8 @@ pub enum Command {
         name: String,
         /// The response for the model.
         response: Json,
+        /// It is news: the call stays paused, and more follows.
+        will_continue: bool,
         /// Who supplies it.
         by: Actor,
     },
@@ -201,6 +203,13 @@ pub enum Rejection {
     },
     /// Somebody found out before; their word counts.
     AlreadyReconciled(Reconciled),
+    /// The call has its result from outside already.
+    AlreadySupplied {
+        /// What is on record.
+        supplied: Supplied,
+        /// Whether that is what came now, byte for byte: then there is nothing left to do.
+        same: bool,
+    },
     /// The call does not wait for a response from outside.
     CallNotPaused {
         /// The call.
@@ -269,6 +278,8 @@ impl Rejection {
             Rejection::CallOpen { .. } => "call_open",
             Rejection::OutcomeKnown { .. } => "outcome_known",
             Rejection::AlreadyReconciled(_) => "already_reconciled",
+            Rejection::AlreadySupplied { same: true, .. } => "already_on_record",
+            Rejection::AlreadySupplied { same: false, .. } => "already_supplied",
             Rejection::CallNotPaused { .. } => "call_not_paused",
             Rejection::WrongName { .. } => "wrong_name",
             Rejection::ResponseNotAnObject => "response_not_an_object",
@@ -350,6 +361,11 @@ impl std::fmt::Display for Rejection {
                     found.as_str(),
                     by.name
                 )
+            }
+            Rejection::AlreadySupplied { supplied, same } => {
+                let which = if *same { "this result" } else { "another result" };
+                let Supplied { at, by, .. } = supplied;
+                write!(f, "{which} is on record, by {}, at seq {at}", by.name)
             }
             Rejection::CallNotPaused { call, phase } => {
                 write!(

@@ -56,6 +56,7 @@ events! {
 /// {"call":9,"verdict":"refused","rule":"phase","reason":"…","policies":"9f86…","inputs":{"phase":"verify_identity"}}
 /// {"call":11,"verdict":"allowed","rule":"default","policies":"9f86…","inputs":{"state":{"identity_verified":true}}}
 /// {"call":14,"verdict":"allowed","rule":"cached","policies":"9f86…","inputs":{"of":11}}
+/// {"call":18,"verdict":"refused","rule":"pending","reason":"…","policies":"9f86…","inputs":{"of":14}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyDecided {
@@ -72,7 +73,7 @@ pub struct PolicyDecided {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<ObjectHash>,
     /// What the verdict depended on beside the call and the policies: the `phase`, the values of the `state` that a
-    /// condition reads, how often the tool was `used` where that is limited, the earlier result (`of`).
+    /// condition reads, how often the tool was `used` where that is limited, the earlier result or the pending call (`of`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Json>,
 }
@@ -107,6 +108,8 @@ pub enum Rule {
     Condition,
     /// There is a result of the same call.
     Cached,
+    /// The same call has not ended.
+    Pending,
     /// How often the tool may be called.
     Limit,
     /// The tool is gated.

@@ -64,6 +64,8 @@ pub struct Session {
     pub calls: OpenCalls,
     /// How the others ended.
     pub settled: BTreeMap<Seq, Settled>,
+    /// The results of paused calls that came from outside.
+    pub supplied: BTreeMap<Seq, Supplied>,
     /// What was found out about those whose outcome was unknown.
     pub reconciled: BTreeMap<Seq, Reconciled>,
     /// What of it is to be told.
@@ -175,6 +177,17 @@ pub struct Settled {
     pub at: Seq,
     /// A program made the call, and no connection brought it.
     pub made_by_program: bool,
+}
+
+/// The result of a paused call, as somebody outside gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Supplied {
+    /// The `response_supplied` record.
+    pub at: Seq,
+    /// SHA-256 of the response as it stands there.
+    pub response: ObjectHash,
+    /// Who gave it.
+    pub by: Actor,
 }
 
 /// What was found out about a call whose outcome was unknown.
@@ -343,6 +356,7 @@ impl Session {
             draining: false,
             calls: OpenCalls::default(),
             settled: BTreeMap::new(),
+            supplied: BTreeMap::new(),
             reconciled: BTreeMap::new(),
             to_reconcile: None,
             requests: BTreeMap::new(),

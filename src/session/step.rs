@@ -192,7 +192,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::InstructionSent(it) => phases::instruction_sent(session, it),
         Observation::ConfirmationAnswered(it) => confirmation::answered(session, fact.seq, it),
         Observation::AnswerRefused(it) => confirmation::answer_refused(session, it.request),
-        Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it.call),
+        Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it),
         Observation::OutcomeFound(it) => reconciliation::outcome_found(session, fact.seq, it),
         Observation::ResponsesSent(it) => conversation::responses_sent(session, it),
         Observation::DeadlinePassed(it) => tracker::deadline_passed(session, it.deadline),

@@ -485,6 +485,7 @@ impl World {
                     call,
                     name,
                     response,
+                    will_continue: flavour % 8 == 3,
                     by,
                 });
             }
@@ -708,6 +709,7 @@ impl World {
                     call,
                     name,
                     response,
+                    will_continue: which.is_multiple_of(2),
                     by,
                 });
             }
@@ -816,6 +818,7 @@ impl World {
                 self.observe(ResponseSupplied {
                     call,
                     response: Json::empty_object(),
+                    will_continue: which.is_multiple_of(2),
                     by,
                 });
             }

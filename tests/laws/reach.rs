@@ -94,7 +94,7 @@ const NOT_BEGUN: &str = "its tool had not begun";
 /// A response that had not left when its call was taken back.
 const TOLD_ANEW: &str = "told though it was taken back";
 
-const VERDICTS: [&str; 10] = [
+const VERDICTS: [&str; 11] = [
     "by missing_name",
     "by unknown_tool",
     "by malformed_args",
@@ -102,6 +102,7 @@ const VERDICTS: [&str; 10] = [
     "by phase",
     "by condition",
     "by cached",
+    "by pending",
     "by limit",
     "by confirm",
     "by default",
@@ -116,6 +117,7 @@ fn word_of(rule: Rule) -> &'static str {
         phase,
         condition,
         cached,
+        pending,
         limit,
         confirm,
         default,
@@ -128,6 +130,7 @@ fn word_of(rule: Rule) -> &'static str {
         Rule::Phase => phase,
         Rule::Condition => condition,
         Rule::Cached => cached,
+        Rule::Pending => pending,
         Rule::Limit => limit,
         Rule::Confirm => confirm,
         Rule::Default => default,

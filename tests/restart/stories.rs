@@ -50,6 +50,7 @@ const STORIES: &[(&str, Story)] = &[
     ("timed_out", timed_out),
     ("answered_by_the_program_and_heard", by_hand),
     ("long_running_over_a_restart", long_running),
+    ("long_running_with_news", long_running_with_news),
     ("not_found_invalid_malformed_and_failed", flawed),
     (
         "connection_lost_before_the_model_was_heard",
@@ -343,6 +344,26 @@ fn by_hand() -> World {
     life.run(live.send_text("Please settle my bill.")).unwrap();
     life.settle();
     life.run(live.disconnect()).unwrap();
+    life.end();
+    world
+}
+
+fn long_running_with_news() -> World {
+    let world = World::new();
+    let (life, _live) = world.asked_to_pay(T::long_running(T::simple("pay", "Pays", |_| async {
+        Ok(Value::Null)
+    })));
+    let ticket = Ticket::from(&life.run(life.engine().paused()).unwrap()[0]);
+    let by = || Actor::embedder("bank");
+    let said = |value: Value| FunctionResponse::new("pay", value);
+    let engine = life.engine();
+    let news = said(json!({"step": 1}));
+    life.run(engine.update(&ticket, news, by())).unwrap();
+    life.settle();
+    world.clock.advance(LATER);
+    let done = said(json!({"receipt": 17}));
+    life.run(engine.respond(&ticket, done, by())).unwrap();
+    life.settle();
     life.end();
     world
 }

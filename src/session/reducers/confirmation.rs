@@ -441,5 +441,10 @@ mod gate_tests;
 
 #[cfg(test)]
 #[path = "finding_tests.rs"]
-#[expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 mod finding_tests;

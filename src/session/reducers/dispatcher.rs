@@ -23,7 +23,7 @@ use crate::session::scheduling::FunctionResponseScheduling;
 use crate::session::state::{Delivery, Session, Settled, Wording};
 
 use super::limits::Used;
-use super::{cache, confirmation, conversation, hooks, limits, phases, redelivery};
+use super::{cache, confirmation, conversation, hooks, limits, phases, redelivery, repeats};
 
 pub(in crate::session) fn call_received(
     session: &mut Session,
@@ -69,6 +69,7 @@ pub(in crate::session) fn call_received(
         model_lost_interest: false,
         made_by_program: it.by.is_some(),
         cache_key: None,
+        repeat_key: None,
         background: None,
         yields: VecDeque::new(),
         told_meanwhile: false,
@@ -77,7 +78,9 @@ pub(in crate::session) fn call_received(
         asked: None,
         own_scheduling: None,
     };
-    call.cache_key = cache::key_of(session.terms.policies.of(&call.name), &call);
+    let policy = session.terms.policies.of(&call.name);
+    call.cache_key = cache::key_of(policy, &call);
+    call.repeat_key = repeats::key_of(policy, &call);
     call.phase = hooks::first_phase(session, &call);
     session.calls.insert(seq, call);
 }
@@ -85,8 +88,21 @@ pub(in crate::session) fn call_received(
 /// What the policies say to a call that was just received.
 pub(in crate::session) fn judge(session: &Session, seq: Seq, call: &Call) -> Decision {
     let of = cache::fresh(session, call);
-    let (verdict, rule, reason) = verdict(session, call, of);
-    let of = of.filter(|_| rule == Rule::Cached);
+    let pending = repeats::pending(session, seq, call);
+    let (verdict, rule, reason) = verdict(session, call, of, pending);
+    let of = match rule {
+        Rule::Cached => of,
+        Rule::Pending => pending,
+        Rule::MissingName
+        | Rule::UnknownTool
+        | Rule::MalformedArgs
+        | Rule::InvalidArgs
+        | Rule::Phase
+        | Rule::Condition
+        | Rule::Limit
+        | Rule::Confirm
+        | Rule::Default => None,
+    };
     PolicyDecided {
         call: seq,
         verdict,
@@ -98,7 +114,12 @@ pub(in crate::session) fn judge(session: &Session, seq: Seq, call: &Call) -> Dec
     .into()
 }
 
-fn verdict(session: &Session, call: &Call, cached: Option<Seq>) -> (Verdict, Rule, Option<String>) {
+fn verdict(
+    session: &Session,
+    call: &Call,
+    cached: Option<Seq>,
+    pending: Option<Seq>,
+) -> (Verdict, Rule, Option<String>) {
     let refused = |rule, reason: String| (Verdict::Refused, rule, Some(reason));
     let declared = session.terms.catalog.tools.get(&call.name);
     let known = declared.is_some_and(|it| it.kind != ToolKind::ServerSide);
@@ -122,6 +143,10 @@ fn verdict(session: &Session, call: &Call, cached: Option<Seq>) -> (Verdict, Rul
     }
     if cached.is_some() {
         return (Verdict::Allowed, Rule::Cached, None);
+    }
+    if pending.is_some() {
+        let told = "an equal call has not ended; its outcome comes with that one";
+        return refused(Rule::Pending, told.to_owned());
     }
     if let Some(told) = limits::reached(session, &call.name) {
         return refused(Rule::Limit, told);
@@ -197,6 +222,7 @@ impl Rule {
             Rule::MalformedArgs | Rule::InvalidArgs => "invalid_args",
             Rule::Phase | Rule::Condition => "not_available",
             Rule::Limit => "limit_reached",
+            Rule::Pending => repeats::PENDING,
             Rule::Cached | Rule::Confirm | Rule::Default => "refused",
         }
     }
@@ -210,13 +236,9 @@ pub(in crate::session) fn refuse(
     reason: &str,
     kind: &str,
 ) -> Decision {
-    made_here(
-        session,
-        seq,
-        call,
-        Outcome::Refused,
-        error(session, kind, reason),
-    )
+    let repeated = repeats::ticket(session, seq, call).filter(|_| kind == repeats::PENDING);
+    let told = repeated.unwrap_or_else(|| error(session, kind, reason));
+    made_here(session, seq, call, Outcome::Refused, told)
 }
 
 pub(in crate::session) fn ready(seq: Seq) -> Decision {
@@ -356,10 +378,11 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         call.told_meanwhile = true;
         // What the engine says itself of a call that goes on is that it waits.
         call.acknowledged |= it.response.is_some();
-        if let Phase::Paused { interim } = &mut call.phase {
+        call.yields.retain(|yielded| Some(*yielded) != it.of);
+        if let Phase::Paused { interim } = &mut call.phase
+            && *interim == it.of
+        {
             *interim = None;
-        } else {
-            call.yields.retain(|yielded| Some(*yielded) != it.of);
         }
     }
     if let Some(delivery) = delivery {

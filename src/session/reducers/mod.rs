@@ -12,5 +12,6 @@ pub(super) mod limits;
 pub(super) mod phases;
 pub(super) mod reconciliation;
 pub(super) mod redelivery;
+pub(super) mod repeats;
 pub(super) mod state;
 pub(super) mod tracker;

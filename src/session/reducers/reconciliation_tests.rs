@@ -1,6 +1,7 @@
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
 
