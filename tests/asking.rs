@@ -16,7 +16,10 @@ use async_trait::async_trait;
 use recount::engine::Error;
 use recount::ledger::{HintBy, PendingConfirmation};
 use recount::prelude::*;
-use recount::session::{Edits, ObjectHash, Outcome, Rejection, UnfitAnswer};
+use recount::session::{
+    CancelReason, Edits, Event, ObjectHash, Observation, Outcome, Rejection, RequestId, Seq,
+    UnfitAnswer,
+};
 use recount::testing::ScriptedModel;
 use recount::tool::{Ask, ToolContext, ToolFunction, ToolOutcome};
 use serde_json::Value;
@@ -268,11 +271,7 @@ async fn an_answer_that_does_not_fit_is_refused_on_record_and_the_right_one_reac
         *witness.lock().unwrap(),
         [r#"{"days":4} Some(Object {"cover": String("bob")})"#]
     );
-    let facts = engine
-        .ledger()
-        .facts(session, recount::session::Seq(1), 100)
-        .await
-        .unwrap();
+    let facts = engine.ledger().facts(session, Seq(1), 100).await.unwrap();
     let refusals = facts
         .iter()
         .filter(|fact| fact.event.kind() == "answer_refused");
@@ -320,4 +319,227 @@ async fn what_a_tool_asks_for_must_be_a_schema() {
         problem: "x".into(),
     };
     assert!(unfit.to_string().contains("malformed"));
+}
+
+/// Asks twice where it stands, and tells what it heard.
+struct WaitsTwice(Witness);
+
+#[async_trait]
+impl ToolFunction for WaitsTwice {
+    fn name(&self) -> &str {
+        "time_off"
+    }
+
+    fn description(&self) -> &str {
+        "Asks for days off"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Err(ToolError::NotAvailable("it asks".into()))
+    }
+
+    async fn call_with_context(
+        &self,
+        args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        let witness = |what: String| self.0.lock().unwrap().push(what);
+        let mut heard = Vec::new();
+        for what in ["How many days?", "Paid?"] {
+            witness(format!("asks {what}"));
+            let ask = Ask::from(what).expires_after(Duration::from_secs(3600));
+            let answer = context.request_confirmation(ask).await?;
+            heard.push(json!([answer.confirmed, answer.reason, answer.payload]));
+        }
+        witness(format!("done {args}"));
+        Ok(json!(heard))
+    }
+}
+
+fn waiting_tool(witness: &Witness, timeout: Duration) -> Toolset {
+    T::timeout(T::function(Arc::new(WaitsTwice(witness.clone()))), timeout)
+}
+
+/// Works for 20 seconds, asks, and works as long again.
+struct WorksAndAsks;
+
+#[async_trait]
+impl ToolFunction for WorksAndAsks {
+    fn name(&self) -> &str {
+        "send"
+    }
+
+    fn description(&self) -> &str {
+        "Sends"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Err(ToolError::NotAvailable("it asks".into()))
+    }
+
+    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        context.request_confirmation("Send it?").await?;
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        Ok(json!({}))
+    }
+}
+
+/// The next open question, once it is not the one of before.
+async fn next_question(engine: &Engine, before: Option<RequestId>) -> PendingConfirmation {
+    loop {
+        match engine.pending().await.unwrap().pop() {
+            Some(pending) if Some(pending.id) != before => return pending,
+            Some(_) | None => tokio::task::yield_now().await,
+        }
+    }
+}
+
+async fn kinds(engine: &Engine, session: SessionId) -> Vec<&'static str> {
+    let facts = engine.ledger().facts(session, Seq(1), 100).await.unwrap();
+    facts.iter().map(|fact| fact.event.kind()).collect()
+}
+
+#[tokio::test]
+async fn a_tool_that_waits_where_it_stands_is_answered_again_and_again_in_one_run() {
+    let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
+    let engine = serving(
+        place.path(),
+        waiting_tool(&witness, Duration::from_secs(30)),
+    )
+    .await;
+    let live = ask_for_days(&engine).await;
+    let session = live.session_id();
+    let ada = Actor::embedder("ada");
+    let first = next_question(&engine, None).await;
+    assert_eq!(
+        (first.hint.as_deref(), first.hint_by, first.tool.as_str()),
+        (Some("How many days?"), HintBy::Tool, "time_off")
+    );
+    let days = ToolConfirmation::confirmed().with_payload(json!({"days": 3}));
+    engine.answer(first.id, days, ada.clone()).await.unwrap();
+    let second = next_question(&engine, Some(first.id)).await;
+    let no = ToolConfirmation::denied("not this year");
+    engine.answer(second.id, no, ada).await.unwrap();
+    assert_eq!(outcome(&engine, session).await, Outcome::Returned);
+    assert_eq!(
+        *witness.lock().unwrap(),
+        ["asks How many days?", "asks Paid?", r#"done {"days":5}"#]
+    );
+    let kinds = kinds(&engine, session).await;
+    let of = |kind: &str| kinds.iter().filter(|it| **it == kind).count();
+    assert_eq!((of("call_started"), of("tool_asked")), (1, 2));
+    let returned = engine.ledger().facts(session, Seq(1), 100).await.unwrap();
+    let told = returned.iter().find_map(|fact| match &fact.event {
+        Event::Observed(Observation::ToolReturned(it)) => Some(it.response.as_str().to_owned()),
+        Event::Observed(_) | Event::Decided(_) => None,
+    });
+    assert_eq!(
+        told.as_deref(),
+        Some(r#"{"output":[[true,null,{"days":3}],[false,"not this year",null]]}"#)
+    );
+    engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tool_whose_process_ends_while_it_waits_is_in_doubt_and_nobody_is_asked_any_more() {
+    let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
+    let tools = || waiting_tool(&witness, Duration::from_secs(30));
+    let engine = serving(place.path(), tools()).await;
+    let live = ask_for_days(&engine).await;
+    let session = live.session_id();
+    let asked = next_question(&engine, None).await.id;
+    // A shutdown does not wait for a person, however much time it has.
+    engine.shutdown(Duration::from_secs(600)).await.unwrap();
+    let engine = serving(place.path(), tools()).await;
+    assert_eq!(outcome(&engine, session).await, Outcome::Unknown);
+    assert!(engine.pending().await.unwrap().is_empty());
+    let yes = ToolConfirmation::confirmed();
+    let late = engine.answer(asked, yes, Actor::embedder("ada")).await;
+    let Err(Error::Refused(Rejection::RequestWithdrawn { reason, .. })) = late else {
+        panic!("{late:?}")
+    };
+    assert_eq!(reason, CancelReason::RunnerGone);
+    assert_eq!(*witness.lock().unwrap(), ["asks How many days?"]);
+    engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_provider_answers_a_tool_that_waits_too() {
+    let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
+    let asked = Witness::default();
+    let seen = asked.clone();
+    let provider = move |request: ConfirmationRequest| {
+        seen.lock()
+            .unwrap()
+            .push(request.message.unwrap_or_default());
+        async { ToolConfirmation::confirmed() }
+    };
+    let agent = Agent::new()
+        .model("m")
+        .tools(waiting_tool(&witness, Duration::from_secs(30)))
+        .confirmation_provider(Arc::new(provider))
+        .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
+    let engine = Engine::builder(place.path()).agent("support", agent);
+    let engine = engine.open().await.unwrap();
+    let live = ask_for_days(&engine).await;
+    assert_eq!(outcome(&engine, live.session_id()).await, Outcome::Returned);
+    assert_eq!(*asked.lock().unwrap(), ["How many days?", "Paid?"]);
+    engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dispatcher_alone_asks_its_provider_for_a_tool_that_waits_and_its_time_rests() {
+    let witness = Witness::default();
+    let limit = Duration::from_secs(30);
+    let mut tools = ToolDispatcher::new();
+    tools.register(waiting_tool(&witness, limit)).unwrap();
+    let alone = tools.call_function("time_off", json!({"days": 5})).await;
+    let Err(ToolError::NotAvailable(told)) = alone else {
+        panic!("{alone:?}")
+    };
+    assert!(told.contains("nobody can be asked"), "{told}");
+    // Far longer than the tool may run.
+    let slow = |_: ConfirmationRequest| async {
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        ToolConfirmation::confirmed()
+    };
+    let mut tools = ToolDispatcher::new();
+    tools.register(waiting_tool(&witness, limit)).unwrap();
+    tools.set_confirmation_provider(Arc::new(slow));
+    let asked = tools.call_function("time_off", json!({"days": 5})).await;
+    assert_eq!(asked, Ok(json!([[true, null, null], [true, null, null]])));
+    // Nobody answers in time: the tool hears that, too.
+    let silent = |_: ConfirmationRequest| std::future::pending();
+    let mut tools = ToolDispatcher::new();
+    tools.register(waiting_tool(&witness, limit)).unwrap();
+    tools.set_confirmation_provider(Arc::new(silent));
+    let asked = tools.call_function("time_off", json!({"days": 5})).await;
+    let no = json!([false, "nobody answered in time", null]);
+    assert_eq!(asked, Ok(json!([no, no])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_on_after_the_answer_has_the_time_that_was_left() {
+    let slow = |_: ConfirmationRequest| async {
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        ToolConfirmation::confirmed()
+    };
+    let tool = T::function(Arc::new(WorksAndAsks));
+    let mut tools = ToolDispatcher::new();
+    let limit = Duration::from_secs(30);
+    tools.register(T::timeout(tool, limit)).unwrap();
+    tools.set_confirmation_provider(Arc::new(slow));
+    let begun = tokio::time::Instant::now();
+    let late = tools.call_function("send", json!({})).await;
+    assert_eq!(late, Err(ToolError::Timeout(limit)));
+    assert_eq!(begun.elapsed(), Duration::from_secs(630));
 }

@@ -102,6 +102,8 @@ fn the_words_are_as_they_were() {
                 CancelReason::Model,
                 CancelReason::Operator,
                 CancelReason::SessionClosed,
+                CancelReason::RunnerGone,
+                CancelReason::ToolEnded,
             ],
         ),
         line(
@@ -449,6 +451,7 @@ fn observations() -> Vec<Observation> {
             payload_schema: Some(json(r#"{"type":"integer"}"#)),
             state: json(r#"{"wanted":5}"#),
             expires_after_ms: Some(600_000),
+            in_place: true,
         }
         .into(),
         ConfirmationAnswered {

@@ -109,6 +109,10 @@ fn stations() -> Vec<Station> {
         ),
         station("running: run again if cut off", call("retry").started()),
         station(
+            "awaiting_confirmation: its tool waits where it stands",
+            call("look").started().asks_in_place("and now?"),
+        ),
+        station(
             "in_doubt: no runner to run it again",
             call("retry").started().detached(),
         ),
@@ -661,6 +665,20 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 payload_schema: None,
                 state: response.clone(),
                 expires_after_ms: Some(60_000),
+                in_place: false,
+            }
+            .into(),
+        ),
+        (
+            "this attempt, in place",
+            ToolAsked {
+                call,
+                attempt,
+                hint: "and now?".into(),
+                payload_schema: None,
+                state: Json::of(&json!(null)),
+                expires_after_ms: None,
+                in_place: true,
             }
             .into(),
         ),

@@ -17,6 +17,7 @@ mod ids;
 mod import;
 mod keys;
 mod log;
+mod names;
 mod one_line;
 mod opening;
 mod os_user;

@@ -1,12 +1,11 @@
 //! One event as one sentence, the same wherever it is told.
 
-use std::collections::BTreeMap;
-
+use super::names::Names;
 use super::one_line::one_line;
 use super::style::Tone;
 use crate::session::{
-    About, Actor, Authentication, Author, Deadline, Decision, Event, Fact, Finding, HistoryForm,
-    Json, MediaCount, Observation, Outcome, Route, Seq, Speaker, Verdict,
+    About, Actor, Authentication, Author, Deadline, Decision, Event, Finding, HistoryForm, Json,
+    MediaCount, Observation, Outcome, Route, Speaker, Verdict,
 };
 
 /// An event in words.
@@ -16,62 +15,6 @@ pub(super) struct Sentence {
     pub(super) text: String,
     /// What it is, for the eye.
     pub(super) tone: Tone,
-}
-
-/// What the calls of a session are called, learned from its events.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    calls: BTreeMap<Seq, (String, Json)>,
-    /// The call of each request and each response.
-    about: BTreeMap<Seq, Seq>,
-}
-
-impl Names {
-    /// Remembers what later events refer to.
-    pub(super) fn learn(&mut self, fact: &Fact) {
-        match &fact.event {
-            Event::Observed(Observation::FunctionCallReceived(it)) => {
-                let name = it
-                    .name
-                    .clone()
-                    .unwrap_or_else(|| "a nameless call".to_owned());
-                let args = it.args.clone().unwrap_or_else(Json::empty_object);
-                self.calls.insert(fact.seq, (name, args));
-            }
-            Event::Observed(_) => {}
-            Event::Decided(decision) => {
-                if let Some(call) = decision.call() {
-                    self.about.insert(fact.seq, call);
-                }
-            }
-        }
-    }
-
-    /// The tool of a call; with the call's seq where several calls have that tool.
-    fn call(&self, seq: Seq) -> String {
-        let Some((name, _)) = self.calls.get(&seq) else {
-            return format!("call {seq}");
-        };
-        let alike = self.calls.values().filter(|(other, _)| other == name);
-        let name = one_line(name);
-        if alike.count() > 1 {
-            format!("{name} #{seq}")
-        } else {
-            name.into_owned()
-        }
-    }
-
-    /// The tool that a request or a response is about.
-    fn about(&self, seq: Seq) -> String {
-        match self.about.get(&seq) {
-            Some(call) => self.call(*call),
-            None => format!("record {seq}"),
-        }
-    }
-
-    fn args(&self, call: Seq) -> &str {
-        self.calls.get(&call).map_or("", |(_, args)| args.as_str())
-    }
 }
 
 /// Tells an event.
@@ -245,10 +188,15 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             "told the model the instruction of its phase".to_owned(),
             Tone::Quiet,
         ),
-        Observation::ToolAsked(it) => (
-            format!("{} asks by itself: {}", names.call(it.call), it.hint),
-            Tone::Ask,
-        ),
+        Observation::ToolAsked(it) => {
+            let (tool, hint) = (names.call(it.call), &it.hint);
+            let how = if it.in_place {
+                "and waits"
+            } else {
+                "by itself"
+            };
+            (format!("{tool} asks {how}: {hint}"), Tone::Ask)
+        }
         Observation::ToolPaused(it) => {
             let tool = names.call(it.call);
             (format!("{tool} paused, its result comes later"), Tone::Ask)

@@ -5,8 +5,9 @@
 use chrono::NaiveDate;
 
 use super::age;
+use super::names::Names;
 use super::one_line::{cut, one_line, width, wrapped};
-use super::sentence::{Names, sentence};
+use super::sentence::sentence;
 use super::style::{Palette, Tone};
 use crate::session::{ActorKind, Event, Fact, Seq, Timestamp};
 

@@ -39,7 +39,7 @@ impl SessionTask {
             matches!(
                 it.phase.waits_for(),
                 WaitsFor::Runner | WaitsFor::Tool | WaitsFor::Hook
-            )
+            ) || it.in_place.is_some()
         };
         // An engine that shuts down runs nothing any more; the next one attaches.
         let may = self.attached.is_none() && !self.slots.is_shut();

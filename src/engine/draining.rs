@@ -49,7 +49,10 @@ impl SessionTask {
         };
         let ends = |effect: &Effect| match effect {
             // One that has not begun never will: the engine gives no place any more.
-            Effect::RunTool { .. } => self.performer.has_begun(effect),
+            // One that waits for a person may take for ever.
+            Effect::RunTool { call, .. } => {
+                self.performer.has_begun(effect) && !self.waits_in_place(*call)
+            }
             Effect::AskHook { runner, .. } => self.attached == Some(*runner),
             // What waits behind the answer of a person is told by the next engine.
             Effect::SendResponse {

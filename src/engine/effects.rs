@@ -3,8 +3,8 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use futures_util::FutureExt;
-
 use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -22,11 +22,11 @@ use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
     Decision, Delivery, Effect, Event, Fact, Finding, FunctionResponseScheduling, Hook, Json,
-    Observation, Outcome, Route, Seq, ToolEventEmitted, ToolYielded, Wording, response,
+    Observation, Outcome, Route, Seq, ToolAsked, ToolEventEmitted, ToolYielded, Wording, response,
 };
 use crate::tool::{
     ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,
-    ToolContext, ToolError, ToolEvents, ToolOutcome,
+    ToolConfirmation, ToolContext, ToolError, ToolEvents, ToolOutcome,
 };
 
 impl SessionTask {
@@ -344,6 +344,7 @@ struct EventsOfRun {
     room: Arc<Semaphore>,
 }
 
+#[async_trait]
 impl ToolEvents for EventsOfRun {
     fn take(&self, emitted: ToolEventEmitted) -> bool {
         let Ok(place) = self.room.clone().try_acquire_owned() else {
@@ -352,6 +353,13 @@ impl ToolEvents for EventsOfRun {
         // Where the session has stopped, nobody hears of it any more.
         let _ = self.inbox.send(Input::ToolEmitted(emitted, place));
         true
+    }
+
+    async fn ask(&self, asked: ToolAsked) -> Result<ToolConfirmation, ToolError> {
+        let (tool, answer) = oneshot::channel();
+        let _ = self.inbox.send(Input::ToolAsks(asked, tool));
+        let stopped = |_| Err(ToolError::Cancelled("the session has stopped".to_owned()));
+        answer.await.unwrap_or_else(stopped)
     }
 }
 

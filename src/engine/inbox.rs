@@ -3,6 +3,7 @@
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::ToolConfirmation;
+use super::asking::ToTool;
 use super::callers::Answer;
 use super::error::Error;
 use super::outcomes::Ended;
@@ -11,7 +12,7 @@ use super::story::Story;
 use crate::live::{ConnectError, Connection, ConnectionLost};
 use crate::session::{
     Actor, Command, Connected, Hook, HookAnswered, Json, RequestId, Seq, Session, Timestamp,
-    ToolEventEmitted, ToolYielded, UnfitAnswer,
+    ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
 };
 use crate::tool::State;
 
@@ -78,6 +79,8 @@ pub(super) enum Input {
     ToolEnded(Ended),
     /// A tool gives one result of several, and waits until it is on record.
     ToolYielded(ToolYielded, oneshot::Sender<()>),
+    /// A tool asks a person, and waits where it stands.
+    ToolAsks(ToolAsked, ToTool),
     /// A tool tells the embedding program something; the place it takes among those that wait is free once it is on record.
     ToolEmitted(ToolEventEmitted, OwnedSemaphorePermit),
     /// A program calls a function itself.

@@ -6,6 +6,7 @@ mod adk_events;
 mod agent;
 mod alarm;
 mod answering;
+mod asking;
 mod attach;
 mod beginning;
 mod builder;
@@ -361,9 +362,10 @@ impl Engine {
         let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
         for item in self.inner.ledger.open_items().await? {
             let session = SessionId(item.session);
+            let runs = item.kind == OpenKind::Ready.as_str()
+                || item.kind == OpenKind::Running.as_str()
+                || item.flags & ledger::IN_PLACE != 0;
             let waits = item.kind == OpenKind::Confirmation.as_str();
-            let runs =
-                item.kind == OpenKind::Ready.as_str() || item.kind == OpenKind::Running.as_str();
             if runs || (waits && somebody_is_asked) {
                 *owed.entry(session).or_default() |= runs;
             }
@@ -457,6 +459,7 @@ impl Engine {
             slots: self.inner.slots.clone(),
             alarm: self.inner.alarm.clone(),
             callers: BTreeMap::new(),
+            asking: BTreeMap::new(),
             handles: 0,
             inbox,
             own: own.clone(),

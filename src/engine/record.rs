@@ -125,6 +125,9 @@ impl SessionTask {
                 }
             }
         }
+        if !self.asking.is_empty() {
+            self.answer_tools(&facts);
+        }
         if !self.callers.is_empty() {
             self.answer_callers(&facts).await?;
         }

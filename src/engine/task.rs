@@ -11,6 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::agent::Prepared;
 use super::alarm::{self, Alarm};
+use super::asking::Waiting;
 use super::callers::Caller;
 use super::clock::Clock;
 use super::draining::Draining;
@@ -27,7 +28,7 @@ use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
-    Actor, Command, Hook, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
+    Actor, Call, Command, Hook, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
     SessionOpened, UserTextSent, admit, fits, owed, refusal_on_record,
 };
 use crate::tool::{InputEvent, State, Temporary, Watchers};
@@ -79,6 +80,8 @@ pub(super) struct SessionTask {
     pub(super) alarm: Arc<Alarm>,
     /// The programs that wait for their own calls.
     pub(super) callers: BTreeMap<Seq, Caller>,
+    /// The tools that wait for an answer where they stand, by call.
+    pub(super) asking: BTreeMap<Seq, Waiting>,
     pub(super) handles: usize,
     pub(super) inbox: mpsc::UnboundedReceiver<Box<Input>>,
     pub(super) own: Inbox,
@@ -141,7 +144,11 @@ impl SessionTask {
                 self.session = session;
                 self.tail = tail;
                 self.seal = seal;
-                self.record(Vec::new()).await?;
+                // Nobody is asked again for a tool that waited in a process which is gone: attaching withdraws it.
+                let waited = |it: &Call| it.in_place.is_some();
+                if !self.session.calls.values().any(waited) {
+                    self.record(Vec::new()).await?;
+                }
                 self.attach_if_needed().await
             }
         }
@@ -236,6 +243,7 @@ impl SessionTask {
                 let _ = recorded.send(());
                 Ok(())
             }
+            Input::ToolAsks(asked, tool) => self.tool_asks(asked, tool).await,
             Input::ToolEmitted(emitted, _place) => {
                 // What is too large for the record is not worth a session.
                 match fits(emitted.into()) {

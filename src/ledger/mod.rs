@@ -19,4 +19,5 @@ pub use listing::{HintBy, PausedCall, PendingConfirmation, SessionSummary};
 pub use requests::KnownRequest;
 pub use seal::Seal;
 pub use secrets::{open_arguments, seal_arguments};
+pub(crate) use store::IN_PLACE;
 pub use store::{Ledger, Loaded, Objects, Recorded, Tail};

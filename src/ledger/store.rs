@@ -295,6 +295,9 @@ pub(super) fn work_changes(
 /// The flag of an item whose call the model took back.
 pub(super) const MODEL_LOST_INTEREST: u32 = 1;
 
+/// The flag of a call that waits where its tool runs: whoever serves the session next has to look after it.
+pub(crate) const IN_PLACE: u32 = 2;
+
 fn open_item(session: &Session, seq: Seq, item: &OpenWork) -> OpenItem {
     OpenItem {
         session: session.id.0,
@@ -303,10 +306,11 @@ fn open_item(session: &Session, seq: Seq, item: &OpenWork) -> OpenItem {
         since_us: item.since.0,
         deadline_us: item.deadline.map(|at| at.0),
         request: item.request.map(|request| session.id.request_id(request).0),
-        flags: if item.model_lost_interest {
-            MODEL_LOST_INTEREST
-        } else {
-            0
-        },
+        flags: [
+            (item.model_lost_interest, MODEL_LOST_INTEREST),
+            (item.in_place, IN_PLACE),
+        ]
+        .into_iter()
+        .fold(0, |flags, (set, flag)| flags | if set { flag } else { 0 }),
     }
 }

@@ -11,7 +11,8 @@
 //!                          └─▶ Withdrawn ─────────────────────────────────────────────┘
 //! ```
 //!
-//! A tool that asks by itself goes from `Running` to `Asking`, and so to `AwaitingConfirmation`. Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
+//! A tool that asks by itself goes from `Running` to `Asking`, and so to `AwaitingConfirmation`; one that waits where it stands comes back
+//! from there to `Running`. Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
 //! `InDoubt`. Who is asked about a doubt may know what became of the call, which is `Found` then. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
 
 use std::collections::VecDeque;
@@ -20,6 +21,7 @@ use super::decision::{About, CancelReason};
 use super::id::Seq;
 use super::json::Json;
 use super::object::ObjectHash;
+use super::observation::ToolAsked;
 use super::scheduling::FunctionResponseScheduling;
 use super::time::Timestamp;
 
@@ -73,6 +75,10 @@ pub struct Call {
     pub started_in_doubt: bool,
     /// What its tool asked last, and with what answer it goes on.
     pub asked: Option<Box<Asked>>,
+    /// What its tool asks while it runs, where it waits for the answer.
+    pub in_place: Option<Box<InPlace>>,
+    /// An open request that has become pointless, and why; it is withdrawn at the next decision.
+    pub moot: Option<(Seq, CancelReason)>,
     /// When the model takes up its result, as the result says itself.
     pub own_scheduling: Option<FunctionResponseScheduling>,
 }
@@ -90,6 +96,52 @@ pub struct Asked {
     pub expires_after_ms: Option<u64>,
     /// The request that was answered with a yes: the next start goes on from the state of `at`.
     pub answered: Option<Seq>,
+}
+
+impl Asked {
+    pub(super) fn of(at: Seq, it: &ToolAsked) -> Asked {
+        Asked {
+            at,
+            hint: it.hint.clone(),
+            payload_schema: it.payload_schema.clone(),
+            expires_after_ms: it.expires_after_ms,
+            answered: None,
+        }
+    }
+}
+
+/// A run that waits for the answer to its question, and what it goes on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InPlace {
+    /// What it asks.
+    pub question: Asked,
+    /// Which start of the call it is.
+    pub attempt: u32,
+    /// The runner that runs it.
+    pub runner: Seq,
+    /// By what leave it started.
+    pub leave: Leave,
+    /// How much of its time limit is left, in microseconds: waiting does not count.
+    pub time_left_us: Option<i64>,
+}
+
+impl Call {
+    /// Whether its tool runs: also while it waits for an answer where it stands.
+    pub fn runs(&self) -> bool {
+        self.run().is_some()
+    }
+
+    /// Which start of it runs, and whose that is.
+    pub(super) fn run(&self) -> Option<(u32, Seq)> {
+        if let Phase::Running {
+            attempt, runner, ..
+        } = self.phase
+        {
+            return Some((attempt, runner));
+        }
+        let waits = self.in_place.as_deref()?;
+        Some((waits.attempt, waits.runner))
+    }
 }
 
 /// What is wrong with a call before any policy is asked.

@@ -401,6 +401,8 @@ impl CancelReason {
             CancelReason::Model => "the model took the call back",
             CancelReason::Operator => "an operator cancelled the call",
             CancelReason::SessionClosed => "the session was closed",
+            CancelReason::RunnerGone => "the process in which the tool waited is gone",
+            CancelReason::ToolEnded => "the tool went on without the answer",
         }
     }
 }

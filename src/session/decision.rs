@@ -297,6 +297,10 @@ pub enum CancelReason {
     Operator,
     /// The session closed.
     SessionClosed,
+    /// Of a question only: the process in which its tool waited is gone.
+    RunnerGone,
+    /// Of a question only: its tool went on without the answer.
+    ToolEnded,
 }
 
 /// `response_issued`: what the model is to be told. The seq of this record is the response's name.

@@ -48,7 +48,7 @@ mod waiting;
 
 pub use actor::{Actor, ActorKind, Authentication};
 pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, refusal_on_record};
-pub use call::{Asked, Call, Flaw, Leave, Phase, WaitsFor};
+pub use call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use capabilities::Capabilities;
 pub use catalog::{Catalog, ToolDeclaration};
 #[cfg(feature = "engine")]

@@ -22,6 +22,8 @@ pub struct OpenWork {
     pub deadline: Option<Timestamp>,
     /// The model took the call back meanwhile.
     pub model_lost_interest: bool,
+    /// The call waits where its tool runs, so it does not outlive that process.
+    pub in_place: bool,
 }
 
 /// What kind of thing is open.
@@ -62,6 +64,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             request: None,
             deadline: None,
             model_lost_interest: false,
+            in_place: false,
         };
         open.insert(Seq(1), item);
     }
@@ -97,6 +100,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             request,
             deadline,
             model_lost_interest: call.model_lost_interest,
+            in_place: call.in_place.is_some(),
         };
         open.insert(*seq, item);
     }

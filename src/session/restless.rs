@@ -33,7 +33,7 @@ fn look_at(session: &mut Session, seq: Seq) {
     let may_move = call.is_some_and(|call| may_move(session, call));
     let rests = call.is_some_and(|call| rests(session, seq, call));
     if session.terms.policies.running_max.is_some() {
-        if call.is_some_and(|call| call.phase.is_running()) {
+        if call.is_some_and(Call::runs) {
             session.slots_taken.insert(seq);
         } else {
             session.slots_taken.remove(&seq);
@@ -120,7 +120,7 @@ fn concerned(session: &Session, fact: &Fact) -> Concerned {
 }
 
 fn may_move(session: &Session, call: &Call) -> bool {
-    if call.cancel.is_some() || !call.yields.is_empty() {
+    if call.cancel.is_some() || call.moot.is_some() || !call.yields.is_empty() {
         return true;
     }
     match &call.phase {

@@ -444,11 +444,7 @@ impl Session {
     pub fn running(&self) -> usize {
         match self.terms.policies.running_max {
             Some(_) => self.slots_taken.len(),
-            None => self
-                .calls
-                .values()
-                .filter(|it| it.phase.is_running())
-                .count(),
+            None => self.calls.values().filter(|it| it.runs()).count(),
         }
     }
 

@@ -10,8 +10,8 @@ use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
 use super::reducers::{
-    acknowledgement, confirmation, conversation, dispatcher, hooks, phases, reconciliation, state,
-    tracker,
+    acknowledgement, confirmation, conversation, dispatcher, hooks, in_place, phases,
+    reconciliation, state, tracker,
 };
 use super::restless;
 use super::state::Session;
@@ -244,6 +244,9 @@ fn conclude(session: &mut Session, fact: &Fact, decision: &Decision) {
 }
 
 fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    if let Some(withdrawn) = in_place::withdraw_moot(seq, call) {
+        return Some(withdrawn);
+    }
     let cancel = if session.closed {
         Some(CancelReason::SessionClosed)
     } else {

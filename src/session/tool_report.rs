@@ -61,10 +61,12 @@ pub struct ToolPaused {
     pub interim: Option<Json>,
 }
 
-/// `tool_asked`: the tool has ended for now, and goes on from its state with the answer of a person.
+/// `tool_asked`: the tool has ended for now, and goes on from its state with the answer of a person; or it waits for the
+/// answer where it stands.
 ///
 /// ```json
 /// {"call":5,"attempt":1,"hint":"How many days?","payload_schema":{"type":"integer"},"state":{"asked_for":5},"expires_after_ms":600000}
+/// {"call":5,"attempt":1,"hint":"Send it?","state":null,"in_place":true}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolAsked {
@@ -77,11 +79,14 @@ pub struct ToolAsked {
     /// The JSON Schema that the payload of a yes must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_schema: Option<Json>,
-    /// What the tool wants to know again when it goes on.
+    /// What the tool wants to know again when it goes on; `null` where it waits and forgets nothing.
     pub state: Json,
     /// After how many milliseconds silence is a no; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_after_ms: Option<u64>,
+    /// The run has not ended: it waits for the answer in its process, and ends with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_place: bool,
 }
 
 /// `tool_event_emitted`: something that a tool tells the embedding program, not the model.

@@ -195,6 +195,16 @@ impl History {
     /// The current call's tool asks a person by itself.
     #[must_use]
     pub fn asks(self, hint: &str) -> History {
+        self.tool_asks(hint, false)
+    }
+
+    /// The same, and waits for so long as a minute where it stands.
+    #[must_use]
+    pub fn asks_in_place(self, hint: &str) -> History {
+        self.tool_asks(hint, true)
+    }
+
+    fn tool_asks(self, hint: &str, in_place: bool) -> History {
         let (call, attempt) = (self.call_seq(), self.attempt());
         self.observed(ToolAsked {
             call,
@@ -202,7 +212,8 @@ impl History {
             hint: hint.to_owned(),
             payload_schema: None,
             state: Json::empty_object(),
-            expires_after_ms: None,
+            expires_after_ms: in_place.then_some(60_000),
+            in_place,
         })
     }
 

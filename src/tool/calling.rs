@@ -1,22 +1,22 @@
 //! Calling a tool through its dispatcher: the same policies and events as in a live session, without one.
 
-use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::pipeline::{Due, Ended, Next, Start};
+use super::provider_desk::{ProviderDesk, Question, answer_of};
 use super::{
-    Ask, Asked, ConfirmationRequest, Identity, PolicyTool, State, ToolConfirmation, ToolContext,
+    Ask, Asked, Emitter, Identity, PolicyTool, State, ToolConfirmation, ToolContext,
     ToolDispatcher, ToolError, ToolOutcome,
 };
 use crate::session::catalog::ToolKind;
 use crate::session::{
-    Actor, Author, ConfirmationAnswered, ConfirmationRequested, Deadline, DeadlinePassed, Fact,
-    FunctionResponseScheduling, Json, Observation, Outcome, Rejection, Seq, StateChanged,
-    Timestamp, ToolPaused, ToolReturned, ToolYielded,
+    Author, ConfirmationRequested, Deadline, DeadlinePassed, Fact, FunctionResponseScheduling,
+    Json, Observation, Outcome, Seq, StateChanged, Timestamp, ToolPaused, ToolReturned,
+    ToolYielded,
 };
 
 impl ToolDispatcher {
@@ -203,7 +203,9 @@ impl Call<'_> {
             .drop_guard();
         let mut yielded = Vec::new();
         let ended = {
-            let context = self.context(attempt, over.token().clone(), state.clone());
+            let desk = pipeline.desk(self.tools, self.name, call);
+            let token = over.token().clone();
+            let context = self.context(attempt, token, state.clone(), desk.clone());
             let args = self.args_of_run(tool);
             let on_yield = |value: Value| {
                 let response = crate::session::response::success_response(value.clone());
@@ -217,11 +219,15 @@ impl Call<'_> {
                 std::future::ready(pipeline.note(call, yielded.into()))
             };
             let running = tool.run(args, context, on_yield);
-            match limit {
-                Some(limit) => tokio::time::timeout(limit, running)
+            match (limit, desk) {
+                // Few dispatchers have somebody to ask, so that the others need not carry the room for it.
+                (Some(limit), Some(desk)) => {
+                    Box::pin(desk.within(limit, running)).await.ok_or(limit)
+                }
+                (Some(limit), None) => tokio::time::timeout(limit, running)
                     .await
                     .map_err(|_| limit),
-                None => Ok(running.await),
+                (None, _) => Ok(running.await),
             }
         };
         let outcome = match ended {
@@ -268,12 +274,21 @@ impl Call<'_> {
         next
     }
 
-    fn context(&self, attempt: u32, cancelled: CancellationToken, state: State) -> ToolContext {
+    fn context(
+        &self,
+        attempt: u32,
+        cancelled: CancellationToken,
+        state: State,
+        desk: Option<Arc<ProviderDesk>>,
+    ) -> ToolContext {
         let pipeline = &self.tools.pipeline;
         let identity = Identity::Of(self.seq);
         let context = ToolContext::of_run(pipeline.session(), attempt, identity, cancelled, state)
             .with_services(self.tools.services.clone())
-            .with_emitter(pipeline.emitter(self.seq, attempt));
+            .with_emitter(match desk {
+                Some(desk) => Emitter::new(desk, self.seq, attempt),
+                None => pipeline.emitter(self.seq, attempt),
+            });
         let said = self.confirmation.as_deref().cloned();
         let context = said
             .into_iter()
@@ -303,66 +318,26 @@ impl Call<'_> {
         let (Some(provider), Some(args)) = (provider, args) else {
             return Err(ToolError::Cancelled("there is nobody to ask".to_owned()));
         };
-        let session = self.tools.pipeline.session();
-        let question = ConfirmationRequest {
-            id: session.request_id(request),
-            session,
-            tool_name: self.name.to_owned(),
-            args: args.to_value(),
-            args_text: args.clone(),
-            message: asked.hint.clone(),
-        };
-        // The call stands inside a block, because a provider may panic before it returns its future.
-        let answering = async { provider.confirm(question).await };
-        let answering = AssertUnwindSafe(answering).catch_unwind();
-        let answer = match expires {
-            None => answering.await,
-            Some(due) => match tokio::time::timeout(due.wait, answering).await {
-                Ok(answer) => answer,
-                Err(_) => {
-                    let call = self.seq;
-                    return self.passed(Deadline::Confirmation { call, request }, due.at);
-                }
-            },
-        };
-        let Ok(confirmation) = answer else {
-            let told = "the confirmation provider panicked, so nobody agreed to the call";
-            return Err(ToolError::Cancelled(told.to_owned()));
-        };
         let hint = asked.hint.clone();
         let tool = self.tools.get(self.name);
-        let asked = Asked {
-            question: &asked,
-            hash: None,
-            args: &args,
-            sealed: &[],
-            parameters: self.tools.parameters(self.name),
-        };
-        let unfit = |unfit| {
-            ToolError::Cancelled(format!(
-                "the confirmation provider's answer does not count: {unfit}"
-            ))
-        };
-        let answer = asked
-            .fit(confirmation, |args| Some(args.clone()))
-            .map_err(unfit)?;
-        let may_edit = tool.is_some_and(|it| it.policy().confirm_edits.is_some());
-        if answer.edited_args.is_some() && !may_edit {
-            return Err(ToolError::Cancelled(Rejection::EditsNotAllowed.to_string()));
-        }
-        // A dispatcher alone outlives no crash, so nothing of it is ever in doubt.
-        if answer.found.is_some() {
-            return Err(ToolError::Cancelled(Rejection::NothingToSettle.to_string()));
-        }
-        let answered = ConfirmationAnswered {
+        let question = Question {
+            session: self.tools.pipeline.session(),
             request,
-            confirmed: answer.confirmed,
-            reason: answer.reason,
-            payload: answer.payload,
-            edited_args: answer.edited_args,
-            extra: answer.extra,
-            found: None,
-            by: Actor::embedder("confirmation provider"),
+            tool_name: self.name,
+            asked: Asked {
+                question: &asked,
+                hash: None,
+                args: &args,
+                sealed: &[],
+                parameters: self.tools.parameters(self.name),
+            },
+            may_edit: tool.is_some_and(|it| it.policy().confirm_edits.is_some()),
+            expires,
+        };
+        let Some(answered) = answer_of(&**provider, question).await? else {
+            let (call, due) = (self.seq, expires.map(|due| due.at));
+            let deadline = Deadline::Confirmation { call, request };
+            return self.passed(deadline, due.unwrap_or_default());
         };
         if let Some(edited) = answered.edited_args.as_ref().filter(|_| answered.confirmed) {
             self.args = Some(edited.to_value());

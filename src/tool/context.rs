@@ -7,7 +7,9 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::{Emitter, InputEvent, Services, State, Ticket, ToolConfirmation, ToolError, ToolEvent};
+use super::{
+    Ask, Emitter, InputEvent, Services, State, Ticket, ToolConfirmation, ToolError, ToolEvent,
+};
 use crate::session::{CallId, Json, Seq, SessionId};
 
 /// What a tool is told about the call it serves, beside its arguments.
@@ -173,6 +175,46 @@ impl ToolContext {
     #[must_use]
     pub fn confirmation(&self) -> Option<&ToolConfirmation> {
         self.confirmation.as_deref()
+    }
+
+    /// Asks a person, and waits for the answer where the tool stands; as often as it must, one question after another.
+    ///
+    /// The question is on record before anybody is asked, and the answer before this returns; the approver sees it as any
+    /// other, and a provider is asked, too. A no, and silence beyond the expiry, come back as `confirmed: false` with the
+    /// reason, because only the tool knows what it has done so far; a payload that does not fit is refused, and the question
+    /// stays open. The time limit of the call rests meanwhile. The call keeps its places among those that may run; its
+    /// session stays in memory. Where the call is taken back, or the session closed, the tool is stopped.
+    ///
+    /// It waits as long as its process lives: where that ends, before the answer or after it, the call was cut off like any
+    /// other, whether or not its tool implements [`resume`](super::ToolFunction::resume): its question is withdrawn on
+    /// record, and its [in-doubt rule](crate::session::InDoubt) holds. A shutdown does not wait for a person. What may take long returns an [`Ask`] instead,
+    /// and goes on after any number of restarts. An `Ask` may be given here, too, for its payload schema and its expiry; its state is
+    /// not used. Dropping the future before it is ready does not take the question back: that happens when the tool ends.
+    ///
+    /// ```
+    /// use recount::tool::{ToolContext, ToolError};
+    /// use serde_json::{Value, json};
+    ///
+    /// async fn send(to: &str, context: &ToolContext) -> Result<Value, ToolError> {
+    ///     // … write a draft, then:
+    ///     let answer = context.request_confirmation(format!("Send it to {to}?")).await?;
+    ///     if !answer.confirmed {
+    ///         // … remove the draft, then:
+    ///         return Ok(json!({"sent": false, "because": answer.reason}));
+    ///     }
+    ///     Ok(json!({"sent": true}))
+    /// }
+    /// # let _ = send;
+    /// ```
+    ///
+    /// # Errors
+    /// [`ToolError::NotAvailable`] where nobody can be asked, as in a [dispatcher](super::ToolDispatcher) without a provider, or
+    /// where the call waits for an answer already; [`ToolError::Cancelled`] where a dispatcher's provider gave none that counts.
+    pub async fn request_confirmation(
+        &self,
+        ask: impl Into<Ask>,
+    ) -> Result<ToolConfirmation, ToolError> {
+        self.emitter.ask(ask.into()).await
     }
 
     /// A service of this type, if the agent has one.

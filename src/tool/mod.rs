@@ -20,6 +20,7 @@ mod mistake;
 mod outcome;
 mod pipeline;
 mod policy_tool;
+mod provider_desk;
 mod result_formatter;
 mod services;
 mod simple;

@@ -48,7 +48,8 @@ impl From<Result<Value, ToolError>> for ToolOutcome {
 ///
 /// Nothing of the tool waits meanwhile: the question is on record, the answer may come after any number of restarts, and
 /// then [`resume`](super::ToolFunction::resume) is called, not the tool from its beginning. A no, and silence beyond the
-/// expiry, end the call: the tool does not go on.
+/// expiry, end the call: the tool does not go on. A tool that would rather wait where it stands, and lose the question with
+/// its process, has [`request_confirmation`](super::ToolContext::request_confirmation).
 ///
 /// ```
 /// use recount::tool::{Ask, ToolOutcome};
@@ -111,7 +112,22 @@ impl Ask {
             expires_after_ms: self
                 .expires_after
                 .map(|wait| u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)),
+            in_place: false,
         }
+    }
+}
+
+/// Asks this, and wants to know nothing again.
+impl From<&str> for Ask {
+    fn from(hint: &str) -> Self {
+        Self::new(hint, Value::Null)
+    }
+}
+
+/// Asks this, and wants to know nothing again.
+impl From<String> for Ask {
+    fn from(hint: String) -> Self {
+        Self::new(hint, Value::Null)
     }
 }
 

@@ -11,12 +11,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Emitter, State, Temporary, ToolDispatcher, ToolError, ToolEvents, Watchers};
+use async_trait::async_trait;
+
+use super::provider_desk::{ProviderDesk, Waited};
+use super::tool_event::nobody_to_ask;
+use super::{
+    Emitter, State, Temporary, ToolConfirmation, ToolDispatcher, ToolError, ToolEvents, Watchers,
+};
 use crate::session::{
     Actor, ConfirmationRequested, Decision, Event, Fact, FunctionCallReceived, Gates, Json,
     ObjectHash, Observation, OperatorCancelled, Outcome, RULES, Request, RequestState,
     ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened, StateChanged,
-    Timestamp, ToolEventEmitted, step_in_place,
+    Timestamp, ToolAsked, ToolEventEmitted, step_in_place,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
@@ -43,6 +49,7 @@ impl Default for Pipeline {
     }
 }
 
+#[async_trait]
 impl ToolEvents for Mutex<Core> {
     /// On record at once, so none ever waits.
     fn take(&self, emitted: ToolEventEmitted) -> bool {
@@ -51,13 +58,17 @@ impl ToolEvents for Mutex<Core> {
         let _ = core.step(emitted.into());
         true
     }
+
+    async fn ask(&self, _asked: ToolAsked) -> Result<ToolConfirmation, ToolError> {
+        Err(nobody_to_ask())
+    }
 }
 
 /// How many facts are kept at least; when there are twice as many the older half goes. So many fit a processor's cache.
 const FACTS_KEPT: usize = 1 << 9;
 
 #[derive(Default)]
-struct Core {
+pub(super) struct Core {
     /// Absent before the first call, and after a broken invariant.
     session: Option<Session>,
     facts: Vec<Fact>,
@@ -149,10 +160,7 @@ impl Pipeline {
 
     /// Records something of a call that goes on as before.
     pub(super) fn note(&self, call: Seq, observation: Observation) -> Result<(), ToolError> {
-        let mut core = self.core();
-        let from = core.step(observation)?;
-        core.tell(call, from);
-        Ok(())
+        self.core().note(call, observation)
     }
 
     /// Records the end of a run, after what it wrote to the state; a result that equal calls may take is kept.
@@ -198,9 +206,27 @@ impl Pipeline {
         }
     }
 
-    /// Where the events of a run go.
+    /// Where the events of a run go that can ask nobody.
     pub(super) fn emitter(&self, call: Seq, attempt: u32) -> Emitter {
         Emitter::new(self.core.clone(), call, attempt)
+    }
+
+    /// Where a run asks the provider, if there is one, and its events go.
+    pub(super) fn desk(
+        &self,
+        tools: &ToolDispatcher,
+        name: &str,
+        call: Seq,
+    ) -> Option<Arc<ProviderDesk>> {
+        let provider = tools.confirmation_provider()?.clone();
+        Some(Arc::new(ProviderDesk {
+            core: self.core.clone(),
+            session: self.id,
+            provider,
+            tool_name: name.to_owned(),
+            args: self.asked_about(call)?,
+            waited: Mutex::new(Waited::default()),
+        }))
     }
 
     /// The session.
@@ -289,8 +315,19 @@ impl Core {
         Ok(())
     }
 
+    /// Records something of a call that goes on as before.
+    pub(super) fn note(&mut self, call: Seq, observation: Observation) -> Result<(), ToolError> {
+        let from = self.step(observation)?;
+        self.tell(call, from);
+        Ok(())
+    }
+
     #[inline]
-    fn observe(&mut self, call: Seq, observation: Observation) -> Result<Next, ToolError> {
+    pub(super) fn observe(
+        &mut self,
+        call: Seq,
+        observation: Observation,
+    ) -> Result<Next, ToolError> {
         // Whoever speaks for the call does not wait for it any more.
         self.waiters.remove(&call);
         let from = self.step(observation)?;

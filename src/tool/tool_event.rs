@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::ToolError;
-use crate::session::{Event, Json, Observation, Seq, ToolEventEmitted};
+use super::{Ask, ToolConfirmation, ToolError};
+use crate::session::{Event, Json, Observation, Seq, ToolAsked, ToolEventEmitted};
 
 /// An event of a tool, of a type of yours. It goes on record; the model does not hear of it.
 ///
@@ -61,10 +62,22 @@ pub trait ToolEvent: Serialize + DeserializeOwned {
 /// How many events of one run may wait for the journal.
 pub(crate) const EVENTS_WAITING_MAX: usize = 1024;
 
-/// Where the events of a run go.
+/// Where the events of a run go, and its questions.
+#[async_trait]
 pub(crate) trait ToolEvents: Send + Sync {
     /// Takes an event, unless too many wait already.
     fn take(&self, emitted: ToolEventEmitted) -> bool;
+
+    /// Asks a person, and waits for what is said.
+    async fn ask(&self, asked: ToolAsked) -> Result<ToolConfirmation, ToolError>;
+}
+
+/// Why a question is not asked that nobody could answer.
+pub(crate) fn nobody_to_ask() -> ToolError {
+    ToolError::NotAvailable(
+        "nobody can be asked here: that takes an engine, or a dispatcher with a confirmation provider"
+            .to_owned(),
+    )
 }
 
 /// Where the events of a run go, and whose they are.
@@ -74,6 +87,16 @@ pub(crate) struct Emitter(Option<(Arc<dyn ToolEvents>, Seq, u32)>);
 impl Emitter {
     pub(crate) fn new(events: Arc<dyn ToolEvents>, call: Seq, attempt: u32) -> Emitter {
         Emitter(Some((events, call, attempt)))
+    }
+
+    pub(crate) async fn ask(&self, ask: Ask) -> Result<ToolConfirmation, ToolError> {
+        let (events, call, attempt) = self.0.as_ref().ok_or_else(nobody_to_ask)?;
+        let asked = ToolAsked {
+            state: Json::of(&serde_json::Value::Null),
+            in_place: true,
+            ..ask.recorded(*call, *attempt)
+        };
+        events.ask(asked).await
     }
 
     pub(crate) fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {

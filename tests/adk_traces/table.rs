@@ -117,7 +117,7 @@ pub(crate) const ROWS: &[Row] = &[
     same("js_confirm_unknown_id", ONE).answered(&["ok", "unknown_id"]),
     same("live_confirm", ONE).answered(&["ok", "awaits_confirmation"]),
     differs("live_confirm_in_tool", ONE, "30: what a person is asked about waits before it runs", &["book_leave: waits", "book_leave: waits"]).answered(&["ok", "awaits_confirmation"]),
-    same("live_lro_dict", ONE).answered(&["ok", "ok", "already_supplied", "unknown_id"]),
+    same("live_lro_dict", ONE).answered(&["ok", "ok", "already_on_record", "unknown_id"]),
     same("live_lro_none", BOTH),
     differs("live_non_blocking", ONE, "52: acknowledged first, then the result in the words of the formatter", &[r#"slow: told {"result":{"n":1},"status":"completed","tool":"slow"}; slow: told {"result":{"n":2},"status":"completed","tool":"slow"}; ran slow 2"#]).in_scene(Scene::Background { fails: false }),
     differs("live_non_blocking_raises", ONE, "53: a failure is told", &[r#"slow: told {"error":"it raised","status":"error","tool":"slow"}; ran slow 1"#]).in_scene(Scene::Background { fails: true }),

@@ -96,7 +96,7 @@ pub(crate) fn no_call_waits_for_the_engine_itself(recording: &Recording) -> Verd
 fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let declared = session.terms.catalog.tools.contains_key(&call.name);
     let slots = session.terms.policies.running_max;
-    let run = session.calls.values().filter(|it| it.phase.is_running());
+    let run = session.calls.values().filter(|it| it.runs());
     let slot_free = slots.is_none_or(|slots| run.count() < slots as usize);
     let is_left = session.leaving.is_some() && session.connection == Some(call.epoch);
     let starts = session.runner.is_some() && !session.draining && !is_left;
@@ -104,18 +104,20 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let policy = session.terms.policies.of(&call.name);
     // It waits for the result of an equal call only while that one is on its way by itself.
     let is_on_its_way = |other: &Call| {
-        let moves = matches!(other.phase, Phase::Running { .. } | Phase::Retrying { .. });
+        let moves = other.runs() || matches!(other.phase, Phase::Retrying { .. });
         moves && other.cache_key == call.cache_key
     };
     let shares = policy.cache && call.cache_key.is_some();
     let waits_for_equal = shares && session.calls.values().any(is_on_its_way);
-    if call.cancel.is_some() || !call.yields.is_empty() {
+    if call.cancel.is_some() || call.moot.is_some() || !call.yields.is_empty() {
         return false;
     }
     match call.phase {
         Phase::AwaitingConfirmation { expired, .. } => {
             let same_tool = session.terms.contract(&call.name) == call.contract;
-            !expired && (same_tool || !declared)
+            let runner = session.runner.map(|it| it.seq);
+            let waits = call.in_place.as_ref();
+            !expired && (same_tool || !declared) && waits.is_none_or(|it| runner == Some(it.runner))
         }
         Phase::Running { runner, .. } => {
             let waited_for = policy.background.is_none() || call.made_by_program;
@@ -190,7 +192,7 @@ pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict 
         let fine = match it.reason {
             CancelReason::Model => by_model,
             CancelReason::SessionClosed => closed,
-            CancelReason::Operator => false,
+            CancelReason::Operator | CancelReason::RunnerGone | CancelReason::ToolEnded => false,
         };
         if !fine {
             return Err(format!("{} left the model without a response", fact.seq));

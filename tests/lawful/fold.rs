@@ -8,6 +8,7 @@ use recount::session::{
 };
 
 use super::Verdict;
+use super::in_place::{Turn, Waits};
 use super::recording::{Recording, body, decided, observed};
 
 /// Folding the records, as they are read back from their bytes, gives at every step the state the live session had.
@@ -120,6 +121,9 @@ fn ended(fact: &Fact) -> Option<Seq> {
 #[derive(Default)]
 struct Debts {
     runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
+    /// The runs that wait where they stand, and how much of its time limit each has left.
+    in_place: Waits,
+    left: BTreeMap<Seq, i64>,
     waits: BTreeMap<(Seq, u32), Timestamp>,
     questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
@@ -139,6 +143,24 @@ impl Debts {
         match &fact.event {
             Event::Observed(observation) => self.observed(recording, fact, observation),
             Event::Decided(decision) => self.decided(fact, decision),
+        }
+        match self.in_place.read(fact) {
+            Some(Turn::Waits(call)) => {
+                for ((of, _), (_, due)) in &mut self.runs {
+                    if let Some(due) = due.take_if(|_| *of == call) {
+                        self.left.insert(call, due.0 - fact.at.0);
+                    }
+                }
+            }
+            Some(Turn::GoesOn(call)) => {
+                let left = self.left.remove(&call);
+                for ((of, _), (_, due)) in &mut self.runs {
+                    if *of == call {
+                        *due = left.map(|left| Timestamp(fact.at.0 + left));
+                    }
+                }
+            }
+            None => {}
         }
         if let Some(ended) = ended(fact) {
             self.runs.retain(|(call, _), _| *call != ended);
@@ -181,9 +203,14 @@ impl Debts {
             }
             Observation::ToolReturned(it) => _ = self.runs.remove(&(it.call, it.attempt)),
             Observation::ToolPaused(it) => _ = self.runs.remove(&(it.call, it.attempt)),
-            Observation::ToolAsked(it) => _ = self.runs.remove(&(it.call, it.attempt)),
+            Observation::ToolAsked(it) if !it.in_place => {
+                self.runs.remove(&(it.call, it.attempt));
+            }
             Observation::DeadlinePassed(it) => match it.deadline {
-                Deadline::Run { call, attempt } => _ = self.runs.remove(&(call, attempt)),
+                Deadline::Run { call, attempt } if !self.in_place.waits(call) => {
+                    self.runs.remove(&(call, attempt));
+                }
+                Deadline::Run { .. } => {}
                 Deadline::Retry { call, attempt } => _ = self.waits.remove(&(call, attempt)),
                 Deadline::Confirmation { call, request } => {
                     self.questions

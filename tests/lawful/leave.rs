@@ -9,6 +9,7 @@ use recount::session::{
 };
 
 use super::Verdict;
+use super::in_place::Waits;
 use super::recording::{Recording, decided, observed};
 
 /// A call of a tool that is gated under the terms in force starts only after an affirmative answer to a request about that call, bound to
@@ -21,9 +22,11 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let mut open = BTreeSet::new();
     let mut agreed: BTreeSet<Seq> = BTreeSet::new();
     let mut waived: BTreeSet<Seq> = BTreeSet::new();
+    let mut in_place = Waits::default();
     // The arguments that a person wrote in place of the model's.
     let mut edited: BTreeMap<Seq, Json> = BTreeMap::new();
     for (index, fact) in recording.facts.iter().enumerate() {
+        in_place.read(fact);
         if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
             && open.remove(&it.request)
             && it.confirmed
@@ -54,7 +57,10 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
             Some(Decision::ConfirmationRequested(it)) => {
                 requests.insert(fact.seq, (it.call, it.contract, it.args_sha256));
                 abouts.insert(fact.seq, it.about);
-                open.insert(fact.seq);
+                // What a run is told where it stands is no leave to start.
+                if !in_place.is_of_run(fact.seq) {
+                    open.insert(fact.seq);
+                }
             }
             Some(Decision::ConfirmationReopened(it)) => {
                 let (call, _, args) = requests[&it.request];
@@ -103,10 +109,12 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     let mut fresh: BTreeSet<Seq> = BTreeSet::new();
     let mut open = BTreeSet::new();
     let mut runs = Runs::default();
+    let mut in_place = Waits::default();
     // The calls whose last start used up a leave.
     let mut by_leave: BTreeSet<Seq> = BTreeSet::new();
     for (index, fact) in recording.facts.iter().enumerate() {
         let not_begun = runs.read(fact);
+        in_place.read(fact);
         let spent = |it: &&Start| by_leave.contains(&it.call);
         fresh.extend(not_begun.iter().filter(spent).map(|it| it.call));
         if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
@@ -120,7 +128,7 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
                 _ = fresh.insert(it.call)
             }
             Some(Decision::GateWaived(it)) => _ = fresh.insert(it.call),
-            Some(Decision::ConfirmationRequested(it)) => {
+            Some(Decision::ConfirmationRequested(it)) if !in_place.is_of_run(fact.seq) => {
                 call_of.insert(fact.seq, it.call);
                 open.insert(fact.seq);
                 // Whoever is asked anew has no leave any more.
@@ -155,11 +163,17 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
 
 /// What runs, read off the records one by one.
 #[derive(Default)]
-pub(crate) struct Runs(BTreeMap<Seq, u32>);
+pub(crate) struct Runs(BTreeMap<Seq, u32>, Waits);
 
 impl Runs {
     /// Takes the next record in; gives the starts that it says had not begun.
     pub(crate) fn read(&mut self, fact: &Fact) -> Vec<Start> {
+        let not_begun = self.take(fact);
+        self.1.read(fact);
+        not_begun
+    }
+
+    fn take(&mut self, fact: &Fact) -> Vec<Start> {
         match &fact.event {
             Event::Observed(Observation::RunnerDetached(it)) => {
                 let before = std::mem::take(&mut self.0);
@@ -169,9 +183,13 @@ impl Runs {
             Event::Observed(Observation::RunnerAttached(_)) => self.0.clear(),
             Event::Observed(Observation::ToolReturned(it)) => self.end(it.call, it.attempt),
             Event::Observed(Observation::ToolPaused(it)) => self.end(it.call, it.attempt),
-            Event::Observed(Observation::ToolAsked(it)) => self.end(it.call, it.attempt),
+            Event::Observed(Observation::ToolAsked(it)) if !it.in_place => {
+                self.end(it.call, it.attempt);
+            }
             Event::Observed(Observation::DeadlinePassed(it)) => {
-                if let Deadline::Run { call, attempt } = it.deadline {
+                if let Deadline::Run { call, attempt } = it.deadline
+                    && !self.1.waits(call)
+                {
                     self.end(call, attempt);
                 }
             }
@@ -234,7 +252,7 @@ pub(crate) fn no_more_run_than_may(recording: &Recording) -> Verdict {
         } else {
             0
         };
-        let run = session.calls.values().filter(|it| it.phase.is_running());
+        let run = session.calls.values().filter(|it| it.runs());
         let run = run.count();
         if run > slots as usize || run != session.running() {
             let counted = session.running();

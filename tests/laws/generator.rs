@@ -384,6 +384,17 @@ impl World {
         };
         let response = Json::of(&json!({"done": flavour}));
         match open.phase {
+            // A run that waits may end without the answer.
+            Phase::AwaitingConfirmation { .. } if open.in_place.is_some() && which % 8 > 5 => {
+                self.observe(ToolReturned {
+                    call,
+                    attempt: open.attempts,
+                    failed: flavour % 4 == 2,
+                    response,
+                    error_kind: None,
+                    scheduling: None,
+                });
+            }
             Phase::AwaitingConfirmation {
                 request,
                 expires_at: Some(due_us),
@@ -439,6 +450,7 @@ impl World {
                 payload_schema: None,
                 state: response,
                 expires_after_ms: which.is_multiple_of(2).then_some(40),
+                in_place: !(flavour / 16).is_multiple_of(4),
             }),
             Phase::Running { attempt, .. } if flavour % 4 == 1 => {
                 let interim = (flavour % 8 == 1).then_some(response);
@@ -694,6 +706,7 @@ impl World {
                 payload_schema: None,
                 state: response,
                 expires_after_ms: None,
+                in_place: which % 4 == 1,
             }),
             2 => self.observe(DeadlinePassed {
                 deadline: Deadline::Run { call, attempt },

@@ -10,6 +10,7 @@ use recount::session::{
 use recount::testing::Toolbox;
 use serde_json::{Map, Value};
 
+use crate::lawful::in_place::Waits;
 use crate::recording::Recording;
 
 /// What the records up to one of them say.
@@ -33,6 +34,7 @@ pub(crate) struct Model<'r> {
     /// Every call that was let through, and whether its tool was limited by the minute then.
     let_through: Vec<(String, Timestamp, bool)>,
     results: Vec<Found<'r>>,
+    in_place: Waits,
 }
 
 /// A result that a tool gave.
@@ -57,6 +59,7 @@ impl<'r> Model<'r> {
             closed: false,
             let_through: Vec::new(),
             results: Vec::new(),
+            in_place: Waits::default(),
         }
     }
 
@@ -66,6 +69,7 @@ impl<'r> Model<'r> {
             Event::Observed(observation) => self.observed(fact, observation),
             Event::Decided(decision) => self.decided(fact, decision),
         }
+        self.in_place.read(fact);
     }
 
     /// The call of this name.
@@ -200,9 +204,11 @@ impl<'r> Model<'r> {
                 }
             }
             Observation::ToolPaused(it) => _ = self.ends(it.call, it.attempt),
-            Observation::ToolAsked(it) => _ = self.ends(it.call, it.attempt),
+            Observation::ToolAsked(it) if !it.in_place => _ = self.ends(it.call, it.attempt),
             Observation::DeadlinePassed(it) => {
-                if let Deadline::Run { call, attempt } = it.deadline {
+                if let Deadline::Run { call, attempt } = it.deadline
+                    && !self.in_place.waits(call)
+                {
                     self.ends(call, attempt);
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use recount::session::{Decision, Observation, Phase, Rule, Start};
+use recount::session::{CancelReason, Decision, Observation, Phase, Rule, Start};
 
 use crate::generator::wild_recordings;
 use crate::recording::{decided, observed};
@@ -53,7 +53,26 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             let chosen = |it| matches!(decided(it), Some(Decision::DeliveryChosen(_)));
             (taken_back && batch.iter().any(chosen)).then_some(TOLD_ANEW)
         });
+        let in_place = recording.steps.iter().filter_map(|(_, session)| {
+            let mut waits = session.calls.values().filter(|it| it.in_place.is_some());
+            waits.next().map(|_| WAITS_IN_PLACE)
+        });
+        let moot = recording
+            .facts
+            .iter()
+            .filter_map(|fact| match decided(fact) {
+                Some(Decision::ConfirmationWithdrawn(it)) => match it.reason {
+                    CancelReason::RunnerGone => Some(CUT_OFF_IN_PLACE),
+                    CancelReason::ToolEnded => Some(WENT_ON_UNANSWERED),
+                    CancelReason::Model | CancelReason::Operator | CancelReason::SessionClosed => {
+                        None
+                    }
+                },
+                _ => None,
+            });
         for word in kinds
+            .chain(in_place)
+            .chain(moot)
             .chain(ends)
             .chain(phases)
             .chain(rules)
@@ -93,6 +112,11 @@ const NOT_BEGUN: &str = "its tool had not begun";
 
 /// A response that had not left when its call was taken back.
 const TOLD_ANEW: &str = "told though it was taken back";
+
+/// What becomes of runs that wait for an answer where they stand.
+const WAITS_IN_PLACE: &str = "waits where it stands";
+const CUT_OFF_IN_PLACE: &str = "cut off where it stood";
+const WENT_ON_UNANSWERED: &str = "went on without the answer";
 
 const VERDICTS: [&str; 11] = [
     "by missing_name",
@@ -138,7 +162,7 @@ fn word_of(rule: Rule) -> &'static str {
 }
 
 const TO_REACH_COUNT: usize =
-    Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len() + VERDICTS.len() + 2;
+    Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len() + VERDICTS.len() + 5;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -147,7 +171,13 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
         Decision::KINDS,
         &LASTING,
         &VERDICTS,
-        &[NOT_BEGUN, TOLD_ANEW],
+        &[
+            NOT_BEGUN,
+            TOLD_ANEW,
+            WAITS_IN_PLACE,
+            CUT_OFF_IN_PLACE,
+            WENT_ON_UNANSWERED,
+        ],
     ];
     let (mut list, mut at) = (0, 0);
     while list < lists.len() {

@@ -57,6 +57,7 @@ const STORIES: &[(&str, Story)] = &[
         connection_lost,
     ),
     ("asked_by_the_tool_over_a_restart", asked_by_the_tool),
+    ("asked_where_the_tool_stood_and_cut_off", asked_in_place),
     ("small_talk", small_talk),
     ("every_policy_and_a_restart", crate::debt::story),
     ("connections_left_refused_lost_and_given_up", connections),
@@ -436,6 +437,49 @@ fn asked_by_the_tool() -> World {
     answer(&life, request, ToolConfirmation::confirmed()).unwrap_err();
     let payload = ToolConfirmation::confirmed().with_payload(json!(40));
     answer(&life, request, payload).unwrap();
+    life.end();
+    world
+}
+
+/// Asks where it stands, twice.
+struct Waits;
+
+#[async_trait]
+impl ToolFunction for Waits {
+    fn name(&self) -> &str {
+        "pay"
+    }
+
+    fn description(&self) -> &str {
+        "Pays"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Err(ToolError::NotAvailable("it asks".into()))
+    }
+
+    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
+        let first = context.request_confirmation("Pay half of it?").await?;
+        let rest = Ask::from("And the rest?").expires_after(Duration::from_secs(3_600));
+        let second = context.request_confirmation(rest).await?;
+        Ok(json!([first.confirmed, second.confirmed]))
+    }
+}
+
+fn asked_in_place() -> World {
+    let tool = || T::timeout(T::function(Arc::new(Waits)), LATER);
+    let (world, life, _live) = asked(|_| tool());
+    answer(&life, waiting(&life), ToolConfirmation::confirmed()).unwrap();
+    world.clock.advance(LATER);
+    let request = waiting(&life);
+    life.crash();
+    let life = world.life(world.agent(tool()));
+    life.settle();
+    answer(&life, request, ToolConfirmation::confirmed()).unwrap_err();
     life.end();
     world
 }

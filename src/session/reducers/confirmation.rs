@@ -32,7 +32,7 @@ use crate::session::response;
 use crate::session::state::{Request, RequestState, Session};
 
 use super::dispatcher::{error, made_here, refers, set_phase};
-use super::{cache, tracker};
+use super::{cache, in_place};
 
 /// Whether the gate holds for this call, as it and the state are now.
 pub(in crate::session) fn gated(session: &Session, call: &Call) -> bool {
@@ -102,7 +102,9 @@ fn ask_about(
     let policy = session.terms.policies.of(&call.name);
     // A doubt has no payload: nobody is to add anything to what may have run.
     let gate = policy.confirm && about == About::Gate;
-    let own = call.asked.as_ref().filter(|_| about == About::Tool);
+    let waits = call.in_place.as_deref().map(|it| &it.question);
+    let own = waits.or(call.asked.as_deref());
+    let own = own.filter(|_| about == About::Tool);
     let (hint, expires_after) = if let Some(own) = own {
         let expires_after = own.expires_after_ms.map(Duration::from_millis);
         (Some(own.hint.clone()), expires_after)
@@ -133,19 +135,15 @@ fn ask_about(
     Some(question)
 }
 
-/// The tool ends its run with a question. No gate is meant, so nobody waives it.
+/// The tool ends its run with a question, or waits for the answer. No gate is meant, so nobody waives it.
 pub(in crate::session) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
-    let Some(call) = tracker::running(session, it.call, it.attempt) else {
-        return;
-    };
-    call.asked = Some(Box::new(Asked {
-        at,
-        hint: it.hint.clone(),
-        payload_schema: it.payload_schema.clone(),
-        expires_after_ms: it.expires_after_ms,
-        answered: None,
-    }));
-    call.phase = Phase::Asking;
+    if it.in_place {
+        return in_place::asked(session, at, it);
+    }
+    if let Some(call) = in_place::reporting(session, it.call, it.attempt) {
+        call.asked = Some(Box::new(Asked::of(at, it)));
+        call.phase = Phase::Asking;
+    }
 }
 
 pub(in crate::session) fn gate_waived(session: &mut Session, call: Seq) {
@@ -154,7 +152,10 @@ pub(in crate::session) fn gate_waived(session: &mut Session, call: Seq) {
 
 pub(in crate::session) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {
     let at = session.at;
-    let key = session.calls.get(&it.call).and_then(|call| call.cache_key);
+    let call = session.calls.get(&it.call);
+    // One that waits in its run still gives the result that equal calls wait for.
+    let stops = call.filter(|call| call.in_place.is_none());
+    let key = stops.and_then(|call| call.cache_key);
     cache::stopped(session, it.call, key);
     if let Some(call) = session.calls.get_mut(&it.call) {
         if call.contract != Some(it.contract) {
@@ -245,10 +246,14 @@ pub(in crate::session) fn answered(session: &mut Session, at: Seq, it: &Confirma
         by: it.by.clone(),
     };
     set_request(session, it.request, RequestState::Answered(answer));
-    let policies = session.terms.policies.clone();
+    let (policies, now) = (session.terms.policies.clone(), session.at);
     let Some(call) = session.calls.get_mut(&seq) else {
         return;
     };
+    // Yes or no, its tool goes on by itself.
+    if in_place::go_on(call, now) {
+        return;
+    }
     if let Phase::AwaitingConfirmation { request, about, .. } = call.phase {
         let policy = policies.of(&call.name);
         let edited = it.edited_args.as_ref();
@@ -307,7 +312,9 @@ pub(in crate::session) fn deadline_passed(session: &mut Session, seq: Seq, due: 
 
 pub(in crate::session) fn expired(session: &mut Session, at: Seq, it: &ConfirmationExpired) {
     set_request(session, it.request, RequestState::Expired { at });
+    let now = session.at;
     if let Some(call) = session.calls.get_mut(&it.call)
+        && !in_place::go_on(call, now)
         && let Phase::AwaitingConfirmation { about, .. } = call.phase
     {
         call.phase = Phase::Denied {
@@ -327,8 +334,11 @@ pub(in crate::session) fn withdrawn(session: &mut Session, at: Seq, it: &Confirm
             reason: it.reason,
         },
     );
-    if let Some(call) = session.calls.get_mut(&it.call) {
+    if let Some(call) = session.calls.get_mut(&it.call)
+        && call.moot.take().is_none()
+    {
         call.cancel = Some(it.reason);
+        call.in_place = None;
         call.phase = Phase::Withdrawn;
     }
 }

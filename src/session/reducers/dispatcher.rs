@@ -6,9 +6,7 @@
 //!                 taken back at any point ──▶ call_cancelled, or response_issued{cancelled}
 //! ```
 
-use std::collections::{BTreeMap, VecDeque};
-
-use serde::Serialize;
+use std::collections::VecDeque;
 
 use crate::session::call::{Call, Flaw, Leave, Phase};
 use crate::session::catalog::ToolKind;
@@ -22,7 +20,7 @@ use crate::session::observation::FunctionCallReceived;
 use crate::session::scheduling::FunctionResponseScheduling;
 use crate::session::state::{Delivery, Session, Settled, Wording};
 
-use super::limits::Used;
+use super::verdict_inputs::Inputs;
 use super::{cache, confirmation, conversation, hooks, limits, phases, redelivery, repeats};
 
 pub(in crate::session) fn call_received(
@@ -76,6 +74,8 @@ pub(in crate::session) fn call_received(
         acknowledged: false,
         started_in_doubt: false,
         asked: None,
+        in_place: None,
+        moot: None,
         own_scheduling: None,
     };
     let policy = session.terms.policies.of(&call.name);
@@ -155,44 +155,6 @@ fn verdict(
         return (Verdict::Ask, Rule::Confirm, None);
     }
     (Verdict::Allowed, Rule::Default, None)
-}
-
-/// What a verdict depends on beside the call and the policies.
-#[derive(Serialize)]
-struct Inputs<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    phase: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<BTreeMap<&'a str, &'a Json>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<Used>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    of: Option<Seq>,
-}
-
-impl<'a> Inputs<'a> {
-    fn of(session: &'a Session, call: &Call, of: Option<Seq>) -> Option<Inputs<'a>> {
-        let policy = session.terms.policies.of(&call.name);
-        let gate = policy.confirm_when.as_ref().filter(|_| policy.confirm);
-        let conditions = [policy.when.as_ref(), gate];
-        let read = conditions.into_iter().flatten();
-        let read = read.map(|it| phases::values_read(session, it));
-        let state = read.reduce(|one, two| one.into_iter().chain(two).collect());
-        let inputs = Inputs {
-            phase: phases::name(session),
-            state,
-            used: limits::used(session, &call.name),
-            of,
-        };
-        let Inputs {
-            phase,
-            state,
-            used,
-            of,
-        } = &inputs;
-        let any = phase.is_some() || state.is_some() || used.is_some() || of.is_some();
-        any.then_some(inputs)
-    }
 }
 
 pub(in crate::session) fn policy_decided(session: &mut Session, it: &PolicyDecided) {
@@ -325,9 +287,11 @@ pub(in crate::session) fn cancel(
         .into();
     }
     match reason {
-        CancelReason::Model | CancelReason::SessionClosed => {
-            CallCancelled { call: seq, reason }.into()
-        }
+        // The last two are never said of a call.
+        CancelReason::Model
+        | CancelReason::SessionClosed
+        | CancelReason::RunnerGone
+        | CancelReason::ToolEnded => CallCancelled { call: seq, reason }.into(),
         CancelReason::Operator => {
             if let Some(of) = call.cancelled_in {
                 return refers(session, seq, call, Outcome::Cancelled, of);

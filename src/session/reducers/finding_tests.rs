@@ -1,3 +1,8 @@
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a test that meets the impossible must stop"
+)]
+
 use serde_json::json;
 
 use crate::session::policy::InDoubt;

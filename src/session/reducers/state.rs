@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use crate::session::call::Phase;
 use crate::session::observation::{Author, StateChanged};
 use crate::session::scope::Scope;
 use crate::session::state::Session;
@@ -34,9 +33,10 @@ pub(in crate::session) fn changed(session: &mut Session, it: &StateChanged) {
 /// Whether the author may still write.
 fn counts(session: &Session, author: &Author) -> bool {
     match author {
-        Author::Tool { call, attempt } => session.calls.get(call).is_some_and(
-            |call| matches!(call.phase, Phase::Running { attempt: runs, .. } if runs == *attempt),
-        ),
+        Author::Tool { call, attempt } => session
+            .calls
+            .get(call)
+            .is_some_and(|call| call.run().is_some_and(|(runs, _)| runs == *attempt)),
         Author::Hook(_) | Author::Program(_) => true,
     }
 }

@@ -31,7 +31,7 @@ use super::cache::{self, Instead};
 use super::confirmation;
 use super::conversation;
 use super::dispatcher::{error, made_here};
-use super::{hooks, phases, redelivery};
+use super::{hooks, in_place, phases, redelivery};
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
@@ -73,6 +73,7 @@ fn doubt_running(session: &mut Session) {
         } else if call.phase == Phase::AwaitingHook {
             call.phase = hooks::cut_off(&session.terms.policies, call);
         }
+        in_place::cut_off(call);
     }
 }
 
@@ -188,8 +189,9 @@ pub(in crate::session) fn background_spawned(session: &mut Session, it: &Backgro
 }
 
 pub(in crate::session) fn tool_yielded(session: &mut Session, seq: Seq, it: &ToolYielded) {
-    if let Some(call) = running(session, it.call, it.attempt)
-        && let Phase::Running { runner, .. } = call.phase
+    if let Some(call) = session.calls.get_mut(&it.call)
+        && let Some((attempt, runner)) = call.run()
+        && attempt == it.attempt
         && it.runner.is_none_or(|by| by == runner)
     {
         call.yields.push_back(seq);
@@ -197,7 +199,7 @@ pub(in crate::session) fn tool_yielded(session: &mut Session, seq: Seq, it: &Too
 }
 
 pub(in crate::session) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) {
-    let Some(call) = running(session, it.call, it.attempt) else {
+    let Some(call) = in_place::reporting(session, it.call, it.attempt) else {
         return;
     };
     let Phase::Running { leave, .. } = call.phase else {
@@ -268,7 +270,7 @@ pub(in crate::session) fn retry_scheduled(session: &mut Session, it: &RetrySched
 
 pub(in crate::session) fn tool_paused(session: &mut Session, seq: Seq, it: &ToolPaused) {
     let at = session.at;
-    if let Some(call) = running(session, it.call, it.attempt) {
+    if let Some(call) = in_place::reporting(session, it.call, it.attempt) {
         call.since = at;
         call.phase = Phase::Paused {
             interim: it.interim.as_ref().map(|_| seq),
@@ -438,12 +440,7 @@ pub(in crate::session) fn owed(
     call: &Call,
     effects: &mut Vec<Effect>,
 ) {
-    if let Phase::Running {
-        attempt,
-        runner,
-        deadline,
-        ..
-    } = call.phase
+    if let Some((attempt, runner)) = call.run()
         && session.runner == Some(Runner { seq: runner })
     {
         effects.push(Effect::RunTool {
@@ -451,7 +448,11 @@ pub(in crate::session) fn owed(
             attempt,
             runner,
         });
-        if let Some(due_us) = deadline {
+        if let Phase::Running {
+            deadline: Some(due_us),
+            ..
+        } = call.phase
+        {
             effects.push(Effect::ArmTimer {
                 deadline: Deadline::Run { call: seq, attempt },
                 due_us,
