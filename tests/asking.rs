@@ -305,6 +305,40 @@ async fn changed_arguments_that_are_asked_about_anew_are_what_is_shown() {
 }
 
 #[tokio::test]
+async fn what_is_told_later_names_the_arguments_that_ran() {
+    let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
+    let model = ScriptedModel::parse(ONE_CALL).unwrap();
+    let agent = Agent::new()
+        .model("m")
+        .tools(gated(&witness, Some(Edits::Allowed)))
+        .connect_to(model.clone());
+    let engine = Engine::builder(place.path()).agent("support", agent);
+    let engine = engine.open().await.unwrap();
+    let live = ask_for_days(&engine).await;
+    let mut updates = live.subscribe();
+    model.drop_connection(1011, "Internal error encountered.");
+    let lost = updates.wait_for(|event| event.kind() == "disconnected");
+    lost.await.unwrap();
+    let fewer = ToolConfirmation::confirmed()
+        .with_payload(json!({"cover": "bob"}))
+        .with_args(json!({"days": 4}));
+    let asked = pending(&engine).await.id;
+    engine
+        .answer(asked, fewer, Actor::embedder("ada"))
+        .await
+        .unwrap();
+    assert_eq!(outcome(&engine, live.session_id()).await, Outcome::Returned);
+    live.connect().await.unwrap();
+    let told = updates.wait_for(|event| event.kind() == "responses_sent");
+    told.await.unwrap();
+    let transcript = model.transcript();
+    let words: Vec<String> = transcript.told().map(|(_, words)| words).collect();
+    let ran = r#"Your earlier call time_off({"days":4})"#;
+    assert!(words.iter().any(|it| it.contains(ran)), "{words:?}");
+    engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
 async fn what_a_tool_asks_for_must_be_a_schema() {
     let tool = T::simple("pay", "Pays", |_| async { Ok(json!({})) });
     let odd = T::confirm_payload(T::confirm(tool, "Pay?"), json!({"type": 7}));

@@ -248,7 +248,7 @@ fn an_answer_under_another_session_is_unknown_there_and_changes_nothing_where_it
         bank.life.settle();
         assert_eq!(bank.phases(), ["awaiting_confirmation", "paused"]);
     }
-    let seen = [("eve".to_owned(), "malformed_answer".to_owned())];
+    let seen = [("eve".to_owned(), "foreign_session".to_owned())];
     assert_eq!(
         bank.refusals(),
         seen,
@@ -292,8 +292,10 @@ fn the_answer_to_a_gated_call_is_no_result_of_the_clients_making() {
     let transcript = bank.model.transcript();
     let told: Vec<Option<bool>> = transcript.answers().map(|it| it.1.will_continue).collect();
     assert_eq!(told, [Some(true)], "that it waits, and no result");
-    let seen = ("ada".to_owned(), "malformed_answer".to_owned());
-    assert_eq!(bank.refusals(), vec![seen; 4]);
+    let seen = |code: &str| ("ada".to_owned(), code.to_owned());
+    let mut refusals = vec![seen("answers_the_call"); 3];
+    refusals.push(seen("wrong_name"));
+    assert_eq!(bank.refusals(), refusals);
 }
 
 #[test]

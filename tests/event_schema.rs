@@ -92,7 +92,12 @@ fn the_words_are_as_they_were() {
         line("outcome", &OUTCOMES),
         line(
             "verdict",
-            &[Verdict::Allowed, Verdict::Ask, Verdict::Refused],
+            &[
+                Verdict::Allowed,
+                Verdict::Ask,
+                Verdict::AskProgram,
+                Verdict::Refused,
+            ],
         ),
         line("rule", &RULES_OF_VERDICTS),
         line("about", &[About::Gate, About::InDoubt, About::Tool]),
@@ -112,6 +117,8 @@ fn the_words_are_as_they_were() {
                 Route::ToolResponse { epoch },
                 Route::Conversation { epoch },
                 Route::Parked,
+                Route::Connect,
+                Route::Notify,
                 Route::Caller,
             ],
         ),
@@ -131,7 +138,14 @@ fn the_words_are_as_they_were() {
                 Author::Program(ada()),
             ],
         ),
-        line("hook", &[Hook::OnToolCall, Hook::BeforeToolResponse]),
+        line(
+            "hook",
+            &[
+                Hook::OnToolCall,
+                Hook::BeforeToolResponse,
+                Hook::ConfirmWhen,
+            ],
+        ),
         line(
             "scheduling",
             &[
@@ -435,6 +449,7 @@ fn observations() -> Vec<Observation> {
             of: Some(Seq(8)),
             response: Some(json(r#"{"sky":"clear"}"#)),
             failure: Some("it panicked".into()),
+            gated: Some(true),
             by: Some(ada()),
         }
         .into(),
@@ -684,6 +699,13 @@ fn decisions() -> Vec<Decision> {
             of: Some(Seq(9)),
             response: Some(json(r#"{"error":"it was denied","kind":"cancelled"}"#)),
             route: Route::ToolResponse { epoch: EPOCH },
+        }
+        .into(),
+        OutcomeReconciled {
+            call: CALL,
+            of: Seq(21),
+            response: Some(json(r#"{"error":"the bank refused it"}"#)),
+            route: Route::Conversation { epoch: EPOCH },
         }
         .into(),
         DeliveryChosen {

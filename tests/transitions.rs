@@ -30,6 +30,8 @@ fn tools() -> Toolbox {
         .expires_ms("pay", 60_000)
         .gated("wipe")
         .withdraw_on_cancel("wipe")
+        .plain("refund")
+        .gated_by_program("refund")
         .plain("retry")
         .in_doubt("retry", InDoubt::Retry)
         .plain("ask")
@@ -92,6 +94,7 @@ fn stations() -> Vec<Station> {
             "awaiting_confirmation: may it run again?",
             call("ask").started().detached().asked(),
         ),
+        station("awaiting_verdict: the program says", call("refund")),
         station(
             "ready: no runner",
             opened().detached().call("c1", "look", json!({"n": 1})),
@@ -171,6 +174,7 @@ fn lasts(phase: &Phase) -> bool {
     match phase {
         Phase::AwaitingConfirmation { .. }
         | Phase::AwaitingHook
+        | Phase::AwaitingVerdict
         | Phase::Ready { .. }
         | Phase::Running { .. }
         | Phase::InDoubt { .. }
@@ -192,7 +196,7 @@ fn lasts(phase: &Phase) -> bool {
 }
 
 /// How many phases there are; `lasts` names them all.
-const PHASES: usize = 18;
+const PHASES: usize = 19;
 
 #[test]
 fn every_phase_meets_every_observation_as_the_table_says() {
@@ -634,6 +638,9 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         ),
         ("nothing", hook_answered(call, None, None)),
         ("a failure", hook_answered(call, None, Some("it panicked"))),
+        ("the gate holds", gate_said(call, Some(true))),
+        ("the gate is open", gate_said(call, Some(false))),
+        ("nothing of the gate", gate_said(call, None)),
         (
             "another call",
             hook_answered(Seq(998), Some(response.clone()), None),
@@ -864,7 +871,21 @@ fn hook_answered(call: Seq, response: Option<Json>, failure: Option<&str>) -> Ob
         of: None,
         response,
         failure: failure.map(str::to_owned),
+        gated: None,
         by,
+    }
+    .into()
+}
+
+fn gate_said(call: Seq, gated: Option<bool>) -> Observation {
+    HookAnswered {
+        hook: Hook::ConfirmWhen,
+        call,
+        of: None,
+        response: None,
+        failure: gated.is_none().then(|| "it panicked".to_owned()),
+        gated,
+        by: None,
     }
     .into()
 }
@@ -873,7 +894,7 @@ fn hook_answered(call: Seq, response: Option<Json>, failure: Option<&str>) -> Ob
 fn terms() -> [(&'static str, Toolbox); 10] {
     let each = |change: fn(Toolbox, &str) -> Toolbox| {
         let every = [
-            "look", "pay", "wipe", "retry", "ask", "order", "again", "find", "watch",
+            "look", "pay", "wipe", "refund", "retry", "ask", "order", "again", "find", "watch",
         ];
         every.into_iter().fold(tools(), change)
     };

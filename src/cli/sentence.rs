@@ -333,6 +333,7 @@ fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
             match it.verdict {
                 Verdict::Allowed => (format!("{tool} is allowed"), Tone::Quiet),
                 Verdict::Ask => (format!("{tool} needs a person's leave"), Tone::Plain),
+                Verdict::AskProgram => (format!("{tool} may need a person's leave"), Tone::Quiet),
                 Verdict::Refused => {
                     let reason = clause(it.reason.as_deref());
                     (format!("{tool} is refused{reason}"), Tone::Bad)
@@ -447,6 +448,8 @@ fn way(route: Route) -> &'static str {
         Route::ToolResponse { .. } => "toolResponse",
         Route::Conversation { .. } => "as conversation",
         Route::Parked => "parked",
+        Route::Connect => "for the connection that is opened for it",
+        Route::Notify => "to the program alone",
         Route::Caller => "to its caller",
     }
 }

@@ -93,6 +93,7 @@ fn waiting(it: &SessionSummary) -> Vec<String> {
         (OpenKind::Paused, "waiting for a response"),
         (OpenKind::Ready, "ready to start"),
         (OpenKind::Running, "running or cut off"),
+        (OpenKind::Untold, "to be told to the model"),
     ];
     let counted = |(kind, words): (OpenKind, &str)| {
         let count = it.open.get(kind.as_str())?;

@@ -6,14 +6,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::failure::{Failure, IN_USE, SEALED_ADVICE};
+use super::failure::{Failure, IN_USE};
 use super::keys::Keys;
-use super::unanswered::{failed, out_of_reach, refused, unanswered};
+use super::unanswered::{out_of_reach, refused, unanswered};
 use super::{opening, os_user};
 use crate::control::{self, Client, OnRecord, Refusal, Request, Waiting};
 use crate::engine::{self, Desk, SystemClock};
 use crate::ledger::{Ledger, SessionSummary};
-use crate::session::{Finding, Json, RequestId, Seq, SessionId};
+use crate::session::{Finding, Json, Rejection, RequestId, Seq, SessionId};
 use crate::tool::Ticket;
 
 /// The sessions of a journal, from here.
@@ -163,7 +163,7 @@ impl Source {
         match self {
             Source::Journal(ledger) => {
                 let confirmation = control::confirmation(&answer)
-                    .map_err(|problem| failed(&problem, SEALED_ADVICE))?;
+                    .map_err(|unfit| engine::Error::Refused(Rejection::UnfitAnswer(unfit)))?;
                 let by = os_user::actor(claimed)?;
                 let named = ledger.journal().request(request.0).await?;
                 let (session, call) = named.ok_or(engine::Error::UnknownRequest { request })?;

@@ -68,9 +68,7 @@ pub(super) fn failed(problem: &Problem, sealed_advice: &str) -> Failure {
             .exit(Exit::Sealed)
             .advice(sealed_advice),
         "journal" => Failure::new("journal", what),
-        "bad_answer" | "bad_json" | "bad_request" => {
-            Failure::new("bad-request", what).exit(Exit::Usage)
-        }
+        "bad_json" | "bad_request" => Failure::new("bad-request", what).exit(Exit::Usage),
         _ => Failure::new("engine", what),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::Refusal;
 use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
-use crate::session::{Actor, Finding, Json, RequestId, Seq, SessionId};
+use crate::session::{Actor, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::{Ticket, ToolConfirmation};
 
 /// What an operator asks for. Whatever a message has besides is refused.
@@ -34,7 +34,7 @@ pub enum Request {
     Answer {
         /// The request.
         request: RequestId,
-        /// What is said to it, as [`confirmation`] reads it.
+        /// What is said to it, as [`confirmation`] reads it; what is no answer is refused on record, and the request stays open.
         answer: Box<RawValue>,
         /// Who says it, where that is not the user of the service: a name that nobody checked.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
@@ -210,8 +210,8 @@ impl LogItem {
 /// ```
 ///
 /// # Errors
-/// A [`Problem`] that says what is wrong with it; the request stays open.
-pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, Problem> {
+/// [`UnfitAnswer::Malformed`]: it says neither yes nor no. A service puts that on record, and the request stays open.
+pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Said {
@@ -226,8 +226,11 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, Problem> {
     struct Settled {
         found: Finding,
     }
-    let checked = checked(answer)?;
-    let bad_answer = |error: serde_json::Error| Problem::new("bad_answer", error.to_string());
+    let malformed = |problem: &dyn std::fmt::Display| UnfitAnswer::Malformed {
+        problem: problem.to_string(),
+    };
+    let checked = Json::parse(answer.get()).map_err(|problem| malformed(&problem))?;
+    let bad_answer = |error: serde_json::Error| malformed(&error);
     let keys: BTreeMap<&str, &RawValue> =
         serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
     if keys.contains_key("found") {

@@ -4,6 +4,7 @@
 )]
 
 use super::*;
+use crate::session::Rejection;
 
 fn read(text: &str) -> Result<Request, serde_json::Error> {
     serde_json::from_str(text)
@@ -38,7 +39,7 @@ fn what_is_left_out_of_a_log_has_its_usual_value() {
 fn an_answer_is_a_boolean_or_none() {
     let read = |text: &str| {
         let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
-        confirmation(&raw).map_err(|problem| problem.code)
+        confirmation(&raw).map_err(|unfit| Rejection::UnfitAnswer(unfit).code())
     };
     let yes = read(r#"{"confirmed":true,"reason":"fine","payload":{"a":1}}"#).unwrap();
     assert!(yes.confirmed);
@@ -53,7 +54,7 @@ fn an_answer_is_a_boolean_or_none() {
         r#"{"confirmed":true,"by":"eve"}"#,
         "true",
     ] {
-        assert_eq!(read(unfit), Err("bad_answer".to_owned()), "{unfit}");
+        assert_eq!(read(unfit), Err("malformed_answer"), "{unfit}");
     }
     let settled = read(r#"{"found":{"done":{"sum":1.10}}}"#).unwrap();
     let Some(Finding::Done(result)) = settled.found else {
@@ -69,10 +70,10 @@ fn an_answer_is_a_boolean_or_none() {
         r#"{"found":{"done":{},"failed":"refused"}}"#,
         r#"{"found":null}"#,
     ] {
-        assert_eq!(read(unfit), Err("bad_answer".to_owned()), "{unfit}");
+        assert_eq!(read(unfit), Err("malformed_answer"), "{unfit}");
     }
     let twice = r#"{"confirmed":false,"confirmed":true}"#;
-    assert_eq!(read(twice), Err("bad_json".to_owned()));
+    assert_eq!(read(twice), Err("malformed_answer"));
 }
 
 #[test]

@@ -2,22 +2,23 @@
 //!
 //! Code is not in the journal, so a session names its agent, and whoever opens the journal registers it again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ledger::Ledger;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Connector, Modality, setup};
-use crate::session::{Catalog, Gates, PhaseDeclaration, PolicySet, ResponseShape};
+use crate::session::{Gates, OnSettled, PhaseDeclaration, PolicySet, ResponseShape};
 use crate::tool::{
-    ConfirmationProvider, FunctionCall, FunctionResponse, ResultFormatter, Services, State,
-    ToolDispatcher, ToolExecutionMode, Toolset,
+    ConfirmationProvider, FunctionCall, FunctionResponse, Services, State, ToolDispatcher,
+    ToolExecutionMode, Toolset,
 };
 
 use super::extractors::{Extractor, Turn};
+use super::folding::IDLE_FOLD_AFTER;
 use super::hooks::AgentHooks;
 use super::phases::{self, PhaseBuilder};
+use super::prepared::Prepared;
 use super::reconnects::Reconnects;
 use super::redaction::Redactor;
 
@@ -48,6 +49,8 @@ pub struct Agent {
     services: Services,
     modes: Vec<(String, ToolExecutionMode)>,
     response: ResponseShape,
+    on_settled: OnSettled,
+    idle_fold_after: Option<Duration>,
     hooks: AgentHooks,
     manner: Manner,
     capabilities: Option<Capabilities>,
@@ -335,6 +338,19 @@ impl Agent {
         self
     }
 
+    /// What becomes of the outcome of a call that ends while its session has no connection; parked unless set.
+    pub fn on_settled(mut self, choice: OnSettled) -> Agent {
+        self.on_settled = choice;
+        self
+    }
+
+    /// How long user and model may be silent on a connection that was [opened to tell an outcome](Agent::on_settled), before it ends
+    /// and the session is folded up; 60 s unless set. A session that somebody holds by its handle is never folded up.
+    pub fn idle_fold_after(mut self, silence: Duration) -> Agent {
+        self.idle_fold_after = Some(silence);
+        self
+    }
+
     /// How its sessions come back after they lost their connection.
     pub fn reconnects(mut self, reconnects: Reconnects) -> Agent {
         self.reconnects = reconnects;
@@ -394,6 +410,7 @@ impl Agent {
             running_max: self.running_max,
             response: self.response,
             acknowledges: true,
+            on_settled: self.on_settled,
             phases: self.phases,
             hooks: self.hooks.declared(),
             ..dispatcher.policies()
@@ -455,6 +472,7 @@ impl Agent {
             gates,
             sealed: self.sealed,
             reconnects: self.reconnects,
+            idle_fold_after: self.idle_fold_after.unwrap_or(IDLE_FOLD_AFTER),
             setup_timeout: self.setup_timeout.unwrap_or(SETUP_TIMEOUT),
             extractors: self.extractors,
             services: self.services,
@@ -471,29 +489,4 @@ impl std::fmt::Debug for Agent {
             .field("model", &self.model)
             .finish_non_exhaustive()
     }
-}
-
-/// An agent that was checked.
-pub(crate) struct Prepared {
-    pub(crate) name: String,
-    pub(crate) model: String,
-    pub(crate) instruction: Option<String>,
-    pub(crate) capabilities: Capabilities,
-    /// The functions for which the model does not wait.
-    pub(super) non_blocking: Arc<[String]>,
-    pub(super) withholds_input: bool,
-    pub(crate) catalog: Arc<Catalog>,
-    pub(crate) policies: Arc<PolicySet>,
-    pub(crate) dispatcher: ToolDispatcher,
-    pub(crate) connector: Option<Arc<dyn Connector>>,
-    pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,
-    pub(crate) gates: Gates,
-    pub(crate) sealed: bool,
-    pub(super) reconnects: Reconnects,
-    pub(super) setup_timeout: Duration,
-    pub(super) extractors: Vec<Extractor>,
-    pub(super) services: Services,
-    pub(super) hooks: AgentHooks,
-    pub(super) manner: Manner,
-    pub(super) formatters: BTreeMap<String, Arc<dyn ResultFormatter>>,
 }

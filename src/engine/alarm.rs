@@ -52,7 +52,8 @@ pub(super) fn due_of(effect: &Effect) -> Option<Timestamp> {
         | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendResponse { .. }
-        | Effect::SendInstruction { .. } => None,
+        | Effect::SendInstruction { .. }
+        | Effect::Connect => None,
     }
 }
 

@@ -7,8 +7,8 @@ use super::secrets;
 use super::task::SessionTask;
 use crate::ledger::{Ledger, Seal};
 use crate::session::{
-    Actor, Answer, Call, Command, Event, Leave, ObjectHash, Observation, Phase, RequestState, Seq,
-    Session, SessionId, UnfitAnswer,
+    Actor, Answer, Call, Command, Event, Json, Leave, ObjectHash, Observation, Phase, RequestState,
+    Seq, Session, SessionId, UnfitAnswer,
 };
 use crate::tool::{Asked, ToolConfirmation, ToolContext};
 
@@ -55,6 +55,31 @@ impl SessionTask {
             | RequestState::Withdrawn { .. }
             | RequestState::Superseded { .. } => None,
         }
+    }
+}
+
+impl SessionTask {
+    /// The arguments of a call, open or settled: those that a person wrote with a yes, or else the model's.
+    pub(super) async fn args_that_ran(&self, call: Seq) -> Result<Json, Error> {
+        if let Some(open) = self.session.calls.get(&call) {
+            return Ok(open.args.clone());
+        }
+        let after = self.session.requests.range(call..).rev();
+        for (_, request) in after.filter(|(_, request)| request.call == call) {
+            let RequestState::Answered(answered) = &request.state else {
+                continue;
+            };
+            let said = self.ledger.fact(self.id, answered.at).await?;
+            if let Some(Event::Observed(Observation::ConfirmationAnswered(it))) =
+                said.map(|fact| fact.event)
+                && let Some(edited) = it.edited_args.filter(|_| it.confirmed)
+            {
+                return Ok(edited);
+            }
+        }
+        let received = self.ledger.call_received(self.id, call).await?;
+        let args = received.and_then(|it| it.args);
+        Ok(args.unwrap_or_else(Json::empty_object))
     }
 }
 

@@ -137,7 +137,7 @@ impl Engine {
             match self.meaning(&session, response).await? {
                 Ok(it) => meant.push(it),
                 Err(refused) => {
-                    let why = self.refuse(refused, by).await?;
+                    let why = self.refuse(id, refused, by).await?;
                     first.get_or_insert(why);
                 }
             }
@@ -149,11 +149,16 @@ impl Engine {
     }
 
     /// Puts a refusal on record with the request that it is about, and says why.
-    async fn refuse(&self, refused: Refused, by: &Actor) -> Result<Error, Error> {
+    async fn refuse(
+        &self,
+        session: SessionId,
+        refused: Refused,
+        by: &Actor,
+    ) -> Result<Error, Error> {
         match refused {
             Refused::Unknown(why, None) => Ok(why.into()),
             Refused::Unknown(why, Some(elsewhere)) => {
-                let unfit = misdirected(&why);
+                let unfit = UnfitAnswer::ForeignSession { session };
                 let seen = self.answer_as(elsewhere, Err(unfit), by.clone()).await;
                 // What becomes of another session is nothing that this client should hear of.
                 if let Err(error) = seen
@@ -288,7 +293,17 @@ impl Engine {
 }
 
 fn misdirected(why: &RefusedMessage) -> UnfitAnswer {
-    UnfitAnswer::Malformed {
-        problem: why.to_string(),
+    if let RefusedMessage::WrongName {
+        expected, found, ..
+    } = why
+    {
+        let (expected, found) = (expected.clone(), found.clone());
+        UnfitAnswer::WrongName { expected, found }
+    } else if let RefusedMessage::AwaitsConfirmation { id, .. } = why {
+        UnfitAnswer::AnswersTheCall { id: id.clone() }
+    } else {
+        UnfitAnswer::Malformed {
+            problem: why.to_string(),
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::error::Error;
 use super::inbox::{Input, Reply};
 use super::task::SessionTask;
 use crate::session::{
-    Actor, Effect, Observation, OperatorCancelled, Phase, RunnerDetached, RunnerDraining,
+    Actor, Effect, Hook, Observation, OperatorCancelled, Phase, RunnerDetached, RunnerDraining,
     Timestamp, owed,
 };
 
@@ -53,13 +53,18 @@ impl SessionTask {
             Effect::RunTool { call, .. } => {
                 self.performer.has_begun(effect) && !self.waits_in_place(*call)
             }
-            Effect::AskHook { runner, .. } => self.attached == Some(*runner),
+            Effect::AskHook { hook, runner, .. } => match hook {
+                Hook::OnToolCall | Hook::BeforeToolResponse => self.attached == Some(*runner),
+                // It is a question, which the next engine asks again.
+                Hook::ConfirmWhen => false,
+            },
             // What waits behind the answer of a person is told by the next engine.
             Effect::SendResponse {
                 as_conversation, ..
             } => self.socket.is_some() && !(*as_conversation && self.media.is_withholding()),
             Effect::AskConfirmation { .. }
             | Effect::SendInstruction { .. }
+            | Effect::Connect
             | Effect::ArmTimer { .. } => false,
         };
         self.clock.now() >= draining.until || !owed(&self.session).iter().any(ends)

@@ -38,9 +38,16 @@ impl SessionTask {
                 runner,
             } if self.attached == Some(*runner) => self.run_tool(*call, *attempt),
             Effect::AskHook {
+                hook: Hook::ConfirmWhen,
+                call,
+                runner,
+                ..
+            } if self.attached == Some(*runner) => self.ask_verdict(*call),
+            Effect::AskHook {
                 call,
                 of: Some(issued),
                 runner,
+                ..
             } if self.attached == Some(*runner) => self.show_issued(*call, *issued).await?,
             // Calls are shown together; what another process owes is its own.
             Effect::AskHook { .. } => InFlight::Left,
@@ -59,6 +66,11 @@ impl SessionTask {
             }
             Effect::SendInstruction { phase, epoch } => {
                 self.send_instruction(*phase, *epoch);
+                InFlight::Left
+            }
+            Effect::Connect => {
+                // It is left to what comes of it: another try is owed by the next process, or after the next connection.
+                let _ = self.own.send(Input::ConnectToTell);
                 InFlight::Left
             }
             Effect::ArmTimer { due_us, .. } => {
@@ -258,10 +270,7 @@ impl SessionTask {
         delivery: &Delivery,
         body: &Json,
     ) -> Result<String, Error> {
-        let received = self.ledger.call_received(self.id, delivery.call).await?;
-        let args = received
-            .and_then(|it| it.args)
-            .unwrap_or_else(Json::empty_object);
+        let args = self.args_that_ran(delivery.call).await?;
         let text = response::as_conversation(&delivery.name, &args, delivery.outcome, body);
         // News of a call that has ended since are no news: its outcome follows, and is what may ask for an answer.
         let is_over = !self.session.calls.contains_key(&delivery.call);
@@ -411,7 +420,11 @@ fn result_in(found: Finding) -> Option<Json> {
     }
 }
 
-fn task(cancelled: CancellationToken, work: impl Future<Output = ()> + Send + 'static) -> InFlight {
+/// A task of ours.
+pub(super) fn task(
+    cancelled: CancellationToken,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> InFlight {
     let task = tokio::spawn(work).abort_handle();
     InFlight::Task { task, cancelled }
 }

@@ -201,6 +201,7 @@ impl SessionTask {
                 of: Some(issued),
                 response: Some(changed),
                 failure: None,
+                gated: None,
                 by: None,
             };
             let _ = own.send(Input::HookAnswered {
@@ -232,6 +233,10 @@ impl SessionTask {
                 Hook::OnToolCall => {
                     let open = self.session.calls.get(&answer.call);
                     open.is_some_and(|it| it.phase == Phase::AwaitingHook)
+                }
+                Hook::ConfirmWhen => {
+                    let open = self.session.calls.get(&answer.call);
+                    open.is_some_and(|it| it.phase == Phase::AwaitingVerdict)
                 }
                 Hook::BeforeToolResponse => true,
             };
@@ -268,6 +273,8 @@ impl SessionTask {
                     refused.failure = Some(format!("the hook on_tool_call failed: {rejection}"));
                 }
                 Hook::BeforeToolResponse => refused.response = Some(withheld(shape)),
+                // It says yes or no, which is never large.
+                Hook::ConfirmWhen => {}
             }
             refused.into()
         };
@@ -362,6 +369,7 @@ fn answers(
                 .map(|_| Actor::embedder(Hook::OnToolCall.as_str())),
             response: response.map(|it| object(it.response)),
             failure: failure.clone(),
+            gated: None,
         });
     }
     for stray in given {

@@ -52,6 +52,10 @@ pub(super) enum Input {
     Disconnect(Reply<()>),
     /// Start nothing more, and end the task when what runs has ended, or the time is up.
     Drain { until: Timestamp, reply: Reply<()> },
+    /// Nothing was said for as long as the agent wants to wait.
+    SilenceDue { number: u64 },
+    /// Open a connection for what ended while there was none.
+    ConnectToTell,
     /// The wait before another try to connect is over.
     ReconnectDue { attempt: u32 },
     /// The time by which a connection is to be left has come.

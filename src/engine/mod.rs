@@ -22,6 +22,7 @@ mod draining;
 mod effects;
 mod error;
 mod extractors;
+mod folding;
 mod handle;
 mod hooks;
 mod inbox;
@@ -37,6 +38,7 @@ mod outcomes;
 mod performer;
 mod phases;
 mod piece;
+mod prepared;
 mod reconciling;
 mod reconnecting;
 mod reconnects;
@@ -44,6 +46,7 @@ mod record;
 mod redaction;
 mod registry;
 mod responding;
+mod restart;
 mod secrets;
 mod sessions;
 mod slots;
@@ -52,6 +55,7 @@ mod story;
 pub(crate) mod takeover;
 mod task;
 mod updates;
+mod verdicts;
 mod withholding;
 
 use std::collections::BTreeMap;
@@ -92,14 +96,14 @@ pub use crate::tool::{
 };
 
 use crate::ledger::{
-    self, Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,
+    Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,
 };
-use crate::session::{Actor, Command, OpenKind, RequestId, Seq, Session, SessionId, Timestamp};
-use agent::Prepared;
+use crate::session::{Actor, Command, RequestId, Seq, Session, SessionId};
 use alarm::Alarm;
 use inbox::{Inbox, Input};
 use media::Media;
 use performer::Performer;
+use prepared::Prepared;
 use reconnecting::Reconnecting;
 use registry::{Registry, TaskRef};
 use slots::Slots;
@@ -352,48 +356,6 @@ impl Engine {
         Ok(self.inner.ledger.journal().close().await?)
     }
 
-    /// Begins a task for every session in which something is owed and whose agent is here.
-    ///
-    /// A session of an agent that is not here is listed, can be answered, and never runs; one whose key is not here is listed
-    /// only. One that merely waits costs nothing, unless somebody here is to be asked again.
-    async fn perform_what_is_owed(&self) -> Result<(), Error> {
-        *self.ringing() = Some(alarm::ring(&self.inner));
-        let somebody_is_asked = self.agents().values().any(|it| it.provider.is_some());
-        let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
-        for item in self.inner.ledger.open_items().await? {
-            let session = SessionId(item.session);
-            let runs = item.kind == OpenKind::Ready.as_str()
-                || item.kind == OpenKind::Running.as_str()
-                || item.flags & ledger::IN_PLACE != 0;
-            let waits = item.kind == OpenKind::Confirmation.as_str();
-            if runs || (waits && somebody_is_asked) {
-                *owed.entry(session).or_default() |= runs;
-            }
-            if let (true, Some(due)) = (waits, item.deadline_us) {
-                self.inner.alarm.set(Timestamp(due), session);
-            }
-        }
-        for (session, whoever) in owed {
-            let agent = match self.agent_of(session).await {
-                Ok(agent) => agent,
-                Err(Error::UnknownAgent { .. } | Error::Ledger(ledger::Error::Sealed { .. })) => {
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            if whoever || agent.provider.is_some() {
-                let (reply, _) = oneshot::channel();
-                self.send(session, agent, Begin::Resume, Input::Session(reply));
-            }
-        }
-        Ok(())
-    }
-
-    fn ringing(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
-        let ringing = self.inner.ringing.lock();
-        ringing.unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sends something to the session's task and waits for what it says.
     async fn ask<T>(
         &self,
@@ -460,6 +422,8 @@ impl Engine {
             alarm: self.inner.alarm.clone(),
             callers: BTreeMap::new(),
             asking: BTreeMap::new(),
+            silence: None,
+            silences: 0,
             handles: 0,
             inbox,
             own: own.clone(),

@@ -103,11 +103,11 @@ impl Engine {
         answer: &RawValue,
         claimed: Option<String>,
     ) -> Result<Reply, Failed> {
-        let confirmation = confirmation(answer)?;
+        let given = confirmation(answer);
         let by = actor(claimed).await?;
         let named = self.ledger().journal().request(request.0).await?;
         let (session, call) = named.ok_or(Error::UnknownRequest { request })?;
-        let answered = self.answer(request, confirmation, by.clone()).await;
+        let answered = self.answer_as(request, given, by.clone()).await;
         self.put(answered, SessionId(session), Seq(call), by).await
     }
 

@@ -132,6 +132,24 @@ impl SessionTask {
         self.next_wait()
     }
 
+    /// Opens a connection for what ended while there was none: at once, and with waits where connections are lost before the
+    /// model has shown that it is there.
+    pub(super) async fn connect_to_tell(&mut self) -> Result<(), Error> {
+        let comes = self.opening.is_some() || self.reconnecting.wait.is_some();
+        if self.socket.is_some() || comes {
+            return Ok(());
+        }
+        if self.reconnecting.attempts == 0 {
+            self.reconnecting.attempts = 1;
+            return self.connect_by_itself().await;
+        }
+        match self.next_wait() {
+            Again::Wait(ms) => self.reconnect(Vec::new(), ms).await,
+            // It is told when the session is next resumed.
+            Again::GiveUp | Again::Never => Ok(()),
+        }
+    }
+
     fn next_wait(&mut self) -> Again {
         self.reconnecting.attempts += 1;
         let (attempt, reconnects) = (self.reconnecting.attempts, self.agent.reconnects);
@@ -344,7 +362,7 @@ impl SessionTask {
         let waits = may_wait && (runs || !session.resumes_whole());
         let goes = session.deliveries.values().any(|it| match it.route {
             Route::ToolResponse { epoch: by } | Route::Conversation { epoch: by } => by == epoch,
-            Route::Parked | Route::Caller => false,
+            Route::Parked | Route::Connect | Route::Notify | Route::Caller => false,
         });
         session.turn_open || self.media.is_turn_open(epoch) || waits || goes
     }

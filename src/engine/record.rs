@@ -10,7 +10,7 @@ use super::takeover;
 use super::task::SessionTask;
 use crate::ledger::{self, Objects, Recorded};
 use crate::session::{
-    Effect, Event, Observation, Seq, Session, Timestamp, open_work, overdue, owed, step,
+    Effect, Event, Hook, Observation, Seq, Session, Timestamp, open_work, overdue, owed, step,
 };
 
 impl SessionTask {
@@ -144,7 +144,8 @@ impl SessionTask {
     pub(super) async fn perform(&mut self) -> Result<(), Error> {
         let mut calls = Vec::new();
         for effect in self.performer.reconcile(owed(&self.session)) {
-            if matches!(effect, Effect::AskHook { of: None, .. }) {
+            let shown = Hook::OnToolCall;
+            if matches!(effect, Effect::AskHook { hook, .. } if hook == shown) {
                 calls.push(effect);
             } else {
                 self.begin_effect(effect).await?;

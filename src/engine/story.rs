@@ -170,12 +170,8 @@ impl SessionTask {
 
     async fn asked_for(&self, call: Seq) -> Result<(String, Json), Error> {
         let received = self.ledger.call_received(self.id, call).await?;
-        let name = received.as_ref().and_then(|it| it.name.clone());
-        let args = received.and_then(|it| it.args);
-        Ok((
-            name.unwrap_or_default(),
-            args.unwrap_or_else(Json::empty_object),
-        ))
+        let name = received.and_then(|it| it.name).unwrap_or_default();
+        Ok((name, self.args_that_ran(call).await?))
     }
 }
 

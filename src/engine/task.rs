@@ -9,7 +9,6 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::agent::Prepared;
 use super::alarm::{self, Alarm};
 use super::asking::Waiting;
 use super::callers::Caller;
@@ -20,6 +19,7 @@ use super::extractors::Turn;
 use super::inbox::{Inbox, Incoming, Input, Reply};
 use super::media::Media;
 use super::performer::Performer;
+use super::prepared::Prepared;
 use super::reconnecting::Reconnecting;
 use super::registry::Registry;
 use super::slots::Slots;
@@ -82,6 +82,9 @@ pub(super) struct SessionTask {
     pub(super) callers: BTreeMap<Seq, Caller>,
     /// The tools that wait for an answer where they stand, by call.
     pub(super) asking: BTreeMap<Seq, Waiting>,
+    /// How long nothing was said on a connection that nobody holds.
+    pub(super) silence: Option<AbortOnDropHandle<()>>,
+    pub(super) silences: u64,
     pub(super) handles: usize,
     pub(super) inbox: mpsc::UnboundedReceiver<Box<Input>>,
     pub(super) own: Inbox,
@@ -125,6 +128,7 @@ impl SessionTask {
 
     /// What is due on the connection after whatever happened.
     async fn look_after_connection(&mut self) -> Result<(), Error> {
+        self.watch_silence();
         self.say_what_waited().await?;
         self.switch_if_idle().await
     }
@@ -165,6 +169,8 @@ impl SessionTask {
                 self.answer(reply, outcome)
             }
             Input::Drain { until, reply } => self.drain(until, reply).await,
+            Input::SilenceDue { number } => self.fold_if_silent(number).await,
+            Input::ConnectToTell => self.connect_to_tell().await,
             Input::ReconnectDue { attempt } => self.reconnect_due(attempt).await,
             Input::SwitchDue { epoch } => self.switch(epoch).await,
             Input::SendText(text, reply)
@@ -298,6 +304,7 @@ impl SessionTask {
         let current = self.socket.as_ref().map(|socket| (socket.id, socket.epoch));
         match (incoming, current) {
             (Incoming::Frame { socket, text }, Some((id, epoch))) if socket == id => {
+                self.silence = None;
                 let heard = self.hear(epoch, &text).await;
                 self.media.reached(epoch);
                 heard

@@ -364,6 +364,7 @@ mod tests {
             scheduling: None,
             wording: Wording::AsIssued,
             acknowledges: false,
+            connects: None,
             sent: false,
         };
         let sent = tool_response(&delivery, &response, newest());

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A tool that asks by itself goes from `Running` to `Asking`, and so to `AwaitingConfirmation`; one that waits where it stands comes back
-//! from there to `Running`. Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
+//! from there to `Running`. A gate that the program decides is an `AwaitingVerdict` before `Gated` or `Permitted`. Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
 //! `InDoubt`. Who is asked about a doubt may know what became of the call, which is `Found` then. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
 
 use std::collections::VecDeque;
@@ -75,6 +75,8 @@ pub struct Call {
     pub started_in_doubt: bool,
     /// What its tool asked last, and with what answer it goes on.
     pub asked: Option<Box<Asked>>,
+    /// What the program said of its gate, where it was asked.
+    pub gate_verdict: Option<bool>,
     /// What its tool asks while it runs, where it waits for the answer.
     pub in_place: Option<Box<InPlace>>,
     /// An open request that has become pointless, and why; it is withdrawn at the next decision.
@@ -169,6 +171,8 @@ pub enum Phase {
         /// The `kind` of the error.
         kind: &'static str,
     },
+    /// The program says whether a person is asked.
+    AwaitingVerdict,
     /// They want a person to be asked.
     Gated,
     /// The tool itself wants a person to be asked.
@@ -281,7 +285,7 @@ pub enum WaitsFor {
     Runner,
     /// The tool ends.
     Tool,
-    /// The embedding program says whether it answers the call itself.
+    /// The embedding program says whether it answers the call itself, or whether a person is asked about it.
     Hook,
     /// A time comes.
     Time,
@@ -311,7 +315,7 @@ impl Phase {
             Phase::Paused { .. } => WaitsFor::Response,
             Phase::Ready { .. } | Phase::InDoubt { .. } => WaitsFor::Runner,
             Phase::Running { .. } => WaitsFor::Tool,
-            Phase::AwaitingHook => WaitsFor::Hook,
+            Phase::AwaitingHook | Phase::AwaitingVerdict => WaitsFor::Hook,
             Phase::Retrying { .. } => WaitsFor::Time,
             Phase::Received
             | Phase::Refused { .. }
@@ -333,6 +337,7 @@ impl Phase {
         match self {
             Phase::Received => "received",
             Phase::AwaitingHook => "awaiting_hook",
+            Phase::AwaitingVerdict => "awaiting_verdict",
             Phase::Refused { .. } => "refused",
             Phase::Gated => "gated",
             Phase::Asking => "asking",

@@ -178,6 +178,10 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
             policy.confirm_payload.as_ref().map(without_annotations),
         ),
         ("edits", policy.confirm_edits.map(|it| json!(it))),
+        (
+            "gated_by_program",
+            policy.confirm_asks_program.then_some(json!(true)),
+        ),
     ];
     if let Value::Object(contract) = &mut contract {
         let said = gate.into_iter().filter(|_| policy.confirm);

@@ -3,7 +3,7 @@
 use super::actor::Actor;
 use super::decision::{CancelReason, Outcome};
 use super::finding::{Finding, FoundAs};
-use super::id::Seq;
+use super::id::{Seq, SessionId};
 use super::json::Json;
 use super::object::ObjectHash;
 use super::observation::StateChange;
@@ -113,6 +113,23 @@ pub enum UnfitAnswer {
         /// What is wrong with them.
         problem: String,
     },
+    /// It names another function than the one by which the request is answered.
+    WrongName {
+        /// That function.
+        expected: String,
+        /// The name that came.
+        found: String,
+    },
+    /// It is a result for the call that waits, as if its tool had run, and not an answer to the request.
+    AnswersTheCall {
+        /// The id of the call that came.
+        id: String,
+    },
+    /// It came under another session than the one that asked.
+    ForeignSession {
+        /// The session under which it came.
+        session: SessionId,
+    },
 }
 
 impl std::fmt::Display for UnfitAnswer {
@@ -130,6 +147,18 @@ impl std::fmt::Display for UnfitAnswer {
             }
             UnfitAnswer::InvalidArgs { problem } => {
                 write!(f, "the edited arguments do not fit: {problem}")
+            }
+            UnfitAnswer::WrongName { expected, found } => {
+                write!(f, "it names {found:?} and not {expected:?}")
+            }
+            UnfitAnswer::AnswersTheCall { id } => {
+                write!(
+                    f,
+                    "it is a result for the call {id:?}, about which a person is being asked"
+                )
+            }
+            UnfitAnswer::ForeignSession { session } => {
+                write!(f, "it came under the session {session}, which did not ask")
             }
         }
     }
@@ -270,6 +299,9 @@ impl Rejection {
             Rejection::UnfitAnswer(UnfitAnswer::OtherRequest { .. }) => "other_request",
             Rejection::UnfitAnswer(UnfitAnswer::InvalidPayload { .. }) => "invalid_payload",
             Rejection::UnfitAnswer(UnfitAnswer::InvalidArgs { .. }) => "invalid_args",
+            Rejection::UnfitAnswer(UnfitAnswer::WrongName { .. }) => "wrong_name",
+            Rejection::UnfitAnswer(UnfitAnswer::AnswersTheCall { .. }) => "answers_the_call",
+            Rejection::UnfitAnswer(UnfitAnswer::ForeignSession { .. }) => "foreign_session",
             Rejection::ToolGone { .. } => "tool_gone",
             Rejection::EditsNotAllowed => "edits_not_allowed",
             Rejection::NothingToSettle => "nothing_to_settle",

@@ -86,6 +86,8 @@ pub enum Verdict {
     Allowed,
     /// A person must be asked.
     Ask,
+    /// The program says whether a person must be asked.
+    AskProgram,
     /// It may not run.
     Refused,
 }
@@ -368,6 +370,10 @@ pub enum Route {
     },
     /// Not yet: there is no connection.
     Parked,
+    /// Not yet: there is no connection, and one is opened for it.
+    Connect,
+    /// Not to the model by itself: the embedding program is told, and a later conversation finds it in the story so far.
+    Notify,
     /// Not to the model: to the program that made the call itself.
     Caller,
 }

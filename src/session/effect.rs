@@ -9,8 +9,10 @@
 //! | `AskConfirmation` | `confirmation_answered`, `confirmation_expired`, `confirmation_withdrawn`, `confirmation_reopened` |
 //! | `SendResponse` | `responses_sent`; the end of the connection |
 //! | `SendInstruction` | `instruction_sent`; the next `phase_entered`; the end of the connection |
+//! | `Connect` | `connected`; the end of the session |
 //! | `ArmTimer` | `deadline_passed`; whatever ends what it waits for |
 
+use super::hook::Hook;
 use super::id::Seq;
 use super::observation::Deadline;
 use super::time::Timestamp;
@@ -29,6 +31,8 @@ pub enum Effect {
     },
     /// Ask the embedding program's own code.
     AskHook {
+        /// Which of it.
+        hook: Hook,
         /// The call.
         call: Seq,
         /// The `response_issued` that it may change; without one it is asked about the call itself.
@@ -61,6 +65,8 @@ pub enum Effect {
         /// The connection.
         epoch: Seq,
     },
+    /// Open a connection for what ended while there was none.
+    Connect,
     /// Report when a time has come.
     ArmTimer {
         /// Whose.

@@ -11,13 +11,15 @@ use super::json::Json;
 /// `hook_answered`: a hook of the agent has spoken about a call.
 ///
 /// Of `on_tool_call`: with a `response` the call is answered by hand, without one it takes its course, and with a
-/// `failure` it is refused. Of `before_tool_response`: the `response` takes the place of the one that `of` issued.
+/// `failure` it is refused. Of `before_tool_response`: the `response` takes the place of the one that `of` issued. Of
+/// `confirm_when`, a gate that the program decides: whether a person is asked; with a `failure` one is.
 ///
 /// ```json
 /// {"hook":"on_tool_call","call":5}
 /// {"hook":"on_tool_call","call":5,"response":{"sky":"clear"},"by":{"name":"on_tool_call","authenticated_by":"embedder"}}
 /// {"hook":"on_tool_call","call":5,"failure":"the hook on_tool_call panicked"}
 /// {"hook":"before_tool_response","call":5,"of":8,"response":{"error":"not now"}}
+/// {"hook":"confirm_when","call":5,"gated":true}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookAnswered {
@@ -34,6 +36,9 @@ pub struct HookAnswered {
     /// Why it said nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Whether the gate holds for the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gated: Option<bool>,
     /// Who answered the call in the tool's place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
@@ -47,6 +52,8 @@ pub enum Hook {
     OnToolCall,
     /// May change what the model is told.
     BeforeToolResponse,
+    /// Says whether a person is asked about a call.
+    ConfirmWhen,
 }
 
 impl Hook {
@@ -55,6 +62,7 @@ impl Hook {
         match self {
             Hook::OnToolCall => "on_tool_call",
             Hook::BeforeToolResponse => "before_tool_response",
+            Hook::ConfirmWhen => "confirm_when",
         }
     }
 }

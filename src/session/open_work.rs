@@ -39,6 +39,8 @@ pub enum OpenKind {
     Ready,
     /// A call whose tool or hook runs, or whose runner is gone.
     Running,
+    /// An outcome for which a connection is opened, by the seq of its `response_issued`.
+    Untold,
 }
 
 impl OpenKind {
@@ -50,6 +52,7 @@ impl OpenKind {
             OpenKind::Paused => "paused",
             OpenKind::Ready => "ready",
             OpenKind::Running => "running",
+            OpenKind::Untold => "untold",
         }
     }
 }
@@ -77,7 +80,9 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             } => (OpenKind::Confirmation, Some(request), expires_at),
             Phase::Paused { .. } => (OpenKind::Paused, None, None),
             Phase::Running { deadline, .. } => (OpenKind::Running, None, deadline),
-            Phase::AwaitingHook | Phase::InDoubt { .. } => (OpenKind::Running, None, None),
+            Phase::AwaitingHook | Phase::AwaitingVerdict | Phase::InDoubt { .. } => {
+                (OpenKind::Running, None, None)
+            }
             Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
             // Whatever else outlives a step waits for a runner: ready, or gated by a tool nobody declares.
             Phase::Received
@@ -101,6 +106,18 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             deadline,
             model_lost_interest: call.model_lost_interest,
             in_place: call.in_place.is_some(),
+        };
+        open.insert(*seq, item);
+    }
+    let untold = session.deliveries.iter().filter(|_| !session.closed);
+    for (seq, since) in untold.filter_map(|(seq, it)| Some((seq, it.connects?))) {
+        let item = OpenWork {
+            kind: OpenKind::Untold,
+            since,
+            request: None,
+            deadline: None,
+            model_lost_interest: false,
+            in_place: false,
         };
         open.insert(*seq, item);
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hook::Hooks;
 use super::object::{ObjectHash, object_bytes};
+use super::on_settled::OnSettled;
 use super::phase::PhaseDeclaration;
 use super::response::ResponseShape;
 use super::tool_policy::milliseconds;
@@ -47,6 +48,9 @@ pub struct PolicySet {
     /// tool's policy, or else as `{"status":"awaiting_confirmation","tool":"refund"}`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acknowledges: bool,
+    /// What becomes of an outcome while there is no connection.
+    #[serde(default, skip_serializing_if = "OnSettled::is_park")]
+    pub on_settled: OnSettled,
     /// The hooks through which calls and responses go.
     #[serde(default, skip_serializing_if = "Hooks::are_none")]
     pub hooks: Hooks,
@@ -118,6 +122,7 @@ mod tests {
             timeout: Some(Duration::from_secs(30)),
             response: ResponseShape::Envelope,
             acknowledges: true,
+            on_settled: OnSettled::Connect,
             hooks: Hooks {
                 on_tool_call: true,
                 before_tool_response: false,
@@ -126,7 +131,7 @@ mod tests {
         };
         assert_eq!(
             String::from_utf8_lossy(&set.to_bytes()),
-            r#"{"acknowledges":true,"hooks":{"on_tool_call":true},"phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
+            r#"{"acknowledges":true,"hooks":{"on_tool_call":true},"on_settled":"connect","phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
         );
         assert_eq!(PolicySet::from_bytes(&set.to_bytes())?, set);
         Ok(())

@@ -135,7 +135,10 @@ fn may_move(session: &Session, call: &Call) -> bool {
         Phase::Paused { interim } => {
             interim.is_some() || acknowledgement::status(session, call).is_some()
         }
-        Phase::AwaitingHook | Phase::Retrying { .. } | Phase::Withdrawn => false,
+        Phase::AwaitingHook
+        | Phase::AwaitingVerdict
+        | Phase::Retrying { .. }
+        | Phase::Withdrawn => false,
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated

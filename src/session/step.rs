@@ -136,7 +136,8 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
         | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendResponse { .. }
-        | Effect::SendInstruction { .. } => None,
+        | Effect::SendInstruction { .. }
+        | Effect::Connect => None,
     };
     owed(session).into_iter().filter_map(due).collect()
 }
@@ -306,7 +307,10 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
         Phase::Running { .. } => tracker::spawn(session, seq, call),
         // A withdrawn question ends its call by `cancel` above; a wait for another run ends by a time that comes, one for a
         // hook by what it says.
-        Phase::Withdrawn | Phase::AwaitingHook | Phase::Retrying { .. } => None,
+        Phase::Withdrawn
+        | Phase::AwaitingHook
+        | Phase::AwaitingVerdict
+        | Phase::Retrying { .. } => None,
     }
 }
 

@@ -38,6 +38,9 @@ pub struct ToolPolicy {
     /// What must hold of the arguments and the state for the gate to hold; without it, it always does. What cannot be told
     /// counts as holding; see [`Condition::holds_or_unknown`].
     pub confirm_when: Option<Condition>,
+    /// The program says of each call whether the gate holds, where the condition does not say so already. Its code is no
+    /// data: the tool has it, and what it says is on record.
+    pub confirm_asks_program: bool,
     /// The JSON Schema that the payload of a yes must fit; without it, anything goes.
     pub confirm_payload: Option<Value>,
     /// Whether a person may change the arguments with a yes, and what then.
@@ -123,6 +126,7 @@ impl ToolPolicy {
         confirm_message: None,
         confirm_expires_after: None,
         confirm_when: None,
+        confirm_asks_program: false,
         confirm_payload: None,
         confirm_edits: None,
         confirm_keeps_reason: false,
@@ -167,11 +171,16 @@ impl ToolPolicy {
             timeout: less(self.timeout, other.timeout),
             cache: self.cache || other.cache,
             cache_max_age: less(self.cache_max_age, other.cache_max_age),
-            // A gate without a condition holds always.
+            // A gate that holds always needs nobody to say so.
+            confirm_asks_program: (self.confirm && self.confirm_asks_program
+                || other.confirm && other.confirm_asks_program)
+                && !self.always_gated()
+                && !other.always_gated(),
             confirm_when: match (self.confirm, other.confirm) {
+                (true, true) if self.always_gated() || other.always_gated() => None,
                 (true, true) => match (self.confirm_when, other.confirm_when) {
                     (Some(one), Some(two)) if one != two => Some(Condition::Or(vec![one, two])),
-                    (one, two) => one.and(two),
+                    (one, two) => one.or(two),
                 },
                 (true, false) => self.confirm_when,
                 (false, true) => other.confirm_when,
@@ -228,6 +237,11 @@ impl ToolPolicy {
                 (one, two) => one.or(two),
             },
         }
+    }
+
+    /// Whether the gate holds for every call.
+    fn always_gated(&self) -> bool {
+        self.confirm && self.confirm_when.is_none() && !self.confirm_asks_program
     }
 
     /// Whether the tool may be started again with the same idempotency key.
@@ -377,6 +391,8 @@ struct StoredGate {
     expires_after: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     when: Option<Condition>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    asks_program: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     payload: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -397,6 +413,7 @@ impl From<Stored> for ToolPolicy {
             confirm_expires_after: gate.expires_after,
             confirm_message: gate.hint,
             confirm_when: gate.when,
+            confirm_asks_program: gate.asks_program,
             confirm_payload: gate.payload,
             confirm_edits: gate.edits,
             confirm_keeps_reason: gate.keeps_reason,
@@ -421,6 +438,7 @@ impl From<ToolPolicy> for Stored {
             hint: policy.confirm_message,
             expires_after: policy.confirm_expires_after,
             when: policy.confirm_when,
+            asks_program: policy.confirm_asks_program,
             payload: policy.confirm_payload,
             edits: policy.confirm_edits,
             keeps_reason: policy.confirm_keeps_reason,

@@ -10,6 +10,7 @@ fn full() -> ToolPolicy {
         confirm_message: Some("sure?".to_owned()),
         confirm_expires_after: Some(Duration::from_millis(9)),
         confirm_when: Some(S::exists(S::arg("iban"))),
+        confirm_asks_program: true,
         confirm_payload: Some(json!({"type": "object"})),
         confirm_edits: Some(Edits::Allowed),
         confirm_keeps_reason: true,
@@ -36,7 +37,7 @@ fn full() -> ToolPolicy {
 #[test]
 fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), serde_json::Error> {
     assert_eq!(serde_json::to_string(&ToolPolicy::default())?, "{}");
-    let text = r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","expires_after_ms":9,"when":{"exists":"args:iban"},"payload":{"type":"object"},"edits":"allowed","keeps_reason":true},"acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","withdraw_on_cancel":true,"background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},"phases":["negotiate"],"when":{"is_true":"verified"}}"#;
+    let text = r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"payload":{"type":"object"},"edits":"allowed","keeps_reason":true},"acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","withdraw_on_cancel":true,"background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},"phases":["negotiate"],"when":{"is_true":"verified"}}"#;
     assert_eq!(serde_json::to_string(&full())?, text);
     assert_eq!(serde_json::from_str::<ToolPolicy>(text)?, full());
     Ok(())
@@ -79,6 +80,7 @@ fn merging_takes_the_stricter_of_each_whichever_comes_first() {
         cache_max_age: Some(Duration::from_secs(5)),
         confirm_message: Some("sure?; really?".to_owned()),
         confirm_when: None,
+        confirm_asks_program: false,
         confirm_edits: None,
         in_doubt: InDoubt::Ask,
         retry: Some(Retry {
@@ -124,6 +126,15 @@ fn two_gates_hold_where_either_does_and_both_must_let_arguments_be_changed() {
     assert_eq!(both.confirm_payload, Some(payload));
     let always = gate("a", Edits::Allowed).merged(ToolPolicy::gate("always"));
     assert_eq!((always.confirm_when, always.confirm_edits), (None, None));
+    let by_program = ToolPolicy {
+        confirm_asks_program: true,
+        ..ToolPolicy::gate("")
+    };
+    let either = gate("a", Edits::Allowed).merged(by_program.clone());
+    assert_eq!(either.confirm_when, Some(S::exists("a")));
+    assert!(either.confirm_asks_program);
+    let always = by_program.merged(ToolPolicy::gate("always"));
+    assert!(always.confirm && !always.confirm_asks_program);
 }
 
 #[test]

@@ -386,26 +386,10 @@ impl History {
     /// The open question about the current call.
     #[must_use]
     pub fn request(&self) -> Seq {
-        match self.current().phase {
-            Phase::AwaitingConfirmation { request, .. } => request,
-            Phase::Received
-            | Phase::AwaitingHook
-            | Phase::Refused { .. }
-            | Phase::Asking
-            | Phase::Gated
-            | Phase::Withdrawn
-            | Phase::Approved { .. }
-            | Phase::Denied { .. }
-            | Phase::Permitted { .. }
-            | Phase::Ready { .. }
-            | Phase::Running { .. }
-            | Phase::InDoubt { .. }
-            | Phase::Paused { .. }
-            | Phase::Returned { .. }
-            | Phase::Supplied { .. }
-            | Phase::Retrying { .. }
-            | Phase::Found { .. }
-            | Phase::TimedOut { .. } => self.stop("nobody is asked about the call"),
+        if let Phase::AwaitingConfirmation { request, .. } = self.current().phase {
+            request
+        } else {
+            self.stop("nobody is asked about the call")
         }
     }
 
@@ -497,6 +481,7 @@ fn response_of(effect: Effect) -> Option<Seq> {
         | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendInstruction { .. }
+        | Effect::Connect
         | Effect::ArmTimer { .. } => None,
     }
 }

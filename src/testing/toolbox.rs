@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use crate::session::catalog::ToolKind;
 use crate::session::policy::{Background, InDoubt, Retry};
 use crate::session::{
-    Catalog, Condition, FunctionResponseScheduling, Gates, Hooks, Library, PhaseDeclaration,
-    PolicySet, RULES, ResponseShape, RunnerAttached, Session, ToolDeclaration, ToolPolicy,
+    Catalog, Condition, FunctionResponseScheduling, Gates, Hooks, Library, OnSettled,
+    PhaseDeclaration, PolicySet, RULES, ResponseShape, RunnerAttached, Session, ToolDeclaration,
+    ToolPolicy,
 };
 
 /// No tools yet.
@@ -70,6 +71,15 @@ impl Toolbox {
         self.plain(name).policy(name, |policy| {
             policy.confirm = true;
             policy.confirm_message = Some(format!("May it {name}?"));
+        })
+    }
+
+    /// Lets the program decide a tool's gate, call by call.
+    #[must_use]
+    pub fn gated_by_program(self, name: &str) -> Toolbox {
+        self.policy(name, |policy| {
+            policy.confirm = true;
+            policy.confirm_asks_program = true;
         })
     }
 
@@ -254,6 +264,13 @@ impl Toolbox {
     #[must_use]
     pub fn acknowledges(mut self) -> Toolbox {
         self.policies.acknowledges = true;
+        self
+    }
+
+    /// Says what becomes of an outcome while there is no connection.
+    #[must_use]
+    pub fn on_settled(mut self, choice: OnSettled) -> Toolbox {
+        self.policies.on_settled = choice;
         self
     }
 

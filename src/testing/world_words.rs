@@ -186,6 +186,7 @@ impl History {
             | Effect::AskHook { .. }
             | Effect::AskConfirmation { .. }
             | Effect::SendResponse { .. }
+            | Effect::Connect
             | Effect::ArmTimer { .. } => None,
         })
         .next()

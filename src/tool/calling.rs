@@ -1,11 +1,13 @@
 //! Calling a tool through its dispatcher: the same policies and events as in a live session, without one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::gate::verdict;
 use super::pipeline::{Due, Ended, Next, Start};
 use super::provider_desk::{ProviderDesk, Question, answer_of};
 use super::{
@@ -15,8 +17,8 @@ use super::{
 use crate::session::catalog::ToolKind;
 use crate::session::{
     Author, ConfirmationRequested, Deadline, DeadlinePassed, Fact, FunctionResponseScheduling,
-    Json, Observation, Outcome, Seq, StateChanged, Timestamp, ToolPaused, ToolReturned,
-    ToolYielded,
+    Hook, HookAnswered, Json, Observation, Outcome, Seq, StateChanged, Timestamp, ToolPaused,
+    ToolReturned, ToolYielded,
 };
 
 impl ToolDispatcher {
@@ -122,6 +124,7 @@ impl ToolDispatcher {
                         question,
                         expires,
                     } => Box::pin(call.ask(request, *question, expires)).await?,
+                    Next::Verdict(seen) => Box::pin(call.verdict(seen)).await?,
                     Next::Again { attempt, due } => {
                         Box::pin(tokio::time::sleep(due.wait)).await;
                         call.again(attempt, due)?
@@ -344,6 +347,25 @@ impl Call<'_> {
         }
         self.confirmation = Some(Box::new(ToolConfirmation::recorded(answered.clone(), hint)));
         self.observe(answered)
+    }
+
+    /// Asks the tool's predicates whether a person is asked.
+    async fn verdict(&self, seen: Arc<BTreeMap<String, Json>>) -> Result<Next, ToolError> {
+        let Some(tool) = self.tools.get(self.name) else {
+            return Err(ToolError::NotFound(self.name.to_owned()));
+        };
+        let state = self.tools.pipeline.state(seen);
+        let said = verdict(tool, self.args.clone().unwrap_or_default(), state).await;
+        let problem = said.err();
+        self.observe(HookAnswered {
+            hook: Hook::ConfirmWhen,
+            call: self.seq,
+            of: None,
+            response: None,
+            failure: problem.map(|it| format!("the predicate of the gate failed: {it}")),
+            gated: said.ok(),
+            by: None,
+        })
     }
 
     fn again(&self, attempt: u32, due: Due) -> Result<Next, ToolError> {

@@ -126,6 +126,12 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
             found.push((form, reason));
         }
     };
+    let unasked = policy.confirm_asks_program && tool.predicates.is_empty();
+    note(
+        unasked,
+        "confirm_asks_program",
+        "the tool has no predicate; see T::confirm_when_fn",
+    );
     match tool.kind() {
         ToolKind::ServerSide => {
             for form in forms_of(tool) {

@@ -22,7 +22,7 @@ use crate::session::{
     Actor, ConfirmationRequested, Decision, Event, Fact, FunctionCallReceived, Gates, Json,
     ObjectHash, Observation, OperatorCancelled, Outcome, RULES, Request, RequestState,
     ResponseIssued, RunnerAttached, Seq, Session, SessionId, SessionOpened, StateChanged,
-    Timestamp, ToolAsked, ToolEventEmitted, step_in_place,
+    Timestamp, ToolAsked, ToolEventEmitted, Verdict, step_in_place,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
@@ -92,6 +92,8 @@ pub(super) enum Next {
         question: Box<ConfirmationRequested>,
         expires: Option<Due>,
     },
+    /// The program says whether a person is asked; the state as it is.
+    Verdict(Arc<BTreeMap<String, Json>>),
     /// It is run again, after a while.
     Again { attempt: u32, due: Due },
     /// It waits for an equal call that runs.
@@ -440,6 +442,9 @@ fn means(
                 response: None,
             };
             Some((it.call, Next::Ended(ended)))
+        }
+        Decision::PolicyDecided(it) if it.verdict == Verdict::AskProgram => {
+            Some((it.call, Next::Verdict(seen.cloned().unwrap_or_default())))
         }
         Decision::PolicyDecided(_)
         | Decision::GateWaived(_)

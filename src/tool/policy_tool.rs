@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::gate::Predicate;
 use super::{
     InputStreamingTool, Pending, StreamingTool, ToolContext, ToolError, ToolFunction, ToolOutcome,
     input, yielding,
@@ -39,6 +40,8 @@ pub struct PolicyTool {
     pub(super) behavior: Option<Behavior>,
     pub(super) categories: BTreeSet<String>,
     pub(super) secret: Vec<String>,
+    /// What the program says of its gate, where that is for it to say.
+    pub(super) predicates: Vec<Predicate>,
     /// The in-doubt rule if one was declared, because a declared default must not look like none.
     pub(super) rule: Option<InDoubt>,
 }
@@ -100,6 +103,7 @@ impl PolicyTool {
             behavior: None,
             categories: BTreeSet::new(),
             secret: Vec::new(),
+            predicates: Vec::new(),
             rule: None,
         }
     }

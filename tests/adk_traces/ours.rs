@@ -33,8 +33,8 @@ pub(crate) enum Scene {
     Background { fails: bool },
     /// A person is asked about larger amounts only.
     AsksAbove { amount: i64 },
-    /// The tool asks before its body instead of inside it, so what it says while it asks is not said.
-    AsksFirst,
+    /// The tool asks inside its body and waits there, so what it says while it asks is not said.
+    AsksInPlace,
     /// The tool gives three results, one after the other.
     Streams,
 }
@@ -79,7 +79,7 @@ impl<'t> Stage<'t> {
     fn new(trace: &'t Trace, scene: Scene) -> Stage<'t> {
         let results = trace.results.iter();
         let results = results.map(|(tool, all)| (tool.clone(), all.iter().cloned().collect()));
-        let first = usize::from(scene == Scene::AsksFirst);
+        let first = usize::from(scene == Scene::AsksInPlace);
         let results = results.map(|(tool, all): (String, VecDeque<_>)| {
             (tool, all.into_iter().skip(first).collect())
         });
@@ -151,7 +151,7 @@ impl<'t> Stage<'t> {
             | Scene::ReturnsEmptyObject
             | Scene::GoneAtSecondMessage
             | Scene::AsksAbove { .. }
-            | Scene::AsksFirst
+            | Scene::AsksInPlace
             | Scene::Background { .. }
             | Scene::Streams => turn.process,
         }
@@ -194,6 +194,10 @@ impl<'t> Stage<'t> {
         if scene == Scene::Streams {
             let (name, runs) = (name.to_owned(), world);
             return T::streaming(Arc::new(Watch { name, runs }));
+        }
+        if scene == Scene::AsksInPlace {
+            let (name, world) = (name.to_owned(), world);
+            return T::function(Arc::new(Asks { name, world }));
         }
         let called = name.to_owned();
         let run = T::simple(name, "Of a trace", move |args| {
@@ -415,6 +419,57 @@ fn reply(outcome: Result<Vec<recount::engine::Received>, Error>) -> String {
         Err(other) => return other.to_string(),
     };
     word.to_owned()
+}
+
+/// Asks, and returns what the trace has for the answer.
+struct Asks {
+    name: String,
+    world: Shared,
+}
+
+#[async_trait]
+impl ToolFunction for Asks {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        "Of a trace"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Err(ToolError::NotAvailable("it asks".to_owned()))
+    }
+
+    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
+        let ran = |world: &mut World| *world.ran.entry(self.name.clone()).or_default() += 1;
+        ran(&mut self.world.lock().unwrap());
+        let answer = context.request_confirmation("May it?").await?;
+        let result = {
+            let mut world = self.world.lock().unwrap();
+            let results = world.results.get_mut(&self.name);
+            results.and_then(VecDeque::pop_front)
+        };
+        // The trace shows what it makes of the answer; a payload is what came of that.
+        match result {
+            Some(Ok(mut result)) => {
+                if let Some(days) = answer
+                    .payload
+                    .as_ref()
+                    .and_then(|it| it.get("approved_days"))
+                {
+                    result["approved_days"] = days.clone();
+                }
+                Ok(result)
+            }
+            Some(Err(why)) => Err(ToolError::ExecutionFailed(why)),
+            None => Ok(Value::Null),
+        }
+    }
 }
 
 /// Gives `{"i": 0}`, `{"i": 1}`, `{"i": 2}`.

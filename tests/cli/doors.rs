@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::{SinkExt, StreamExt};
 use recount::Engine;
 use recount::control::{Client, ConnectError, Request};
+use recount::session::{Event, Observation, Seq};
 use recount_journal::DiskJournal;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -69,6 +70,52 @@ fn only_whoever_shows_the_token_and_is_no_web_page_is_let_in() {
 }
 
 #[test]
+fn nonsense_is_neither_consent_nor_denial_and_is_refused_on_record() {
+    let mut service = Service::start();
+    let request = service.ask_for("refund");
+    let nonsense = [
+        "{}",
+        r#""yes""#,
+        "1",
+        "null",
+        r#"{"confirmed":"yes"}"#,
+        r#"{"approved":true}"#,
+        r#"{"confirmed":false,"confirmed":true}"#,
+    ];
+    service.runtime.block_on(async {
+        let right = ("authorization", "Bearer TOKEN");
+        let mut socket = knock(&service.bench, &[right]).await.unwrap();
+        for answer in nonsense {
+            let answer = format!(r#"{{"answer":{{"request":"{request}","answer":{answer}}}}}"#);
+            let said = ask(&mut socket, &answer).await;
+            let refused = r#"{"refused":{"code":"malformed_answer""#;
+            assert!(said.starts_with(refused), "{answer}: {said}");
+        }
+        let waiting = service.engine.pending().await.unwrap();
+        assert_eq!(waiting.len(), 1, "it stays open");
+        let facts = service.engine.ledger();
+        let facts = facts.facts(waiting[0].session, Seq(1), 1_000).await;
+        let refusals = facts
+            .unwrap()
+            .into_iter()
+            .filter_map(|fact| match fact.event {
+                Event::Observed(Observation::AnswerRefused(it)) => Some(it.refusal),
+                Event::Observed(_) | Event::Decided(_) => None,
+            });
+        assert_eq!(
+            refusals.collect::<Vec<_>>(),
+            vec!["malformed_answer"; nonsense.len()]
+        );
+        let right =
+            format!(r#"{{"answer":{{"request":"{request}","answer":{{"confirmed":true}}}}}}"#);
+        assert!(ask(&mut socket, &right).await.starts_with(r#"{"done":"#));
+    });
+    service.until("response_issued");
+    assert_eq!(service.refunds(), 1);
+    service.shut_down();
+}
+
+#[test]
 fn a_message_that_is_none_is_refused_and_the_next_one_is_taken() {
     let service = Service::start();
     service.runtime.block_on(async {
@@ -86,7 +133,7 @@ fn a_message_that_is_none_is_refused_and_the_next_one_is_taken() {
             ("{", "bad_request"),
             ("[]", "bad_request"),
             (&forged, "bad_request"),
-            (&vague, "bad_answer"),
+            (&vague, "unknown_request"),
             (&unknown, "unknown_request"),
             (&deep, "bad_json"),
             (r#"{"log":{"session":"00000000-0000-0000-0000-000000000001"}}"#, "unknown_session"),

@@ -133,6 +133,8 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
             InDoubt::SettleUnknown => false,
         },
         Phase::Retrying { .. } | Phase::AwaitingHook => true,
+        // Only of a gate that is the program's, as far as anybody knows.
+        Phase::AwaitingVerdict => !declared || policy.confirm && policy.confirm_asks_program,
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated

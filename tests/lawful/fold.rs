@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::{
-    Deadline, Decision, Effect, Event, Fact, Observation, OpenKind, Outcome, Route, Seq, Timestamp,
-    evolve, open_work, owed,
+    Deadline, Decision, Effect, Event, Fact, Hook, Observation, OpenKind, Outcome, Route, Seq,
+    Timestamp, evolve, open_work, owed,
 };
 
 use super::Verdict;
+use super::gate_verdicts::GateVerdicts;
 use super::in_place::{Turn, Waits};
 use super::recording::{Recording, body, decided, observed};
 
@@ -43,7 +44,7 @@ pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) 
         }
         let mut found = owed(session);
         found.sort();
-        let expected: Vec<Effect> = debts.owed();
+        let expected: Vec<Effect> = debts.owed(recording);
         if found != expected {
             return Err(format!(
                 "after {facts} facts: expected {expected:#?}, owed {found:#?}"
@@ -57,6 +58,7 @@ pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) 
 /// what is owed.
 pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
     let mut open: BTreeSet<Seq> = BTreeSet::new();
+    let mut connects: BTreeSet<Seq> = BTreeSet::new();
     for ((_, session), batch) in recording.steps.iter().zip(recording.batches()) {
         for fact in batch {
             match observed(fact) {
@@ -72,8 +74,29 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
             if let Some(call) = ended(fact) {
                 open.remove(&call);
             }
+            if let Some(Decision::ResponseIssued(it)) = decided(fact)
+                && it.route == Route::Connect
+            {
+                connects.insert(fact.seq);
+            }
+            if let Some(Decision::OutcomeReconciled(it)) = decided(fact)
+                && it.route == Route::Connect
+            {
+                connects.insert(fact.seq);
+            }
         }
-        let listed = open_work(session);
+        let mut listed = open_work(session);
+        let untold: BTreeSet<Seq> = listed
+            .iter()
+            .filter(|(_, it)| it.kind == OpenKind::Untold)
+            .map(|(seq, _)| *seq)
+            .collect();
+        listed.retain(|seq, _| !untold.contains(seq));
+        let wants = owed(session).contains(&Effect::Connect);
+        let apart = session.connection.is_none() && !session.closed;
+        if !untold.is_subset(&connects) || wants != (apart && !untold.is_empty()) {
+            return Err(format!("untold {untold:?}, a connection is owed: {wants}"));
+        }
         if !listed.keys().eq(open.iter()) {
             return Err(format!("open {open:?}, listed {listed:#?}"));
         }
@@ -95,7 +118,8 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
                 Effect::RunTool { .. }
                 | Effect::AskHook { .. }
                 | Effect::SendResponse { .. }
-                | Effect::SendInstruction { .. } => {}
+                | Effect::SendInstruction { .. }
+                | Effect::Connect => {}
             }
         }
         for (call, item) in &listed {
@@ -119,14 +143,19 @@ fn ended(fact: &Fact) -> Option<Seq> {
 
 /// The other way to know what is owed: a ledger of orders, each struck out by the records that settle it.
 #[derive(Default)]
-struct Debts {
+struct Debts<'r> {
     runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
     /// The runs that wait where they stand, and how much of its time limit each has left.
     in_place: Waits,
     left: BTreeMap<Seq, i64>,
+    /// The calls of which the program is to say whether a person is asked, and the runner that asks it.
+    verdicts: GateVerdicts<'r>,
+    runner: Option<Seq>,
     waits: BTreeMap<(Seq, u32), Timestamp>,
     questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
+    /// What was issued without a connection and is to have one.
+    connects: BTreeSet<Seq>,
     connection: Option<Seq>,
     ended: BTreeSet<Seq>,
     /// The last response to each call that ended with one.
@@ -138,12 +167,13 @@ struct Debts {
     closed: bool,
 }
 
-impl Debts {
-    fn read(&mut self, recording: &Recording, fact: &Fact) {
+impl<'r> Debts<'r> {
+    fn read(&mut self, recording: &'r Recording, fact: &Fact) {
         match &fact.event {
             Event::Observed(observation) => self.observed(recording, fact, observation),
             Event::Decided(decision) => self.decided(fact, decision),
         }
+        self.verdicts.read(recording, fact);
         match self.in_place.read(fact) {
             Some(Turn::Waits(call)) => {
                 for ((of, _), (_, due)) in &mut self.runs {
@@ -179,12 +209,16 @@ impl Debts {
         match observation {
             Observation::RunnerAttached(_) => {
                 self.runs.clear();
+                self.runner = Some(fact.seq);
                 let phases = recording.tools[&fact.seq].policies().phases.iter();
                 self.instructions = phases
                     .map(|phase| (phase.name.clone(), phase.instruction.is_some()))
                     .collect();
             }
-            Observation::RunnerDetached(_) => self.runs.clear(),
+            Observation::RunnerDetached(_) => {
+                self.runs.clear();
+                self.runner = None;
+            }
             // Only what is true when it is said: neither another connection nor another stay.
             Observation::InstructionSent(it) if self.connection == Some(it.epoch) => {
                 self.told_of(it.phase, it.epoch);
@@ -270,9 +304,15 @@ impl Debts {
                 if it.outcome != Outcome::Interim {
                     self.answers.insert(it.call, fact.seq);
                 }
+                if it.route == Route::Connect {
+                    self.connects.insert(fact.seq);
+                }
                 _ = self.responses.insert(fact.seq, (it.call, it.route, false))
             }
             Decision::OutcomeReconciled(it) => {
+                if it.route == Route::Connect {
+                    self.connects.insert(fact.seq);
+                }
                 _ = self.responses.insert(fact.seq, (it.call, it.route, false));
             }
             Decision::DeliveryChosen(it) => {
@@ -285,8 +325,8 @@ impl Debts {
             }
             Decision::PhaseEntered(it) => self.stay = Some((it.phase.clone(), fact.seq)),
             Decision::ResultReused(_)
-            | Decision::BackgroundSpawned(_)
             | Decision::PolicyDecided(_)
+            | Decision::BackgroundSpawned(_)
             | Decision::GateWaived(_)
             | Decision::CallReady(_)
             | Decision::CallCancelled(_) => {}
@@ -299,8 +339,16 @@ impl Debts {
         }
     }
 
-    fn owed(&self) -> Vec<Effect> {
+    fn owed(&self, recording: &Recording) -> Vec<Effect> {
         let mut effects = Vec::new();
+        for call in self.verdicts.asked(recording) {
+            effects.extend(self.runner.map(|runner| Effect::AskHook {
+                hook: Hook::ConfirmWhen,
+                call,
+                of: None,
+                runner,
+            }));
+        }
         for (&(call, attempt), &(runner, due)) in &self.runs {
             effects.push(Effect::RunTool {
                 call,
@@ -319,11 +367,18 @@ impl Debts {
             let deadline = Deadline::Confirmation { call, request };
             effects.extend(due.map(|due_us| Effect::ArmTimer { deadline, due_us }));
         }
+        let untold = self
+            .connects
+            .iter()
+            .any(|it| self.responses.contains_key(it));
+        if untold && self.connection.is_none() && !self.closed {
+            effects.push(Effect::Connect);
+        }
         for (&response, &(call, route, sent)) in &self.responses {
             let (epoch, as_conversation) = match route {
                 Route::ToolResponse { epoch } => (epoch, false),
                 Route::Conversation { epoch } => (epoch, true),
-                Route::Parked | Route::Caller => continue,
+                Route::Parked | Route::Connect | Route::Notify | Route::Caller => continue,
             };
             if !sent && self.connection == Some(epoch) {
                 effects.push(Effect::SendResponse {

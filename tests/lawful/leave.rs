@@ -9,6 +9,7 @@ use recount::session::{
 };
 
 use super::Verdict;
+use super::gate_verdicts::GateVerdicts;
 use super::in_place::Waits;
 use super::recording::{Recording, decided, observed};
 
@@ -23,10 +24,12 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let mut agreed: BTreeSet<Seq> = BTreeSet::new();
     let mut waived: BTreeSet<Seq> = BTreeSet::new();
     let mut in_place = Waits::default();
+    let mut verdicts = GateVerdicts::default();
     // The arguments that a person wrote in place of the model's.
     let mut edited: BTreeMap<Seq, Json> = BTreeMap::new();
     for (index, fact) in recording.facts.iter().enumerate() {
         in_place.read(fact);
+        verdicts.read(recording, fact);
         if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
             && open.remove(&it.request)
             && it.confirmed
@@ -91,7 +94,8 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
                     ObjectHash::of(args.as_bytes()),
                 );
                 let leave = agreed.iter().any(|request| requests[request] == bound);
-                if policy.confirm && !leave && !waived.contains(&it.call) {
+                let is_open = policy.confirm_asks_program && verdicts.is_open(it.call);
+                if policy.confirm && !is_open && !leave && !waived.contains(&it.call) {
                     return Err(format!("{} starts without leave", fact.seq));
                 }
             }
@@ -110,11 +114,13 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     let mut open = BTreeSet::new();
     let mut runs = Runs::default();
     let mut in_place = Waits::default();
+    let mut verdicts = GateVerdicts::default();
     // The calls whose last start used up a leave.
     let mut by_leave: BTreeSet<Seq> = BTreeSet::new();
     for (index, fact) in recording.facts.iter().enumerate() {
         let not_begun = runs.read(fact);
         in_place.read(fact);
+        fresh.extend(verdicts.read(recording, fact));
         let spent = |it: &&Start| by_leave.contains(&it.call);
         fresh.extend(not_begun.iter().filter(spent).map(|it| it.call));
         if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)

@@ -3,6 +3,7 @@
 pub(crate) mod answers;
 pub(crate) mod ends;
 pub(crate) mod fold;
+pub(crate) mod gate_verdicts;
 pub(crate) mod in_place;
 pub(crate) mod leave;
 pub(crate) mod recording;

@@ -288,6 +288,7 @@ impl World {
             of: issued,
             response,
             failure: None,
+            gated: None,
             by: None,
         });
     }
@@ -360,6 +361,7 @@ impl World {
                 | Effect::AskHook { .. }
                 | Effect::AskConfirmation { .. }
                 | Effect::SendResponse { .. }
+                | Effect::Connect
                 | Effect::ArmTimer { .. } => None,
             });
         let stay = self.session.phase.as_ref().map(|stay| stay.entered);
@@ -501,12 +503,26 @@ impl World {
                     by,
                 });
             }
+            Phase::AwaitingVerdict if flavour % 8 == 7 => self.attach(which),
+            Phase::AwaitingVerdict => {
+                let failed = flavour % 8 == 3;
+                self.observe(HookAnswered {
+                    hook: Hook::ConfirmWhen,
+                    call,
+                    of: None,
+                    response: None,
+                    failure: failed.then(|| "it panicked".to_owned()),
+                    gated: (!failed).then_some(flavour.is_multiple_of(2)),
+                    by: None,
+                });
+            }
             Phase::AwaitingHook => self.observe(HookAnswered {
                 hook: Hook::OnToolCall,
                 call,
                 of: None,
                 response: flavour.is_multiple_of(3).then_some(response),
                 failure: (flavour % 3 == 1).then(|| "it panicked".to_owned()),
+                gated: None,
                 by: None,
             }),
             // These wait for a runner, or for an equal call that runs; the rest is over before a step ends.
@@ -537,6 +553,7 @@ impl World {
                 | Effect::AskHook { .. }
                 | Effect::AskConfirmation { .. }
                 | Effect::SendInstruction { .. }
+                | Effect::Connect
                 | Effect::ArmTimer { .. } => None,
             })
             .collect();

@@ -88,8 +88,9 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
 /// What the histories must reach.
 pub(crate) const TO_REACH: &[&str] = &concat_kinds();
 
-const LASTING: [&str; 16] = [
+const LASTING: [&str; 17] = [
     "retrying",
+    "awaiting_verdict",
     "awaiting_confirmation",
     "ready",
     "running",

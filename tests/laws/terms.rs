@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use recount::session::catalog::ToolKind;
 use recount::session::{
-    Comparison, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, PhaseDeclaration, S,
-    Transition,
+    Comparison, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, OnSettled,
+    PhaseDeclaration, S, Transition,
 };
 use recount::testing::{Toolbox, toolbox};
 
@@ -50,6 +50,9 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
         if rules & 24 == 24 {
             tools = tools.expires_ms(name, 6);
         }
+        if rules & 18 == 18 {
+            tools = tools.gated_by_program(name);
+        }
         tools = tools.policy(name, |policy| {
             policy.confirm_edits = match at(3) / 32 {
                 0 | 1 => Some(Edits::Allowed),
@@ -70,6 +73,11 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
     if limits / 32 % 2 == 1 {
         tools = tools.acknowledges();
     }
+    tools = tools.on_settled(match limits / 64 {
+        0 | 1 => OnSettled::Park,
+        2 => OnSettled::Connect,
+        _ => OnSettled::Notify,
+    });
     tools.phases(phases_of(dice[13]))
 }
 

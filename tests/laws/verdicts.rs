@@ -62,7 +62,7 @@ pub(crate) fn no_limit_is_exceeded(recording: &Recording) -> Verdict {
         model.read(fact);
         let Some(Decision::PolicyDecided(PolicyDecided {
             call,
-            verdict: Says::Allowed | Says::Ask,
+            verdict: Says::Allowed | Says::Ask | Says::AskProgram,
             rule: Rule::Confirm | Rule::Default,
             ..
         })) = decided(fact)
@@ -135,6 +135,11 @@ fn judge(
         ),
         (repeats, Says::Refused, Rule::Pending),
         (used_up, Says::Refused, Rule::Limit),
+        (
+            policy.confirm && policy.confirm_asks_program,
+            Says::AskProgram,
+            Rule::Confirm,
+        ),
         (policy.confirm, Says::Ask, Rule::Confirm),
     ];
     let first = rules.into_iter().find(|(applies, ..)| *applies);

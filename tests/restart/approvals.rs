@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use recount::engine::{Clock, Error};
 use recount::journal::BoxFuture;
+use recount::live::{ConnectError, Connection, Connector};
 use recount::prelude::*;
-use recount::session::{Outcome, Rejection, Timestamp, ToolPolicy};
-use recount::testing::{Life, ManualClock};
+use recount::session::{OnSettled, Outcome, Rejection, Timestamp, ToolPolicy};
+use recount::testing::{Life, ManualClock, ScriptedModel};
 
 use crate::world::{World, answer, approve, resume, waiting};
 
@@ -128,6 +130,122 @@ fn silence_while_the_process_lives_becomes_a_no_at_its_time() {
         "{answered:?}"
     );
     assert_late(&world, &life, request);
+    life.end();
+}
+
+/// A process that takes over a question, with an agent that chose what becomes of outcomes; the question is answered.
+fn approved_with(world: &World, choice: OnSettled) -> Life {
+    let request = asked_and_died(world, gated(world.till.pays()));
+    let agent = world.agent(gated(world.till.pays())).on_settled(choice);
+    let life = world.life(agent);
+    approve(&life, request).unwrap();
+    life.settle();
+    assert_eq!(world.till.attempts(), [1]);
+    life
+}
+
+#[test]
+fn an_outcome_for_which_a_connection_is_opened_is_told_at_once_and_the_silence_after_it_folds_the_session()
+ {
+    let world = World::new();
+    let life = approved_with(&world, OnSettled::Connect);
+    let told = world.told(2);
+    assert!(
+        told.len() == 1 && told[0].ends_with(r#"{"paid":true}"#),
+        "{told:?}"
+    );
+    assert_eq!(world.outcome(), Outcome::Returned);
+    let vias = |via: &str| {
+        let facts = world.facts();
+        let routes = facts.iter().map(|it| format!("{:?}", it.event));
+        routes.filter(|it| it.contains(via)).count()
+    };
+    assert_eq!(vias("route: Connect"), 1, "the choice is on record");
+
+    world.clock.advance(Duration::from_secs(59));
+    life.settle();
+    assert_eq!(world.count("disconnected"), 1, "the loss by the crash");
+    world.clock.advance(Duration::from_secs(1));
+    life.settle();
+    assert_eq!(world.count("disconnected"), 2);
+    assert!(world.folded().deliveries.is_empty());
+    life.end();
+}
+
+/// The way to a model, which is barred some times first.
+struct Barred {
+    model: ScriptedModel,
+    times: AtomicUsize,
+}
+
+#[async_trait]
+impl Connector for Barred {
+    fn endpoint(&self) -> String {
+        self.model.endpoint()
+    }
+
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        let left = self.times.load(Ordering::SeqCst);
+        if left == 0 {
+            return self.model.connect().await;
+        }
+        self.times.store(left - 1, Ordering::SeqCst);
+        Err(ConnectError::Unreachable {
+            endpoint: self.endpoint(),
+            reason: "no route".to_owned(),
+        })
+    }
+}
+
+#[test]
+fn a_connection_that_cannot_be_opened_to_tell_is_tried_for_with_waits_and_by_the_next_process() {
+    let world = World::new();
+    let request = asked_and_died(&world, gated(world.till.pays()));
+    let agent = |times| {
+        let (model, times) = (world.model.clone(), AtomicUsize::new(times));
+        let agent = world.agent(gated(world.till.pays()));
+        agent
+            .on_settled(OnSettled::Connect)
+            .connect_to(Barred { model, times })
+    };
+    let life = world.life(agent(1));
+    approve(&life, request).unwrap();
+    life.settle();
+    assert_eq!(world.count("connect_failed"), 1);
+    assert_eq!(world.count("reconnect_scheduled"), 1);
+    life.crash();
+
+    let life = world.life(agent(2));
+    life.settle();
+    assert_eq!(
+        world.count("connect_failed"),
+        2,
+        "what is untold is open work"
+    );
+    for _ in 0..4 {
+        world.clock.advance(Duration::from_secs(60));
+        life.settle();
+    }
+    assert_eq!(world.connections(), 2);
+    let told = world.told(2);
+    assert!(
+        told.len() == 1 && told[0].ends_with(r#"{"paid":true}"#),
+        "{told:?}"
+    );
+    assert_eq!(world.till.attempts(), [1]);
+    life.end();
+}
+
+#[test]
+fn an_outcome_of_which_only_the_program_hears_is_no_news_to_a_later_conversation() {
+    let world = World::new();
+    let life = approved_with(&world, OnSettled::Notify);
+    assert_eq!(world.connections(), 1);
+    assert!(world.folded().deliveries.is_empty());
+    let _live = resume(&life, world.session());
+    life.settle();
+    assert_eq!(world.told(2), [""; 0]);
+    assert_eq!(world.outcome(), Outcome::Returned);
     life.end();
 }
 

@@ -58,6 +58,10 @@ const STORIES: &[(&str, Story)] = &[
     ),
     ("asked_by_the_tool_over_a_restart", asked_by_the_tool),
     ("asked_where_the_tool_stood_and_cut_off", asked_in_place),
+    (
+        "asked_because_the_program_said_so_after_a_restart",
+        gated_by_program,
+    ),
     ("small_talk", small_talk),
     ("every_policy_and_a_restart", crate::debt::story),
     ("connections_left_refused_lost_and_given_up", connections),
@@ -218,7 +222,7 @@ fn reconciled() -> World {
     let ada = Actor::embedder("ada");
     life.run(life.engine().reconcile(&ticket, found, ada))
         .unwrap();
-    let _live = resume(&life, world.session());
+    life.settle();
     life.end();
     world
 }
@@ -437,6 +441,24 @@ fn asked_by_the_tool() -> World {
     answer(&life, request, ToolConfirmation::confirmed()).unwrap_err();
     let payload = ToolConfirmation::confirmed().with_payload(json!(40));
     answer(&life, request, payload).unwrap();
+    life.end();
+    world
+}
+
+fn gated_by_program() -> World {
+    let (world, life, _live) = asked(|world| {
+        T::confirm_when_fn(world.till.pays(), "Pay so much?", |_, _| {
+            std::future::pending()
+        })
+    });
+    // Nothing has run while the program was asked, so there is no doubt about it.
+    life.crash();
+    let pay = T::confirm_when_fn(world.till.pays(), "Pay so much?", |args, _| async move {
+        args["cents"].as_u64() > Some(100)
+    });
+    let life = world.life(world.agent(pay));
+    life.settle();
+    approve(&life, waiting(&life)).unwrap();
     life.end();
     world
 }

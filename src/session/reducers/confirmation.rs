@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::session::call::{Asked, Call, Phase};
 use crate::session::catalog;
 use crate::session::command::Answered;
-use crate::session::condition::ARGUMENT;
+use crate::session::condition::{ARGUMENT, Condition};
 use crate::session::decision::{
     About, ConfirmationExpired, ConfirmationReopened, ConfirmationRequested, ConfirmationWithdrawn,
     Decision, GateWaived, Outcome,
@@ -34,12 +34,38 @@ use crate::session::state::{Request, RequestState, Session};
 use super::dispatcher::{error, made_here, refers, set_phase};
 use super::{cache, in_place};
 
-/// Whether the gate holds for this call, as it and the state are now.
+/// Whether a gate holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::session) enum Gate {
+    Open,
+    Closed,
+    /// The program has not said yet.
+    Unknown,
+}
+
+/// Whether the gate holds for this call, as it and the state are now; one of which the program has not spoken counts as holding.
 pub(in crate::session) fn gated(session: &Session, call: &Call) -> bool {
+    gate(session, call) != Gate::Open
+}
+
+pub(in crate::session) fn gate(session: &Session, call: &Call) -> Gate {
     let policy = session.terms.policies.of(&call.name);
-    let Some(condition) = policy.confirm_when.as_ref().filter(|_| policy.confirm) else {
-        return policy.confirm;
+    let holds = match &policy.confirm_when {
+        Some(condition) => meets(session, call, condition),
+        None => !policy.confirm_asks_program,
     };
+    match (policy.confirm, holds, policy.confirm_asks_program) {
+        (false, _, _) | (true, false, false) => Gate::Open,
+        (true, true, _) => Gate::Closed,
+        (true, false, true) => match call.gate_verdict {
+            Some(true) => Gate::Closed,
+            Some(false) => Gate::Open,
+            None => Gate::Unknown,
+        },
+    }
+}
+
+fn meets(session: &Session, call: &Call, condition: &Condition) -> bool {
     let named = condition.keys().into_iter();
     let args: BTreeMap<&str, Json> = named
         .filter_map(|key| Some((key, argument(call, key)?)))
@@ -451,10 +477,4 @@ mod gate_tests;
 
 #[cfg(test)]
 #[path = "finding_tests.rs"]
-#[expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test may fail"
-)]
 mod finding_tests;

@@ -13,6 +13,7 @@ use crate::session::id::Seq;
 use crate::session::observation::{
     ConnectFailed, Connected, ResponsesSent, ResumptionHandleReceived, SwitchPlanned,
 };
+use crate::session::on_settled::OnSettled;
 use crate::session::resumption::Resumption;
 use crate::session::state::{Session, Wording};
 
@@ -153,8 +154,19 @@ pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
         Some(epoch) if call.epoch == epoch && !call.model_lost_interest && !answered => {
             Route::ToolResponse { epoch }
         }
+        Some(_) | None => route_without_id(session),
+    }
+}
+
+/// How what belongs to no call of the live connection travels now.
+pub(in crate::session) fn route_without_id(session: &Session) -> Route {
+    match session.connection {
         Some(epoch) => Route::Conversation { epoch },
-        None => Route::Parked,
+        None => match session.terms.policies.on_settled {
+            OnSettled::Park => Route::Parked,
+            OnSettled::Connect => Route::Connect,
+            OnSettled::Notify => Route::Notify,
+        },
     }
 }
 
@@ -180,8 +192,8 @@ pub(in crate::session) fn redirect(session: &Session) -> Option<Decision> {
             Route::ToolResponse { epoch: chosen } | Route::Conversation { epoch: chosen } => {
                 chosen != epoch
             }
-            Route::Parked => true,
-            Route::Caller => false,
+            Route::Parked | Route::Connect => true,
+            Route::Caller | Route::Notify => false,
         });
     stranded.map(|(response, delivery)| {
         // A call that the service delivered again can be answered by its id.
@@ -207,7 +219,16 @@ pub(in crate::session) fn delivery_chosen(session: &mut Session, it: &DeliveryCh
     }
 }
 
+/// Whether a connection is to be opened for what ended while there was none.
+pub(in crate::session) fn wants_connection(session: &Session) -> bool {
+    let mut untold = session.deliveries.values();
+    session.connection.is_none() && !session.closed && untold.any(|it| it.connects.is_some())
+}
+
 pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
+    if wants_connection(session) {
+        effects.push(Effect::Connect);
+    }
     let shown = session.terms.policies.hooks.before_tool_response;
     for (response, delivery) in session.deliveries.iter().filter(|(_, delivery)| {
         !(delivery.sent || shown && delivery.wording == Wording::AwaitingHook)
@@ -215,7 +236,7 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
         let (chosen, as_conversation) = match delivery.route {
             Route::ToolResponse { epoch } => (epoch, false),
             Route::Conversation { epoch } => (epoch, true),
-            Route::Parked | Route::Caller => continue,
+            Route::Parked | Route::Connect | Route::Notify | Route::Caller => continue,
         };
         if session.connection == Some(chosen) {
             let (response, call) = (*response, delivery.call);

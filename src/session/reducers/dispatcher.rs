@@ -20,6 +20,7 @@ use crate::session::observation::FunctionCallReceived;
 use crate::session::scheduling::FunctionResponseScheduling;
 use crate::session::state::{Delivery, Session, Settled, Wording};
 
+use super::confirmation::Gate;
 use super::verdict_inputs::Inputs;
 use super::{cache, confirmation, conversation, hooks, limits, phases, redelivery, repeats};
 
@@ -74,6 +75,7 @@ pub(in crate::session) fn call_received(
         acknowledged: false,
         started_in_doubt: false,
         asked: None,
+        gate_verdict: None,
         in_place: None,
         moot: None,
         own_scheduling: None,
@@ -151,24 +153,26 @@ fn verdict(
     if let Some(told) = limits::reached(session, &call.name) {
         return refused(Rule::Limit, told);
     }
-    if confirmation::gated(session, call) {
-        return (Verdict::Ask, Rule::Confirm, None);
+    match confirmation::gate(session, call) {
+        Gate::Closed => (Verdict::Ask, Rule::Confirm, None),
+        Gate::Unknown => (Verdict::AskProgram, Rule::Confirm, None),
+        Gate::Open => (Verdict::Allowed, Rule::Default, None),
     }
-    (Verdict::Allowed, Rule::Default, None)
 }
 
 pub(in crate::session) fn policy_decided(session: &mut Session, it: &PolicyDecided) {
     let phase = match it.verdict {
         Verdict::Allowed => Phase::Permitted { waived: false },
         Verdict::Ask => Phase::Gated,
+        Verdict::AskProgram => Phase::AwaitingVerdict,
         Verdict::Refused => Phase::Refused {
             reason: it.reason.clone().unwrap_or_default(),
             kind: it.rule.error_kind(),
         },
     };
     let counts = match (it.verdict, it.rule) {
-        (Verdict::Refused, _) | (Verdict::Allowed | Verdict::Ask, Rule::Cached) => false,
-        (Verdict::Allowed | Verdict::Ask, _) => true,
+        (Verdict::Refused, _) | (_, Rule::Cached) => false,
+        (Verdict::Allowed | Verdict::Ask | Verdict::AskProgram, _) => true,
     };
     if counts {
         limits::count(session, it.call);
@@ -217,6 +221,7 @@ pub(in crate::session) fn call_ready(session: &mut Session, seq: Seq) {
         Phase::Permitted { waived: false } => Leave::NotGated,
         Phase::Received
         | Phase::AwaitingHook
+        | Phase::AwaitingVerdict
         | Phase::Refused { .. }
         | Phase::Gated
         | Phase::Asking
@@ -307,12 +312,18 @@ pub(in crate::session) fn call_cancelled(session: &mut Session, at: Seq, call: S
 }
 
 pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssued) {
-    let shown = session.terms.policies.hooks.before_tool_response;
+    let (shown, now) = (
+        session.terms.policies.hooks.before_tool_response,
+        session.at,
+    );
     let Some(call) = session.calls.get_mut(&it.call) else {
         return;
     };
     let delivery = match it.route {
-        Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Parked => Some(Delivery {
+        Route::ToolResponse { .. }
+        | Route::Conversation { .. }
+        | Route::Parked
+        | Route::Connect => Some(Delivery {
             call: it.call,
             wire_id: call.wire_id.clone(),
             name: call.name.clone(),
@@ -331,10 +342,11 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
                 Wording::AsIssued
             },
             acknowledges: it.outcome == Outcome::Interim && it.response.is_some(),
+            connects: (it.route == Route::Connect).then_some(now),
             sent: false,
         }),
         // Whoever made the call takes the response from its record.
-        Route::Caller => None,
+        Route::Caller | Route::Notify => None,
     };
     if it.outcome != Outcome::Interim {
         settle(session, at, it.call, it.outcome);

@@ -5,18 +5,22 @@
 //!                                                         ├─ nothing ────▶ Received, and on as ever
 //!                                                         └─ a failure ──▶ Refused
 //! response_issued ─▶ Wording::AwaitingHook ─ hook_answered ─▶ Wording::Hooked ─▶ sent
+//! policy_decided{ask_program} ─▶ AwaitingVerdict ─ hook_answered ─┬─ gated, or a failure ─▶ Gated
+//!                                                                 └─ not gated ───────────▶ Permitted
 //! ```
 //!
-//! A hook is code that may have done the tool's work. So one that was cut off is in doubt, like a run.
+//! A hook is code that may have done the tool's work. So one that was cut off is in doubt, like a run. Whether a gate holds is a
+//! question and no work: who was cut off before it said so is asked again.
 
 use crate::session::call::{Call, Flaw, Leave, Phase};
 use crate::session::effect::Effect;
 use crate::session::hook::{Hook, HookAnswered};
 use crate::session::id::Seq;
 use crate::session::policy::{InDoubt, PolicySet};
-use crate::session::state::{Session, Wording};
+use crate::session::state::{Delivery, Session, Wording};
 
-use super::{phases, redelivery};
+use super::dispatcher::set_phase;
+use super::{confirmation, phases, redelivery};
 
 /// Where a call that was just received begins.
 ///
@@ -57,6 +61,19 @@ pub(in crate::session) fn answered(session: &mut Session, seq: Seq, it: &HookAns
                 (None, None) => Phase::Received,
             };
         }
+        Hook::ConfirmWhen => {
+            let declared = &session.terms.catalog.clone().tools;
+            let waits = session.calls.get_mut(&it.call);
+            // Nobody could be asked about a tool that is gone; the program is asked again when it is back.
+            if let Some(call) = waits.filter(|it| it.phase == Phase::AwaitingVerdict)
+                && declared.contains_key(&call.name)
+            {
+                // What cannot be told counts as holding.
+                let gated = it.gated.unwrap_or(true);
+                call.gate_verdict = Some(gated);
+                call.phase = gate_decided(gated);
+            }
+        }
         Hook::BeforeToolResponse => {
             let Some(issued) = it.of else {
                 return;
@@ -85,11 +102,48 @@ pub(in crate::session) fn cut_off(policies: &PolicySet, call: &Call) -> Phase {
     }
 }
 
+fn gate_decided(gated: bool) -> Phase {
+    if gated {
+        Phase::Gated
+    } else {
+        Phase::Permitted { waived: false }
+    }
+}
+
+/// Under other terms the gate of a call whose verdict is still out may not be the program's any more.
+pub(in crate::session) fn gates_declared_anew(session: &mut Session) {
+    let waiting = session.calls.iter();
+    let waiting = waiting.filter(|(_, call)| call.phase == Phase::AwaitingVerdict);
+    let declared = waiting.filter(|(_, call)| {
+        let known = session.terms.catalog.tools.contains_key(&call.name);
+        known && !asks_program(session, call)
+    });
+    let decided = declared.map(|(seq, call)| (*seq, confirmation::gated(session, call)));
+    for (seq, gated) in decided.collect::<Vec<_>>() {
+        set_phase(session, seq, gate_decided(gated));
+    }
+}
+
+fn asks_program(session: &Session, call: &Call) -> bool {
+    let policy = session.terms.policies.of(&call.name);
+    policy.confirm && policy.confirm_asks_program
+}
+
 pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     let Some(runner) = session.runner else {
         return;
     };
-    let ask = |call, of| Effect::AskHook {
+    let verdicts = session.calls.iter().filter(|(_, call)| {
+        call.phase == Phase::AwaitingVerdict && session.terms.catalog.tools.contains_key(&call.name)
+    });
+    effects.extend(verdicts.map(|(call, _)| Effect::AskHook {
+        hook: Hook::ConfirmWhen,
+        call: *call,
+        of: None,
+        runner: runner.seq,
+    }));
+    let ask = |hook, call, of| Effect::AskHook {
+        hook,
         call,
         of,
         runner: runner.seq,
@@ -97,12 +151,15 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     if session.terms.policies.hooks.on_tool_call {
         let waiting = session.calls.iter();
         let waiting = waiting.filter(|(_, call)| call.phase == Phase::AwaitingHook);
-        effects.extend(waiting.map(|(call, _)| ask(*call, None)));
+        effects.extend(waiting.map(|(call, _)| ask(Hook::OnToolCall, *call, None)));
     }
     if session.terms.policies.hooks.before_tool_response {
         let waiting = session.deliveries.iter();
         let waiting = waiting.filter(|(_, it)| it.wording == Wording::AwaitingHook);
-        effects.extend(waiting.map(|(response, it)| ask(it.call, Some(*response))));
+        let shown = |(response, it): (&Seq, &Delivery)| {
+            ask(Hook::BeforeToolResponse, it.call, Some(*response))
+        };
+        effects.extend(waiting.map(shown));
     }
 }
 

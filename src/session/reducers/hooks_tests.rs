@@ -25,12 +25,14 @@ fn said(history: &History, response: Option<serde_json::Value>) -> HookAnswered 
         by: response.as_ref().map(|_| Actor::embedder("on_tool_call")),
         response: response.map(|it| Json::of(&it)),
         failure: None,
+        gated: None,
     }
 }
 
 fn ask(history: &History) -> Effect {
     let runner = history.session().runner.map_or(Seq(0), |it| it.seq);
     Effect::AskHook {
+        hook: Hook::OnToolCall,
         call: history.call_seq(),
         of: None,
         runner,
@@ -75,6 +77,7 @@ fn a_hook_that_fails_has_said_no() {
     let looking = call("look");
     let failed = HookAnswered {
         failure: Some("it panicked".to_owned()),
+        gated: None,
         ..said(&looking, None)
     };
     let done = given(&looking).when(failed).then_kinds(["response_issued"]);
@@ -170,6 +173,7 @@ fn a_response_that_waits_for_the_hook_is_told_without_the_id_that_was_taken_back
     let refused = support.call("c1", "look", json!({}));
     let failed = HookAnswered {
         failure: Some("it panicked".to_owned()),
+        gated: None,
         ..said(&refused, None)
     };
     let refused = refused.observed(failed);
@@ -184,10 +188,116 @@ fn a_response_that_waits_for_the_hook_is_told_without_the_id_that_was_taken_back
         of: Some(issued),
         response: Some(Json::empty_object()),
         failure: None,
+        gated: None,
         by: None,
     });
     assert!(matches!(
         owed(answered.session())[..],
         [Effect::SendResponse { response, as_conversation: true, .. }] if response == issued
     ));
+}
+
+fn by_program() -> Toolbox {
+    toolbox().plain("refund").gated_by_program("refund")
+}
+
+fn refund(tools: &Toolbox) -> History {
+    let support = history().opened("support").attached(tools).connected();
+    support.call("c1", "refund", json!({"amount": 5000}))
+}
+
+fn gate_said(history: &History, gated: Option<bool>) -> HookAnswered {
+    HookAnswered {
+        hook: Hook::ConfirmWhen,
+        gated,
+        failure: gated.is_none().then(|| "it panicked".to_owned()),
+        ..said(history, None)
+    }
+}
+
+#[test]
+fn a_gate_that_the_program_decides_is_asked_about_before_a_person_is() {
+    let refund = refund(&by_program());
+    let runner = refund.session().runner.map_or(Seq(0), |it| it.seq);
+    let owes = Effect::AskHook {
+        hook: Hook::ConfirmWhen,
+        call: refund.call_seq(),
+        of: None,
+        runner,
+    };
+    assert_eq!(owed(refund.session()), [owes]);
+    for closed in [Some(true), None] {
+        given(&refund)
+            .when(gate_said(&refund, closed))
+            .then_kinds(["confirmation_requested"]);
+    }
+    given(&refund)
+        .when(gate_said(&refund, Some(false)))
+        .then_kinds(["call_ready", "call_started"]);
+}
+
+#[test]
+fn who_was_cut_off_before_it_said_whether_the_gate_holds_is_asked_again_and_nothing_is_in_doubt() {
+    let cut_off = refund(&by_program()).detached();
+    assert_eq!(cut_off.current().phase, Phase::AwaitingVerdict);
+    assert_eq!(owed(cut_off.session()), []);
+    let next = cut_off.attached(&by_program());
+    assert_eq!(next.kinds().last(), Some(&"runner_attached"));
+    assert_eq!(owed(next.session()).len(), 1);
+    let asked = next.clone().observed(gate_said(&next, Some(true))).asked();
+    let started = asked.granted("ada").started();
+    let kinds = started.kinds();
+    let verdicts = kinds.iter().filter(|kind| **kind == "policy_decided");
+    assert_eq!(verdicts.count(), 1);
+}
+
+#[test]
+fn what_the_program_said_is_not_asked_again_before_the_start() {
+    let none = by_program().running_max(0);
+    let waits = refund(&none);
+    let waits = waits.clone().observed(gate_said(&waits, Some(false)));
+    assert_eq!(waits.current().phase.name(), "ready");
+    let runs = waits.attached(&by_program());
+    assert!(runs.current().phase.is_running());
+    // A gate that holds always came meanwhile: nobody has given leave for that.
+    let waits = refund(&none);
+    let waits = waits.clone().observed(gate_said(&waits, Some(false)));
+    let asked = waits.attached(&by_program().gated("refund").policy("refund", |policy| {
+        policy.confirm_asks_program = false;
+    }));
+    assert_eq!(
+        asked.asked().current().phase.name(),
+        "awaiting_confirmation"
+    );
+}
+
+#[test]
+fn a_gate_that_is_the_programs_no_more_is_decided_by_what_is_declared() {
+    let open = refund(&by_program()).attached(&toolbox().plain("refund"));
+    assert!(open.current().phase.is_running());
+    let gated = refund(&by_program()).attached(&toolbox().gated("refund"));
+    assert_eq!(gated.current().phase.name(), "awaiting_confirmation");
+    let gone = refund(&by_program()).attached(&toolbox().plain("other"));
+    assert_eq!(gone.current().phase, Phase::AwaitingVerdict);
+}
+
+#[test]
+fn a_condition_that_says_so_already_spares_the_program_the_question() {
+    let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
+    let tools = by_program().policy("refund", |policy| policy.confirm_when = Some(large.clone()));
+    let asked = refund(&tools);
+    assert_eq!(asked.current().phase.name(), "awaiting_confirmation");
+    let small = history().opened("support").attached(&tools).connected();
+    let small = small.call("c1", "refund", json!({"amount": 5}));
+    assert_eq!(small.current().phase, Phase::AwaitingVerdict);
+}
+
+#[test]
+fn a_late_verdict_of_the_program_changes_nothing() {
+    let refund = refund(&by_program());
+    let verdict = gate_said(&refund, Some(false));
+    let asked = refund.clone().observed(gate_said(&refund, Some(true)));
+    given(&asked).when(verdict.clone()).then_kinds([]);
+    let back = refund.taken_back("c1");
+    given(&back).when(verdict).then_kinds([]);
 }

@@ -44,7 +44,8 @@ fn run_ends_at(history: &History) -> Option<Timestamp> {
             | Effect::AskHook { .. }
             | Effect::AskConfirmation { .. }
             | Effect::SendResponse { .. }
-            | Effect::SendInstruction { .. } => None,
+            | Effect::SendInstruction { .. }
+            | Effect::Connect => None,
         })
 }
 

@@ -13,7 +13,7 @@ use crate::session::id::Seq;
 use crate::session::observation::OutcomeFound;
 use crate::session::state::{Delivery, Reconciled, Session, ToReconcile, Wording};
 
-use super::confirmation;
+use super::{confirmation, conversation};
 
 /// Whether the outcome of a call may be found out now.
 pub(in crate::session) fn admit(session: &Session, call: Seq) -> Result<(), Rejection> {
@@ -76,11 +76,11 @@ pub(in crate::session) fn next(session: &Session) -> Option<Decision> {
         .settled
         .get(call)
         .is_some_and(|it| it.made_by_program);
-    let route = match session.connection {
-        // The program has had its answer, and no model asked.
-        _ if by_program => Route::Caller,
-        Some(epoch) => Route::Conversation { epoch },
-        None => Route::Parked,
+    // A program that made the call itself has had its answer, and no model asked.
+    let route = if by_program {
+        Route::Caller
+    } else {
+        conversation::route_without_id(session)
     };
     let reason = failed.as_deref();
     let reconciled = OutcomeReconciled {
@@ -101,8 +101,11 @@ pub(in crate::session) fn outcome_reconciled(
         return;
     };
     match it.route {
-        Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Parked => {}
-        Route::Caller => return,
+        Route::ToolResponse { .. }
+        | Route::Conversation { .. }
+        | Route::Parked
+        | Route::Connect => {}
+        Route::Caller | Route::Notify => return,
     }
     let shown = session.terms.policies.hooks.before_tool_response;
     let delivery = Delivery {
@@ -119,6 +122,7 @@ pub(in crate::session) fn outcome_reconciled(
             Wording::AsIssued
         },
         acknowledges: false,
+        connects: (it.route == Route::Connect).then_some(session.at),
         sent: false,
     };
     session.deliveries.insert(at, delivery);

@@ -176,6 +176,7 @@ fn the_words_of_a_hook_hold_also_where_they_are_told_again() {
         of: issued,
         response: Some(Json::of(&json!({"error": "not now"}))),
         failure: None,
+        gated: None,
         by: None,
     });
     let heard = answered.sent().heard().disconnected().resumed();

@@ -36,6 +36,7 @@ use super::{hooks, in_place, phases, redelivery};
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
     phases::declared_anew(session);
+    hooks::gates_declared_anew(session);
     session.runner = Some(Runner { seq });
     session.draining = false;
     doubt_running(session);

@@ -1,0 +1,58 @@
+//! What a new process begins with.
+
+use std::collections::BTreeMap;
+use std::sync::{MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::inbox::Input;
+use super::task::Begin;
+use super::{Engine, Error, alarm};
+use crate::ledger;
+use crate::session::{OpenKind, SessionId, Timestamp};
+
+impl Engine {
+    /// Begins a task for every session in which something is owed and whose agent is here.
+    ///
+    /// A session of an agent that is not here is listed, can be answered, and never runs; one whose key is not here is listed
+    /// only. One that merely waits costs nothing, unless somebody here is to be asked again.
+    pub(super) async fn perform_what_is_owed(&self) -> Result<(), Error> {
+        *self.ringing() = Some(alarm::ring(&self.inner));
+        let somebody_is_asked = self.agents().values().any(|it| it.provider.is_some());
+        let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
+        for item in self.inner.ledger.open_items().await? {
+            let session = SessionId(item.session);
+            let runs = item.kind == OpenKind::Ready.as_str()
+                || item.kind == OpenKind::Running.as_str()
+                || item.kind == OpenKind::Untold.as_str()
+                || item.flags & ledger::IN_PLACE != 0;
+            let waits = item.kind == OpenKind::Confirmation.as_str();
+            if runs || (waits && somebody_is_asked) {
+                *owed.entry(session).or_default() |= runs;
+            }
+            if let (true, Some(due)) = (waits, item.deadline_us) {
+                self.inner.alarm.set(Timestamp(due), session);
+            }
+        }
+        for (session, whoever) in owed {
+            let agent = match self.agent_of(session).await {
+                Ok(agent) => agent,
+                Err(Error::UnknownAgent { .. } | Error::Ledger(ledger::Error::Sealed { .. })) => {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            if whoever || agent.provider.is_some() {
+                let (reply, _) = oneshot::channel();
+                self.send(session, agent, Begin::Resume, Input::Session(reply));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn ringing(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
+        let ringing = self.inner.ringing.lock();
+        ringing.unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,40 @@
+//! Gates that the program decides: it is asked beside the session's loop, and what it says goes on record.
+
+use super::inbox::Input;
+use super::performer::InFlight;
+use super::task::SessionTask;
+use crate::session::{Hook, HookAnswered, Seq};
+use crate::tool::{State, verdict};
+
+impl SessionTask {
+    /// Asks the tool's predicate about a call, with the arguments as its tool would get them.
+    pub(super) fn ask_verdict(&self, seq: Seq) -> InFlight {
+        let Some(call) = self.session.calls.get(&seq) else {
+            return InFlight::Left;
+        };
+        let tool = self.agent.dispatcher.get(&call.name).cloned();
+        let (args, own, state) = (self.opened_arguments(call), self.own.clone(), self.state());
+        super::effects::task(tokio_util::sync::CancellationToken::new(), async move {
+            let said = match (tool, args) {
+                (Some(tool), Ok(args)) => verdict(&tool, args.to_value(), state).await,
+                (Some(_), Err(_)) => Err("its arguments cannot be opened"),
+                (None, _) => Err("the tool is not here"),
+            };
+            let problem = said.err();
+            let answer = HookAnswered {
+                hook: Hook::ConfirmWhen,
+                call: seq,
+                of: None,
+                response: None,
+                failure: problem.map(|it| format!("the predicate of the gate failed: {it}")),
+                gated: said.ok(),
+                by: None,
+            };
+            let _ = own.send(Input::HookAnswered {
+                answers: vec![answer],
+                state: State::default(),
+                others: State::default(),
+            });
+        })
+    }
+}
