@@ -27,6 +27,9 @@ pub mod state {}
 #[doc = include_str!("../docs/tools/phases.md")]
 pub mod phases {}
 
+#[doc = include_str!("../docs/approvals.md")]
+pub mod approvals {}
+
 #[doc = include_str!("../docs/control.md")]
 pub mod control {}
 

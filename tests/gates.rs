@@ -33,7 +33,7 @@ fn refund(till: &Till) -> Toolset {
 }
 
 async fn above(limit: i64, args: Value) -> bool {
-    args["amount"].as_i64() > Some(limit)
+    args.get("amount").and_then(Value::as_i64) > Some(limit)
 }
 
 async fn serving(place: &Path, tools: Toolset) -> Engine {

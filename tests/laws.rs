@@ -1,7 +1,7 @@
 //! The laws of the session, as properties over generated histories.
 //!
-//! Each function of `laws/` and `lawful/` named below is one law and states it; here each is put before some hundred histories.
-//! `PROPTEST_CASES` asks for more or fewer.
+//! Each function of `laws/` and `lawful/` named below is one law and states it; here each is put before some hundred histories,
+//! and laws 2 to 5 before twenty thousand. `PROPTEST_CASES` and `RECOUNT_HISTORIES` ask for more or fewer.
 
 #![expect(
     clippy::expect_used,
@@ -38,6 +38,94 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
     verdict.map_err(TestCaseError::fail)
 }
 
+/// Laws 2 to 5 of any history: every call ends once, no run without leave, not twice, one answer counts.
+const OF_ANY_WORLD: [Law; 10] = [
+    ("every call ends once", ends::every_call_ends_once),
+    (
+        "a closed session has nothing open",
+        ends::a_closed_session_has_nothing_open,
+    ),
+    (
+        "no call waits for the engine itself",
+        ends::no_call_waits_for_the_engine_itself,
+    ),
+    (
+        "nothing is due that the index missed",
+        ends::nothing_is_due_that_the_index_missed,
+    ),
+    (
+        "nothing expires by another deadline",
+        ends::nothing_expires_by_another_deadline,
+    ),
+    ("no run without leave", leave::no_run_without_leave),
+    ("not twice by one leave", leave::not_twice_by_one_leave),
+    (
+        "attempts increase and name the runner",
+        leave::attempts_increase_and_name_the_runner,
+    ),
+    ("no more run than may", leave::no_more_run_than_may),
+    (
+        "a denied call did not run",
+        answers::a_denied_call_did_not_run,
+    ),
+];
+
+/// Those that hold where answers, supplied responses and cancellations pass the door.
+const BEHIND_THE_DOOR: [Law; 6] = [
+    (
+        "what ends untold was taken back",
+        ends::what_ends_untold_was_taken_back,
+    ),
+    (
+        "nothing is sent for an id taken back",
+        ends::nothing_is_sent_for_an_id_taken_back,
+    ),
+    (
+        "what had ended is told though it was taken back",
+        ends::what_had_ended_is_told_though_it_was_taken_back,
+    ),
+    ("one wire id is one call", leave::one_wire_id_is_one_call),
+    ("one answer counts", answers::one_answer_counts),
+    (
+        "a refused answer is told what is on record",
+        answers::a_refused_answer_is_told_what_is_on_record,
+    ),
+];
+
+type Law = (&'static str, fn(&recording::Recording) -> Verdict);
+
+/// Puts every law of a list before one history.
+fn all_hold(laws: &[Law], recording: &recording::Recording) -> Result<(), TestCaseError> {
+    for (name, law) in laws {
+        law(recording).map_err(|why| TestCaseError::fail(format!("{name}: {why}")))?;
+    }
+    Ok(())
+}
+
+/// How many histories laws 2 to 5 are put before: 20,000, or `RECOUNT_HISTORIES`.
+fn histories() -> u32 {
+    std::env::var("RECOUNT_HISTORIES").map_or(20_000, |it| it.parse().expect("a number"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        cases: histories() / 2,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn laws_2_to_5_hold_of_every_history_behind_the_door(recording in recordings()) {
+        all_hold(&OF_ANY_WORLD, &recording)?;
+        all_hold(&BEHIND_THE_DOOR, &recording)?;
+    }
+
+    #[test]
+    fn laws_2_to_5_hold_of_every_history_in_a_wild_world(recording in wild_recordings()) {
+        all_hold(&OF_ANY_WORLD, &recording)?;
+    }
+}
+
 macro_rules! laws {
     ($($name:ident: $law:path, $histories:path;)+) => {
         proptest! {
@@ -59,22 +147,6 @@ macro_rules! laws {
 }
 
 laws! {
-    every_call_ends_once: ends::every_call_ends_once, wild_recordings;
-    a_closed_session_has_nothing_open: ends::a_closed_session_has_nothing_open, wild_recordings;
-    no_call_waits_for_the_engine_itself: ends::no_call_waits_for_the_engine_itself, wild_recordings;
-    nothing_is_due_that_the_index_missed: ends::nothing_is_due_that_the_index_missed, wild_recordings;
-    what_ends_untold_was_taken_back: ends::what_ends_untold_was_taken_back, recordings;
-    nothing_is_sent_for_an_id_taken_back: ends::nothing_is_sent_for_an_id_taken_back, recordings;
-    what_had_ended_is_told_though_it_was_taken_back: ends::what_had_ended_is_told_though_it_was_taken_back, recordings;
-    nothing_expires_by_another_deadline: ends::nothing_expires_by_another_deadline, wild_recordings;
-    no_run_without_leave: leave::no_run_without_leave, wild_recordings;
-    not_twice_by_one_leave: leave::not_twice_by_one_leave, wild_recordings;
-    attempts_increase_and_name_the_runner: leave::attempts_increase_and_name_the_runner, wild_recordings;
-    no_more_run_than_may: leave::no_more_run_than_may, wild_recordings;
-    one_wire_id_is_one_call: leave::one_wire_id_is_one_call, recordings;
-    one_answer_counts: answers::one_answer_counts, recordings;
-    a_refused_answer_is_told_what_is_on_record: answers::a_refused_answer_is_told_what_is_on_record, recordings;
-    a_denied_call_did_not_run: answers::a_denied_call_did_not_run, wild_recordings;
     fold_equals_live: fold::fold_equals_live, wild_recordings;
     owed_is_what_was_asked_for_and_not_settled: fold::owed_is_what_was_asked_for_and_not_settled, wild_recordings;
     open_work_names_what_is_open: fold::open_work_names_what_is_open, wild_recordings;
@@ -91,7 +163,7 @@ laws! {
 
 /// The generator is worth something only if its histories reach what the laws speak of.
 #[test]
-fn the_histories_reach_every_event_kind_outcome_and_lasting_phase() {
+fn the_histories_reach_every_event_outcome_phase_refusal_and_interleaving() {
     let reached = reach::reach(1500);
     let missing: Vec<&str> = reach::TO_REACH
         .iter()

@@ -16,6 +16,8 @@ mod median;
 mod neighbours;
 mod picture;
 mod process;
+#[path = "../shared/said.rs"]
+mod said;
 #[path = "../shared/table.rs"]
 mod table;
 

@@ -6,6 +6,7 @@ use super::error::Error;
 use super::secrets;
 use super::task::SessionTask;
 use crate::ledger::{Ledger, Seal};
+use crate::session::catalog::contract_hash;
 use crate::session::{
     Actor, Answer, Call, Command, Event, Json, Leave, ObjectHash, Observation, Phase, RequestState,
     Seq, Session, SessionId, UnfitAnswer,
@@ -20,6 +21,9 @@ impl SessionTask {
         given: Result<ToolConfirmation, UnfitAnswer>,
         by: Actor,
     ) -> Result<Seq, Error> {
+        if given.as_ref().is_ok_and(|it| it.confirmed) {
+            self.attach_where_tool_changed(request).await?;
+        }
         let answer = examine(&self.ledger, &self.session, &self.seal, request, given).await?;
         self.command(Command::AnswerConfirmation {
             request,
@@ -27,6 +31,23 @@ impl SessionTask {
             by,
         })
         .await
+    }
+
+    /// Attaches where the tool of now is not the one that was asked about, or is gone: whoever says yes is told so, instead of
+    /// agreeing to what cannot run.
+    async fn attach_where_tool_changed(&mut self, request: Seq) -> Result<(), Error> {
+        let asked = self.session.requests.get(&request);
+        let asked = asked.filter(|it| it.state == RequestState::Open);
+        let call = asked.and_then(|it| self.session.calls.get(&it.call));
+        let changed = call.is_some_and(|call| {
+            let declared = self.agent.catalog.tools.get(&call.name);
+            let policy = self.agent.policies.of(&call.name);
+            declared.map(|it| contract_hash(it, policy)) != call.contract
+        });
+        if changed && self.attached.is_none() && !self.slots.is_shut() {
+            self.attach(Vec::new()).await?;
+        }
+        Ok(())
     }
 
     /// What the person said by whose leave a call starts, and what its tool has asked, as they are on record.

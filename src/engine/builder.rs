@@ -11,6 +11,7 @@ use super::Engine;
 use super::agent::Agent;
 use super::clock::{Clock, SystemClock};
 use super::error::Error;
+use super::notices::Notices;
 use super::slots::Slots;
 use crate::ledger::Ledger;
 
@@ -22,6 +23,7 @@ pub struct EngineBuilder {
     keys: Option<Arc<dyn KeyStore>>,
     wait: Duration,
     slots: Slots,
+    pub(super) notices: Notices,
     #[cfg(feature = "live")]
     control: Control,
 }
@@ -58,6 +60,7 @@ impl EngineBuilder {
             keys: None,
             wait: Duration::ZERO,
             slots: Slots::default(),
+            notices: Notices::default(),
             #[cfg(feature = "live")]
             control: Control::BesideJournal,
         }
@@ -205,7 +208,7 @@ impl EngineBuilder {
             Some(keys) => ledger.with_keys(keys),
             None => ledger,
         };
-        let engine = Engine::new(ledger, self.clock, self.slots);
+        let engine = Engine::new(ledger, self.clock, self.slots, self.notices);
         let mut mistakes = Vec::new();
         for (name, agent) in self.agents {
             match engine.register(name, agent) {

@@ -267,7 +267,9 @@ impl Engine {
             // No task serves the session, so the desk may write to it: one answer at a time.
             let _turn = self.inner.desk.lock().await;
             let desk = Desk::new(self.inner.ledger.clone(), self.inner.clock.clone());
-            return desk.answer_as(request, given, by).await;
+            let answered = desk.answer_as(request, given, by).await;
+            self.publish_from(session, answered.as_ref().ok()).await;
+            return answered;
         }
         self.ask(session, |reply| Input::Answer {
             request,

@@ -156,7 +156,7 @@ impl LiveHandle {
     /// Every fact of this session from now on, once it is on record, until nobody serves the session any more;
     /// [`state`](LiveHandle::state) then says why.
     pub fn subscribe(&self) -> Updates {
-        let updates = self.engine.inner.updates.subscribe();
+        let updates = self.engine.inner.publisher.subscribe();
         Updates::of_one(updates, self.session, self.task.inbox.clone())
     }
 

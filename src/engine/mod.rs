@@ -32,6 +32,7 @@ mod live_event;
 #[cfg(feature = "live")]
 mod live_session_builder;
 mod media;
+mod notices;
 #[cfg(feature = "live")]
 mod operator;
 mod outcomes;
@@ -63,7 +64,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use adk_events::AdkEvents;
@@ -81,6 +82,7 @@ pub use live::{Live, LiveBuilder};
 pub use live_event::{Listener, LiveEvent};
 #[cfg(feature = "live")]
 pub use live_session_builder::{LiveSessionBuilder, SessionConfig};
+pub use notices::{ConfirmationDecided, ConfirmationVerdict, SettledApart};
 pub use phases::{PhaseBuilder, ToolNames};
 pub use reconnects::Reconnects;
 #[cfg(feature = "cli")]
@@ -95,13 +97,12 @@ pub use crate::tool::{
     ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
 };
 
-use crate::ledger::{
-    Ledger, PausedCall, PendingConfirmation, Recorded, Seal, SessionSummary, Tail,
-};
+use crate::ledger::{Ledger, PausedCall, PendingConfirmation, Seal, SessionSummary, Tail};
 use crate::session::{Actor, Command, RequestId, Seq, Session, SessionId};
 use alarm::Alarm;
 use inbox::{Inbox, Input};
 use media::Media;
+use notices::{Notices, Publisher};
 use performer::Performer;
 use prepared::Prepared;
 use reconnecting::Reconnecting;
@@ -111,9 +112,6 @@ use task::{Begin, SessionTask};
 
 /// The program and version as the journal names it.
 pub(crate) const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
-
-/// How many updates a slow subscriber may fall behind before it loses the oldest.
-const UPDATES: usize = 4096;
 
 /// How many messages of a connection wait for their session before its reader waits, too.
 const INCOMING: usize = 256;
@@ -148,7 +146,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
     registry: Arc<Registry>,
-    updates: broadcast::Sender<Arc<Recorded>>,
+    publisher: Publisher,
     /// The places for running tools.
     slots: Slots,
     /// Held while a session without a task is written to.
@@ -169,8 +167,8 @@ impl Engine {
         EngineBuilder::in_memory()
     }
 
-    fn new(ledger: Ledger, clock: Arc<dyn Clock>, slots: Slots) -> Engine {
-        let (updates, _) = broadcast::channel(UPDATES);
+    fn new(ledger: Ledger, clock: Arc<dyn Clock>, slots: Slots, notices: Notices) -> Engine {
+        let publisher = Publisher::start(notices, &ledger);
         let inner = Inner {
             #[cfg(feature = "live")]
             control: Mutex::default(),
@@ -178,7 +176,7 @@ impl Engine {
             clock,
             agents: Mutex::default(),
             registry: Arc::default(),
-            updates,
+            publisher,
             slots,
             desk: tokio::sync::Mutex::default(),
             alarm: Arc::default(),
@@ -305,7 +303,7 @@ impl Engine {
 
     /// Every fact of every session, once it is on record.
     pub fn subscribe(&self) -> Updates {
-        Updates::of_all(self.inner.updates.subscribe())
+        Updates::of_all(self.inner.publisher.subscribe())
     }
 
     /// The sessions of this engine's journal, for reading.
@@ -399,7 +397,7 @@ impl Engine {
             agent,
             ledger: self.inner.ledger.clone(),
             clock: self.inner.clock.clone(),
-            updates: self.inner.updates.clone(),
+            publisher: self.inner.publisher.clone(),
             registry: self.inner.registry.clone(),
             failure: failure.clone(),
             session: Session::new(id),

@@ -8,7 +8,7 @@ use super::error::Error;
 use super::live_event::LiveEvent;
 use super::takeover;
 use super::task::SessionTask;
-use crate::ledger::{self, Objects, Recorded};
+use crate::ledger::{self, Objects};
 use crate::session::{
     Effect, Event, Hook, Observation, Seq, Session, Timestamp, open_work, overdue, owed, step,
 };
@@ -132,11 +132,7 @@ impl SessionTask {
             self.answer_callers(&facts).await?;
         }
         for fact in facts {
-            // Nobody may be listening, which is nobody's fault.
-            let _ = self.updates.send(Arc::new(Recorded {
-                session: self.id,
-                fact,
-            }));
+            self.publisher.publish(self.id, fact);
         }
         Ok(last)
     }

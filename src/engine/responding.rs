@@ -4,6 +4,9 @@ use super::inbox::Input;
 use super::{Desk, Engine, Error, FunctionResponse, Ticket};
 use crate::session::{Actor, Command, Json, Seq, SessionId};
 
+/// More than what follows from one answer.
+const FACTS: usize = 256;
+
 impl Engine {
     /// Gives the result of a paused call. Returns the record of the response.
     ///
@@ -51,10 +54,24 @@ impl Engine {
     pub(super) async fn supply(&self, (session, supply): Supply) -> Result<Seq, Error> {
         if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
             let _turn = self.inner.desk.lock().await;
-            return self.desk().take(session, supply).await;
+            let supplied = self.desk().take(session, supply).await;
+            self.publish_from(session, supplied.as_ref().ok()).await;
+            return supplied;
         }
         self.ask(session, |reply| Input::Command(supply, reply))
             .await
+    }
+
+    /// Tells whoever listens what the desk has put on record, from there on.
+    pub(super) async fn publish_from(&self, session: SessionId, from: Option<&Seq>) {
+        let Some(from) = from else {
+            return;
+        };
+        // What cannot be read now is on record all the same.
+        let facts = self.inner.ledger.facts(session, *from, FACTS).await;
+        for fact in facts.unwrap_or_default() {
+            self.inner.publisher.publish(session, fact);
+        }
     }
 
     /// Where what nobody here can run is answered.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::alarm::{self, Alarm};
@@ -18,13 +18,14 @@ use super::error::Error;
 use super::extractors::Turn;
 use super::inbox::{Inbox, Incoming, Input, Reply};
 use super::media::Media;
+use super::notices::Publisher;
 use super::performer::Performer;
 use super::prepared::Prepared;
 use super::reconnecting::Reconnecting;
 use super::registry::Registry;
 use super::slots::Slots;
 use super::socket::{Carried, Outgoing, Socket};
-use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
+use crate::ledger::{Ledger, Loaded, Objects, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
@@ -47,7 +48,7 @@ pub(super) struct SessionTask {
     pub(super) agent: Arc<Prepared>,
     pub(super) ledger: Ledger,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) updates: broadcast::Sender<Arc<Recorded>>,
+    pub(super) publisher: Publisher,
     pub(super) registry: Arc<Registry>,
     pub(super) failure: Arc<OnceLock<String>>,
     pub(super) session: Session,

@@ -286,6 +286,24 @@ impl Ledger {
         Ok(paused)
     }
 
+    /// A confirmation request by its call and its own record, if it still waits.
+    pub(crate) async fn waiting(
+        &self,
+        session: SessionId,
+        call: Seq,
+        request: Seq,
+    ) -> Result<Option<PendingConfirmation>, Error> {
+        let items = self.journal().open_work_of(session.0).await?;
+        let named = Some(session.request_id(request).0);
+        let item = items
+            .iter()
+            .find(|it| it.item == call.0 && it.request == named);
+        match item {
+            Some(item) => self.pending_confirmation(item).await,
+            None => Ok(None),
+        }
+    }
+
     async fn pending_confirmation(
         &self,
         item: &OpenItem,

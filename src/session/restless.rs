@@ -6,7 +6,7 @@
 use super::call::{Call, Phase};
 use super::event::{Event, Fact};
 use super::id::Seq;
-use super::observation::{Deadline, Observation};
+use super::observation::{Deadline, FunctionCallReceived, Observation};
 use super::reducers::{acknowledgement, cache};
 use super::state::Session;
 
@@ -55,6 +55,16 @@ fn rests(session: &Session, seq: Seq, call: &Call) -> bool {
     ready && call.cancel.is_none() && call.yields.is_empty() && cache::waits(session, seq, call)
 }
 
+/// The call that was received: the one that it is again, where it is no new one.
+fn call_of(session: &Session, seq: Seq, it: &FunctionCallReceived) -> Seq {
+    if session.calls.contains_key(&seq) {
+        return seq;
+    }
+    let id = it.id.clone().map(|id| (it.epoch, id));
+    id.and_then(|id| session.wire_ids.get(&id).copied())
+        .unwrap_or(seq)
+}
+
 enum Concerned {
     Nobody,
     One(Seq),
@@ -69,7 +79,7 @@ fn concerned(session: &Session, fact: &Fact) -> Concerned {
         Event::Observed(observation) => observation,
     };
     match observation {
-        Observation::FunctionCallReceived(_) => Concerned::One(fact.seq),
+        Observation::FunctionCallReceived(it) => Concerned::One(call_of(session, fact.seq, it)),
         Observation::HookAnswered(it) => Concerned::One(it.call),
         Observation::ToolReturned(it) => Concerned::One(it.call),
         Observation::ToolYielded(it) => Concerned::One(it.call),

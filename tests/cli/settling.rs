@@ -1,10 +1,12 @@
 //! What became of a call that was cut off is told by whoever knows it, beside a service and without one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use recount::prelude::*;
 use recount::simulator::{Script, Simulator};
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 
 use crate::program::Bench;
 use crate::service::runtime;
@@ -15,8 +17,12 @@ const SCRIPT: &str = r#"
 "#;
 
 /// An agent whose tool begins to pay and does not end; when it is cut off, its rule holds.
-fn agent(url: &str, rule: InDoubt) -> Agent {
-    let pay = T::simple("pay", "Pays", |_| std::future::pending());
+fn agent(url: &str, rule: InDoubt, begun: &Arc<Semaphore>) -> Agent {
+    let begun = begun.clone();
+    let pay = T::simple("pay", "Pays", move |_| {
+        begun.add_permits(1);
+        std::future::pending()
+    });
     Agent::new()
         .model("m")
         .tools(T::in_doubt(pay, rule))
@@ -30,15 +36,14 @@ fn cut_off(bench: &Bench, runtime: &Runtime, rule: InDoubt) -> String {
         let simulator = Simulator::start(script).listen("127.0.0.1:0");
         let simulator = simulator.await.unwrap();
         let url = simulator.url();
-        let engine = Engine::builder(bench.path("j")).agent("support", agent(&url, rule));
+        let begun = Arc::new(Semaphore::new(0));
+        let support = agent(&url, rule, &begun);
+        let engine = Engine::builder(bench.path("j")).agent("support", support);
         let engine = engine.open().await.unwrap();
         let live = engine.session("support").connect().await.unwrap();
-        let mut updates = live.subscribe();
         live.send_text("pay").await.unwrap();
-        for _ in 0..2 {
-            let started = |event: &recount::session::Event| event.kind() == "call_started";
-            updates.wait_for(started).await.unwrap();
-        }
+        // A start whose tool has not begun does not count, and leaves no doubt.
+        drop(begun.acquire_many(2).await.unwrap());
         engine.shutdown(Duration::ZERO).await.unwrap();
         url
     })
@@ -81,7 +86,10 @@ fn a_doubt_is_settled_as_done_or_as_failed_and_the_second_word_is_told_the_first
         .fails(3, "already-answered")
         .complains(&["settled as done by "]);
     let engine = runtime.block_on(async {
-        let engine = Engine::builder(bench.path("j")).agent("support", agent(&url, InDoubt::Ask));
+        let engine = Engine::builder(bench.path("j")).agent(
+            "support",
+            agent(&url, InDoubt::Ask, &Arc::new(Semaphore::new(0))),
+        );
         engine.open().await.unwrap()
     });
     let settled = bench.run(&format!(
@@ -126,7 +134,7 @@ fn an_unknown_outcome_is_reconciled_once_beside_a_service_and_without_one() {
         .fails(3, "already-reconciled")
         .complains(&["it was found done by "]);
     let engine = runtime.block_on(async {
-        let agent = agent(&url, InDoubt::SettleUnknown);
+        let agent = agent(&url, InDoubt::SettleUnknown, &Arc::new(Semaphore::new(0)));
         let engine = Engine::builder(bench.path("j")).agent("support", agent);
         engine.open().await.unwrap()
     });

@@ -35,8 +35,10 @@ pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) 
             request, answer, ..
         } = command
         {
-            let expected = on_record(recording, *facts, *request)
-                .or_else(|| unfit(recording, *facts, *request, answer.as_ref().ok()?));
+            let expected = on_record(recording, *facts, *request).or_else(|| match answer {
+                Ok(answer) => unfit(recording, *facts, *request, answer),
+                Err(meaningless) => Some(Rejection::UnfitAnswer(meaningless.clone())),
+            });
             if *rejection != expected {
                 return Err(format!(
                     "an answer to {request} after {facts} facts: expected {expected:?}, told {rejection:?}"

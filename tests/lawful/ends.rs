@@ -105,7 +105,12 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     // It waits for the result of an equal call only while that one is on its way by itself.
     let is_on_its_way = |other: &Call| {
         let moves = other.runs() || matches!(other.phase, Phase::Retrying { .. });
-        moves && other.cache_key == call.cache_key
+        // Its next attempt begins as soon as the connection that brought it is left.
+        let is_held = matches!(other.phase, Phase::Ready { .. } | Phase::InDoubt { .. })
+            && other.attempts > 0
+            && session.leaving.is_some()
+            && session.connection == Some(other.epoch);
+        (moves || is_held) && other.cache_key == call.cache_key
     };
     let shares = policy.cache && call.cache_key.is_some();
     let waits_for_equal = shares && session.calls.values().any(is_on_its_way);

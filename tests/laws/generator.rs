@@ -161,6 +161,7 @@ impl World {
             32..=34 => self.write(which, flavour),
             35 => self.program_calls(which, flavour),
             36 | 37 => self.instruct(which, flavour),
+            38 => self.crash(which),
             _ => self.progress(which, flavour),
         }
     }
@@ -169,7 +170,8 @@ impl World {
         let malformed = flavour % 16 == 1;
         let number = self.recording.facts.len();
         let epoch = match flavour / 16 {
-            15 => Seq(u64::from(which)),
+            // Of any record that there is: none names a connection that is still to come.
+            15 => Seq(u64::from(which) % (self.session.head.0 + 1)),
             _ => self
                 .session
                 .connection
@@ -406,6 +408,9 @@ impl World {
                 let deadline = Deadline::Confirmation { call, request };
                 self.observe(DeadlinePassed { deadline, due_us });
             }
+            Phase::AwaitingConfirmation { request, .. } if flavour % 16 == 9 => {
+                self.answer_malformed(request);
+            }
             Phase::AwaitingConfirmation { request, .. } => {
                 let reason = (flavour % 8 == 1).then_some("too much");
                 let mut said = answer_to(request, flavour.is_multiple_of(2), reason, "ada");
@@ -419,6 +424,10 @@ impl World {
                     });
                 }
                 self.command(said);
+                // Somebody else said the contrary at the same moment, and comes second.
+                if which.is_multiple_of(4) {
+                    self.command(answer_to(request, !flavour.is_multiple_of(2), None, "bob"));
+                }
             }
             Phase::Running {
                 attempt,
@@ -565,6 +574,27 @@ impl World {
             responses = (1..=self.session.head.0).map(Seq).collect();
         }
         self.observe(ResponsesSent { epoch, responses });
+    }
+
+    /// The process dies without a word; whoever comes next finds that out, with the same tools or others, sooner or later.
+    fn crash(&mut self, which: u8) {
+        if let Some(epoch) = self.session.connection {
+            let reason = "the process that held the connection is gone".into();
+            self.observe(Disconnected {
+                epoch,
+                code: None,
+                reason,
+            });
+        }
+        if self.session.runner.is_some() {
+            self.observe(RunnerDetached {
+                reason: "the process that could run tools is gone".into(),
+                not_begun: Vec::new(),
+            });
+        }
+        if !which.is_multiple_of(4) {
+            self.attach(which / 4);
+        }
     }
 
     fn attach(&mut self, which: u8) {
@@ -756,6 +786,9 @@ impl World {
         } else {
             "eve"
         };
+        if flavour % 8 == 5 {
+            return self.answer_malformed(request);
+        }
         let mut answer = answer_to(request, flavour.is_multiple_of(2), None, by);
         if let Command::AnswerConfirmation {
             answer: Ok(answer), ..
@@ -770,6 +803,16 @@ impl World {
             });
         }
         self.command(answer);
+    }
+
+    /// An answer that says neither yes nor no.
+    fn answer_malformed(&mut self, request: Seq) {
+        let problem = "expected a boolean, found \"yes\"".to_owned();
+        self.command(Command::AnswerConfirmation {
+            request,
+            answer: Err(UnfitAnswer::Malformed { problem }),
+            by: Actor::embedder("mallory"),
+        });
     }
 
     fn chatter(&mut self, which: u8, epoch: Seq) {

@@ -1,13 +1,16 @@
-//! What the generated histories reach, and what they must.
+//! What the generated histories reach, and what they must: events, outcomes, phases, refusals, and what comes between a question
+//! and its answer.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use recount::session::{CancelReason, Decision, Observation, Phase, Rule, Start};
+use recount::session::{
+    CancelReason, Command, Decision, Observation, Phase, Rejection, Rule, Seq, Start,
+};
 
 use crate::generator::wild_recordings;
-use crate::recording::{decided, observed};
+use crate::recording::{Recording, decided, observed};
 
 /// How often each event kind, rule of a verdict, outcome and lasting phase is met in so many histories.
 pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
@@ -78,6 +81,8 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             .chain(rules)
             .chain(not_begun)
             .chain(told_anew)
+            .chain(refusals(&recording))
+            .chain(interleavings(&recording))
         {
             *reached.entry(word).or_default() += 1;
         }
@@ -113,6 +118,96 @@ const NOT_BEGUN: &str = "its tool had not begun";
 
 /// A response that had not left when its call was taken back.
 const TOLD_ANEW: &str = "told though it was taken back";
+
+/// How each command was refused that was.
+fn refusals(recording: &Recording) -> Vec<&'static str> {
+    let commands = recording.commands.iter();
+    let refused = commands.filter_map(|(_, _, rejection)| rejection.as_ref());
+    refused.map(Rejection::code).collect()
+}
+
+/// Why answers, supplied responses and cancellations are refused.
+const REFUSALS: [&str; 11] = [
+    "malformed_answer",
+    "already_answered",
+    "request_expired",
+    "request_withdrawn",
+    "request_superseded",
+    "unknown_request",
+    "tool_gone",
+    "edits_not_allowed",
+    "call_settled",
+    "call_not_paused",
+    "wrong_name",
+];
+
+/// What came between a question and its answer, or between the start of a tool and its result.
+fn interleavings(recording: &Recording) -> Vec<&'static str> {
+    let mut met = Vec::new();
+    let [raced, asked, ran, lost_interest, anew, after] = INTERLEAVINGS;
+    for pair in recording.commands.windows(2) {
+        if let [
+            (before, Command::AnswerConfirmation { request: first, .. }, None),
+            (
+                behind,
+                Command::AnswerConfirmation {
+                    request: second, ..
+                },
+                Some(_),
+            ),
+        ] = pair
+            && first == second
+        {
+            // Nothing is on record between them but what the first led to, and perhaps that the second was refused.
+            let mut batches = recording.steps.iter().map(|(end, _)| *end);
+            let step = batches.find(|end| end > before);
+            met.extend(step.is_some_and(|end| *behind <= end + 1).then_some(raced));
+        }
+    }
+    let mut dead: BTreeMap<Seq, bool> = BTreeMap::new();
+    let before = std::iter::once(&recording.start).chain(recording.steps.iter().map(|it| &it.1));
+    for (before, batch) in before.zip(recording.batches()) {
+        let phases = || before.calls.iter().map(|(call, it)| (*call, &it.phase));
+        let open = || {
+            let waits = |phase: &Phase| matches!(phase, Phase::AwaitingConfirmation { .. });
+            phases()
+                .filter(move |(_, phase)| waits(phase))
+                .map(|it| it.0)
+        };
+        match observed(&batch[0]) {
+            Some(Observation::RunnerDetached(it)) if it.reason.ends_with("is gone") => {
+                met.extend(open().map(|_| asked));
+                dead.extend(open().map(|call| (call, false)));
+                met.extend(phases().filter(|it| it.1.is_running()).map(|_| ran));
+            }
+            Some(Observation::RunnerAttached(_)) => {
+                dead.values_mut().for_each(|taken_up| *taken_up = true);
+                let decisions = batch.iter().filter_map(decided);
+                let reopens = |it: &&Decision| matches!(it, Decision::ConfirmationReopened(_));
+                met.extend(decisions.filter(reopens).map(|_| anew));
+            }
+            Some(Observation::CallCancellationReceived(_)) => {
+                met.extend(open().map(|_| lost_interest));
+            }
+            Some(Observation::ConfirmationAnswered(it)) => {
+                let call = before.requests.get(&it.request).map(|request| request.call);
+                let outlived = call.and_then(|call| dead.get(&call)) == Some(&true);
+                met.extend(outlived.then_some(after));
+            }
+            Some(_) | None => {}
+        }
+    }
+    met
+}
+
+const INTERLEAVINGS: [&str; 6] = [
+    "two answers at the same moment",
+    "a crash while a question was open",
+    "a crash while a tool ran",
+    "a cancellation by the model while a question was open",
+    "a question asked anew by the next process",
+    "an answer after a crash and a restart",
+];
 
 /// What becomes of runs that wait for an answer where they stand.
 const WAITS_IN_PLACE: &str = "waits where it stands";
@@ -162,16 +257,23 @@ fn word_of(rule: Rule) -> &'static str {
     }
 }
 
-const TO_REACH_COUNT: usize =
-    Observation::KINDS.len() + Decision::KINDS.len() + LASTING.len() + VERDICTS.len() + 5;
+const TO_REACH_COUNT: usize = Observation::KINDS.len()
+    + Decision::KINDS.len()
+    + LASTING.len()
+    + VERDICTS.len()
+    + REFUSALS.len()
+    + INTERLEAVINGS.len()
+    + 5;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
-    let lists: [&[&str]; 5] = [
+    let lists: [&[&str]; 7] = [
         Observation::KINDS,
         Decision::KINDS,
         &LASTING,
         &VERDICTS,
+        &REFUSALS,
+        &INTERLEAVINGS,
         &[
             NOT_BEGUN,
             TOLD_ANEW,

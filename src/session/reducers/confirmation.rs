@@ -477,4 +477,5 @@ mod gate_tests;
 
 #[cfg(test)]
 #[path = "finding_tests.rs"]
+#[expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 mod finding_tests;

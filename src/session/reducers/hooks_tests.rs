@@ -144,7 +144,14 @@ fn a_response_of_our_own_waits_for_the_hook_and_goes_out_in_its_words() {
     let owed_now = owed(refused.session());
     let of = Some(issued);
     let call = unknown.call_seq();
-    assert_eq!(owed_now, [Effect::AskHook { call, of, runner }]);
+    let hook = Hook::BeforeToolResponse;
+    let owes = Effect::AskHook {
+        hook,
+        call,
+        of,
+        runner,
+    };
+    assert_eq!(owed_now, [owes]);
     let shaped = HookAnswered {
         hook: Hook::BeforeToolResponse,
         of,

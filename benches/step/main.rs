@@ -1,0 +1,171 @@
+//! A durable tool-call step: call and decision are on disk before the tool runs, result and response before it is sent.
+//!
+//! Simulator and socket are left out: the model is a function. One session is held against a raw write with its sync, by turns
+//! in the same run; many sessions are told in steps a second, processor time and disk.
+
+#![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
+
+#[path = "../shared/arguments.rs"]
+mod arguments;
+#[path = "../shared/machine.rs"]
+mod machine;
+#[path = "../shared/neighbours.rs"]
+mod neighbours;
+#[path = "../shared/peer.rs"]
+mod peer;
+#[path = "../shared/processor_time.rs"]
+mod processor_time;
+mod raw;
+mod sessions;
+#[path = "../shared/table.rs"]
+mod table;
+
+use std::time::Duration;
+
+use arguments::{Arguments, Effort};
+use neighbours::Neighbours;
+use raw::Raw;
+use sessions::{Sessions, disk};
+use table::{thousands, verdict};
+use tokio::runtime::{Builder, Runtime};
+
+/// The p50 of a step alone, in p50s of a raw write, at most. A step is two writes, one after the other.
+const ALONE_TARGET: f64 = 3.0;
+/// Bytes of a raw write: about what each of the two appends of a step comes to.
+const RAW_BYTES: usize = 1_400;
+/// How many sessions step at the same time.
+const CROWDS: [usize; 2] = [64, 512];
+const RATE_TARGET: f64 = 20_000.0;
+const WORKED_TARGET_US: f64 = 60.0;
+const DISK_TARGET: f64 = 6_000.0;
+
+fn main() {
+    let arguments = Arguments::read(&["--steps"]);
+    let crowds = CROWDS.map(|sessions| (sessions, format!("crowd/{sessions}")));
+    let wanted = crowds.iter().any(|(_, name)| arguments.wants(name));
+    if !(wanted || arguments.wants("alone")) {
+        return;
+    }
+    let neighbours = Neighbours::watch();
+    println!("step: {}", machine::describe());
+    let (blocks, crowd_steps) = match arguments.effort {
+        Effort::Full => (20, 300_000),
+        Effort::Quick => (5, 40_000),
+        Effort::Test => (1, 1_000),
+    };
+    let asked = arguments.value("--steps");
+    let crowd_steps = asked.map_or(crowd_steps, |asked| asked.parse().expect("a number"));
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    if arguments.wants("alone") {
+        alone(&runtime, blocks);
+    }
+    let rows: Vec<_> = crowds
+        .iter()
+        .filter(|(_, name)| arguments.wants(name))
+        .flat_map(|(sessions, _)| crowd(&runtime, *sessions, crowd_steps))
+        .collect();
+    if !rows.is_empty() {
+        let columns = ["sessions", "figure", "measured", "target", "verdict"];
+        table::print("Steps of many sessions at the same time", &columns, &rows);
+    }
+    neighbours.report();
+}
+
+/// One session, and a raw file, by turns.
+fn alone(runtime: &Runtime, blocks: usize) {
+    let scratch = machine::scratch();
+    let mut raw = Raw::new(&scratch.path().join("raw"), RAW_BYTES);
+    let journal = scratch.path().join("journal");
+    let sessions = runtime.block_on(Sessions::open(&journal, 1));
+    // What the first steps bring up is nobody's.
+    runtime.block_on(sessions.steps(50));
+    raw.writes(50);
+    let (mut writes, mut steps) = (Vec::new(), Vec::new());
+    for _ in 0..blocks {
+        writes.extend(raw.writes(100));
+        steps.extend(runtime.block_on(sessions.steps(100)).steps);
+    }
+    runtime.block_on(sessions.close());
+    let ratio = at(&mut steps, 0.5) / at(&mut writes, 0.5);
+    let both = |of: &mut Vec<Duration>| format!("{:.0} / {:.0}", at(of, 0.5), at(of, 0.99));
+    let row = vec![
+        both(&mut writes),
+        both(&mut steps),
+        format!("{ratio:.2}"),
+        format!("at most {ALONE_TARGET}"),
+        verdict(ratio <= ALONE_TARGET),
+    ];
+    table::print(
+        "One session alone, in blocks of 100 by turns",
+        &[
+            "raw write p50 / p99 µs",
+            "step p50 / p99 µs",
+            "p50 ratio",
+            "target",
+            "verdict",
+        ],
+        &[row],
+    );
+}
+
+/// The row of each figure of so many sessions.
+fn crowd(runtime: &Runtime, sessions: usize, steps: usize) -> Vec<Vec<String>> {
+    let scratch = machine::scratch();
+    let journal = scratch.path().join("journal");
+    let crowd = runtime.block_on(Sessions::open(&journal, sessions));
+    runtime.block_on(crowd.steps(steps / 10));
+    let mut took = runtime.block_on(crowd.steps(steps));
+    runtime.block_on(crowd.close());
+    let made = (steps + steps / 10) as f64;
+    let rate = took.steps.len() as f64 / took.time.as_secs_f64();
+    let worked = took.worked.as_secs_f64() * 1e6 / took.steps.len() as f64;
+    let bytes = disk(&journal) as f64 / made;
+    let row = |figure: &str, measured: String, target: String, met: bool| {
+        let figure = figure.to_owned();
+        vec![sessions.to_string(), figure, measured, target, verdict(met)]
+    };
+    let latency = format!(
+        "{:.1} / {:.1}",
+        at(&mut took.steps, 0.5) / 1e3,
+        at(&mut took.steps, 0.99) / 1e3
+    );
+    vec![
+        row(
+            "steps/s",
+            thousands(rate),
+            format!("at least {}", thousands(RATE_TARGET)),
+            rate >= RATE_TARGET,
+        ),
+        row(
+            "processor time a step, µs, the peer's included",
+            format!("{worked:.1}"),
+            format!("at most {WORKED_TARGET_US}"),
+            worked <= WORKED_TARGET_US,
+        ),
+        row(
+            "disk a step, bytes, log and index after the close",
+            thousands(bytes),
+            format!("at most {}", thousands(DISK_TARGET)),
+            bytes <= DISK_TARGET,
+        ),
+        vec![
+            sessions.to_string(),
+            "a step, p50 / p99 ms".to_owned(),
+            latency,
+            "—".to_owned(),
+            "—".to_owned(),
+        ],
+    ]
+}
+
+/// The figure below which such a share of them lies, in microseconds.
+fn at(durations: &mut [Duration], share: f64) -> f64 {
+    durations.sort_unstable();
+    let place = (durations.len() as f64 * share) as usize;
+    let found = durations.get(place.min(durations.len().saturating_sub(1)));
+    found.map_or(f64::NAN, |it| it.as_secs_f64() * 1e6)
+}

@@ -1,0 +1,157 @@
+//! Sessions whose model calls a tool again as soon as it is answered.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use recount::live::wire::ServerMessage;
+use recount::prelude::*;
+use tokio::sync::Notify;
+
+use crate::peer::{Peer, Reply};
+use crate::processor_time::processor_time;
+
+/// What the models of all sessions have in common.
+#[derive(Default)]
+struct Calls {
+    /// How many calls are still to be made.
+    left: AtomicU64,
+    answered: AtomicU64,
+    all_answered: Notify,
+    steps: Mutex<Vec<Duration>>,
+}
+
+/// An engine on disk with sessions that wait for their first word.
+pub(crate) struct Sessions {
+    engine: Engine,
+    live: Vec<LiveHandle>,
+    calls: Arc<Calls>,
+}
+
+/// What so many steps took.
+pub(crate) struct Took {
+    pub(crate) time: Duration,
+    pub(crate) worked: Duration,
+    /// From the moment at which the call is there to the moment at which its response is sent.
+    pub(crate) steps: Vec<Duration>,
+}
+
+impl Sessions {
+    pub(crate) async fn open(journal: &Path, sessions: usize) -> Sessions {
+        let calls = Arc::new(Calls::default());
+        let of_connection = calls.clone();
+        let look_up = T::simple("look_up", "Looks an order up", |args| async move {
+            Ok(json!({"order": args.get("order"), "status": "shipped"}))
+        });
+        let agent = Agent::new()
+            .model("peer")
+            .tools(look_up)
+            .connect_to(Peer(move || of_connection.clone().model()));
+        let engine = Engine::builder(journal).agent("desk", agent);
+        let engine = engine.open().await.expect("an engine");
+        let mut live = Vec::new();
+        while live.len() < sessions {
+            let some = (sessions - live.len()).min(32);
+            let some = (0..some).map(|_| engine.session("desk").connect());
+            let some = futures_util::future::join_all(some).await;
+            live.extend(some.into_iter().map(|it| it.expect("a connection")));
+        }
+        Sessions {
+            engine,
+            live,
+            calls,
+        }
+    }
+
+    /// Makes so many steps, all sessions at the same time, each one after another.
+    pub(crate) async fn steps(&self, count: usize) -> Took {
+        let sessions = self.live.len();
+        let count = count.div_ceil(sessions) * sessions;
+        self.calls.answered.store(0, Ordering::SeqCst);
+        self.calls
+            .left
+            .store((count - sessions) as u64, Ordering::SeqCst);
+        let (begun, worked) = (Instant::now(), processor_time());
+        for live in &self.live {
+            live.send_text("Go.").await.expect("a connection");
+        }
+        while self.calls.answered.load(Ordering::SeqCst) < count as u64 {
+            self.calls.all_answered.notified().await;
+        }
+        let (time, worked) = (begun.elapsed(), processor_time() - worked);
+        let mut steps = self
+            .calls
+            .steps
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let steps = std::mem::take(&mut *steps);
+        assert_eq!(steps.len(), count);
+        Took {
+            time,
+            worked,
+            steps,
+        }
+    }
+
+    /// Ends in good order: the index has everything then.
+    pub(crate) async fn close(self) {
+        drop(self.live);
+        self.engine
+            .shutdown(Duration::ZERO)
+            .await
+            .expect("a clean end");
+    }
+}
+
+impl Calls {
+    /// The model of one connection.
+    fn model(self: Arc<Self>) -> Reply {
+        let mut made = 0_u64;
+        let mut called = Instant::now();
+        Box::new(move |frame| {
+            if frame.contains("\"setup\"") {
+                return Some(ServerMessage::setup_complete().encode());
+            }
+            if frame.contains("toolResponse") {
+                let step = called.elapsed();
+                assert!(frame.contains("shipped"), "a bench of failures: {frame}");
+                let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+                steps.push(step);
+                drop(steps);
+                self.answered.fetch_add(1, Ordering::SeqCst);
+                let less = |left: u64| left.checked_sub(1);
+                let left = &self.left;
+                if left
+                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
+                    .is_err()
+                {
+                    self.all_answered.notify_one();
+                    return None;
+                }
+            }
+            made += 1;
+            called = Instant::now();
+            Some(format!(
+                r#"{{"toolCall":{{"functionCalls":[{{"id":"function-call-{made}","name":"look_up","args":{{"order":"A-{made}"}}}}]}}}}"#
+            ))
+        })
+    }
+}
+
+/// What a directory takes on the disk, in bytes.
+pub(crate) fn disk(path: &Path) -> u64 {
+    let entries = fs::read_dir(path).expect("a directory");
+    let sizes = entries.map(|entry| {
+        let entry = entry.expect("an entry");
+        let metadata = entry.metadata().expect("what it takes");
+        if metadata.is_dir() {
+            disk(&entry.path())
+        } else {
+            metadata.blocks() * 512
+        }
+    });
+    sizes.sum()
+}

@@ -1,0 +1,32 @@
+//! A web service that embeds the engine: it may die while a person decides, and the approval counts after its restart.
+//!
+//! `docs/cookbook/approve_after_restart.md` builds it step by step. Run
+//! `recount simulate --script fixtures/scripts/refund.jsonl` beside it; then `approvals_service ws://127.0.0.1:8787`.
+
+mod service;
+
+use std::collections::BTreeMap;
+
+use service::Config;
+use tokio::net::TcpListener;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let url = std::env::args().nth(1);
+    let config = Config {
+        journal: "./approvals-journal".into(),
+        receipts: "./refunds.txt".into(),
+        model: url.unwrap_or("ws://127.0.0.1:8787".into()),
+        // Yours come from the login of your service.
+        people: BTreeMap::from([("secret-of-ada".to_owned(), "ada".to_owned())]),
+    };
+    let door = TcpListener::bind("127.0.0.1:3000").await?;
+    println!("http://{}", door.local_addr()?);
+    let stop = async {
+        // Where no signal can be heard, the service serves until it is killed, which it survives.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    service::serve(config, door, stop).await
+}

@@ -1,0 +1,331 @@
+//! Callbacks of the engine: the embedding program hears what waits for somebody and what became of it, in every session, also
+//! in those that nobody holds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tokio::sync::{broadcast, mpsc};
+
+use std::sync::Arc;
+
+use super::{EngineBuilder, Error, Ticket};
+use crate::ledger::{Ledger, PendingConfirmation, Recorded};
+use crate::session::{
+    CancelReason, ConfirmationAnswered, Decision, Event, Fact, Observation, Outcome, RequestId,
+    Route, Seq, SessionId,
+};
+
+/// What became of a confirmation request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfirmationDecided {
+    /// The request.
+    pub request: RequestId,
+    /// The call it was about.
+    pub ticket: Ticket,
+    /// The record that says so.
+    pub at: Seq,
+    /// How it was decided.
+    pub verdict: ConfirmationVerdict,
+}
+
+/// How a confirmation request was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfirmationVerdict {
+    /// Somebody answered: yes or no, why, and who.
+    Answered(ConfirmationAnswered),
+    /// Nobody answered in time, which is a no.
+    Expired,
+    /// The question has become pointless.
+    Withdrawn(CancelReason),
+}
+
+/// A call that ended while its session had no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettledApart {
+    /// The call.
+    pub ticket: Ticket,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its `response_issued`.
+    pub response: Seq,
+    /// What becomes of it: parked, told on a connection that is opened for it, or nothing more than this.
+    pub route: Route,
+}
+
+type Hears<T> = Option<Box<dyn Fn(&T) + Send + Sync>>;
+
+/// The closures that hear it.
+#[derive(Default)]
+pub(super) struct Notices {
+    requested: Hears<PendingConfirmation>,
+    decided: Hears<ConfirmationDecided>,
+    paused: Hears<Ticket>,
+    resumed: Hears<Ticket>,
+    settled: Hears<SettledApart>,
+}
+
+impl EngineBuilder {
+    /// Hears of every request that waits for an answer, once it is on record. One that was answered before the closure comes to
+    /// it is left out.
+    ///
+    /// The engine's closures are called one after another, by a task of their own: one that takes long delays the others and
+    /// nothing else, and one that panics is called again the next time. What a process that ended had not heard is in
+    /// [`Engine::pending`](super::Engine::pending) of the next.
+    ///
+    /// ```
+    /// # async fn example() -> Result<(), recount::engine::Error> {
+    /// use recount::prelude::*;
+    /// let engine = Engine::builder("./journal")
+    ///     .on_confirmation_requested(|waiting| println!("{} asks: {:?}", waiting.tool, waiting.hint))
+    ///     .on_confirmation_decided(|decided| println!("{}: {:?}", decided.ticket.tool, decided.verdict))
+    ///     .on_paused(|ticket| println!("{} waits for its result", ticket.tool))
+    ///     .on_resumed(|ticket| println!("{} has its result", ticket.tool))
+    ///     .on_settled(|settled| println!("{} ended: {:?}", settled.ticket.tool, settled.outcome))
+    ///     .open()
+    ///     .await?;
+    /// # engine.shutdown(std::time::Duration::ZERO).await }
+    /// ```
+    pub fn on_confirmation_requested(
+        mut self,
+        hear: impl Fn(&PendingConfirmation) + Send + Sync + 'static,
+    ) -> EngineBuilder {
+        self.notices.requested = Some(Box::new(hear));
+        self
+    }
+
+    /// Hears what became of every request: who said what, or that nobody did.
+    pub fn on_confirmation_decided(
+        mut self,
+        hear: impl Fn(&ConfirmationDecided) + Send + Sync + 'static,
+    ) -> EngineBuilder {
+        self.notices.decided = Some(Box::new(hear));
+        self
+    }
+
+    /// Hears of every call that begins to wait for its result from outside.
+    pub fn on_paused(mut self, hear: impl Fn(&Ticket) + Send + Sync + 'static) -> EngineBuilder {
+        self.notices.paused = Some(Box::new(hear));
+        self
+    }
+
+    /// Hears of every such call whose result has come.
+    pub fn on_resumed(mut self, hear: impl Fn(&Ticket) + Send + Sync + 'static) -> EngineBuilder {
+        self.notices.resumed = Some(Box::new(hear));
+        self
+    }
+
+    /// Hears of every call that ended while its session had no connection; what the model hears of it, the agent
+    /// [chooses](super::Agent::on_settled).
+    pub fn on_settled(
+        mut self,
+        hear: impl Fn(&SettledApart) + Send + Sync + 'static,
+    ) -> EngineBuilder {
+        self.notices.settled = Some(Box::new(hear));
+        self
+    }
+}
+
+impl Notices {
+    fn are_heard(&self) -> bool {
+        self.requested.is_some()
+            || self.decided.is_some()
+            || self.paused.is_some()
+            || self.resumed.is_some()
+            || self.settled.is_some()
+    }
+
+    /// Calls the closures for what comes, until nobody publishes any more.
+    async fn hear(self, ledger: Ledger, mut news: mpsc::UnboundedReceiver<Arc<Recorded>>) {
+        while let Some(recorded) = news.recv().await {
+            let session = recorded.session;
+            if let Err(error) = self.take(&ledger, session, &recorded.fact).await {
+                tracing::warn!(%session, %error, "a callback could not be told what is on record");
+            }
+        }
+    }
+
+    async fn take(&self, ledger: &Ledger, session: SessionId, fact: &Fact) -> Result<(), Error> {
+        let Some(news) = news_in(fact) else {
+            return Ok(());
+        };
+        let ticket = async |call: Seq| -> Result<Ticket, Error> {
+            let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
+            Ok(Ticket {
+                session,
+                call,
+                tool,
+            })
+        };
+        let decided = async |request: Seq, call: Option<Seq>, verdict| -> Result<(), Error> {
+            let call = match call {
+                Some(call) => call,
+                None => match ledger.fact(session, request).await?.map(|it| it.event) {
+                    Some(Event::Decided(it)) => it.call().unwrap_or(request),
+                    Some(Event::Observed(_)) | None => request,
+                },
+            };
+            let decided = ConfirmationDecided {
+                request: session.request_id(request),
+                ticket: ticket(call).await?,
+                at: fact.seq,
+                verdict,
+            };
+            contained(&self.decided, &decided);
+            Ok(())
+        };
+        match news {
+            News::Requested(call) => {
+                if self.requested.is_some()
+                    && let Some(waiting) = ledger.waiting(session, call, fact.seq).await?
+                {
+                    contained(&self.requested, &waiting);
+                }
+                Ok(())
+            }
+            News::Answered(it) => {
+                decided(it.request, None, ConfirmationVerdict::Answered(it.clone())).await
+            }
+            News::Expired { request, call } => {
+                decided(request, Some(call), ConfirmationVerdict::Expired).await
+            }
+            News::Withdrawn {
+                request,
+                call,
+                reason,
+            } => {
+                let verdict = ConfirmationVerdict::Withdrawn(reason);
+                decided(request, Some(call), verdict).await
+            }
+            News::Paused(call) => {
+                contained(&self.paused, &ticket(call).await?);
+                Ok(())
+            }
+            News::Resumed(call) => {
+                contained(&self.resumed, &ticket(call).await?);
+                Ok(())
+            }
+            News::Settled {
+                call,
+                outcome,
+                route,
+            } => {
+                let settled = SettledApart {
+                    ticket: ticket(call).await?,
+                    outcome,
+                    response: fact.seq,
+                    route,
+                };
+                contained(&self.settled, &settled);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn contained<T>(hears: &Hears<T>, news: &T) {
+    let call = || hears.iter().for_each(|hear| hear(news));
+    if catch_unwind(AssertUnwindSafe(call)).is_err() {
+        tracing::error!("a callback panicked");
+    }
+}
+
+/// What in a fact is news to somebody outside.
+enum News<'a> {
+    Requested(Seq),
+    Answered(&'a ConfirmationAnswered),
+    Expired {
+        request: Seq,
+        call: Seq,
+    },
+    Withdrawn {
+        request: Seq,
+        call: Seq,
+        reason: CancelReason,
+    },
+    Paused(Seq),
+    Resumed(Seq),
+    Settled {
+        call: Seq,
+        outcome: Outcome,
+        route: Route,
+    },
+}
+
+fn news_in(fact: &Fact) -> Option<News<'_>> {
+    let decision = match &fact.event {
+        Event::Observed(observation) => {
+            return if let Observation::ConfirmationAnswered(it) = observation {
+                Some(News::Answered(it))
+            } else if let Observation::ToolPaused(it) = observation {
+                Some(News::Paused(it.call))
+            } else if let Observation::ResponseSupplied(it) = observation {
+                // News of a paused call leaves it paused.
+                (!it.will_continue).then_some(News::Resumed(it.call))
+            } else {
+                None
+            };
+        }
+        Event::Decided(decision) => decision,
+    };
+    if let Some(question) = decision.question() {
+        Some(News::Requested(question.call))
+    } else if let Decision::ConfirmationExpired(it) = decision {
+        let (request, call) = (it.request, it.call);
+        Some(News::Expired { request, call })
+    } else if let Decision::ConfirmationWithdrawn(it) = decision {
+        Some(News::Withdrawn {
+            request: it.request,
+            call: it.call,
+            reason: it.reason,
+        })
+    } else if let Decision::ResponseIssued(it) = decision
+        && it.outcome != Outcome::Interim
+    {
+        match it.route {
+            Route::Parked | Route::Connect | Route::Notify => Some(News::Settled {
+                call: it.call,
+                outcome: it.outcome,
+                route: it.route,
+            }),
+            Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Caller => None,
+        }
+    } else {
+        None
+    }
+}
+
+/// Tells whoever listens in this process what went on record.
+#[derive(Clone)]
+pub(super) struct Publisher {
+    updates: broadcast::Sender<Arc<Recorded>>,
+    news: Option<mpsc::UnboundedSender<Arc<Recorded>>>,
+}
+
+impl Publisher {
+    /// How many updates a slow subscriber may fall behind before it loses the oldest.
+    const UPDATES: usize = 4096;
+
+    /// Begins to tell; the closures hear of what is on `ledger`.
+    pub(super) fn start(notices: Notices, ledger: &Ledger) -> Publisher {
+        let (updates, _) = broadcast::channel(Publisher::UPDATES);
+        let news = notices.are_heard().then(|| {
+            let (news, heard) = mpsc::unbounded_channel();
+            tokio::spawn(notices.hear(ledger.clone(), heard));
+            news
+        });
+        Publisher { updates, news }
+    }
+
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<Arc<Recorded>> {
+        self.updates.subscribe()
+    }
+
+    pub(super) fn publish(&self, session: SessionId, fact: Fact) {
+        let is_news = self.news.as_ref().filter(|_| news_in(&fact).is_some());
+        let recorded = Arc::new(Recorded { session, fact });
+        // Nobody may be listening, which is nobody's fault.
+        if let Some(news) = is_news {
+            let _ = news.send(recorded.clone());
+        }
+        let _ = self.updates.send(recorded);
+    }
+}

@@ -1,0 +1,148 @@
+//! What the embedding program hears of every session, also of those that nobody holds.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::sync::{Arc, Mutex};
+
+use recount::engine::{ConfirmationVerdict, EngineBuilder, FunctionResponse, Ticket};
+use recount::prelude::*;
+use recount::session::OnSettled;
+use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+
+const SCRIPT: &str = r#"
+{"on": {"text": "both"}, "once": false, "send": [{"call": [{"id": "c1", "name": "pay"}, {"id": "c2", "name": "order"}]}]}
+{"on": "otherwise", "once": false, "send": [{"say": "Well."}]}
+"#;
+
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    fn note(&self, what: String) {
+        self.0.lock().unwrap().push(what);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    fn listens(&self, engine: EngineBuilder) -> EngineBuilder {
+        let [asked, decided, paused, resumed, settled] = [(); 5].map(|()| self.clone());
+        engine
+            .on_confirmation_requested(move |it| {
+                asked.note(format!("{} asks {:?}", it.tool, it.hint))
+            })
+            .on_confirmation_decided(move |it| {
+                let verdict = match &it.verdict {
+                    ConfirmationVerdict::Answered(said) => {
+                        format!("{} by {}", said.confirmed, said.by.name)
+                    }
+                    ConfirmationVerdict::Expired => "expired".to_owned(),
+                    ConfirmationVerdict::Withdrawn(why) => format!("withdrawn: {why:?}"),
+                };
+                decided.note(format!("{} decided: {verdict}", it.ticket.tool));
+            })
+            .on_paused(move |it| paused.note(format!("{} paused", it.tool)))
+            .on_resumed(move |it| resumed.note(format!("{} resumed", it.tool)))
+            .on_settled(move |it| {
+                settled.note(format!(
+                    "{} ended apart: {:?}, {:?}",
+                    it.ticket.tool, it.outcome, it.route
+                ));
+            })
+    }
+}
+
+fn agent(model: &ScriptedModel) -> Agent {
+    let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
+    let order = T::long_running(T::simple("order", "Orders", |_| async { Ok(json!(null)) }));
+    Agent::new()
+        .model("m")
+        .tools(T::confirm(pay, "Pay?") | order)
+        .connect_to(model.clone())
+}
+
+#[test]
+fn the_program_hears_what_waits_and_what_became_of_it_also_when_nobody_is_connected() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
+    let heard = Heard::default();
+    let begin = |agents: Vec<(&str, Agent)>| {
+        let mut engine = Engine::in_memory()
+            .journal(journal.clone())
+            .clock(clock.clone());
+        for (name, agent) in agents {
+            engine = engine.agent(name, agent);
+        }
+        Life::of(heard.listens(engine))
+    };
+    let life = begin(vec![("a", agent(&model).on_settled(OnSettled::Notify))]);
+    life.run(async {
+        let live = life.engine().session("a").connect().await.unwrap();
+        live.send_text("both").await.unwrap();
+    });
+    life.settle();
+    assert_eq!(heard.take(), [r#"pay asks Some("Pay?")"#, "order paused"]);
+
+    let waiting = life.run(life.engine().pending()).unwrap().remove(0);
+    let yes = ToolConfirmation::confirmed();
+    let ada = Actor::embedder("ada");
+    life.run(life.engine().answer(waiting.id, yes, ada.clone()))
+        .unwrap();
+    life.settle();
+    let told = [
+        "pay decided: true by ada",
+        "pay ended apart: Returned, Notify",
+    ];
+    assert_eq!(heard.take(), told);
+    life.end();
+
+    // A process that has not the agent writes at its desk, and its program hears of it all the same.
+    let life = begin(Vec::new());
+    let paused = life.run(life.engine().paused()).unwrap().remove(0);
+    let ticket = Ticket::from(&paused);
+    let response = FunctionResponse::new("order", json!({"shipped": true}));
+    let mut updates = life.engine().subscribe();
+    life.run(life.engine().respond(&ticket, response, ada))
+        .unwrap();
+    life.settle();
+    assert_eq!(
+        heard.take(),
+        ["order resumed", "order ended apart: Supplied, Notify"]
+    );
+    let first = life.run(updates.next()).unwrap();
+    assert_eq!(first.fact.event.kind(), "response_supplied");
+    life.end();
+}
+
+#[test]
+fn a_callback_that_panics_hears_of_the_next_one() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
+    let heard = Heard::default();
+    let panics = heard.clone();
+    let engine = Engine::in_memory().journal(journal).clock(clock);
+    let engine = engine
+        .agent("a", agent(&model))
+        .on_confirmation_requested(move |it| {
+            panics.note(it.tool.clone());
+            std::panic::resume_unwind(Box::new("not now"));
+        });
+    let life = Life::of(engine);
+    let lives: Vec<LiveHandle> = life.run(async {
+        let mut lives = Vec::new();
+        for _ in 0..2 {
+            let live = life.engine().session("a").connect().await.unwrap();
+            live.send_text("both").await.unwrap();
+            lives.push(live);
+        }
+        lives
+    });
+    life.settle();
+    assert_eq!(heard.take(), ["pay", "pay"]);
+    drop(lives);
+    life.end();
+}

@@ -1,0 +1,325 @@
+//! Sixty-four people approve one request at the same time, and in every third round the process is killed meanwhile.
+//!
+//! The tool runs at most once by each request; its witness is a file outside of the process. Whatever a caller was told before
+//! the kill, that his answer counts or whose does, is on record afterwards. `RECOUNT_RACES` asks for more or fewer rounds.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+mod child_process;
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use child_process::{ChildProcess, obey, order, say};
+use recount::engine::Error;
+use recount::journal::{DiskJournal, verify};
+use recount::ledger::Ledger;
+use recount::prelude::*;
+use recount::replay;
+use recount::session::{Decision, Event, Observation, Outcome, Rejection, Seq};
+use recount::testing::ScriptedModel;
+use tokio::runtime::Runtime;
+use tokio::sync::Barrier;
+
+const THIS_TEST: &str =
+    "of_64_approvals_at_once_one_counts_and_none_is_lost_whenever_the_process_dies";
+const PEOPLE: usize = 64;
+const MODEL: &str = r#"
+{"on": {"text": "please pay"}, "once": false, "send": [{"call": [{"id": "c", "name": "pay", "args": {"cents": 4200}}]}]}
+{"on": "otherwise", "once": false, "send": [{"say": "Understood."}]}
+"#;
+
+#[test]
+fn of_64_approvals_at_once_one_counts_and_none_is_lost_whenever_the_process_dies() {
+    if let Some(order) = order() {
+        let home = PathBuf::from(order["home"].as_str().unwrap());
+        let races = order["races"].as_u64().unwrap();
+        return obey(life(&home, races));
+    }
+    let begun = Instant::now();
+    let races = std::env::var("RECOUNT_RACES").map_or(300, |races| races.parse().unwrap());
+    let home = tempfile::tempdir().unwrap();
+    let mut told = Vec::new();
+    let mut dice = Dice(0x2545_f491_4f6c_dd1d);
+    let (mut raced, mut kills) = (0, 0);
+    while raced < races {
+        let order = json!({"home": home.path().to_str(), "races": races - raced});
+        let mut child = ChildProcess::start(THIS_TEST, &order);
+        // The line of the race in which it is killed, counted down; of what it says: it races, what each was told, it ran, over.
+        let mut kill_in: Option<u64> = None;
+        while let Some(said) = child.next() {
+            if said == "racing" {
+                kill_in = (raced % 3 == 0).then(|| dice.line());
+            }
+            match kill_in.as_mut() {
+                Some(lines) if *lines <= 1 => {
+                    child.kill();
+                    kills += 1;
+                    raced += 1;
+                    // What it said until then counts, too.
+                    while let Some(said) = child.next() {
+                        told.extend(Told::read(&said));
+                    }
+                    break;
+                }
+                Some(lines) => *lines -= 1,
+                None => {}
+            }
+            raced += u64::from(said == "over");
+            told.extend(Told::read(&said));
+        }
+    }
+    // Whatever the last kill left behind is seen through.
+    let order = json!({"home": home.path().to_str(), "races": 0});
+    let mut last = ChildProcess::start(THIS_TEST, &order);
+    last.until("all is over");
+    last.end();
+
+    let checked = Runtime::new().unwrap().block_on(check(home.path(), &told));
+    println!(
+        "{races} races of {PEOPLE}, {kills} of them killed: {} calls, {} ran, {} cut off, {} answers told, {:.1} s",
+        checked.calls,
+        checked.ran,
+        checked.cut_off,
+        told.len(),
+        begun.elapsed().as_secs_f64()
+    );
+    assert!(kills * 3 >= races, "only {kills} kills");
+    assert!(checked.ran > 0 && checked.cut_off > 0, "{checked:?}");
+}
+
+/// A process: it sees through what it finds waiting, and begins new sessions until enough races were held.
+async fn life(home: &Path, races: u64) {
+    let pay = Paying(witness(home));
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::confirm(pay, "Pay this?"))
+        .connect_to(ScriptedModel::parse(MODEL).unwrap());
+    let engine = Engine::builder(journal(home)).agent("till", agent);
+    let engine = engine.open().await.unwrap();
+    for left_behind in engine.pending().await.unwrap() {
+        let live = engine.resume(left_behind.session).await.unwrap();
+        race(&engine, &live).await;
+    }
+    for _ in 0..races {
+        let live = engine.session("till").connect().await.unwrap();
+        let mut updates = live.subscribe();
+        live.send_text("Please pay.").await.unwrap();
+        let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
+        asked.await.unwrap();
+        race(&engine, &live).await;
+    }
+    engine.shutdown(Duration::from_secs(60)).await.unwrap();
+    say("all is over");
+}
+
+/// Everybody approves the one request of the session at once; returns when its call has ended.
+async fn race(engine: &Engine, live: &LiveHandle) {
+    let mut updates = live.subscribe();
+    let request = live.pending().await.unwrap()[0].id;
+    let start = Arc::new(Barrier::new(PEOPLE + 1));
+    let people: Vec<_> = (0..PEOPLE)
+        .map(|person| {
+            let (engine, session, start) = (engine.clone(), live.session_id(), start.clone());
+            tokio::spawn(async move {
+                start.wait().await;
+                let by = Actor::embedder(format!("person {person}"));
+                let yes = ToolConfirmation::confirmed();
+                let (answer, at, who) = match engine.answer(request, yes, by.clone()).await {
+                    Ok(at) => ("taken", at, by),
+                    Err(Error::Refused(Rejection::AlreadyAnswered(it))) => ("late", it.at, it.by),
+                    Err(error) => panic!("expected to be told what was decided, found {error}"),
+                };
+                say(format!("{answer} {session} {at} {}", json!(who)));
+            })
+        })
+        .collect();
+    say("racing");
+    start.wait().await;
+    for person in people {
+        person.await.unwrap();
+    }
+    while !live.session().await.unwrap().calls.is_empty() {
+        updates.next().await;
+    }
+    say("over");
+}
+
+/// What somebody was told about an answer.
+struct Told {
+    /// It was theirs.
+    taken: bool,
+    session: SessionId,
+    at: Seq,
+    by: Actor,
+}
+
+impl Told {
+    fn read(said: &str) -> Option<Told> {
+        let mut words = said.splitn(4, ' ');
+        let taken = match words.next()? {
+            "taken" => true,
+            "late" => false,
+            _ => return None,
+        };
+        Some(Told {
+            taken,
+            session: words.next()?.parse().unwrap(),
+            at: Seq(words.next()?.parse().unwrap()),
+            by: serde_json::from_str(words.next()?).unwrap(),
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Checked {
+    calls: usize,
+    ran: usize,
+    cut_off: usize,
+}
+
+/// The journal is sound and replays; every session has one answer and one outcome, and ran as often as that says; everybody
+/// was told what is on record.
+async fn check(home: &Path, told: &[Told]) -> Checked {
+    let report = verify::directory(journal(home)).unwrap();
+    assert!(report.is_sound(), "{:?}", report.findings);
+    let disk = DiskJournal::open_existing(journal(home)).unwrap();
+    let ledger = Ledger::new(Arc::new(disk));
+    let mut runs = witnessed(home);
+    let mut answers = BTreeMap::new();
+    let mut checked = Checked::default();
+    for session in ledger.sessions().await.unwrap() {
+        let session = session.id;
+        let replayed = replay::verify(&ledger, session).await.unwrap();
+        assert_eq!(replayed.diverged, None);
+        let mut ends = Vec::new();
+        let facts = ledger.facts(session, Seq(1), 1_000).await.unwrap();
+        for fact in &facts {
+            match &fact.event {
+                Event::Observed(Observation::ConfirmationAnswered(it)) => {
+                    assert!(it.confirmed);
+                    let second = answers.insert(session, (fact.seq, it.by.clone()));
+                    assert_eq!(second, None, "{session} has two answers");
+                }
+                Event::Decided(Decision::ResponseIssued(it)) if it.outcome != Outcome::Interim => {
+                    ends.push(it.outcome);
+                }
+                Event::Decided(_) | Event::Observed(_) => {}
+            }
+        }
+        let runs = runs.remove(&session).unwrap_or_default();
+        match ends.as_slice() {
+            [Outcome::Returned] => {
+                assert_eq!(runs, 1, "{session} returned once");
+                checked.ran += 1;
+            }
+            [Outcome::Unknown] => {
+                assert!(runs <= 1, "{session} was cut off and ran {runs} times");
+                checked.cut_off += 1;
+            }
+            other => panic!("{session} ended {other:?}"),
+        }
+        assert!(answers.contains_key(&session), "{session} has no answer");
+        checked.calls += 1;
+    }
+    assert!(runs.is_empty(), "nobody called {runs:?}");
+    let mut taken = BTreeMap::new();
+    for it in told {
+        let on_record = &answers[&it.session];
+        assert_eq!(on_record, &(it.at, it.by.clone()), "of {}", it.session);
+        if it.taken {
+            let other = taken.insert(it.session, &it.by);
+            assert!(other.is_none(), "two answers of {} count", it.session);
+        }
+    }
+    checked
+}
+
+/// A tool that may not run twice, and leaves a line in a file outside of its process.
+struct Paying(PathBuf);
+
+#[async_trait]
+impl ToolFunction for Paying {
+    fn name(&self) -> &str {
+        "pay"
+    }
+
+    fn description(&self) -> &str {
+        "Pays"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    async fn call(&self, _args: Value) -> Result<Value, ToolError> {
+        Err(ToolError::Other("nobody calls it without a context".into()))
+    }
+
+    async fn call_with_context(
+        &self,
+        _args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.0)
+            .unwrap();
+        file.write_all(format!("{}\n", context.session).as_bytes())
+            .unwrap();
+        say("ran");
+        Ok(json!({"paid": true}))
+    }
+}
+
+fn witness(home: &Path) -> PathBuf {
+    home.join("witness")
+}
+
+fn journal(home: &Path) -> PathBuf {
+    home.join("journal")
+}
+
+/// How often the tool ran in each session.
+fn witnessed(home: &Path) -> BTreeMap<SessionId, usize> {
+    let mut runs = BTreeMap::new();
+    for line in fs::read_to_string(witness(home)).unwrap().lines() {
+        *runs.entry(line.parse().unwrap()).or_default() += 1;
+    }
+    runs
+}
+
+/// The same dice in every run.
+struct Dice(u64);
+
+impl Dice {
+    /// As the race begins, when the first are told, anywhere, or when all are told and the tool is about to return.
+    fn line(&mut self) -> u64 {
+        let last = PEOPLE as u64 + 2;
+        match self.roll(4) {
+            0 => 1,
+            1 => 1 + self.roll(4),
+            2 => 1 + self.roll(last),
+            _ => last,
+        }
+    }
+
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
