@@ -205,6 +205,13 @@ async fn check(home: &Path, told: &[Told]) -> Checked {
         assert_eq!(replayed.diverged, None);
         let mut ends = Vec::new();
         let facts = ledger.facts(session, Seq(1), 1_000).await.unwrap();
+        if !facts
+            .iter()
+            .any(|it| it.event.kind() == "function_call_received")
+        {
+            // The kill struck before the model had called.
+            continue;
+        }
         for fact in &facts {
             match &fact.event {
                 Event::Observed(Observation::ConfirmationAnswered(it)) => {

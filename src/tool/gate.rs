@@ -27,7 +27,7 @@ impl T {
     ///
     /// let refund = T::simple("refund", "Refunds", |_args| async { Ok(json!({"refunded": true})) });
     /// let refund = T::confirm_when_fn(refund, "Refund so much?", |args: Value, state: State| async move {
-    ///     let limit = state.get::<i64>("refund_limit").ok().flatten().unwrap_or(100);
+    ///     let limit = state.get::<i64>("refund_limit").unwrap_or(100);
     ///     args["amount"].as_i64().is_none_or(|amount| amount > limit)
     /// });
     /// assert!(refund.tools()[0].policy().confirm_asks_program);
