@@ -341,7 +341,8 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         Route::ToolResponse { .. }
         | Route::Conversation { .. }
         | Route::Parked
-        | Route::Connect => Some(Delivery {
+        | Route::Connect
+        | Route::Notify => Some(Delivery {
             call: it.call,
             wire_id: call.wire_id.clone(),
             name: call.name.clone(),
@@ -364,7 +365,7 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
             sent: false,
         }),
         // Whoever made the call takes the response from its record.
-        Route::Caller | Route::Notify => None,
+        Route::Caller => None,
     };
     if it.outcome != Outcome::Interim {
         settle(session, at, it.call, it.outcome);
@@ -380,7 +381,10 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
     }
     if let Some(delivery) = delivery {
         redelivery::told(session, at, &delivery);
-        session.deliveries.insert(at, delivery);
+        // Of what only the program hears nobody is owed anything, unless the service delivers the call again.
+        if delivery.route != Route::Notify {
+            session.deliveries.insert(at, delivery);
+        }
     }
 }
 
