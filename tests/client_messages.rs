@@ -358,7 +358,13 @@ fn an_id_that_the_model_uses_again_goes_on_naming_the_first_call() {
     // The client sends again what it was not sure had arrived.
     let again = bank.sends(&approved);
     assert!(
-        matches!(again, Err(Error::Refused(Rejection::CallSettled { .. }))),
+        matches!(
+            again,
+            Err(Error::Refused(Rejection::AlreadySupplied {
+                same: true,
+                ..
+            }))
+        ),
         "{again:?}"
     );
     assert_eq!(bank.phases(), ["paused"]);

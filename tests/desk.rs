@@ -175,7 +175,10 @@ async fn a_paused_call_gets_one_result_and_the_next_is_refused() {
     let refused = respond("pay", json!({"receipt": 18})).await;
     assert!(matches!(
         refused,
-        Err(Error::Refused(Rejection::CallSettled { .. }))
+        Err(Error::Refused(Rejection::AlreadySupplied {
+            same: false,
+            ..
+        }))
     ));
 }
 

@@ -501,6 +501,14 @@ fn observations() -> Vec<Observation> {
         ResponseSupplied {
             call: CALL,
             response: json(r#"{"shipped":true}"#),
+            will_continue: true,
+            by: ada(),
+        }
+        .into(),
+        OutcomeFound {
+            call: CALL,
+            tool: "pay".into(),
+            found: Finding::Failed("the bank refused it".into()),
             by: ada(),
         }
         .into(),
@@ -691,6 +699,13 @@ fn decisions() -> Vec<Decision> {
             of: Some(Seq(9)),
             response: Some(json(r#"{"error":"it was denied","kind":"cancelled"}"#)),
             route: Route::ToolResponse { epoch: EPOCH },
+        }
+        .into(),
+        OutcomeReconciled {
+            call: CALL,
+            of: Seq(21),
+            response: Some(json(r#"{"error":"the bank refused it"}"#)),
+            route: Route::Conversation { epoch: EPOCH },
         }
         .into(),
         DeliveryChosen {

@@ -196,3 +196,12 @@ fn a_callback_that_panics_hears_of_the_next_one() {
     drop(lives);
     life.end();
 }
+
+#[test]
+fn an_agent_that_wants_connections_and_cannot_connect_is_a_mistake() {
+    let agent = Agent::new().model("m").on_settled(OnSettled::Connect);
+    let life = Life::of(Engine::in_memory());
+    let refused = life.engine().register("a", agent).unwrap_err().to_string();
+    assert!(refused.contains("nowhere to connect to"), "{refused}");
+    life.end();
+}

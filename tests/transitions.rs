@@ -708,6 +708,27 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             ResponseSupplied {
                 call,
                 response: response.clone(),
+                will_continue: false,
+                by: by.clone(),
+            }
+            .into(),
+        ),
+        (
+            "news",
+            ResponseSupplied {
+                call,
+                response: response.clone(),
+                will_continue: true,
+                by: by.clone(),
+            }
+            .into(),
+        ),
+        (
+            "",
+            OutcomeFound {
+                call,
+                tool: "look".into(),
+                found: Finding::Done(response.clone()),
                 by: by.clone(),
             }
             .into(),
@@ -924,6 +945,7 @@ fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
             call,
             name: name.into(),
             response: response.clone(),
+            will_continue: false,
             by: by.clone(),
         };
         let named = history
@@ -954,6 +976,15 @@ fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
             (
                 "supply what is no object",
                 supply(&named, &Json::of(&json!("yes"))),
+            ),
+            (
+                "reconcile its outcome",
+                Command::ReconcileOutcome {
+                    call,
+                    name: named.clone(),
+                    found: Finding::failed("no"),
+                    by: by.clone(),
+                },
             ),
             (
                 "cancel the call",

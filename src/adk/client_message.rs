@@ -37,6 +37,8 @@ pub struct ClientResponse {
     pub name: Option<String>,
     /// The response, as it was written.
     pub response: Json,
+    /// It is news, and more follows for the same call.
+    pub will_continue: bool,
 }
 
 type Members = BTreeMap<String, Json>;
@@ -164,6 +166,7 @@ fn function_response(mut members: Members) -> Result<ClientResponse, RefusedMess
     Ok(ClientResponse {
         id: optional_text(&mut members, ["id", "id"])?.filter(|id| !id.is_empty()),
         ticket: ticket(&mut members)?,
+        will_continue: will_continue(&mut members)?,
         // Here the name belongs to the shape, so none is a wrong one.
         name: Some(name.unwrap_or_default()),
         response: members.remove("response").unwrap_or_else(null),
@@ -182,6 +185,7 @@ fn typed_response(mut members: Members) -> Result<ClientResponse, RefusedMessage
     Ok(ClientResponse {
         id: id.filter(|id| !id.is_empty()),
         ticket: ticket(&mut members)?,
+        will_continue: will_continue(&mut members)?,
         name: optional_text(&mut members, ["name", "name"])?,
         response,
     })
@@ -192,6 +196,18 @@ fn ticket(members: &mut Members) -> Result<Option<Ticket>, RefusedMessage> {
     let read = ticket.map(|ticket| serde_json::from_str(ticket.as_str()));
     read.transpose()
         .map_err(|problem| unreadable(format!("the ticket is none: {problem}")))
+}
+
+/// Whether more follows for the same call.
+fn will_continue(members: &mut Members) -> Result<bool, RefusedMessage> {
+    let found = take(members, ["willContinue", "will_continue"])?;
+    match found.as_ref().map_or("null", Json::as_str) {
+        "true" => Ok(true),
+        "false" | "null" => Ok(false),
+        _ => Err(unreadable(
+            "\"willContinue\" is neither true nor false".to_owned(),
+        )),
+    }
 }
 
 fn optional_text(
@@ -328,6 +344,10 @@ mod tests {
             (
                 r#"{"functionResponse":{"id":"a","id":"b"}}"#,
                 "appears twice",
+            ),
+            (
+                r#"{"functionResponse":{"id":"a","willContinue":"yes"}}"#,
+                "neither true nor false",
             ),
             (
                 r#"{"functionResponse":{"ticket":{"call":1}}}"#,

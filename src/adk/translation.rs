@@ -148,6 +148,7 @@ impl Translation {
             | Decision::ConfirmationReopened(_)
             | Decision::CallReady(_)
             | Decision::ResultReused(_)
+            | Decision::OutcomeReconciled(_)
             | Decision::CallStarted(_)
             | Decision::BackgroundSpawned(_)
             | Decision::RetryScheduled(_)

@@ -25,6 +25,7 @@ mod pending;
 mod program;
 mod progress;
 mod prompt;
+mod reconcile;
 mod repair;
 mod replay;
 mod respond_call;

@@ -14,6 +14,7 @@ use super::failure::{Exit, Failure};
 use super::import::Import;
 use super::log::Log;
 use super::pending::Pending;
+use super::reconcile::Reconcile;
 use super::repair::Repair;
 use super::replay::Replay;
 use super::respond_call::RespondCall;
@@ -76,6 +77,7 @@ enum Command {
     #[command(long_about = None)]
     Deny(Answer),
     Settle(Settle),
+    Reconcile(Reconcile),
     RespondCall(RespondCall),
     Export(Export),
     Import(Import),
@@ -129,6 +131,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Approve(it) => it.run(true, screen).await,
         Command::Deny(it) => it.run(false, screen).await,
         Command::Settle(it) => it.run(screen).await,
+        Command::Reconcile(it) => it.run(screen).await,
         Command::RespondCall(it) => it.run(screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Import(it) => it.run(screen).await,

@@ -29,6 +29,9 @@ pub(super) struct RespondCall {
     /// The result, a JSON object; @FILE takes it from a file, - from standard input.
     #[arg(long, value_name = "JSON", default_value = "-")]
     response: String,
+    /// Gives news: the call stays open, and its result follows.
+    #[arg(long)]
+    interim: bool,
     /// Who responds, in place of the operating system's user; the record says that nobody checked the name.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
@@ -45,7 +48,9 @@ impl RespondCall {
         let outcome = match ids::paused_call(&mut source, &self.call).await {
             Ok(ticket) => {
                 let call = ticket.session.call_id(ticket.call);
-                let supplied = source.respond(ticket, response, self.name).await;
+                let supplied = source
+                    .respond(ticket, response, self.interim, self.name)
+                    .await;
                 supplied.map(|on_record| (call, on_record))
             }
             Err(failure) => Err(failure),
@@ -64,8 +69,9 @@ impl RespondCall {
             return Ok(Exit::Ok);
         }
         let text = format!(
-            "{} has its result from {}, on record at seq {}",
+            "{} has {} from {}, on record at seq {}",
             on_record.tool,
+            if self.interim { "news" } else { "its result" },
             who(&on_record.by),
             on_record.seq
         );

@@ -231,10 +231,29 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         }
         Observation::ResponseSupplied(it) => {
             let (tool, response) = (names.call(it.call), it.response.as_str());
-            (
-                format!("{tool} answered by {}: {response}", who(&it.by)),
-                Tone::Good,
-            )
+            if it.will_continue {
+                (
+                    format!("news of {tool} from {}: {response}", who(&it.by)),
+                    Tone::Plain,
+                )
+            } else {
+                (
+                    format!("{tool} answered by {}: {response}", who(&it.by)),
+                    Tone::Good,
+                )
+            }
+        }
+        Observation::OutcomeFound(it) => {
+            let (tool, by) = (names.call(it.call), who(&it.by));
+            match &it.found {
+                Finding::Done(result) => (
+                    format!("{tool} found done by {by}: {}", result.as_str()),
+                    Tone::Good,
+                ),
+                Finding::Failed(reason) => {
+                    (format!("{tool} found failed by {by}: {reason}"), Tone::Bad)
+                }
+            }
         }
         Observation::ResponsesSent(it) => {
             let told: Vec<String> = it.responses.iter().map(|seq| names.about(*seq)).collect();
@@ -380,6 +399,13 @@ fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
             (
                 format!("{} cancelled: {why}", names.call(it.call)),
                 Tone::Bad,
+            )
+        }
+        Decision::OutcomeReconciled(it) => {
+            let (tool, way) = (names.call(it.call), way(it.route));
+            (
+                format!("{tool}: what became of it is known ({way})"),
+                Tone::Plain,
             )
         }
         Decision::ResponseIssued(it) => {

@@ -13,7 +13,7 @@ use super::{opening, os_user};
 use crate::control::{self, Client, OnRecord, Refusal, Request, Waiting};
 use crate::engine::{self, Desk, SystemClock};
 use crate::ledger::{Ledger, SessionSummary};
-use crate::session::{Finding, Json, Rejection, RequestId, SessionId};
+use crate::session::{Finding, Json, Rejection, RequestId, Seq, SessionId};
 use crate::tool::Ticket;
 
 /// The sessions of a journal, from here.
@@ -167,7 +167,7 @@ impl Source {
                 let by = os_user::actor(claimed)?;
                 let named = ledger.journal().request(request.0).await?;
                 let (session, call) = named.ok_or(engine::Error::UnknownRequest { request })?;
-                let (session, call) = (SessionId(session), crate::session::Seq(call));
+                let (session, call) = (SessionId(session), Seq(call));
                 let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
                 let desk = Desk::new(ledger.clone(), SystemClock::shared());
                 let answered = desk.answer(request, confirmation, by.clone()).await;
@@ -195,14 +195,18 @@ impl Source {
         &mut self,
         ticket: Ticket,
         response: Json,
+        interim: bool,
         claimed: Option<String>,
     ) -> Result<OnRecord, Failure> {
         match self {
             Source::Journal(ledger) => {
                 let by = os_user::actor(claimed)?;
                 let desk = Desk::new(ledger.clone(), SystemClock::shared());
-                let supplied = desk.supply(&ticket, ticket.tool.clone(), response, by.clone());
-                let seq = taken(ledger, ticket.session, supplied.await).await?;
+                let name = ticket.tool.clone();
+                let (session, supply) =
+                    engine::supplies_json(&ticket, name, response, interim, by.clone());
+                let supplied = desk.take(session, supply).await;
+                let seq = taken(ledger, session, supplied).await?;
                 Ok(OnRecord {
                     session: ticket.session,
                     seq,
@@ -214,6 +218,46 @@ impl Source {
                 let request = Request::Respond {
                     ticket,
                     response: raw(&response)?,
+                    interim,
+                    claimed,
+                };
+                told(client, &request).await
+            }
+        }
+    }
+
+    /// Says what became of a call whose outcome was unknown, as the user of this process or whoever that claims to be.
+    pub(super) async fn reconcile(
+        &mut self,
+        session: SessionId,
+        call: Seq,
+        found: Finding,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let by = os_user::actor(claimed)?;
+                let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
+                let ticket = Ticket {
+                    session,
+                    call,
+                    tool: tool.clone(),
+                };
+                let desk = Desk::new(ledger.clone(), SystemClock::shared());
+                let reconciled = desk.reconcile(&ticket, found, by.clone()).await;
+                let seq = taken(ledger, session, reconciled).await?;
+                Ok(OnRecord {
+                    session,
+                    seq,
+                    tool,
+                    by,
+                })
+            }
+            Source::Service(client) => {
+                let request = Request::Reconcile {
+                    session,
+                    call,
+                    found: raw(&found)?,
                     claimed,
                 };
                 told(client, &request).await

@@ -19,6 +19,8 @@ use crate::tool::{Ticket, ToolConfirmation};
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":false},"as":"ada"}}
 /// {"answer":{"request":"7c6f…","answer":{"found":{"done":{"receipt":17}}}}}
 /// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"receipt":17}}}
+/// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"sent":1},"interim":true}}
+/// {"reconcile":{"session":"0199…","call":5,"found":{"failed":"the bank refused it"}}}
 /// {"log":{"session":"0199…","from":1,"follow":true}}
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,6 +46,21 @@ pub enum Request {
         ticket: Ticket,
         /// The result: a JSON object.
         response: Box<RawValue>,
+        /// It is news: the call stays paused, and more follows.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        interim: bool,
+        /// As in an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Say what became of a call whose outcome was unknown when it ended; done is an [`OnRecord`].
+    Reconcile {
+        /// The session.
+        session: SessionId,
+        /// The record of the call.
+        call: Seq,
+        /// What became of it, as [`finding`] reads it.
+        found: Box<RawValue>,
         /// As in an answer.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
@@ -221,8 +238,8 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> 
         return Ok(match found {
             Finding::Failed(reason) => ToolConfirmation::settled_as_failed(reason),
             // Number for number as it was written.
-            Finding::Done(result) => ToolConfirmation {
-                found: Some(Finding::Done(result)),
+            Finding::Done(_) => ToolConfirmation {
+                found: Some(found),
                 ..ToolConfirmation::default()
             },
         });
@@ -236,6 +253,19 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> 
     confirmation.reason = said.reason;
     confirmation.payload = said.payload;
     Ok(confirmation)
+}
+
+/// What became of a call, strictly: `done` with its result or `failed` with the reason, and nothing else.
+///
+/// ```json
+/// {"done":{"receipt":17}}
+/// ```
+///
+/// # Errors
+/// A [`Problem`] that says what is wrong with it.
+pub fn finding(found: &RawValue) -> Result<Finding, Problem> {
+    let bad = |error: serde_json::Error| Problem::new("bad_answer", error.to_string());
+    serde_json::from_str(checked(found)?.as_str()).map_err(bad)
 }
 
 /// JSON from outside as what Recount takes on record.

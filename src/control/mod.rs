@@ -20,6 +20,8 @@ mod token;
 pub use address::{Address, CONTROL_FILES};
 pub use client::{Answered, Client, read};
 pub use error::{ConnectError, Unanswered};
-pub use message::{LogItem, OnRecord, Problem, Reply, Request, Waiting, checked, confirmation};
+pub use message::{
+    LogItem, OnRecord, Problem, Reply, Request, Waiting, checked, confirmation, finding,
+};
 pub use refusal::Refusal;
 pub use server::{Handler, Items, ReaderGone, Server};

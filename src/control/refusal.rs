@@ -28,7 +28,7 @@ pub struct Refusal {
     /// What was answered before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<bool>,
-    /// What was found out before about a call in doubt.
+    /// What was found out before about the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<FoundAs>,
     /// By whom.
@@ -60,6 +60,15 @@ impl Refusal {
                 refusal.found = answered.found;
                 refusal.by = Some(answered.by.clone());
             }
+            Rejection::AlreadySupplied { supplied, .. } => {
+                refusal.at = Some(supplied.at);
+                refusal.by = Some(supplied.by.clone());
+            }
+            Rejection::AlreadyReconciled(reconciled) => {
+                refusal.at = Some(reconciled.at);
+                refusal.found = Some(reconciled.found);
+                refusal.by = Some(reconciled.by.clone());
+            }
             Rejection::RequestExpired { at } | Rejection::RequestWithdrawn { at, .. } => {
                 refusal.at = Some(*at);
             }
@@ -74,6 +83,8 @@ impl Refusal {
             | Rejection::NothingToSettle
             | Rejection::UnknownCall { .. }
             | Rejection::CallSettled { .. }
+            | Rejection::CallOpen { .. }
+            | Rejection::OutcomeKnown { .. }
             | Rejection::CallNotPaused { .. }
             | Rejection::WrongName { .. }
             | Rejection::ResponseNotAnObject

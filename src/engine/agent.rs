@@ -385,6 +385,11 @@ impl Agent {
         if self.model.trim().is_empty() {
             mistakes.push(format!("agent {name:?} has no model: call .model(\"…\")"));
         }
+        if self.connector.is_none() && self.on_settled == OnSettled::Connect {
+            mistakes.push(format!(
+                "agent {name:?} wants a connection for what ends while there is none, and has nowhere to connect to: call .connect_to(…)"
+            ));
+        }
         if let Some(mistake) = self.manner.mistake() {
             mistakes.push(format!("agent {name:?}: {mistake}"));
         }

@@ -139,7 +139,10 @@ impl Callbacks {
             LiveEvent::Unreadable(problem) => {
                 self.tell(&format!("a message could not be read: {problem}"));
             }
-            LiveEvent::Video { .. } | LiveEvent::InputWithheld | LiveEvent::InputResumed => {}
+            LiveEvent::Video { .. }
+            | LiveEvent::InputWithheld
+            | LiveEvent::InputResumed
+            | LiveEvent::Paused { .. } => {}
         }
     }
 }

@@ -220,12 +220,14 @@ impl Engine {
                     call,
                     name,
                     response,
+                    will_continue,
                 } => {
                     let by = by.clone();
                     let supply = Command::SupplyResponse {
                         call,
                         name,
                         response,
+                        will_continue,
                         by,
                     };
                     let at = self

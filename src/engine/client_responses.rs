@@ -14,6 +14,7 @@ pub(super) enum Meant {
         call: Seq,
         name: String,
         response: Json,
+        will_continue: bool,
     },
 }
 
@@ -39,6 +40,7 @@ impl Engine {
             ticket,
             name,
             response,
+            will_continue,
         } = response;
         let unknown = |id, about| Refused::Unknown(RefusedMessage::UnknownId { id }, about);
         let (id, call) = match (id, ticket) {
@@ -69,7 +71,13 @@ impl Engine {
                 return Ok(Err(Refused::Unknown(why, None)));
             }
         };
-        Ok(result(session, id, call, name, response))
+        let result = result(session, id, call, name);
+        Ok(result.map(|name| Meant::Result {
+            call,
+            name,
+            response,
+            will_continue,
+        }))
     }
 
     /// The call that a client knows under `id`: by its own name, or else the first one of the session to which the model
@@ -134,14 +142,13 @@ fn answer(
     }
 }
 
-/// A result for the call that has this id, if it may have one from outside; the session says whether it waits for it.
+/// The tool that a result for the call with this id names, if the call may have one from outside; the session says whether it waits for it.
 fn result(
     session: &Session,
     id: String,
     call: Seq,
     name: Option<String>,
-    response: Json,
-) -> Result<Meant, Refused> {
+) -> Result<String, Refused> {
     let open = session.calls.get(&call);
     if let Some(Phase::AwaitingConfirmation { request, .. }) = open.map(|open| &open.phase) {
         // A result of the client's own making must not take the place of the person's answer.
@@ -149,15 +156,10 @@ fn result(
         let why = RefusedMessage::AwaitsConfirmation { id, request };
         return Err(Refused::Misdirected(why, request));
     }
-    let name = match (name, open) {
+    Ok(match (name, open) {
         (Some(name), _) => name,
         (None, Some(open)) => open.name.clone(),
         (None, None) => String::new(),
-    };
-    Ok(Meant::Result {
-        call,
-        name,
-        response,
     })
 }
 

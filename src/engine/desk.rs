@@ -7,11 +7,12 @@ use recount_journal::Durability;
 use super::answering::examine;
 use super::clock::Clock;
 use super::error::Error;
+use super::responding::supplies;
 use super::takeover;
 use super::{FunctionResponse, Ticket, ToolConfirmation};
 use crate::ledger::{self, Ledger, Loaded, Objects};
 use crate::session::{
-    Actor, Command, Fact, Hook, Json, Observation, Rejection, RequestId, Seq, Session, SessionId,
+    Actor, Command, Fact, Hook, Observation, Rejection, RequestId, Seq, Session, SessionId,
     Timestamp, UnfitAnswer, admit, open_work, overdue, refusal_on_record, step,
 };
 
@@ -31,7 +32,7 @@ use crate::session::{
 /// ```
 #[derive(Clone)]
 pub struct Desk {
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     clock: Arc<dyn Clock>,
 }
 
@@ -120,33 +121,37 @@ impl Desk {
         response: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let result = Json::of(&response.response);
-        self.supply(ticket, response.name, result, by).await
+        let (session, supply) = supplies(ticket, response, false, by);
+        self.take(session, supply).await
     }
 
-    /// As [`respond`](Desk::respond), number for number as it was written.
-    pub(crate) async fn supply(
+    /// Gives news of a paused call, which stays paused, as [`Engine::update`](super::Engine::update) does.
+    ///
+    /// # Errors
+    /// As of [`respond`](Desk::respond).
+    pub async fn update(
         &self,
         ticket: &Ticket,
-        name: String,
-        response: Json,
+        news: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let loaded = self.ledger.load(ticket.session).await?;
+        let (session, supply) = supplies(ticket, news, true, by);
+        self.take(session, supply).await
+    }
+
+    /// Records what a command becomes, if it is taken.
+    pub(crate) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
+        let loaded = self.ledger.load(session).await?;
         let mut batch = Batch::new(loaded, self.clock.now());
         batch.take_over()?;
         let overdue = batch.record_overdue()?;
-        let command = Command::SupplyResponse {
-            call: ticket.call,
-            name,
-            response,
-            by,
-        };
         match admit(&batch.session, command) {
             // What the hook would take out must not go on record because of the way it came.
-            Ok(_) if batch.session.terms.policies.hooks.before_tool_response => {
+            Ok(Observation::ResponseSupplied(_))
+                if batch.session.terms.policies.hooks.before_tool_response =>
+            {
                 Err(Error::HookMissing {
-                    session: ticket.session,
+                    session,
                     hook: Hook::BeforeToolResponse,
                 })
             }

@@ -22,8 +22,7 @@ use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
     Decision, Delivery, Effect, Event, Fact, Finding, FunctionResponseScheduling, Hook, Json,
-    Observation, Outcome, ResponseIssued, Route, Seq, ToolAsked, ToolEventEmitted, ToolYielded,
-    Wording, response,
+    Observation, Outcome, Route, Seq, ToolAsked, ToolEventEmitted, ToolYielded, Wording, response,
 };
 use crate::tool::{
     ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,
@@ -295,10 +294,17 @@ impl SessionTask {
     /// The response itself: in its own record, or in the one that this refers to.
     pub(super) async fn response_body(&self, issued: Seq) -> Result<Option<Json>, Error> {
         let Some(Fact {
-            event: Event::Decided(Decision::ResponseIssued(ResponseIssued { of, response, .. })),
+            event: Event::Decided(decision),
             ..
         }) = self.ledger.fact(self.id, issued).await?
         else {
+            return Ok(None);
+        };
+        let (of, response) = if let Decision::ResponseIssued(it) = decision {
+            (it.of, it.response)
+        } else if let Decision::OutcomeReconciled(it) = decision {
+            (Some(it.of), it.response)
+        } else {
             return Ok(None);
         };
         let (None, Some(of)) = (&response, of) else {
@@ -398,12 +404,19 @@ pub(super) fn response_in(observation: Observation) -> Option<Json> {
         it.response
     } else if let Observation::ToolYielded(it) = observation {
         Some(it.response)
-    } else if let Observation::ConfirmationAnswered(it) = observation
-        && let Some(Finding::Done(result)) = it.found
-    {
-        Some(result)
+    } else if let Observation::ConfirmationAnswered(it) = observation {
+        it.found.and_then(result_in)
+    } else if let Observation::OutcomeFound(it) = observation {
+        result_in(it.found)
     } else {
         None
+    }
+}
+
+fn result_in(found: Finding) -> Option<Json> {
+    match found {
+        Finding::Done(result) => Some(result),
+        Finding::Failed(_) => None,
     }
 }
 

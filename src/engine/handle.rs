@@ -14,7 +14,7 @@ use super::registry::TaskRef;
 use super::updates::Updates;
 use super::{Engine, Error, FunctionResponse, Ticket, ToolConfirmation};
 use crate::ledger::{PausedCall, PendingConfirmation};
-use crate::session::{Actor, Command, Json, Rejection, RequestId, Seq, Session, SessionId};
+use crate::session::{Actor, CallId, Command, Json, Rejection, RequestId, Seq, Session, SessionId};
 use crate::tool::{State, ToolError};
 
 /// A live session.
@@ -190,6 +190,25 @@ impl LiveHandle {
         let mut paused = self.engine.paused().await?;
         paused.retain(|it| it.session == self.session);
         Ok(paused)
+    }
+
+    /// The calls of this session that wait for a person or for a result from outside, as
+    /// [`Session::long_running_tool_ids`](crate::session::Session::long_running_tool_ids) has them.
+    ///
+    /// # Errors
+    /// Where the session has stopped.
+    pub async fn long_running_tool_ids(&self) -> Result<Vec<CallId>, Error> {
+        let session = self.session().await?;
+        Ok(session.long_running_tool_ids())
+    }
+
+    /// Whether everything that is open in this session waits for somebody outside, as
+    /// [`Session::should_pause`](crate::session::Session::should_pause) has it.
+    ///
+    /// # Errors
+    /// Where the session has stopped.
+    pub async fn should_pause(&self) -> Result<bool, Error> {
+        Ok(self.session().await?.should_pause())
     }
 
     /// Answers a confirmation request, as [`Engine::answer`] does.

@@ -295,6 +295,7 @@ impl SessionTask {
             call,
             name,
             response,
+            will_continue,
             by,
         } = command
         else {
@@ -307,6 +308,7 @@ impl SessionTask {
                 call,
                 name,
                 response,
+                will_continue,
                 by,
             };
             return Some((command, reply));
@@ -323,6 +325,7 @@ impl SessionTask {
                 call,
                 name,
                 response,
+                will_continue,
                 by,
             };
             let _ = own.send(Input::Shown {

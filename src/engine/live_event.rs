@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 
 use super::inbox::Inbox;
-use crate::session::Speaker;
+use crate::session::{CallId, Speaker};
 
 /// Something of the conversation as it happens, before it is on record.
 ///
@@ -51,6 +51,11 @@ pub enum LiveEvent {
     InputWithheld,
     /// The model takes live input again, or its connection has ended.
     InputResumed,
+    /// Everything that is open waits for somebody outside, and nothing goes on by itself. Told once each time it comes to that.
+    Paused {
+        /// The calls that wait, as [`Session::long_running_tool_ids`](crate::session::Session::long_running_tool_ids) names them.
+        long_running_tool_ids: Arc<[CallId]>,
+    },
     /// The connection is gone, and nobody here had ended it.
     Lost {
         /// The WebSocket close code, if there was one.
@@ -82,6 +87,9 @@ impl fmt::Debug for LiveEvent {
             Self::TurnComplete => f.write_str("TurnComplete"),
             Self::InputWithheld => f.write_str("InputWithheld"),
             Self::InputResumed => f.write_str("InputResumed"),
+            Self::Paused {
+                long_running_tool_ids,
+            } => write!(f, "Paused({long_running_tool_ids:?})"),
             Self::Lost { code, reason } => write!(f, "Lost({code:?}, {reason})"),
             Self::Unreadable(problem) => write!(f, "Unreadable({problem})"),
             Self::Lagged(lost) => write!(f, "Lagged({lost})"),

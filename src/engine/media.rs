@@ -289,7 +289,7 @@ impl Media {
         }
     }
 
-    fn tell(&self, event: impl FnOnce() -> LiveEvent) {
+    pub(super) fn tell(&self, event: impl FnOnce() -> LiveEvent) {
         if let Some(listeners) = self.listeners.get().filter(|it| it.receiver_count() > 0) {
             let _ = listeners.send(event());
         }

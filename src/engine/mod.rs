@@ -40,6 +40,7 @@ mod performer;
 mod phases;
 mod piece;
 mod prepared;
+mod reconciling;
 mod reconnecting;
 mod reconnects;
 mod record;
@@ -84,6 +85,8 @@ pub use live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use notices::{ConfirmationDecided, ConfirmationVerdict, SettledApart};
 pub use phases::{PhaseBuilder, ToolNames};
 pub use reconnects::Reconnects;
+#[cfg(feature = "cli")]
+pub(crate) use responding::supplies_json;
 pub use sessions::NewSession;
 pub use updates::Updates;
 

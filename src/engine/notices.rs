@@ -258,7 +258,8 @@ fn news_in(fact: &Fact) -> Option<News<'_>> {
             } else if let Observation::ToolPaused(it) = observation {
                 Some(News::Paused(it.call))
             } else if let Observation::ResponseSupplied(it) = observation {
-                Some(News::Resumed(it.call))
+                // News of a paused call leaves it paused.
+                (!it.will_continue).then_some(News::Resumed(it.call))
             } else {
                 None
             };

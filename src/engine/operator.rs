@@ -9,10 +9,11 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use recount_journal as journal;
 use serde_json::value::RawValue;
 
+use super::responding::supplies_json;
 use super::{Engine, Error, Inner};
 use crate::control::{
     Handler, Items, LogItem, OnRecord, Problem, ReaderGone, Refusal, Reply, Request, Server,
-    Waiting, checked, confirmation, os_user,
+    Waiting, checked, confirmation, finding, os_user,
 };
 use crate::ledger::{self, Ledger};
 use crate::session::{Actor, Authentication, RequestId, Seq, SessionId};
@@ -71,8 +72,18 @@ impl Engine {
             Request::Respond {
                 ticket,
                 response,
+                interim,
                 claimed,
-            } => self.take_response(&ticket, &response, claimed).await,
+            } => {
+                self.take_response(&ticket, &response, interim, claimed)
+                    .await
+            }
+            Request::Reconcile {
+                session,
+                call,
+                found,
+                claimed,
+            } => self.take_finding(session, call, &found, claimed).await,
             Request::Log {
                 session,
                 from,
@@ -104,13 +115,35 @@ impl Engine {
         &self,
         ticket: &Ticket,
         response: &RawValue,
+        interim: bool,
         claimed: Option<String>,
     ) -> Result<Reply, Failed> {
         let response = checked(response)?;
         let by = actor(claimed).await?;
-        let supplied = self.supply(ticket, ticket.tool.clone(), response, by.clone());
+        let name = ticket.tool.clone();
+        let supply = supplies_json(ticket, name, response, interim, by.clone());
+        let supplied = self.supply(supply);
         self.put(supplied.await, ticket.session, ticket.call, by)
             .await
+    }
+
+    async fn take_finding(
+        &self,
+        session: SessionId,
+        call: Seq,
+        found: &RawValue,
+        claimed: Option<String>,
+    ) -> Result<Reply, Failed> {
+        let found = finding(found)?;
+        let by = actor(claimed).await?;
+        let tool = self.ledger().tool_of(session, call).await?;
+        let ticket = Ticket {
+            session,
+            call,
+            tool: tool.unwrap_or_default(),
+        };
+        let reconciled = self.reconcile(&ticket, found, by.clone()).await;
+        self.put(reconciled, session, call, by).await
     }
 
     /// What became of an answer or a response to `call`.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use recount_journal::Durability;
 
 use super::error::Error;
+use super::live_event::LiveEvent;
 use super::takeover;
 use super::task::SessionTask;
 use crate::ledger::{self, Objects};
@@ -64,6 +65,7 @@ impl SessionTask {
             Durability::Durable
         };
         let open_before = open_work(&self.session);
+        let was_paused = self.session.should_pause();
         let mut session = std::mem::replace(&mut self.session, Session::new(self.id));
         let (mut facts, mut changes, mut last) = (Vec::new(), Vec::new(), session.head);
         for observation in batch {
@@ -106,6 +108,12 @@ impl SessionTask {
             .await?;
         self.session = session;
         self.note_waiting();
+        if !was_paused && self.session.should_pause() {
+            let session = &self.session;
+            self.media.tell(|| LiveEvent::Paused {
+                long_running_tool_ids: session.long_running_tool_ids().into(),
+            });
+        }
         for (at, before, after) in &changes {
             self.watchers.notify(*at, before, after);
         }
@@ -182,6 +190,7 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::ConfirmationAnswered(_)
         | Observation::AnswerRefused(_)
         | Observation::ResponseSupplied(_)
+        | Observation::OutcomeFound(_)
         | Observation::DeadlinePassed(_)
         | Observation::FrameRejected(_)
         | Observation::OperatorCancelled(_)

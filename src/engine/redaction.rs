@@ -63,6 +63,7 @@ impl Redactor {
                 it.found.iter_mut().for_each(|it| self.finding(it));
             }
             Observation::ResponseSupplied(it) => self.json(&mut it.response),
+            Observation::OutcomeFound(it) => self.finding(&mut it.found),
             Observation::ModelOutputReceived(it) => self.text(&mut it.text),
             Observation::TranscriptReceived(it) => self.text(&mut it.text),
             Observation::UserTextSent(it) => self.text(&mut it.text),

@@ -14,39 +14,52 @@ impl Engine {
     /// told by the next process that has the agent.
     ///
     /// # Errors
-    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; [`Error::HookMissing`].
+    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; where it has its result, with what is on
+    /// record ([`Rejection::AlreadySupplied`](crate::session::Rejection::AlreadySupplied)): one that came twice is told so, and one
+    /// that says something else changes nothing. [`Error::HookMissing`].
     pub async fn respond(
         &self,
         ticket: &Ticket,
         response: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let result = Json::of(&response.response);
-        self.supply(ticket, response.name, result, by).await
+        self.supply(supplies(ticket, response, false, by)).await
     }
 
-    /// Gives the result of a paused call, number for number as it was written.
-    pub(super) async fn supply(
+    /// Gives news of a paused call, which stays paused. Returns the record of it.
+    ///
+    /// News is told to the model in its order, as a response after which more follows; where the model takes one response to a call
+    /// and has had it, as a word of the conversation. [`respond`](Engine::respond) has the last word.
+    ///
+    /// ```
+    /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
+    /// use recount::prelude::*;
+    /// let packed = FunctionResponse::new(&ticket.tool, json!({"packed": 3, "of": 4}));
+    /// engine.update(&ticket, packed, Actor::embedder("warehouse")).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As of [`respond`](Engine::respond).
+    pub async fn update(
         &self,
         ticket: &Ticket,
-        name: String,
-        response: Json,
+        news: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        if let Err(Error::UnknownAgent { .. }) = self.agent_of(ticket.session).await {
+        self.supply(supplies(ticket, news, true, by)).await
+    }
+
+    /// Gives the result of a paused call, or news of it, number for number as it was written.
+    pub(super) async fn supply(&self, (session, supply): Supply) -> Result<Seq, Error> {
+        if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
             let _turn = self.inner.desk.lock().await;
-            let before = self.head(ticket.session).await?;
-            let supplied = self.desk().supply(ticket, name, response, by).await;
-            self.publish_after(ticket.session, before).await;
+            let before = self.head(session).await?;
+            let supplied = self.desk().take(session, supply).await;
+            self.publish_after(session, before).await;
             return supplied;
         }
-        let command = Command::SupplyResponse {
-            call: ticket.call,
-            name,
-            response,
-            by,
-        };
-        self.ask(ticket.session, |reply| Input::Command(command, reply))
+        self.ask(session, |reply| Input::Command(supply, reply))
             .await
     }
 
@@ -78,4 +91,36 @@ impl Engine {
     pub(super) fn desk(&self) -> Desk {
         Desk::new(self.inner.ledger.clone(), self.inner.clock.clone())
     }
+}
+
+/// What is given for a call, and in which session.
+pub(crate) type Supply = (SessionId, Command);
+
+/// A response to the call that a ticket names.
+pub(super) fn supplies(
+    ticket: &Ticket,
+    response: FunctionResponse,
+    will_continue: bool,
+    by: Actor,
+) -> Supply {
+    let result = Json::of(&response.response);
+    supplies_json(ticket, response.name, result, will_continue, by)
+}
+
+/// As [`supplies`], number for number as it was written.
+pub(crate) fn supplies_json(
+    ticket: &Ticket,
+    name: String,
+    response: Json,
+    will_continue: bool,
+    by: Actor,
+) -> Supply {
+    let supply = Command::SupplyResponse {
+        call: ticket.call,
+        name,
+        response,
+        will_continue,
+        by,
+    };
+    (ticket.session, supply)
 }

@@ -191,6 +191,15 @@ impl Outline {
                     outcome,
                 });
             }
+            Event::Decided(Decision::OutcomeReconciled(it))
+                if it.route != Route::Caller && !session.deliveries.contains_key(&fact.seq) =>
+            {
+                self.push(Part::Ended {
+                    response: fact.seq,
+                    call: it.call,
+                    outcome: it.told_as(),
+                });
+            }
             Event::Decided(_) => {}
         }
     }

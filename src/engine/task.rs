@@ -364,6 +364,7 @@ impl SessionTask {
         let answered = match &command {
             Command::AnswerConfirmation { request, by, .. } => Some((*request, by.clone())),
             Command::SupplyResponse { .. }
+            | Command::ReconcileOutcome { .. }
             | Command::CancelCall { .. }
             | Command::ChangeState { .. }
             | Command::CloseSession { .. } => None,

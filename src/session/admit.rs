@@ -6,10 +6,12 @@ use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use super::decision::About;
 use super::finding::Finding;
 use super::id::Seq;
+use super::object::ObjectHash;
 use super::observation::{
-    AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, ResponseSupplied,
-    SessionClosed, StateChange, StateChanged,
+    AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, OutcomeFound,
+    ResponseSupplied, SessionClosed, StateChange, StateChanged,
 };
+use super::reducers::reconciliation;
 use super::scope::recorded_key;
 use super::state::{RequestState, Session};
 
@@ -73,8 +75,16 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             call,
             name,
             response,
+            will_continue,
             by,
         } => {
+            if let Some(supplied) = session.supplied.get(&call) {
+                let is_it = supplied.response == ObjectHash::of(response.as_str().as_bytes());
+                return Err(Rejection::AlreadySupplied {
+                    supplied: supplied.clone(),
+                    same: is_it && !will_continue,
+                });
+            }
             let open = open_call(session, call)?;
             if !matches!(open.phase, Phase::Paused { .. }) {
                 return Err(Rejection::CallNotPaused {
@@ -91,7 +101,31 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             if !response.is_object() {
                 return Err(Rejection::ResponseNotAnObject);
             }
-            Ok(ResponseSupplied { call, response, by }.into())
+            Ok(ResponseSupplied {
+                call,
+                response,
+                will_continue,
+                by,
+            }
+            .into())
+        }
+        Command::ReconcileOutcome {
+            call,
+            name: tool,
+            found,
+            by,
+        } => {
+            reconciliation::admit(session, call)?;
+            if !found.is_response() {
+                return Err(Rejection::ResponseNotAnObject);
+            }
+            Ok(OutcomeFound {
+                call,
+                tool,
+                found,
+                by,
+            }
+            .into())
         }
         Command::CancelCall { call, reason, by } => {
             open_call(session, call)?;

@@ -53,14 +53,39 @@ pub struct AnswerRefused {
     pub last_recorded: bool,
 }
 
-/// `response_supplied`: the result of a paused call, from outside.
+/// `response_supplied`: the result of a paused call, from outside, or news of it.
+///
+/// ```json
+/// {"call":5,"response":{"shipped":true},"by":{"name":"warehouse","authenticated_by":"embedder"}}
+/// {"call":5,"response":{"packed":3,"of":4},"will_continue":true,"by":{"name":"warehouse","authenticated_by":"embedder"}}
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseSupplied {
     /// The call.
     pub call: Seq,
     /// The response for the model.
     pub response: Json,
+    /// It is news and no end: more follows, and the call stays paused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub will_continue: bool,
     /// Who supplied it.
+    pub by: Actor,
+}
+
+/// `outcome_found`: what became of a call that had ended without anybody knowing.
+///
+/// ```json
+/// {"call":5,"tool":"pay","found":{"done":{"receipt":17}},"by":{"name":"ada","authenticated_by":"os_user"}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeFound {
+    /// The call.
+    pub call: Seq,
+    /// The tool that was called.
+    pub tool: String,
+    /// What became of it.
+    pub found: Finding,
+    /// Who says so.
     pub by: Actor,
 }
 

@@ -61,9 +61,11 @@ pub struct Call {
     pub made_by_program: bool,
     /// What results it may share with other calls, where its tool allows that.
     pub cache_key: Option<ObjectHash>,
+    /// By what its repeats are known while it is open, where its tool answers them.
+    pub repeat_key: Option<ObjectHash>,
     /// When the model takes up its result, if it does not wait for it.
     pub background: Option<FunctionResponseScheduling>,
-    /// The `tool_yielded` of which the model has not been told yet, oldest first.
+    /// The `tool_yielded`, and the `response_supplied` that are news, of which the model has not been told yet, oldest first.
     pub yields: VecDeque<Seq>,
     /// Whether the model was told something about it before its end.
     pub told_meanwhile: bool,

@@ -7,6 +7,7 @@ use super::id::{Seq, SessionId};
 use super::json::Json;
 use super::object::ObjectHash;
 use super::observation::StateChange;
+use super::state::{Reconciled, Supplied};
 
 /// A request from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub enum Command {
         /// Who answers, as the door that let them in knows.
         by: Actor,
     },
-    /// Give the result of a paused call.
+    /// Give the result of a paused call, or news of it.
     SupplyResponse {
         /// The call.
         call: Seq,
@@ -28,7 +29,20 @@ pub enum Command {
         name: String,
         /// The response for the model.
         response: Json,
+        /// It is news: the call stays paused, and more follows.
+        will_continue: bool,
         /// Who supplies it.
+        by: Actor,
+    },
+    /// Say what became of a call whose outcome was unknown when it ended.
+    ReconcileOutcome {
+        /// The call.
+        call: Seq,
+        /// The tool that was called, as its record has it.
+        name: String,
+        /// What became of it.
+        found: Finding,
+        /// Who says so.
         by: Actor,
     },
     /// Take a call back.
@@ -202,6 +216,29 @@ pub enum Rejection {
         /// How it ended.
         outcome: Outcome,
     },
+    /// The call has not ended, so there is no unknown outcome.
+    CallOpen {
+        /// The call.
+        call: Seq,
+        /// What it does.
+        phase: &'static str,
+    },
+    /// The call ended in a way that is known.
+    OutcomeKnown {
+        /// The call.
+        call: Seq,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// Somebody found out before; their word counts.
+    AlreadyReconciled(Reconciled),
+    /// The call has its result from outside already.
+    AlreadySupplied {
+        /// What is on record.
+        supplied: Supplied,
+        /// Whether that is what came now, byte for byte: then there is nothing left to do.
+        same: bool,
+    },
     /// The call does not wait for a response from outside.
     CallNotPaused {
         /// The call.
@@ -270,6 +307,11 @@ impl Rejection {
             Rejection::NothingToSettle => "nothing_to_settle",
             Rejection::UnknownCall { .. } => "unknown_call",
             Rejection::CallSettled { .. } => "call_settled",
+            Rejection::CallOpen { .. } => "call_open",
+            Rejection::OutcomeKnown { .. } => "outcome_known",
+            Rejection::AlreadyReconciled(_) => "already_reconciled",
+            Rejection::AlreadySupplied { same: true, .. } => "already_on_record",
+            Rejection::AlreadySupplied { same: false, .. } => "already_supplied",
             Rejection::CallNotPaused { .. } => "call_not_paused",
             Rejection::WrongName { .. } => "wrong_name",
             Rejection::ResponseNotAnObject => "response_not_an_object",
@@ -333,6 +375,29 @@ impl std::fmt::Display for Rejection {
             Rejection::UnknownCall { call } => write!(f, "the session has no call {call}"),
             Rejection::CallSettled { call, outcome } => {
                 write!(f, "call {call} ended before: {}", outcome.in_words())
+            }
+            Rejection::CallOpen { call, phase } => {
+                write!(f, "call {call} has not ended: it is {phase}")
+            }
+            Rejection::OutcomeKnown { call, outcome } => {
+                write!(
+                    f,
+                    "what became of call {call} is known: {}",
+                    outcome.in_words()
+                )
+            }
+            Rejection::AlreadyReconciled(Reconciled { at, found, by }) => {
+                write!(
+                    f,
+                    "it was found {} by {} before, at seq {at}",
+                    found.as_str(),
+                    by.name
+                )
+            }
+            Rejection::AlreadySupplied { supplied, same } => {
+                let which = if *same { "this result" } else { "another result" };
+                let Supplied { at, by, .. } = supplied;
+                write!(f, "{which} is on record, by {}, at seq {at}", by.name)
             }
             Rejection::CallNotPaused { call, phase } => {
                 write!(

@@ -39,6 +39,8 @@ events! {
         CallCancelled = "call_cancelled",
         /// The model is told something about a call.
         ResponseIssued = "response_issued",
+        /// The model is told what became of a call whose outcome was unknown.
+        OutcomeReconciled = "outcome_reconciled",
         /// An issued response takes another way to the model.
         DeliveryChosen = "delivery_chosen",
         /// The conversation is in another phase.
@@ -54,6 +56,7 @@ events! {
 /// {"call":9,"verdict":"refused","rule":"phase","reason":"…","policies":"9f86…","inputs":{"phase":"verify_identity"}}
 /// {"call":11,"verdict":"allowed","rule":"default","policies":"9f86…","inputs":{"state":{"identity_verified":true}}}
 /// {"call":14,"verdict":"allowed","rule":"cached","policies":"9f86…","inputs":{"of":11}}
+/// {"call":18,"verdict":"refused","rule":"pending","reason":"…","policies":"9f86…","inputs":{"of":14}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyDecided {
@@ -70,7 +73,7 @@ pub struct PolicyDecided {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<ObjectHash>,
     /// What the verdict depended on beside the call and the policies: the `phase`, the values of the `state` that a
-    /// condition reads, how often the tool was `used` where that is limited, the earlier result (`of`).
+    /// condition reads, how often the tool was `used` where that is limited, the earlier result or the pending call (`of`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Json>,
 }
@@ -107,6 +110,8 @@ pub enum Rule {
     Condition,
     /// There is a result of the same call.
     Cached,
+    /// The same call has not ended.
+    Pending,
     /// How often the tool may be called.
     Limit,
     /// The tool is gated.
@@ -373,10 +378,39 @@ pub enum Route {
     Caller,
 }
 
+/// `outcome_reconciled`: what the model is to be told of a call whose unknown outcome was found out. The call keeps its outcome; the
+/// seq of this record is the name of what is told.
+///
+/// ```json
+/// {"call":5,"of":21,"route":{"via":"conversation","epoch":3}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeReconciled {
+    /// The call.
+    pub call: Seq,
+    /// The `outcome_found`, which holds the result if there is one.
+    pub of: Seq,
+    /// What is told where it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Json>,
+    /// How it travels.
+    pub route: Route,
+}
+
+impl OutcomeReconciled {
+    /// In which words it is told: as a result that was supplied, or as a failure.
+    pub(crate) fn told_as(&self) -> Outcome {
+        match self.response {
+            None => Outcome::Supplied,
+            Some(_) => Outcome::Failed,
+        }
+    }
+}
+
 /// `delivery_chosen`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryChosen {
-    /// The response: the seq of its `response_issued`.
+    /// The response: the seq of its `response_issued`, or of an `outcome_reconciled`.
     pub response: Seq,
     /// How it travels now.
     pub route: Route,
@@ -410,6 +444,7 @@ impl Decision {
             Decision::CallStarted(it) => Some(it.call),
             Decision::CallCancelled(it) => Some(it.call),
             Decision::ResponseIssued(it) => Some(it.call),
+            Decision::OutcomeReconciled(it) => Some(it.call),
             Decision::DeliveryChosen(_) | Decision::PhaseEntered(_) => None,
         }
     }

@@ -45,6 +45,7 @@ mod step;
 mod time;
 mod tool_policy;
 mod tool_report;
+mod waiting;
 
 pub use actor::{Actor, ActorKind, Authentication};
 pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, refusal_on_record};
@@ -69,7 +70,7 @@ pub use on_settled::OnSettled;
 pub use open_calls::OpenCalls;
 pub use open_work::{OpenKind, OpenWork, open_work};
 pub use phase::{PhaseDeclaration, Transition};
-pub use policy::{Background, Edits, InDoubt, Limits, PolicySet, Retry, ToolPolicy};
+pub use policy::{Background, Edits, InDoubt, Limits, PolicySet, Repeats, Retry, ToolPolicy};
 pub use reconnection::HistoryForm;
 pub use response::ResponseShape;
 pub use resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};
@@ -77,7 +78,8 @@ pub use rules::RULES;
 pub use scheduling::FunctionResponseScheduling;
 pub use scope::{STATE_KEY_BYTES_MAX, Scope, UnfitKey, recorded_key};
 pub use state::{
-    Delivery, Library, Request, RequestState, Runner, Session, Settled, Stay, Terms, Wording,
+    Delivery, Library, Reconciled, Request, RequestState, Runner, Session, Settled, Stay, Supplied,
+    Terms, Wording,
 };
 #[cfg(feature = "engine")]
 pub(crate) use step::step_in_place;

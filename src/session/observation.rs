@@ -16,7 +16,7 @@ use super::object::ObjectHash;
 use super::time::Timestamp;
 
 pub use super::answers::{
-    AnswerRefused, ConfirmationAnswered, OperatorCancelled, ResponseSupplied,
+    AnswerRefused, ConfirmationAnswered, OperatorCancelled, OutcomeFound, ResponseSupplied,
 };
 pub use super::hook::HookAnswered;
 pub use super::media::MediaCounted;
@@ -80,6 +80,8 @@ events! {
         AnswerRefused = "answer_refused",
         /// The result of a paused call came from outside.
         ResponseSupplied = "response_supplied",
+        /// Somebody found out what became of a call whose outcome was unknown.
+        OutcomeFound = "outcome_found",
         /// Responses left through the socket.
         ResponsesSent = "responses_sent",
         /// The model was told the instruction of its phase.

@@ -12,7 +12,7 @@ use super::phase::PhaseDeclaration;
 use super::response::ResponseShape;
 use super::tool_policy::milliseconds;
 
-pub use super::tool_policy::{Background, Edits, InDoubt, Limits, Retry, ToolPolicy};
+pub use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
 
 /// The policies of an agent's tools; stored in the journal as one object.
 ///

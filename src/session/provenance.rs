@@ -124,6 +124,7 @@ impl Observation {
             Observation::ConfirmationAnswered(it) => Provenance::by(&it.by).about(it.request),
             Observation::AnswerRefused(it) => Provenance::by(&it.by).about(it.request),
             Observation::ResponseSupplied(it) => Provenance::by(&it.by).about(it.call),
+            Observation::OutcomeFound(it) => Provenance::by(&it.by).about(it.call),
             Observation::OperatorCancelled(it) => Provenance::by(&it.by).about(it.call),
             Observation::SessionClosed(it) => Provenance::by(&it.by),
             Observation::DeadlinePassed(it) => Provenance::of(Clock).about(match it.deadline {

@@ -112,6 +112,7 @@ fn concerned(session: &Session, fact: &Fact) -> Concerned {
         | Observation::GoAwayReceived(_)
         | Observation::ResumptionHandleReceived(_)
         | Observation::AnswerRefused(_)
+        | Observation::OutcomeFound(_)
         | Observation::ResponsesSent(_)
         | Observation::ModelOutputReceived(_)
         | Observation::TranscriptReceived(_)

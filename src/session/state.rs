@@ -6,9 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::actor::Actor;
 use super::catalog::{Catalog, contract_hash};
 use super::command::Answered;
 use super::decision::{CancelReason, Outcome, Route};
+use super::finding::FoundAs;
 use super::id::{Seq, SessionId};
 use super::json::Json;
 use super::object::ObjectHash;
@@ -62,6 +64,12 @@ pub struct Session {
     pub calls: OpenCalls,
     /// How the others ended.
     pub settled: BTreeMap<Seq, Settled>,
+    /// The results of paused calls that came from outside.
+    pub supplied: BTreeMap<Seq, Supplied>,
+    /// What was found out about those whose outcome was unknown.
+    pub reconciled: BTreeMap<Seq, Reconciled>,
+    /// What of it is to be told.
+    pub(super) to_reconcile: Option<ToReconcile>,
     /// What became of every confirmation request.
     pub requests: BTreeMap<Seq, Request>,
     /// What the model is still to be told, by the seq of `response_issued`.
@@ -167,6 +175,41 @@ pub struct Settled {
     pub attempts: u32,
     /// The record that ended it: `response_issued` or `call_cancelled`.
     pub at: Seq,
+    /// A program made the call, and no connection brought it.
+    pub made_by_program: bool,
+}
+
+/// The result of a paused call, as somebody outside gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Supplied {
+    /// The `response_supplied` record.
+    pub at: Seq,
+    /// SHA-256 of the response as it stands there.
+    pub response: ObjectHash,
+    /// Who gave it.
+    pub by: Actor,
+}
+
+/// What was found out about a call whose outcome was unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reconciled {
+    /// The `outcome_found` record.
+    pub at: Seq,
+    /// Whether it took effect.
+    pub found: FoundAs,
+    /// Who found out.
+    pub by: Actor,
+}
+
+/// What was found out and is to be told at the next decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ToReconcile {
+    pub(super) call: Seq,
+    /// The `outcome_found`.
+    pub(super) of: Seq,
+    pub(super) tool: String,
+    /// Why it failed, if it did.
+    pub(super) failed: Option<String>,
 }
 
 /// What became of a confirmation request.
@@ -315,6 +358,9 @@ impl Session {
             draining: false,
             calls: OpenCalls::default(),
             settled: BTreeMap::new(),
+            supplied: BTreeMap::new(),
+            reconciled: BTreeMap::new(),
+            to_reconcile: None,
             requests: BTreeMap::new(),
             deliveries: BTreeMap::new(),
             state: Arc::default(),

@@ -10,8 +10,8 @@ use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
 use super::reducers::{
-    acknowledgement, confirmation, conversation, dispatcher, hooks, in_place, phases, state,
-    tracker,
+    acknowledgement, confirmation, conversation, dispatcher, hooks, in_place, phases,
+    reconciliation, state, tracker,
 };
 use super::restless;
 use super::state::Session;
@@ -105,6 +105,7 @@ pub fn decide(session: &Session) -> Option<Decision> {
                 session.restless.iter().find_map(due)
             }
         })
+        .or_else(|| reconciliation::next(session))
         .or_else(|| conversation::redirect(session))
 }
 
@@ -192,7 +193,8 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::InstructionSent(it) => phases::instruction_sent(session, it),
         Observation::ConfirmationAnswered(it) => confirmation::answered(session, fact.seq, it),
         Observation::AnswerRefused(it) => confirmation::answer_refused(session, it.request),
-        Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it.call),
+        Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it),
+        Observation::OutcomeFound(it) => reconciliation::outcome_found(session, fact.seq, it),
         Observation::ResponsesSent(it) => conversation::responses_sent(session, it),
         Observation::DeadlinePassed(it) => tracker::deadline_passed(session, it.deadline),
         Observation::OperatorCancelled(it) => tracker::operator_cancelled(session, fact.seq, it),
@@ -231,6 +233,9 @@ fn conclude(session: &mut Session, fact: &Fact, decision: &Decision) {
         Decision::CallStarted(it) => tracker::call_started(session, it),
         Decision::CallCancelled(it) => dispatcher::call_cancelled(session, fact.seq, it.call),
         Decision::ResponseIssued(it) => dispatcher::response_issued(session, fact.seq, it),
+        Decision::OutcomeReconciled(it) => {
+            reconciliation::outcome_reconciled(session, fact.seq, it);
+        }
         Decision::DeliveryChosen(it) => conversation::delivery_chosen(session, it),
         Decision::ResultReused(it) => tracker::result_reused(session, it),
         Decision::BackgroundSpawned(it) => tracker::background_spawned(session, it),

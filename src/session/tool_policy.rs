@@ -49,6 +49,8 @@ pub struct ToolPolicy {
     pub confirm_keeps_reason: bool,
     /// What the model is told at once of a call that waits for a person, where such calls are acknowledged.
     pub acknowledgement: Option<Value>,
+    /// What becomes of a call that the model makes again while the first one has not ended.
+    pub repeats: Repeats,
     /// What becomes of a call that was cut off between its start and its result.
     pub in_doubt: InDoubt,
     /// Whether a cancellation by the model withdraws an open confirmation instead of only being noted on it.
@@ -129,6 +131,7 @@ impl ToolPolicy {
         confirm_edits: None,
         confirm_keeps_reason: false,
         acknowledgement: None,
+        repeats: Repeats::Run,
         in_doubt: InDoubt::SettleUnknown,
         withdraw_on_cancel: false,
         background: None,
@@ -202,6 +205,7 @@ impl ToolPolicy {
             },
             confirm_expires_after: less(self.confirm_expires_after, other.confirm_expires_after),
             acknowledgement: self.acknowledgement.or(other.acknowledgement),
+            repeats: self.repeats.max(other.repeats),
             in_doubt: match (self.in_doubt, other.in_doubt) {
                 (InDoubt::SettleUnknown, rule) | (rule, InDoubt::SettleUnknown) => rule,
                 (one, two) => one.more_careful(two),
@@ -258,6 +262,26 @@ pub enum Edits {
     Allowed,
     /// Change them; the call is asked about anew as it is then.
     ApprovedAnew,
+}
+
+/// What becomes of a call that the model makes again, with equal arguments, while the first one has not ended.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repeats {
+    /// It is a call as any other.
+    #[default]
+    Run,
+    /// It ends at once with the ticket of the first one, whose outcome comes with that one, and nothing runs for it.
+    PendingTicket,
+}
+
+impl Repeats {
+    fn is_run(&self) -> bool {
+        match self {
+            Self::Run => true,
+            Self::PendingTicket => false,
+        }
+    }
 }
 
 /// What becomes of a call that was cut off between its start and its result.
@@ -325,6 +349,8 @@ struct Stored {
     confirm: Option<StoredGate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     acknowledgement: Option<Value>,
+    #[serde(default, skip_serializing_if = "Repeats::is_run")]
+    repeats: Repeats,
     #[serde(default, skip_serializing_if = "InDoubt::is_settle_unknown")]
     in_doubt: InDoubt,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -392,6 +418,7 @@ impl From<Stored> for ToolPolicy {
             confirm_edits: gate.edits,
             confirm_keeps_reason: gate.keeps_reason,
             acknowledgement: stored.acknowledgement,
+            repeats: stored.repeats,
             in_doubt: stored.in_doubt,
             withdraw_on_cancel: stored.withdraw_on_cancel,
             background: stored.background,
@@ -421,6 +448,7 @@ impl From<ToolPolicy> for Stored {
             cache: policy.cache.then_some(StoredCache { max_age }),
             confirm: policy.confirm.then_some(gate),
             acknowledgement: policy.acknowledgement,
+            repeats: policy.repeats,
             in_doubt: policy.in_doubt,
             withdraw_on_cancel: policy.withdraw_on_cancel,
             background: policy.background,

@@ -236,6 +236,7 @@ impl History {
             call: self.call,
             name: self.current().name.clone(),
             response: Json::of(&response),
+            will_continue: false,
             by: Actor::embedder("warehouse"),
         };
         self.commanded(supply)

@@ -195,6 +195,7 @@ fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
             tool.rule.is_some() || policy.in_doubt != Default::default(),
             "in_doubt",
         ),
+        (policy.repeats != Default::default(), "pending_ticket"),
         (policy.withdraw_on_cancel, "withdraw_on_cancel"),
         (policy.background.is_some(), "background"),
         (policy.retry.is_some(), "retry"),

@@ -452,6 +452,7 @@ fn means(
         | Decision::ConfirmationWithdrawn(_)
         | Decision::CallReady(_)
         | Decision::ResultReused(_)
+        | Decision::OutcomeReconciled(_)
         | Decision::BackgroundSpawned(_)
         | Decision::ResponseIssued(_)
         | Decision::DeliveryChosen(_)

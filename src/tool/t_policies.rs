@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{PolicyTool, T, ToolPolicy, Toolset};
 use crate::session::catalog::Behavior;
 use crate::session::{
-    Background, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, Retry,
+    Background, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, Repeats, Retry,
 };
 
 impl T {
@@ -184,6 +184,24 @@ impl T {
         Self::with(tool, |policy| {
             policy.background = Some(Background { scheduling });
         })
+    }
+
+    /// A call that the model makes again with equal arguments, while the first one has not ended, does not run: it is answered at once
+    /// with `{"status":"pending","tool":"order","call":"fc-1","ticket":"52ab…"}`, the first one's id and its name for
+    /// [`receive_client_message`](crate::engine::Engine::receive_client_message) and `recount respond-call`. The outcome comes with the
+    /// first call.
+    ///
+    /// ```
+    /// use recount::tool::T;
+    /// use serde_json::json;
+    ///
+    /// let order = T::simple("order", "Orders", |_args| async { Ok(json!(null)) });
+    /// let order = T::pending_ticket(T::long_running(order));
+    /// # let _ = order;
+    /// ```
+    #[must_use]
+    pub fn pending_ticket(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| policy.repeats = Repeats::PendingTicket)
     }
 
     /// It may be run again with the same idempotency key: what becomes of a call that was cut off is settled by another run.

@@ -124,7 +124,7 @@ fn a_ticket_names_a_call_and_a_file_or_standard_input_holds_its_result() {
         json!({"receipt": 17})
     );
     let again = service.run(&format!("respond-call j {ticket} --response @result.json"));
-    again.fails(3, "call-settled");
+    again.fails(3, "already-on-record");
 }
 
 #[test]

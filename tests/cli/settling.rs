@@ -111,3 +111,41 @@ fn a_doubt_is_settled_as_done_or_as_failed_and_the_second_word_is_told_the_first
         .says(&["settled as failed by ada (unchecked): refused"]);
     bench.run("replay j").ends_with(0);
 }
+
+#[test]
+fn an_unknown_outcome_is_reconciled_once_beside_a_service_and_without_one() {
+    let (bench, runtime) = (Bench::new(), runtime());
+    let url = cut_off(&bench, &runtime, InDoubt::SettleUnknown);
+    let session = bench.session("j");
+    let calls = bench.run(&format!("log j {session} --json")).ends_with(0);
+    let calls = calls.json_lines().into_iter();
+    let calls = calls.filter(|line| line["kind"] == "function_call_received");
+    let calls: Vec<u64> = calls.filter_map(|line| line["seq"].as_u64()).collect();
+    let reconcile = |call: u64, found: &str| {
+        let id = &session[..13];
+        bench.run(&format!("reconcile j {id} {call} {found}"))
+    };
+    reconcile(1, "--failed no").fails(3, "unknown-call");
+    reconcile(calls[0], "--done [1]").fails(3, "response-not-an-object");
+    reconcile(calls[0], "--done {\"receipt\":17}")
+        .ends_with(0)
+        .says(&["pay found done by ", "when the session is next served"]);
+    reconcile(calls[0], "--failed no")
+        .fails(3, "already-reconciled")
+        .complains(&["it was found done by "]);
+    let engine = runtime.block_on(async {
+        let agent = agent(&url, InDoubt::SettleUnknown, &Arc::new(Semaphore::new(0)));
+        let engine = Engine::builder(bench.path("j")).agent("support", agent);
+        engine.open().await.unwrap()
+    });
+    let found = reconcile(calls[1], "--failed refused --as ada --json").ends_with(0);
+    let found = found.json();
+    assert_eq!(
+        (&found["found"], &found["call"]),
+        (&json!("failed"), &json!(calls[1]))
+    );
+    assert_eq!(found["service"], std::process::id());
+    reconcile(calls[1], "--failed no").fails(3, "already-reconciled");
+    runtime.block_on(engine.shutdown(Duration::ZERO)).unwrap();
+    bench.run("replay j").ends_with(0);
+}

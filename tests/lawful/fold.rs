@@ -79,6 +79,11 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
             {
                 connects.insert(fact.seq);
             }
+            if let Some(Decision::OutcomeReconciled(it)) = decided(fact)
+                && it.route == Route::Connect
+            {
+                connects.insert(fact.seq);
+            }
         }
         let mut listed = open_work(session);
         let untold: BTreeSet<Seq> = listed
@@ -303,6 +308,12 @@ impl<'r> Debts<'r> {
                     self.connects.insert(fact.seq);
                 }
                 _ = self.responses.insert(fact.seq, (it.call, it.route, false))
+            }
+            Decision::OutcomeReconciled(it) => {
+                if it.route == Route::Connect {
+                    self.connects.insert(fact.seq);
+                }
+                _ = self.responses.insert(fact.seq, (it.call, it.route, false));
             }
             Decision::DeliveryChosen(it) => {
                 if let Some((_, route, _)) = self.responses.get_mut(&it.response) {

@@ -134,6 +134,9 @@ impl<'r> Deliveries<'r> {
                     deliveries.answered.insert(it.call);
                     if it.route != Route::Caller {
                         deliveries.answers.insert(it.call, fact.seq);
+                    }
+                    // Of which only the program hears, nothing is on its way.
+                    if !matches!(it.route, Route::Caller | Route::Notify) {
                         deliveries.unheard.insert(fact.seq, (it.call, false));
                     }
                 }

@@ -508,6 +508,7 @@ impl World {
                     call,
                     name,
                     response,
+                    will_continue: flavour % 8 == 3,
                     by,
                 });
             }
@@ -768,6 +769,7 @@ impl World {
                     call,
                     name,
                     response,
+                    will_continue: which.is_multiple_of(2),
                     by,
                 });
             }
@@ -889,6 +891,7 @@ impl World {
                 self.observe(ResponseSupplied {
                     call,
                     response: Json::empty_object(),
+                    will_continue: which.is_multiple_of(2),
                     by,
                 });
             }
@@ -898,6 +901,13 @@ impl World {
                 by,
                 response: None,
             }),
+            6 if !which.is_multiple_of(3) => self.reconcile(which, by),
+            7 if self.wild && which.is_multiple_of(2) => self.observe(OutcomeFound {
+                call,
+                tool: "pay".into(),
+                found: Finding::failed("the bank refused it"),
+                by,
+            }),
             6 if self.wild => self.observe(AnswerRefused {
                 request,
                 refusal: "malformed".into(),
@@ -906,6 +916,24 @@ impl World {
             }),
             _ => self.call(which, flavour),
         }
+    }
+
+    /// Somebody finds out what became of a call whose outcome is unknown, or of any other that has ended.
+    fn reconcile(&mut self, which: u8, by: Actor) {
+        let mut unknown = self.session.settled.iter();
+        let unknown = unknown.find(|(_, it)| it.outcome == Outcome::Unknown);
+        let ended = self.session.settled.keys().nth(usize::from(which) % 5);
+        let call = unknown.map(|(call, _)| call).or(ended);
+        let found = match which % 2 {
+            0 => Finding::failed("the bank refused it"),
+            _ => Finding::done(&json!({"receipt": which})),
+        };
+        self.command(Command::ReconcileOutcome {
+            call: call.copied().unwrap_or(Seq(1)),
+            name: "pay".into(),
+            found,
+            by,
+        });
     }
 
     fn last_epoch(&self) -> Option<Seq> {

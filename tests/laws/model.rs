@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recount::session::catalog::contract_hash;
 use recount::session::{
     Author, Comparison, Condition, Deadline, Decision, Event, Fact, FunctionCallReceived, Limits,
-    ObjectHash, Observation, Outcome, Rule, Seq, Timestamp, ToolPolicy, Verdict as Says,
+    ObjectHash, Observation, Outcome, Repeats, Rule, Seq, Timestamp, ToolPolicy, Verdict as Says,
 };
 use recount::testing::Toolbox;
 use serde_json::{Map, Value};
@@ -19,6 +19,8 @@ pub(crate) struct Model<'r> {
     calls: BTreeMap<Seq, &'r FunctionCallReceived>,
     /// The calls that were received while results of their tool might be used again.
     shared: BTreeSet<Seq>,
+    /// The calls that were received while repeats of their tool's calls were answered, and have not ended.
+    repeatable: BTreeSet<Seq>,
     /// What the runner in force, or the last one, has.
     pub(crate) tools: Option<&'r Toolbox>,
     /// The attempt that runs of each running call.
@@ -49,6 +51,7 @@ impl<'r> Model<'r> {
             recording,
             calls: recording.calls(),
             shared: BTreeSet::new(),
+            repeatable: BTreeSet::new(),
             tools: None,
             running: BTreeMap::new(),
             state: BTreeMap::new(),
@@ -117,6 +120,14 @@ impl<'r> Model<'r> {
         (young && same_tool).then_some(found.of)
     }
 
+    /// The oldest open call that a call repeats.
+    pub(crate) fn pending_for(&self, call: Seq) -> Option<Seq> {
+        let answered = self.policy(name_of(self.call(call))).repeats == Repeats::PendingTicket;
+        let mut open = self.repeatable.iter().copied();
+        let first = open.find(|it| *it < call && self.equal(*it, call));
+        first.filter(|_| answered && self.repeatable.contains(&call))
+    }
+
     /// How often the tool was let through: in the session, and in the minute before.
     pub(crate) fn used(&self, name: &str, now: Timestamp) -> (usize, usize) {
         let of_tool = self.let_through.iter().filter(|(tool, ..)| tool == name);
@@ -148,6 +159,10 @@ impl<'r> Model<'r> {
             let used = serde_json::json!({"session": session, "minute": minute});
             inputs.insert("used".into(), used);
         }
+        if rule == Rule::Pending {
+            let of = self.pending_for(call).map(|of| of.0);
+            inputs.insert("of".into(), of.into());
+        }
         if rule == Rule::Cached {
             let of = self.result_for(call, now).map(|of| of.0);
             inputs.insert("of".into(), of.into());
@@ -167,10 +182,14 @@ impl<'r> Model<'r> {
                 self.running.clear();
             }
             Observation::RunnerDetached(_) => self.running.clear(),
-            Observation::FunctionCallReceived(it)
-                if self.calls.contains_key(&fact.seq) && self.policy(name_of(it)).cache =>
-            {
-                self.shared.insert(fact.seq);
+            Observation::FunctionCallReceived(it) if self.calls.contains_key(&fact.seq) => {
+                let policy = self.policy(name_of(it));
+                if policy.cache {
+                    self.shared.insert(fact.seq);
+                }
+                if policy.repeats == Repeats::PendingTicket && it.by.is_none() {
+                    self.repeatable.insert(fact.seq);
+                }
             }
             Observation::ToolReturned(it) if self.ends(it.call, it.attempt) => {
                 let call = self.call(it.call);
@@ -216,8 +235,12 @@ impl<'r> Model<'r> {
     fn decided(&mut self, fact: &Fact, decision: &Decision) {
         match decision {
             Decision::CallStarted(it) => _ = self.running.insert(it.call, it.attempt),
-            Decision::CallCancelled(it) => _ = self.running.remove(&it.call),
+            Decision::CallCancelled(it) => {
+                self.running.remove(&it.call);
+                self.repeatable.remove(&it.call);
+            }
             Decision::ResponseIssued(it) if it.outcome != Outcome::Interim => {
+                self.repeatable.remove(&it.call);
                 self.running.remove(&it.call);
             }
             Decision::PolicyDecided(it)

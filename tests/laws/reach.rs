@@ -214,7 +214,7 @@ const WAITS_IN_PLACE: &str = "waits where it stands";
 const CUT_OFF_IN_PLACE: &str = "cut off where it stood";
 const WENT_ON_UNANSWERED: &str = "went on without the answer";
 
-const VERDICTS: [&str; 10] = [
+const VERDICTS: [&str; 11] = [
     "by missing_name",
     "by unknown_tool",
     "by malformed_args",
@@ -222,6 +222,7 @@ const VERDICTS: [&str; 10] = [
     "by phase",
     "by condition",
     "by cached",
+    "by pending",
     "by limit",
     "by confirm",
     "by default",
@@ -236,6 +237,7 @@ fn word_of(rule: Rule) -> &'static str {
         phase,
         condition,
         cached,
+        pending,
         limit,
         confirm,
         default,
@@ -248,6 +250,7 @@ fn word_of(rule: Rule) -> &'static str {
         Rule::Phase => phase,
         Rule::Condition => condition,
         Rule::Cached => cached,
+        Rule::Pending => pending,
         Rule::Limit => limit,
         Rule::Confirm => confirm,
         Rule::Default => default,

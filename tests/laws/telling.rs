@@ -77,6 +77,10 @@ pub(crate) fn the_model_hears_whether_more_follows(recording: &Recording) -> Ver
                     };
                     told.insert(fact.seq, (more, scheduling));
                 }
+                // What is found out later is told without the id, so nothing follows it there.
+                Some(Decision::OutcomeReconciled(_)) => {
+                    _ = told.insert(fact.seq, (None, None));
+                }
                 _ => {}
             }
             model.read(fact);

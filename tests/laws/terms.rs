@@ -85,6 +85,9 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
 fn what_repeats(tools: Toolbox, name: &str, die: u8) -> Toolbox {
     tools.policy(name, |policy| {
         policy.cache = die % 4 >= 2;
+        if die % 8 == 1 {
+            policy.repeats = recount::session::Repeats::PendingTicket;
+        }
         policy.cache_max_age = (die % 4 == 3).then_some(Duration::from_millis(12));
         policy.retry = (die & 4 != 0).then_some(recount::session::Retry {
             attempts_max: 1 + u32::from(die / 64),

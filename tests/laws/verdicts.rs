@@ -2,7 +2,7 @@
 
 use recount::session::catalog::ToolKind;
 use recount::session::{
-    Decision, FunctionCallReceived, PolicyDecided, Rule, ToolPolicy, Verdict as Says,
+    Decision, FunctionCallReceived, PolicyDecided, Rule, Seq, ToolPolicy, Verdict as Says,
 };
 use recount::testing::Toolbox;
 use serde_json::Value;
@@ -22,17 +22,25 @@ pub(crate) fn verdicts_follow_from_what_they_record(recording: &Recording) -> Ve
             if inputs != expected {
                 return Err(format!("{} read {inputs:?}, not {expected:?}", fact.seq));
             }
-            let again = judge(
-                model.call(it.call),
-                model.tools,
-                &inputs.unwrap_or_default(),
-            );
+            let inputs = inputs.unwrap_or_default();
+            let of = inputs["of"].as_u64().map(Seq);
+            let repeats = of.is_some_and(|of| recording.calls().contains_key(&of));
+            let again = judge(model.call(it.call), model.tools, &inputs, repeats);
             if again != (it.verdict, it.rule) {
                 return Err(format!("{} would be {again:?}", fact.seq));
             }
             let has = model.result_for(it.call, fact.at).is_some();
-            if has && matches!(it.rule, Rule::Limit | Rule::Confirm | Rule::Default) {
+            if has
+                && matches!(
+                    it.rule,
+                    Rule::Limit | Rule::Confirm | Rule::Default | Rule::Pending
+                )
+            {
                 return Err(format!("{} overlooks a result", fact.seq));
+            }
+            let pending = model.pending_for(it.call).is_some();
+            if pending && matches!(it.rule, Rule::Limit | Rule::Confirm | Rule::Default) {
+                return Err(format!("{} overlooks an equal call", fact.seq));
             }
             let hash = model.tools.map(|tools| tools.policies().hash());
             if it.policies != hash {
@@ -76,7 +84,12 @@ pub(crate) fn no_limit_is_exceeded(recording: &Recording) -> Verdict {
 }
 
 /// The verdict on a call by its text, the policies, and the recorded inputs.
-fn judge(call: &FunctionCallReceived, tools: Option<&Toolbox>, inputs: &Value) -> (Says, Rule) {
+fn judge(
+    call: &FunctionCallReceived,
+    tools: Option<&Toolbox>,
+    inputs: &Value,
+    repeats: bool,
+) -> (Says, Rule) {
     let name = name_of(call);
     let declared = tools.and_then(|tools| tools.catalog().get(name));
     let policy: ToolPolicy = tools.map_or_else(ToolPolicy::default, |tools| {
@@ -115,7 +128,12 @@ fn judge(call: &FunctionCallReceived, tools: Option<&Toolbox>, inputs: &Value) -
         ),
         (outside, Says::Refused, Rule::Phase),
         (unmet, Says::Refused, Rule::Condition),
-        (inputs["of"].is_u64(), Says::Allowed, Rule::Cached),
+        (
+            inputs["of"].is_u64() && !repeats,
+            Says::Allowed,
+            Rule::Cached,
+        ),
+        (repeats, Says::Refused, Rule::Pending),
         (used_up, Says::Refused, Rule::Limit),
         (
             policy.confirm && policy.confirm_asks_program,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use recount::engine::{Desk, Error};
 use recount::ledger::Ledger;
 use recount::prelude::*;
-use recount::session::{About, Outcome, Rejection};
+use recount::session::{About, Finding, Outcome, Rejection};
 
 use crate::world::{World, answer, approve, resume, wait, waiting};
 
@@ -197,6 +197,73 @@ fn a_doubt_is_settled_at_the_desk_too_where_nobody_serves_its_session() {
     wait(desk.answer(request, settled, Actor::os_user("ada"))).unwrap();
     assert_eq!(world.outcome(), Outcome::Supplied);
     assert_eq!(world.till.attempts(), [1]);
+}
+
+#[test]
+fn an_unknown_outcome_is_reconciled_later_once_and_told_as_conversation() {
+    let world = World::new();
+    cut_off(&world, InDoubt::SettleUnknown);
+    let life = world.life(world.agent(world.till.pays()));
+    let live = resume(&life, world.session());
+    let call = *world.folded().settled.keys().next().unwrap();
+    let ticket = |tool: &str| Ticket {
+        session: world.session(),
+        call,
+        tool: tool.to_owned(),
+    };
+    let engine = life.engine().clone();
+    let reconcile = |tool: &str, by: &str| {
+        let found = Finding::done(&json!({"receipt": 17}));
+        let done = life.run(engine.reconcile(&ticket(tool), found, Actor::embedder(by)));
+        life.settle();
+        done
+    };
+    let other = reconcile("refund", "eve");
+    assert!(matches!(
+        other,
+        Err(Error::Refused(Rejection::WrongName { .. }))
+    ));
+    reconcile("pay", "ada").unwrap();
+    assert_eq!(world.outcome(), Outcome::Unknown);
+    let told = world.told(2);
+    assert!(
+        told.len() == 2 && told[1].ends_with(r#"{"receipt":17}"#),
+        "{told:?}"
+    );
+    let second = reconcile("pay", "bob");
+    let Err(Error::Refused(Rejection::AlreadyReconciled(first))) = second else {
+        panic!("the second word must not count: {second:?}");
+    };
+    assert_eq!(first.by, Actor::embedder("ada"));
+    assert_eq!(world.till.attempts(), [1]);
+    drop(live);
+    life.end();
+}
+
+#[test]
+fn what_is_found_out_while_nobody_serves_the_session_is_told_when_it_is_next_served() {
+    let world = World::new();
+    cut_off(&world, InDoubt::SettleUnknown);
+    let life = world.life(world.agent(world.till.pays()));
+    life.settle();
+    life.crash();
+    let desk = Desk::new(Ledger::new(world.journal.clone()), world.clock.clone());
+    let call = *world.folded().settled.keys().next().unwrap();
+    let ticket = Ticket {
+        session: world.session(),
+        call,
+        tool: "pay".to_owned(),
+    };
+    let found = Finding::failed("the bank refused it");
+    wait(desk.reconcile(&ticket, found, Actor::os_user("ada"))).unwrap();
+    let life = world.life(world.agent(world.till.pays()));
+    let _live = resume(&life, world.session());
+    let told = world.told(2);
+    assert!(
+        told.last().unwrap().contains("the bank refused it"),
+        "{told:?}"
+    );
+    life.end();
 }
 
 #[test]

@@ -88,11 +88,59 @@ fn a_result_under_another_name_or_of_another_shape_is_refused_and_the_call_stays
     assert_eq!(life.run(life.engine().paused()).unwrap().len(), 1);
     respond("pay", json!({"receipt": 17})).unwrap();
     match respond("pay", json!({"receipt": 18})) {
-        Err(Error::Refused(Rejection::CallSettled { outcome, .. })) => {
-            assert_eq!(outcome, Outcome::Supplied);
-        }
+        Err(Error::Refused(Rejection::AlreadySupplied { same: false, .. })) => {}
         other => panic!("expected a refusal, found {other:?}"),
     }
+    match respond("pay", json!({"receipt": 17})) {
+        Err(Error::Refused(Rejection::AlreadySupplied { same: true, .. })) => {}
+        other => panic!("expected a refusal, found {other:?}"),
+    }
+    assert_eq!(world.outcome(), Outcome::Supplied);
+    life.end();
+}
+
+#[test]
+fn news_is_recorded_and_told_in_its_order_and_after_the_last_word_there_is_no_more() {
+    let world = World::new();
+    let (life, live) = world.asked_to_pay(handed_on());
+    let ticket = Ticket::from(&life.run(life.engine().paused()).unwrap()[0]);
+    let news = |value: Value| {
+        let news = FunctionResponse::new("pay", value);
+        let taken = life.run(life.engine().update(&ticket, news, by()));
+        life.settle();
+        taken
+    };
+    news(json!({"step": 1})).unwrap();
+    news(json!({"step": 2})).unwrap();
+    assert_eq!(life.run(life.engine().paused()).unwrap().len(), 1);
+    assert!(life.run(live.should_pause()).unwrap());
+    assert_eq!(life.run(live.long_running_tool_ids()).unwrap().len(), 1);
+    let done = FunctionResponse::new("pay", json!({"receipt": 17}));
+    life.run(life.engine().respond(&ticket, done, by()))
+        .unwrap();
+    life.settle();
+    let late = news(json!({"step": 3}));
+    assert!(
+        matches!(
+            late,
+            Err(Error::Refused(Rejection::AlreadySupplied {
+                same: false,
+                ..
+            }))
+        ),
+        "{late:?}"
+    );
+    let told = [r#"{"step":1}"#, r#"{"step":2}"#, r#"{"receipt":17}"#];
+    let transcript = world.model.transcript();
+    let answers = transcript.answers();
+    let answers = answers.map(|(_, response, _)| response.response.as_ref().unwrap().to_string());
+    assert_eq!(answers.collect::<Vec<_>>(), told);
+    let more: Vec<Option<bool>> = transcript
+        .answers()
+        .map(|(_, response, _)| response.will_continue)
+        .collect();
+    assert_eq!(more, [Some(true), Some(true), Some(false)]);
+    assert!(!life.run(live.should_pause()).unwrap());
     assert_eq!(world.outcome(), Outcome::Supplied);
     life.end();
 }

@@ -15,7 +15,7 @@ use recount::ledger::Ledger;
 use recount::live::{ConnectError, Connection, Connector};
 use recount::prelude::*;
 use recount::replay;
-use recount::session::{RULES, ToolPolicy};
+use recount::session::{Finding, RULES, ToolPolicy};
 use recount::testing::{Life, ScriptedModel};
 use recount::tool::{Ask, ToolOutcome};
 
@@ -42,6 +42,7 @@ const STORIES: &[(&str, Story)] = &[
         "cut_off_asked_and_settled_as_failed",
         doubt_settled_as_failed,
     ),
+    ("cut_off_unknown_and_reconciled", reconciled),
     ("cancelled_by_the_model", cancelled_by_the_model),
     ("withdrawn_by_the_model", withdrawn_by_the_model),
     ("cancelled_by_an_operator", cancelled_by_an_operator),
@@ -49,6 +50,7 @@ const STORIES: &[(&str, Story)] = &[
     ("timed_out", timed_out),
     ("answered_by_the_program_and_heard", by_hand),
     ("long_running_over_a_restart", long_running),
+    ("long_running_with_news", long_running_with_news),
     ("not_found_invalid_malformed_and_failed", flawed),
     (
         "connection_lost_before_the_model_was_heard",
@@ -208,6 +210,23 @@ fn unknown() -> World {
     world
 }
 
+fn reconciled() -> World {
+    let (world, life, _live) = cut_off(InDoubt::SettleUnknown);
+    let ticket = Ticket {
+        session: world.session(),
+        call: *world.folded().settled.keys().next().unwrap(),
+        tool: "pay".to_owned(),
+    };
+    world.clock.advance(LATER);
+    let found = Finding::done(&json!({"receipt": 17}));
+    let ada = Actor::embedder("ada");
+    life.run(life.engine().reconcile(&ticket, found, ada))
+        .unwrap();
+    life.settle();
+    life.end();
+    world
+}
+
 fn retried() -> World {
     let (world, life, _live) = cut_off(InDoubt::Retry);
     life.end();
@@ -330,6 +349,26 @@ fn by_hand() -> World {
     life.run(live.send_text("Please settle my bill.")).unwrap();
     life.settle();
     life.run(live.disconnect()).unwrap();
+    life.end();
+    world
+}
+
+fn long_running_with_news() -> World {
+    let world = World::new();
+    let (life, _live) = world.asked_to_pay(T::long_running(T::simple("pay", "Pays", |_| async {
+        Ok(Value::Null)
+    })));
+    let ticket = Ticket::from(&life.run(life.engine().paused()).unwrap()[0]);
+    let by = || Actor::embedder("bank");
+    let said = |value: Value| FunctionResponse::new("pay", value);
+    let engine = life.engine();
+    let news = said(json!({"step": 1}));
+    life.run(engine.update(&ticket, news, by())).unwrap();
+    life.settle();
+    world.clock.advance(LATER);
+    let done = said(json!({"receipt": 17}));
+    life.run(engine.respond(&ticket, done, by())).unwrap();
+    life.settle();
     life.end();
     world
 }

@@ -41,13 +41,16 @@ struct Cached {
 
 /// What a call shares results by, if its tool's policy lets it.
 pub(in crate::session) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {
-    (policy.cache && call.flaw.is_none()).then(|| {
-        let mut text = String::with_capacity(call.name.len() + 1 + call.args.as_str().len());
-        text.push_str(&call.name);
-        text.push('\u{1}');
-        call.args.write_canonical(&mut text);
-        ObjectHash::of(text.as_bytes())
-    })
+    (policy.cache && call.flaw.is_none()).then(|| asks_for(call))
+}
+
+/// What a call asks for: equal calls have it in common.
+pub(in crate::session) fn asks_for(call: &Call) -> ObjectHash {
+    let mut text = String::with_capacity(call.name.len() + 1 + call.args.as_str().len());
+    text.push_str(&call.name);
+    text.push('\u{1}');
+    call.args.write_canonical(&mut text);
+    ObjectHash::of(text.as_bytes())
 }
 
 /// The `tool_returned` of an equal call, if it may be used again now.

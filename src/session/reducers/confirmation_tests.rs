@@ -221,6 +221,7 @@ fn a_response_for_a_call_that_a_person_decides_is_refused() {
         call,
         name,
         response,
+        will_continue: false,
         by,
     };
     let phase = "awaiting_confirmation";

@@ -154,6 +154,13 @@ pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
         Some(epoch) if call.epoch == epoch && !call.model_lost_interest && !answered => {
             Route::ToolResponse { epoch }
         }
+        Some(_) | None => route_without_id(session),
+    }
+}
+
+/// How what belongs to no call of the live connection travels now.
+pub(in crate::session) fn route_without_id(session: &Session) -> Route {
+    match session.connection {
         Some(epoch) => Route::Conversation { epoch },
         None => match session.terms.policies.on_settled {
             OnSettled::Park => Route::Parked,

@@ -6,9 +6,7 @@
 //!                 taken back at any point ──▶ call_cancelled, or response_issued{cancelled}
 //! ```
 
-use std::collections::{BTreeMap, VecDeque};
-
-use serde::Serialize;
+use std::collections::VecDeque;
 
 use crate::session::call::{Call, Flaw, Leave, Phase};
 use crate::session::catalog::ToolKind;
@@ -23,8 +21,8 @@ use crate::session::scheduling::FunctionResponseScheduling;
 use crate::session::state::{Delivery, Session, Settled, Wording};
 
 use super::confirmation::Gate;
-use super::limits::Used;
-use super::{cache, confirmation, conversation, hooks, limits, phases, redelivery};
+use super::verdict_inputs::Inputs;
+use super::{cache, confirmation, conversation, hooks, limits, phases, redelivery, repeats};
 
 pub(in crate::session) fn call_received(
     session: &mut Session,
@@ -70,6 +68,7 @@ pub(in crate::session) fn call_received(
         model_lost_interest: false,
         made_by_program: it.by.is_some(),
         cache_key: None,
+        repeat_key: None,
         background: None,
         yields: VecDeque::new(),
         told_meanwhile: false,
@@ -81,7 +80,9 @@ pub(in crate::session) fn call_received(
         moot: None,
         own_scheduling: None,
     };
-    call.cache_key = cache::key_of(session.terms.policies.of(&call.name), &call);
+    let policy = session.terms.policies.of(&call.name);
+    call.cache_key = cache::key_of(policy, &call);
+    call.repeat_key = repeats::key_of(policy, &call);
     call.phase = hooks::first_phase(session, &call);
     session.calls.insert(seq, call);
 }
@@ -89,8 +90,21 @@ pub(in crate::session) fn call_received(
 /// What the policies say to a call that was just received.
 pub(in crate::session) fn judge(session: &Session, seq: Seq, call: &Call) -> Decision {
     let of = cache::fresh(session, call);
-    let (verdict, rule, reason) = verdict(session, call, of);
-    let of = of.filter(|_| rule == Rule::Cached);
+    let pending = repeats::pending(session, seq, call);
+    let (verdict, rule, reason) = verdict(session, call, of, pending);
+    let of = match rule {
+        Rule::Cached => of,
+        Rule::Pending => pending,
+        Rule::MissingName
+        | Rule::UnknownTool
+        | Rule::MalformedArgs
+        | Rule::InvalidArgs
+        | Rule::Phase
+        | Rule::Condition
+        | Rule::Limit
+        | Rule::Confirm
+        | Rule::Default => None,
+    };
     PolicyDecided {
         call: seq,
         verdict,
@@ -102,7 +116,12 @@ pub(in crate::session) fn judge(session: &Session, seq: Seq, call: &Call) -> Dec
     .into()
 }
 
-fn verdict(session: &Session, call: &Call, cached: Option<Seq>) -> (Verdict, Rule, Option<String>) {
+fn verdict(
+    session: &Session,
+    call: &Call,
+    cached: Option<Seq>,
+    pending: Option<Seq>,
+) -> (Verdict, Rule, Option<String>) {
     let refused = |rule, reason: String| (Verdict::Refused, rule, Some(reason));
     let declared = session.terms.catalog.tools.get(&call.name);
     let known = declared.is_some_and(|it| it.kind != ToolKind::ServerSide);
@@ -127,6 +146,10 @@ fn verdict(session: &Session, call: &Call, cached: Option<Seq>) -> (Verdict, Rul
     if cached.is_some() {
         return (Verdict::Allowed, Rule::Cached, None);
     }
+    if pending.is_some() {
+        let told = "an equal call has not ended; its outcome comes with that one";
+        return refused(Rule::Pending, told.to_owned());
+    }
     if let Some(told) = limits::reached(session, &call.name) {
         return refused(Rule::Limit, told);
     }
@@ -134,44 +157,6 @@ fn verdict(session: &Session, call: &Call, cached: Option<Seq>) -> (Verdict, Rul
         Gate::Closed => (Verdict::Ask, Rule::Confirm, None),
         Gate::Unknown => (Verdict::AskProgram, Rule::Confirm, None),
         Gate::Open => (Verdict::Allowed, Rule::Default, None),
-    }
-}
-
-/// What a verdict depends on beside the call and the policies.
-#[derive(Serialize)]
-struct Inputs<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    phase: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<BTreeMap<&'a str, &'a Json>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<Used>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    of: Option<Seq>,
-}
-
-impl<'a> Inputs<'a> {
-    fn of(session: &'a Session, call: &Call, of: Option<Seq>) -> Option<Inputs<'a>> {
-        let policy = session.terms.policies.of(&call.name);
-        let gate = policy.confirm_when.as_ref().filter(|_| policy.confirm);
-        let conditions = [policy.when.as_ref(), gate];
-        let read = conditions.into_iter().flatten();
-        let read = read.map(|it| phases::values_read(session, it));
-        let state = read.reduce(|one, two| one.into_iter().chain(two).collect());
-        let inputs = Inputs {
-            phase: phases::name(session),
-            state,
-            used: limits::used(session, &call.name),
-            of,
-        };
-        let Inputs {
-            phase,
-            state,
-            used,
-            of,
-        } = &inputs;
-        let any = phase.is_some() || state.is_some() || used.is_some() || of.is_some();
-        any.then_some(inputs)
     }
 }
 
@@ -203,6 +188,7 @@ impl Rule {
             Rule::MalformedArgs | Rule::InvalidArgs => "invalid_args",
             Rule::Phase | Rule::Condition => "not_available",
             Rule::Limit => "limit_reached",
+            Rule::Pending => repeats::PENDING,
             Rule::Cached | Rule::Confirm | Rule::Default => "refused",
         }
     }
@@ -216,13 +202,9 @@ pub(in crate::session) fn refuse(
     reason: &str,
     kind: &str,
 ) -> Decision {
-    made_here(
-        session,
-        seq,
-        call,
-        Outcome::Refused,
-        error(session, kind, reason),
-    )
+    let repeated = repeats::ticket(session, seq, call).filter(|_| kind == repeats::PENDING);
+    let told = repeated.unwrap_or_else(|| error(session, kind, reason));
+    made_here(session, seq, call, Outcome::Refused, told)
 }
 
 pub(in crate::session) fn ready(seq: Seq) -> Decision {
@@ -373,15 +355,16 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         call.told_meanwhile = true;
         // What the engine says itself of a call that goes on is that it waits.
         call.acknowledged |= it.response.is_some();
-        if let Phase::Paused { interim } = &mut call.phase {
+        call.yields.retain(|yielded| Some(*yielded) != it.of);
+        if let Phase::Paused { interim } = &mut call.phase
+            && *interim == it.of
+        {
             *interim = None;
-        } else {
-            call.yields.retain(|yielded| Some(*yielded) != it.of);
         }
     }
     if let Some(delivery) = delivery {
         redelivery::told(session, at, &delivery);
-        // Of what only the program hears nobody is owed anything, unless the service delivers the call again.
+        // Of that one the model hears only if the service delivers its call again.
         if delivery.route != Route::Notify {
             session.deliveries.insert(at, delivery);
         }
@@ -495,6 +478,7 @@ fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) {
                 outcome,
                 attempts: call.attempts,
                 at,
+                made_by_program: call.made_by_program,
             },
         );
     }

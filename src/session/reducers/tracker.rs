@@ -3,6 +3,7 @@
 //! ```text
 //! Ready ─▶ call_started ─▶ Running ─┬─ tool_returned ───▶ Returned
 //!                                   ├─ tool_paused ─────▶ Paused ─ response_supplied ─▶ Supplied
+//!                                   │                          └─ {will_continue} ─▶ Paused
 //!                                   ├─ deadline_passed ─▶ TimedOut
 //!                                   ├─ another runner ──▶ InDoubt ─▶ started again, asked, or settled as unknown
 //!                                   └─ runner_detached, the tool had not begun ──▶ as before the start
@@ -17,13 +18,14 @@ use crate::session::decision::{
 };
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
+use crate::session::object::ObjectHash;
 use crate::session::observation::{
-    CallCancellationReceived, Deadline, OperatorCancelled, RunnerAttached, RunnerDetached, Start,
-    ToolPaused, ToolReturned, ToolYielded,
+    CallCancellationReceived, Deadline, OperatorCancelled, ResponseSupplied, RunnerAttached,
+    RunnerDetached, Start, ToolPaused, ToolReturned, ToolYielded,
 };
 use crate::session::policy::InDoubt;
 use crate::session::response;
-use crate::session::state::{Runner, Session};
+use crate::session::state::{Runner, Session, Supplied};
 
 use super::cache::{self, Instead};
 use super::confirmation;
@@ -280,12 +282,29 @@ pub(in crate::session) fn tool_paused(session: &mut Session, seq: Seq, it: &Tool
     }
 }
 
-pub(in crate::session) fn response_supplied(session: &mut Session, seq: Seq, call: Seq) {
-    if let Some(call) = session.calls.get_mut(&call)
-        && matches!(call.phase, Phase::Paused { .. })
-    {
-        call.phase = Phase::Supplied { of: seq };
+/// News of a paused call is told as any result of several; the first result that is none of those is its end.
+pub(in crate::session) fn response_supplied(
+    session: &mut Session,
+    seq: Seq,
+    it: &ResponseSupplied,
+) {
+    let Some(call) = session.calls.get_mut(&it.call) else {
+        return;
+    };
+    if !matches!(call.phase, Phase::Paused { .. }) {
+        return;
     }
+    if it.will_continue {
+        call.yields.push_back(seq);
+        return;
+    }
+    call.phase = Phase::Supplied { of: seq };
+    let supplied = Supplied {
+        at: seq,
+        response: ObjectHash::of(it.response.as_str().as_bytes()),
+        by: it.by.clone(),
+    };
+    session.supplied.insert(it.call, supplied);
 }
 
 pub(in crate::session) fn deadline_passed(session: &mut Session, deadline: Deadline) {

@@ -275,6 +275,7 @@ fn a_supplied_response_must_name_the_tool_and_be_an_object_and_counts_once() {
         call,
         name: name.to_owned(),
         response: Json::of(&response),
+        will_continue: false,
         by: Actor::embedder("warehouse"),
     };
     assert_eq!(
@@ -288,8 +289,36 @@ fn a_supplied_response_must_name_the_tool_and_be_an_object_and_counts_once() {
     let supplied = paused.supplied(json!({}));
     assert_eq!(
         supplied.rejection(supply("order", json!({}))).code(),
-        "call_settled"
+        "already_on_record"
     );
+    assert_eq!(
+        supplied.rejection(supply("order", json!({"n": 2}))).code(),
+        "already_supplied"
+    );
+}
+
+#[test]
+fn news_of_a_paused_call_is_told_in_its_order_and_leaves_it_paused() {
+    let paused = running("order").paused(Some(json!({"ticket": 7})));
+    let call = paused.call_seq();
+    let news = |step: u32| Command::SupplyResponse {
+        call,
+        name: "order".to_owned(),
+        response: Json::of(&json!({"step": step})),
+        will_continue: true,
+        by: Actor::embedder("warehouse"),
+    };
+    given(&paused)
+        .when_asked(news(1))
+        .then_kinds(["response_issued"]);
+    let told = paused.commanded(news(1)).commanded(news(2));
+    assert_eq!(told.current().phase, Phase::Paused { interim: None });
+    assert!(told.current().yields.is_empty());
+    let more: Vec<_> = told.told().iter().map(|it| it.will_continue).collect();
+    assert_eq!(more, [Some(true); 3]);
+    let ended = told.supplied(json!({"shipped": true}));
+    assert_eq!(settled(&ended), Outcome::Supplied);
+    assert_eq!(ended.rejection(news(3)).code(), "already_supplied");
 }
 
 #[test]
