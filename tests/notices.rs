@@ -119,6 +119,56 @@ fn the_program_hears_what_waits_and_what_became_of_it_also_when_nobody_is_connec
 }
 
 #[test]
+fn the_program_hears_of_a_silence_that_its_desk_finds_out_about_and_of_what_it_refuses() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
+    let hour = std::time::Duration::from_secs(60 * 60);
+    let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
+    let gate = recount::session::ToolPolicy {
+        confirm_expires_after: Some(hour),
+        ..recount::session::ToolPolicy::gate("Pay?")
+    };
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::policy(pay, gate))
+        .connect_to(model);
+    let life = Life::begin(&journal, &clock, [("a", agent)]);
+    life.run(async {
+        let live = life.engine().session("a").connect().await.unwrap();
+        live.send_text("both").await.unwrap();
+    });
+    life.settle();
+    life.end();
+
+    let heard = Heard::default();
+    let engine = Engine::in_memory().journal(journal).clock(clock.clone());
+    let life = Life::of(heard.listens(engine));
+    let waiting = life.run(life.engine().pending()).unwrap().remove(0);
+    clock.advance(hour);
+    let mut updates = life.engine().subscribe();
+    let yes = ToolConfirmation::confirmed();
+    let late = life.run(
+        life.engine()
+            .answer(waiting.id, yes, Actor::embedder("ada")),
+    );
+    assert!(late.is_err());
+    life.settle();
+    let told = ["pay decided: expired", "pay ended apart: Expired, Parked"];
+    assert_eq!(heard.take(), told);
+    let kinds: Vec<&str> = (0..4)
+        .map(|_| life.run(updates.next()).unwrap().fact.event.kind())
+        .collect();
+    let on_record = [
+        "deadline_passed",
+        "confirmation_expired",
+        "response_issued",
+        "answer_refused",
+    ];
+    assert_eq!(kinds, on_record);
+    life.end();
+}
+
+#[test]
 fn a_callback_that_panics_hears_of_the_next_one() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let model = ScriptedModel::parse(SCRIPT).unwrap();

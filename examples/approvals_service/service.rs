@@ -145,11 +145,14 @@ async fn answer(
 ) -> Result<Json<Value>, Refused> {
     let pending = service.engine.pending().await?;
     let seq = service.engine.answer(id, answer, by).await?;
-    // The tool runs without a connection. The model hears of it when somebody takes the conversation up again.
+    // The tool runs without a connection. The model hears of it when somebody takes the conversation up again; where that
+    // cannot be done now, the answer counts all the same.
     if let Some(request) = pending.iter().find(|it| it.id == id) {
         let mut conversations = service.conversations.lock().await;
-        if let Entry::Vacant(taken_up) = conversations.entry(request.session) {
-            taken_up.insert(service.engine.resume(request.session).await?);
+        if let Entry::Vacant(taken_up) = conversations.entry(request.session)
+            && let Ok(live) = service.engine.resume(request.session).await
+        {
+            taken_up.insert(live);
         }
     }
     Ok(Json(json!({"on_record": seq})))

@@ -266,9 +266,10 @@ impl Engine {
         if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
             // No task serves the session, so the desk may write to it: one answer at a time.
             let _turn = self.inner.desk.lock().await;
+            let before = self.head(session).await?;
             let desk = Desk::new(self.inner.ledger.clone(), self.inner.clock.clone());
             let answered = desk.answer_as(request, given, by).await;
-            self.publish_from(session, answered.as_ref().ok()).await;
+            self.publish_after(session, before).await;
             return answered;
         }
         self.ask(session, |reply| Input::Answer {

@@ -12,8 +12,11 @@ use crate::live::{ConnectError, Connection, continuation, setup};
 use crate::session::{Connected, Disconnected, HistorySent, Observation, Rejection};
 
 impl SessionTask {
-    /// Somebody asks for a connection. One that is being opened already is theirs, unless somebody else asked for it.
+    /// Somebody asks for a connection. One that is there or being opened already is theirs, unless somebody else asked for it.
     pub(super) async fn connect(&mut self, reply: Reply<()>) -> Result<(), Error> {
+        if self.socket.is_some() && std::mem::take(&mut self.reconnecting.is_nobodys) {
+            return self.answer(reply, Ok(()));
+        }
         if self.socket.is_some() || self.reconnecting.asked.is_some() {
             let connected = Error::AlreadyConnected { session: self.id };
             return self.answer(reply, Err(connected));
@@ -23,7 +26,7 @@ impl SessionTask {
             return Ok(());
         }
         self.reconnecting.wait = None;
-        self.reconnecting.is_good();
+        self.reconnecting.is_wanted();
         match self.begin_to_connect().await {
             Ok(()) => Ok(()),
             Err(error) => self.answer_asked(Err(error)),
@@ -140,6 +143,7 @@ impl SessionTask {
         self.put(vec![connected.into()], Objects::default()).await?;
         let epoch = self.session.connection.unwrap_or(self.session.head);
         self.reconnecting.connected(self.clock.now());
+        self.reconnecting.is_nobodys = self.handles == 0;
         self.sockets += 1;
         let (incoming, inbox) = (self.incoming_sender.clone(), self.own.clone());
         let media = (self.media.clone(), self.json_depth_max());

@@ -36,6 +36,7 @@ impl SessionTask {
             return Ok(());
         }
         self.silence = None;
+        self.note_silence();
         self.disconnect("nobody holds the session and nothing was said")
             .await
     }

@@ -27,6 +27,8 @@ pub struct LiveHandle {
     task: TaskRef,
     /// Calls the callbacks, if there are any, as long as somebody has the handle.
     hearing: Vec<AbortOnDropHandle<()>>,
+    /// Whether somebody has it, or is about to.
+    is_taken: bool,
 }
 
 impl LiveHandle {
@@ -36,7 +38,17 @@ impl LiveHandle {
             engine,
             task,
             hearing: Vec::new(),
+            is_taken: true,
         }
+    }
+
+    /// Connects, for whoever gets the handle then. Where that comes to nothing nobody has had it, so what runs in the session
+    /// goes on.
+    pub(super) async fn connected(mut self) -> Result<LiveHandle, Error> {
+        self.is_taken = false;
+        self.connect().await?;
+        self.is_taken = true;
+        Ok(self)
     }
 
     /// Has callbacks hear the conversation, as long as this handle is there.
@@ -374,7 +386,11 @@ impl From<&PausedCall> for Ticket {
 
 impl Drop for LiveHandle {
     fn drop(&mut self) {
-        let _ = self.task.inbox.send(Input::HandleDropped);
+        let _ = self.task.inbox.send(if self.is_taken {
+            Input::HandleDropped
+        } else {
+            Input::HandleReturned
+        });
     }
 }
 

@@ -79,6 +79,8 @@ pub(super) enum Input {
     HandleTaken,
     /// One handle less.
     HandleDropped,
+    /// One handle less, which nobody has had.
+    HandleReturned,
     /// A tool ended.
     ToolEnded(Ended),
     /// A tool gives one result of several, and waits until it is on record.

@@ -239,8 +239,7 @@ impl Engine {
     pub async fn resume(&self, session: SessionId) -> Result<LiveHandle, Error> {
         let agent = self.agent_of(session).await?;
         let handle = self.handle(session, agent, Begin::Resume);
-        handle.connect().await?;
-        Ok(handle)
+        handle.connected().await
     }
 
     /// Every confirmation request that waits for an answer. It costs what is open, not what happened.

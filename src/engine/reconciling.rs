@@ -31,8 +31,9 @@ impl Engine {
         let command = reconciles(self.ledger(), ticket, found, by).await?;
         if let Err(Error::UnknownAgent { .. }) = self.agent_of(ticket.session).await {
             let _turn = self.inner.desk.lock().await;
+            let before = self.head(ticket.session).await?;
             let found = self.desk().take(ticket.session, command).await;
-            self.publish_from(ticket.session, found.as_ref().ok()).await;
+            self.publish_after(ticket.session, before).await;
             return found;
         }
         self.ask(ticket.session, |reply| Input::Command(command, reply))

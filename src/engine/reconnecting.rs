@@ -40,6 +40,10 @@ pub(super) struct Reconnecting {
     pub(super) openings: u64,
     /// How often it was tried since the last good connection.
     pub(super) attempts: u32,
+    /// How many connections were begun to tell an outcome since the model last took part, or somebody last asked for one.
+    dialled: u32,
+    /// Whether the live connection was opened for nobody, who has not come since.
+    pub(super) is_nobodys: bool,
     /// How many connections in a row ended for something that we did.
     at_fault: u32,
     /// How often in a row the service failed on the handle.
@@ -65,7 +69,13 @@ impl Reconnecting {
         self.wait = None;
     }
 
-    /// The model did something: the connection is a good one.
+    /// The model took part, or somebody asks for a connection: one that is opened to tell an outcome need not wait.
+    pub(super) fn is_wanted(&mut self) {
+        self.dialled = 0;
+        self.is_good();
+    }
+
+    /// The connection is a good one, or no more of it: the next try is a first one.
     pub(super) fn is_good(&mut self) {
         (self.attempts, self.at_fault, self.doubts) = (0, 0, 0);
     }
@@ -139,6 +149,10 @@ impl SessionTask {
         if self.socket.is_some() || comes {
             return Ok(());
         }
+        let before = self.reconnecting.dialled;
+        self.reconnecting.dialled = before.saturating_add(1);
+        // Whatever ended the connection before has begun to count anew; it told nothing all the same.
+        self.reconnecting.attempts = self.reconnecting.attempts.max(before);
         if self.reconnecting.attempts == 0 {
             self.reconnecting.attempts = 1;
             return self.connect_by_itself().await;
@@ -147,6 +161,14 @@ impl SessionTask {
             Again::Wait(ms) => self.reconnect(Vec::new(), ms).await,
             // It is told when the session is next resumed.
             Again::GiveUp | Again::Never => Ok(()),
+        }
+    }
+
+    /// Where nobody has answered what was told, it is not told again before the session is next taken up.
+    pub(super) fn note_silence(&mut self) {
+        let mut untold = self.session.deliveries.values();
+        if untold.any(|it| it.connects.is_some()) {
+            self.reconnecting.dialled = self.agent.reconnects.made(u32::MAX).max(1);
         }
     }
 
@@ -250,7 +272,8 @@ impl SessionTask {
         }
     }
 
-    /// There is no next try: what runs is cancelled, what waits stays open.
+    /// There is no next try: what runs is cancelled, what waits stays open. What runs where nobody is connected did so before
+    /// there was anything to tell, and goes on.
     async fn give_up(&mut self, first: Vec<Observation>, reason: String) -> Result<(), Error> {
         let attempts = self.agent.reconnects.made(self.reconnecting.attempts);
         let mut batch = first;
@@ -258,7 +281,12 @@ impl SessionTask {
         // As in `disconnect`.
         let now = self.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
-        let detachment = self.detachment("no connection could be made any more");
+        let detaches = self.handles > 0;
+        let detachment = if detaches {
+            self.detachment("no connection could be made any more")
+        } else {
+            Vec::new()
+        };
         let at = if self.session.leaving.is_some() {
             0
         } else {
@@ -266,7 +294,9 @@ impl SessionTask {
         };
         batch.splice(at..at, detachment);
         self.put_at(now, batch, Objects::default()).await?;
-        self.attached = None;
+        if detaches {
+            self.attached = None;
+        }
         self.stop_reconnecting();
         self.perform().await
     }
@@ -311,7 +341,7 @@ impl SessionTask {
             if let Observation::GoAwayReceived(it) = observation {
                 planned = self.plan_switch(epoch, it.time_left.as_deref());
             } else if is_of_the_conversation(observation) {
-                self.reconnecting.is_good();
+                self.reconnecting.is_wanted();
             }
         }
         observations.extend(planned);

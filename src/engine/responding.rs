@@ -4,7 +4,7 @@ use super::inbox::Input;
 use super::{Desk, Engine, Error, FunctionResponse, Ticket};
 use crate::session::{Actor, Command, Json, Seq, SessionId};
 
-/// More than what follows from one answer.
+/// How many facts are read at a time.
 const FACTS: usize = 256;
 
 impl Engine {
@@ -54,23 +54,36 @@ impl Engine {
     pub(super) async fn supply(&self, (session, supply): Supply) -> Result<Seq, Error> {
         if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
             let _turn = self.inner.desk.lock().await;
+            let before = self.head(session).await?;
             let supplied = self.desk().take(session, supply).await;
-            self.publish_from(session, supplied.as_ref().ok()).await;
+            self.publish_after(session, before).await;
             return supplied;
         }
         self.ask(session, |reply| Input::Command(supply, reply))
             .await
     }
 
-    /// Tells whoever listens what the desk has put on record, from there on.
-    pub(super) async fn publish_from(&self, session: SessionId, from: Option<&Seq>) {
-        let Some(from) = from else {
-            return;
-        };
-        // What cannot be read now is on record all the same.
-        let facts = self.inner.ledger.facts(session, *from, FACTS).await;
-        for fact in facts.unwrap_or_default() {
-            self.inner.publisher.publish(session, fact);
+    /// The last record of a session.
+    pub(super) async fn head(&self, session: SessionId) -> Result<Seq, Error> {
+        let head = self.inner.ledger.journal().head(session.0).await?;
+        Ok(head.map_or(Seq(0), |head| Seq(head.seq)))
+    }
+
+    /// Tells whoever listens what the desk has put on record behind `before`: also what a dead process left, what was overdue,
+    /// and what was refused.
+    pub(super) async fn publish_after(&self, session: SessionId, before: Seq) {
+        let mut from = before.next();
+        loop {
+            // What cannot be read now is on record all the same.
+            let facts = self.inner.ledger.facts(session, from, FACTS).await;
+            let facts = facts.unwrap_or_default();
+            let Some(last) = facts.last() else {
+                return;
+            };
+            from = last.seq.next();
+            for fact in facts {
+                self.inner.publisher.publish(session, fact);
+            }
         }
     }
 

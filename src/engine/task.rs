@@ -239,6 +239,14 @@ impl SessionTask {
                     Ok(())
                 }
             }
+            Input::HandleReturned => {
+                self.handles = self.handles.saturating_sub(1);
+                if self.handles == 0 {
+                    self.opening = None;
+                    self.stop_reconnecting();
+                }
+                Ok(())
+            }
             Input::ToolEnded(ended) => {
                 let ended = self.tool_ended(ended);
                 self.record(ended).await

@@ -185,7 +185,8 @@ impl ToolContext {
     /// stays open. The time limit of the call rests meanwhile. The call keeps its places among those that may run; its
     /// session stays in memory. Where the call is taken back, or the session closed, the tool is stopped.
     ///
-    /// It waits as long as its process lives: where that ends, before the answer or after it, the call was cut off like any
+    /// It waits as long as its process lives and nobody hangs up: where the process ends, or the session is
+    /// [disconnected](crate::LiveHandle::disconnect) or its last handle dropped, before the answer or after it, the call was cut off like any
     /// other, whether or not its tool implements [`resume`](super::ToolFunction::resume): its question is withdrawn on
     /// record, and its [in-doubt rule](crate::session::InDoubt) holds. A shutdown does not wait for a person. What may take long returns an [`Ask`] instead,
     /// and goes on after any number of restarts. An `Ask` may be given here, too, for its payload schema and its expiry; its state is

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use recount::engine::Reconnects;
 use recount::engine::{Clock, Error};
 use recount::journal::BoxFuture;
 use recount::live::{ConnectError, Connection, Connector};
@@ -234,6 +235,117 @@ fn a_connection_that_cannot_be_opened_to_tell_is_tried_for_with_waits_and_by_the
     );
     assert_eq!(world.till.attempts(), [1]);
     life.end();
+}
+
+/// What the model does where it closes whenever it is told an outcome, for the first twenty times.
+fn hears_nothing() -> String {
+    let closes = r#"{"on": {"text": "[tool outcome]"}, "send": [{"close": {"code": 1011}}]}"#;
+    let call = r#"{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}]}]}"#;
+    format!("{call}\n{}", format!("{closes}\n").repeat(20))
+}
+
+#[test]
+fn a_connection_that_is_lost_whenever_it_tells_is_tried_for_with_waits_and_not_for_ever() {
+    let world = World::with(&hears_nothing());
+    let life = approved_with(&world, OnSettled::Connect);
+    assert_eq!(
+        (world.connections(), world.count("reconnect_scheduled")),
+        (2, 1)
+    );
+    for _ in 0..20 {
+        world.clock.advance(Duration::from_secs(60));
+        life.settle();
+    }
+    assert_eq!(world.connections(), 9, "as often as the agent tries");
+    assert_eq!(world.outcome(), Outcome::Returned);
+    life.end();
+}
+
+#[test]
+fn a_model_that_says_nothing_to_what_it_is_told_is_told_once() {
+    let call = r#"{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}]}]}"#;
+    let world = World::with(call);
+    let life = approved_with(&world, OnSettled::Connect);
+    for _ in 0..5 {
+        world.clock.advance(Duration::from_secs(61));
+        life.settle();
+    }
+    assert_eq!((world.connections(), world.told(2).len()), (2, 1));
+    assert_eq!(world.folded().deliveries.len(), 1, "nobody proves it");
+    let _live = resume(&life, world.session());
+    assert_eq!(world.told(3).len(), 1);
+    life.end();
+}
+
+#[test]
+fn what_runs_goes_on_where_no_connection_can_be_opened_to_tell_of_something_else() {
+    let both = r#"{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}, {"id": "c2", "name": "look"}]}]}"#;
+    let world = World::with(both);
+    let agent = |times| {
+        let (model, times) = (world.model.clone(), AtomicUsize::new(times));
+        let look = T::simple("look", "Looks", |_| async { Ok(json!({"seen": true})) });
+        let tools = gated(world.till.hangs()) | T::confirm(look, "Look?");
+        let agent = world.agent(tools).on_settled(OnSettled::Connect);
+        // All tries together take less than the time limit of a tool.
+        let (first, longest) = (Duration::from_millis(10), Duration::from_millis(100));
+        agent
+            .reconnects(Reconnects::default().waits(first, longest))
+            .connect_to(Barred { model, times })
+    };
+    let life = world.life(agent(0));
+    let live = life.run(async {
+        let live = life.engine().session("support").connect().await.unwrap();
+        live.send_text("settle").await.unwrap();
+        live
+    });
+    life.settle();
+    drop(live);
+    life.crash();
+
+    let life = world.life(agent(usize::MAX));
+    for waiting in life.run(life.engine().pending()).unwrap() {
+        approve(&life, waiting.id).unwrap();
+    }
+    for _ in 0..20 {
+        world.clock.advance(Duration::from_secs(1));
+        life.settle();
+    }
+    assert_eq!(world.count("reconnects_exhausted"), 1);
+    assert_eq!((world.till.attempts(), world.till.dropped()), (vec![1], 0));
+    assert_eq!(world.folded().calls.len(), 1);
+    life.crash();
+}
+
+#[test]
+fn whoever_resumes_takes_over_the_connection_that_was_opened_to_tell() {
+    let world = World::new();
+    let life = approved_with(&world, OnSettled::Connect);
+    let live = resume(&life, world.session());
+    for _ in 0..3 {
+        world.clock.advance(Duration::from_secs(60));
+        life.settle();
+    }
+    assert_eq!((world.connections(), world.count("disconnected")), (2, 1));
+    assert!(life.run(live.connect()).is_err(), "it is theirs already");
+    drop(live);
+    life.settle();
+    assert_eq!(world.count("disconnected"), 2);
+    life.end();
+}
+
+#[test]
+fn a_resumption_that_comes_to_nothing_leaves_alone_what_runs() {
+    let world = World::new();
+    let request = asked_and_died(&world, gated(world.till.hangs()));
+    let (model, times) = (world.model.clone(), AtomicUsize::new(usize::MAX));
+    let agent = world.agent(gated(world.till.hangs()));
+    let life = world.life(agent.connect_to(Barred { model, times }));
+    approve(&life, request).unwrap();
+    assert!(life.run(life.engine().resume(world.session())).is_err());
+    life.settle();
+    assert_eq!((world.till.attempts(), world.till.dropped()), (vec![1], 0));
+    assert_eq!(world.folded().calls.len(), 1);
+    life.crash();
 }
 
 #[test]
