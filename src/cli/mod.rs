@@ -18,6 +18,7 @@ mod import;
 mod keys;
 mod log;
 mod names;
+mod on_record;
 mod one_line;
 mod opening;
 mod os_user;

@@ -9,11 +9,10 @@ use super::failure::{Exit, Failure};
 use super::found::Found;
 use super::ids;
 use super::keys::Keys;
-use super::one_line::one_line;
+use super::on_record;
 use super::screen::Screen;
 use super::sentence::who;
 use super::source::Source;
-use super::style::Tone;
 use crate::session::Seq;
 
 /// Says what became of a call that ended as unknown or timed out.
@@ -74,11 +73,7 @@ impl Reconcile {
             who(&on_record.by),
             on_record.seq
         );
-        screen.toned(Tone::Good, &one_line(&text))?;
-        screen.line(&match service {
-            Some(pid) => format!("Answered through the running service (pid {pid})."),
-            None => "The model is told when the session is next served.".to_owned(),
-        })?;
+        on_record::show(&text, service, screen)?;
         Ok(Exit::Ok)
     }
 }

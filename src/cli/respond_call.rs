@@ -9,11 +9,10 @@ use super::failure::{Exit, Failure};
 use super::given_json::given_json;
 use super::ids;
 use super::keys::Keys;
-use super::one_line::one_line;
+use super::on_record;
 use super::screen::Screen;
 use super::sentence::who;
 use super::source::Source;
-use super::style::Tone;
 /// Gives the result of a long-running call that waits for it.
 ///
 /// Where a service has the journal open, the service takes it and tells the model; otherwise it is put on record, and the model
@@ -75,11 +74,7 @@ impl RespondCall {
             who(&on_record.by),
             on_record.seq
         );
-        screen.toned(Tone::Good, &one_line(&text))?;
-        screen.line(&match service {
-            Some(pid) => format!("Answered through the running service (pid {pid})."),
-            None => "The model is told when the session is next served.".to_owned(),
-        })?;
+        on_record::show(&text, service, screen)?;
         Ok(Exit::Ok)
     }
 }

@@ -9,11 +9,10 @@ use super::failure::{Exit, Failure};
 use super::found::Found;
 use super::ids;
 use super::keys::Keys;
-use super::one_line::one_line;
+use super::on_record;
 use super::screen::Screen;
 use super::sentence::who;
 use super::source::{Said, Source};
-use super::style::Tone;
 
 /// Says what became of a call that was cut off and about which a person is asked; it does not run again.
 ///
@@ -71,11 +70,7 @@ impl Settle {
             who(&on_record.by),
             on_record.seq
         );
-        screen.toned(Tone::Good, &one_line(&text))?;
-        screen.line(&match service {
-            Some(pid) => format!("Answered through the running service (pid {pid})."),
-            None => "The model is told when the session is next served.".to_owned(),
-        })?;
+        on_record::show(&text, service, screen)?;
         Ok(Exit::Ok)
     }
 }
