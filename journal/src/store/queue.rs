@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use uuid::Uuid;
@@ -22,6 +23,9 @@ use crate::{Append, Durability, Error, Head};
 const QUEUE_LIMIT: (usize, usize) = (4_096, 32 << 20);
 /// What one commit takes from the queue.
 const COMMIT_LIMIT: (usize, usize) = (1_024, 2 << 20);
+/// How long appends that nobody waits for are kept for the next one that somebody does: a commit of their own would only
+/// be in its way.
+const COMPANY: Duration = Duration::from_millis(5);
 
 /// The meeting place.
 pub(crate) struct Shared {
@@ -49,6 +53,8 @@ pub(crate) struct State {
     heads: HashMap<Uuid, Head>,
     queue: VecDeque<Queued>,
     queued_bytes: usize,
+    /// Somebody waits for what is in the queue.
+    pressing: bool,
     admitted: u64,
     committed: u64,
     readers: Vec<(u64, oneshot::Sender<()>)>,
@@ -93,6 +99,7 @@ impl Shared {
             heads: HashMap::new(),
             queue: VecDeque::new(),
             queued_bytes: 0,
+            pressing: false,
             admitted: 0,
             committed: 0,
             readers: Vec::new(),
@@ -183,6 +190,11 @@ impl Shared {
         if state.queue.len() >= QUEUE_LIMIT.0 || state.queued_bytes >= QUEUE_LIMIT.1 {
             let (free, room) = oneshot::channel();
             state.waiting_for_room.push(free);
+            let presses = state.press();
+            drop(state);
+            if presses {
+                self.arrived.notify_one();
+            }
             return Ok(Offer::Full(room));
         }
         let (ack, offer) = match durability {
@@ -193,11 +205,12 @@ impl Shared {
             }
         };
         let was_empty = state.queue.is_empty();
+        let presses = ack.is_some() && state.press();
         if let Some(queued) = queued.take() {
             state.enqueue(Queued { ack, ..queued });
         }
         drop(state);
-        if was_empty {
+        if was_empty || presses {
             self.arrived.notify_one();
         }
         Ok(offer)
@@ -214,6 +227,11 @@ impl Shared {
             let (tell, settled) = oneshot::channel();
             let ticket = state.admitted;
             state.readers.push((ticket, tell));
+            let presses = !state.queue.is_empty() && state.press();
+            drop(state);
+            if presses {
+                self.arrived.notify_one();
+            }
             settled
         };
         // Settled, or a failure that the next line tells.
@@ -249,6 +267,11 @@ impl Shared {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        let nobody_waits = |state: &mut State| !state.pressing && !state.closing;
+        (state, _) = self
+            .arrived
+            .wait_timeout_while(state, COMPANY, nobody_waits)
+            .unwrap_or_else(PoisonError::into_inner);
         let mut bytes = 0;
         let mut taken = Vec::with_capacity(state.queue.len().min(COMMIT_LIMIT.0));
         while taken.len() < COMMIT_LIMIT.0 && bytes < COMMIT_LIMIT.1 {
@@ -259,6 +282,7 @@ impl Shared {
             taken.push(queued);
         }
         state.queued_bytes = state.queued_bytes.saturating_sub(bytes);
+        state.pressing &= !state.queue.is_empty();
         state.waiting_for_room.clear();
         taken
     }
@@ -290,6 +314,11 @@ impl State {
         self.admitted += 1;
         self.queue.push_back(queued);
         self.meter.queued(self.queue.len());
+    }
+
+    /// Says that somebody waits for what is in the queue, and whether that is news.
+    fn press(&mut self) -> bool {
+        !std::mem::replace(&mut self.pressing, true)
     }
 
     /// Takes committed appends into the view, and tells those who wait for that.

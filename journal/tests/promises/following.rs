@@ -7,7 +7,9 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use recount_journal::testing::{Fault, MemoryDisk};
-use recount_journal::{Commit, DiskJournal, Error, Journal, Line, MemoryJournal, block_on};
+use recount_journal::{
+    Commit, DiskJournal, Durability, Error, Journal, Line, MemoryJournal, block_on,
+};
 use uuid::Uuid;
 
 use crate::stream::Stream;
@@ -72,6 +74,22 @@ fn followers_and_writers_at_once_miss_and_double_nothing() {
             });
         }
     });
+}
+
+#[test]
+fn what_nobody_waits_for_is_committed_all_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = DiskJournal::open(directory.path()).unwrap();
+    let mut stream = Stream::new(1);
+    let now = block_on(journal.position()).unwrap();
+    let mut append = stream.next(&["{}"]);
+    append.durability = Durability::Buffered;
+    block_on(journal.append(append)).unwrap();
+    // A follower does not hurry what comes; it hears of it in the end.
+    assert_eq!(
+        followed(&journal, now, stream.session, 1),
+        stream.lines[..1]
+    );
 }
 
 #[test]
