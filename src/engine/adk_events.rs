@@ -6,7 +6,7 @@ use super::effects::response_in;
 use super::{Engine, Error, LiveHandle, Updates};
 use crate::adk::{self, Translation};
 use crate::ledger::Ledger;
-use crate::session::{Event, Fact, Seq, SessionId};
+use crate::session::{Fact, Seq, SessionId};
 
 /// How many facts are read at a time.
 const PAGE: usize = 256;
@@ -122,10 +122,7 @@ impl AdkEvents {
             Some(seq) => self.ledger.fact(self.session, seq).await?,
             None => None,
         };
-        let referred = referred.and_then(|fact| match fact.event {
-            Event::Observed(observation) => response_in(observation),
-            Event::Decided(_) => None,
-        });
+        let referred = referred.as_ref().and_then(response_in);
         let session = self.translation.session_mut();
         self.ledger.provide(session, fact).await?;
         self.events = self.translation.translate(fact, referred).into();

@@ -8,7 +8,6 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use super::answering::with_given;
@@ -180,8 +179,8 @@ impl SessionTask {
         else {
             return Ok(InFlight::Left);
         };
-        let asked = self.ledger.fact(self.id, request).await?;
-        let message = match asked.map(|fact| fact.event) {
+        let asked = self.recorded(request).await?;
+        let message = match asked.as_ref().map(|it| &it.fact.event) {
             Some(Event::Decided(decision)) => decision.question().and_then(|it| it.hint.clone()),
             Some(Event::Observed(_)) | None => None,
         };
@@ -228,7 +227,7 @@ impl SessionTask {
         };
         let carried = Carried::Response(seq, delivery.route);
         if as_conversation {
-            let words = self.told_as_conversation(delivery, &body).await?;
+            let words = Box::pin(self.told_as_conversation(delivery, &body)).await?;
             self.put_in(epoch, words, Some(carried));
             return Ok(());
         }
@@ -284,40 +283,25 @@ impl SessionTask {
 
     /// What a hook put in the place of a response.
     pub(super) async fn answered_by_hook(&self, answer: Seq) -> Result<Option<Json>, Error> {
-        let fact = self.ledger.fact(self.id, answer).await?;
-        Ok(fact.and_then(|fact| match fact.event {
-            Event::Observed(observation) => response_in(observation),
-            Event::Decided(_) => None,
-        }))
+        let recorded = self.recorded(answer).await?;
+        Ok(recorded.and_then(|it| response_in(&it.fact)))
     }
 
     /// The response itself: in its own record, or in the one that this refers to.
     pub(super) async fn response_body(&self, issued: Seq) -> Result<Option<Json>, Error> {
-        let Some(Fact {
-            event: Event::Decided(decision),
-            ..
-        }) = self.ledger.fact(self.id, issued).await?
-        else {
+        let Some(recorded) = self.recorded(issued).await? else {
             return Ok(None);
         };
-        let (of, response) = if let Decision::ResponseIssued(it) = decision {
-            (it.of, it.response)
-        } else if let Decision::OutcomeReconciled(it) = decision {
-            (Some(it.of), it.response)
-        } else {
-            return Ok(None);
+        let (of, response) = match &recorded.fact.event {
+            Event::Decided(Decision::ResponseIssued(it)) => (it.of, &it.response),
+            Event::Decided(Decision::OutcomeReconciled(it)) => (Some(it.of), &it.response),
+            Event::Decided(_) | Event::Observed(_) => return Ok(None),
         };
-        let (None, Some(of)) = (&response, of) else {
-            return Ok(response);
+        let (None, Some(of)) = (response, of) else {
+            return Ok(response.clone());
         };
-        let Some(Fact {
-            event: Event::Observed(observation),
-            ..
-        }) = self.ledger.fact(self.id, of).await?
-        else {
-            return Ok(None);
-        };
-        Ok(response_in(observation))
+        let recorded = self.recorded(of).await?;
+        Ok(recorded.and_then(|it| response_in(&it.fact)))
     }
 }
 
@@ -372,7 +356,7 @@ impl ToolEvents for EventsOfRun {
     }
 }
 
-/// Runs a tool in a task of its own, so that a panic which its own containment misses still ends the call.
+/// Runs a tool so that a panic which its own containment misses still ends the call.
 async fn contained<F, Fut>(
     tool: PolicyTool,
     args: Value,
@@ -383,39 +367,43 @@ where
     F: FnMut(Value) -> Fut + Send + 'static,
     Fut: Future<Output = Result<(), ToolError>> + Send,
 {
+    // What the run leaves is dropped inside of the block, too.
     let run = async move { tool.run(args, context, on_yield).await };
-    let run = AbortOnDropHandle::new(tokio::spawn(run.in_current_span()));
-    run.await.unwrap_or_else(|_| {
+    let ended = AssertUnwindSafe(run).catch_unwind().await;
+    ended.unwrap_or_else(|_| {
         ToolOutcome::Failed(ToolError::ExecutionFailed("the tool panicked".to_owned()))
     })
 }
 
 /// The response that an observation holds.
-pub(super) fn response_in(observation: Observation) -> Option<Json> {
+pub(super) fn response_in(fact: &Fact) -> Option<Json> {
+    let Event::Observed(observation) = &fact.event else {
+        return None;
+    };
     if let Observation::ToolReturned(it) = observation {
-        Some(it.response)
+        Some(it.response.clone())
     } else if let Observation::ResponseSupplied(it) = observation {
-        Some(it.response)
+        Some(it.response.clone())
     } else if let Observation::ToolPaused(it) = observation {
-        it.interim
+        it.interim.clone()
     } else if let Observation::HookAnswered(it) = observation {
-        it.response
+        it.response.clone()
     } else if let Observation::OperatorCancelled(it) = observation {
-        it.response
+        it.response.clone()
     } else if let Observation::ToolYielded(it) = observation {
-        Some(it.response)
+        Some(it.response.clone())
     } else if let Observation::ConfirmationAnswered(it) = observation {
-        it.found.and_then(result_in)
+        it.found.as_ref().and_then(result_in)
     } else if let Observation::OutcomeFound(it) = observation {
-        result_in(it.found)
+        result_in(&it.found)
     } else {
         None
     }
 }
 
-fn result_in(found: Finding) -> Option<Json> {
+fn result_in(found: &Finding) -> Option<Json> {
     match found {
-        Finding::Done(result) => Some(result),
+        Finding::Done(result) => Some(result.clone()),
         Finding::Failed(_) => None,
     }
 }

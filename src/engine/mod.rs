@@ -402,6 +402,7 @@ impl Engine {
             session: Session::new(id),
             tail: Tail::EMPTY,
             seal: Seal::default(),
+            latest: Vec::new(),
             performer: Performer::default(),
             socket: None,
             sockets: 0,

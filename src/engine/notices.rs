@@ -319,13 +319,14 @@ impl Publisher {
         self.updates.subscribe()
     }
 
-    pub(super) fn publish(&self, session: SessionId, fact: Fact) {
+    pub(super) fn publish(&self, session: SessionId, fact: Fact) -> Arc<Recorded> {
         let is_news = self.news.as_ref().filter(|_| news_in(&fact).is_some());
         let recorded = Arc::new(Recorded { session, fact });
         // Nobody may be listening, which is nobody's fault.
         if let Some(news) = is_news {
             let _ = news.send(recorded.clone());
         }
-        let _ = self.updates.send(recorded);
+        let _ = self.updates.send(recorded.clone());
+        recorded
     }
 }

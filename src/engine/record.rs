@@ -8,9 +8,9 @@ use super::error::Error;
 use super::live_event::LiveEvent;
 use super::takeover;
 use super::task::SessionTask;
-use crate::ledger::{self, Objects};
+use crate::ledger::{self, Objects, Recorded};
 use crate::session::{
-    Effect, Event, Hook, Observation, Seq, Session, Timestamp, open_work, overdue, owed, step,
+    Effect, Event, Hook, Observation, Seq, Timestamp, open_work, overdue, owed, step_in_place,
 };
 
 impl SessionTask {
@@ -66,10 +66,10 @@ impl SessionTask {
         };
         let open_before = open_work(&self.session);
         let was_paused = self.session.should_pause();
-        let mut session = std::mem::replace(&mut self.session, Session::new(self.id));
-        let (mut facts, mut changes, mut last) = (Vec::new(), Vec::new(), session.head);
+        let (mut facts, mut changes, mut last) =
+            (Vec::with_capacity(4), Vec::new(), self.session.head);
         for observation in batch {
-            last = session.head.next();
+            last = self.session.head.next();
             let span =
                 tracing::info_span!("observation", session = %self.id, kind = observation.kind());
             let _entered = span.enter();
@@ -77,13 +77,12 @@ impl SessionTask {
                 session: self.id,
                 source,
             };
-            let before = session.state.clone();
-            let stepped = step(session, now, observation).map_err(endless)?;
-            session = stepped.session;
-            if !Arc::ptr_eq(&before, &session.state) {
-                changes.push((last, before, session.state.clone()));
+            let before = self.session.state.clone();
+            // What stands there after an error is on no record, and the task stops over it.
+            step_in_place(&mut self.session, now, observation, &mut facts).map_err(endless)?;
+            if !Arc::ptr_eq(&before, &self.session.state) {
+                changes.push((last, before, self.session.state.clone()));
             }
-            facts.extend(stepped.facts);
         }
         // Only what decides nothing may be acknowledged before it is on the disk.
         let decided = facts
@@ -99,14 +98,13 @@ impl SessionTask {
             .append(
                 self.tail,
                 &self.seal,
-                &session,
+                &self.session,
                 &facts,
                 &open_before,
                 objects,
                 durability,
             )
             .await?;
-        self.session = session;
         self.note_waiting();
         if !was_paused && self.session.should_pause() {
             let session = &self.session;
@@ -129,11 +127,10 @@ impl SessionTask {
             self.answer_tools(&facts);
         }
         if !self.callers.is_empty() {
-            self.answer_callers(&facts).await?;
+            Box::pin(self.answer_callers(&facts)).await?;
         }
-        for fact in facts {
-            self.publisher.publish(self.id, fact);
-        }
+        let publish = |fact| self.publisher.publish(self.id, fact);
+        self.latest = facts.into_iter().map(publish).collect();
         Ok(last)
     }
 
@@ -149,7 +146,19 @@ impl SessionTask {
         }
         // Those of one frame are shown together.
         self.show_calls(calls);
+        self.latest = Vec::new();
         Ok(())
+    }
+
+    /// A record of the session: one of the last batch, as long as that is performed, or what the journal has there.
+    pub(super) async fn recorded(&self, seq: Seq) -> Result<Option<Arc<Recorded>>, Error> {
+        if let Some(latest) = self.latest.iter().find(|it| it.fact.seq == seq) {
+            return Ok(Some(latest.clone()));
+        }
+        // Seldom, so what a batch holds while it is appended has no room for it.
+        let fact = Box::pin(self.ledger.fact(self.id, seq)).await?;
+        let session = self.id;
+        Ok(fact.map(|fact| Arc::new(Recorded { session, fact })))
     }
 }
 

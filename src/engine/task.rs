@@ -25,7 +25,7 @@ use super::reconnecting::Reconnecting;
 use super::registry::Registry;
 use super::slots::Slots;
 use super::socket::{Carried, Outgoing, Socket};
-use crate::ledger::{Ledger, Loaded, Objects, Seal, Tail};
+use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
@@ -54,6 +54,8 @@ pub(super) struct SessionTask {
     pub(super) session: Session,
     pub(super) tail: Tail,
     pub(super) seal: Seal,
+    /// The records of the last batch, until it is performed.
+    pub(super) latest: Vec<Arc<Recorded>>,
     pub(super) performer: Performer,
     pub(super) socket: Option<Socket>,
     pub(super) sockets: u64,
@@ -161,19 +163,18 @@ impl SessionTask {
 
     async fn handle(&mut self, input: Box<Input>) -> Result<(), Error> {
         match *input {
-            Input::Connect(reply) => self.connect(reply).await,
-            Input::Opened(opened) => self.opened(opened).await,
+            Input::Connect(reply) => Box::pin(self.connect(reply)).await,
+            Input::Opened(opened) => Box::pin(self.opened(opened)).await,
             Input::Disconnect(reply) => {
-                let outcome = self
-                    .disconnect("disconnected by the embedding program")
-                    .await;
+                let outcome =
+                    Box::pin(self.disconnect("disconnected by the embedding program")).await;
                 self.answer(reply, outcome)
             }
-            Input::Drain { until, reply } => self.drain(until, reply).await,
-            Input::SilenceDue { number } => self.fold_if_silent(number).await,
-            Input::ConnectToTell => self.connect_to_tell().await,
-            Input::ReconnectDue { attempt } => self.reconnect_due(attempt).await,
-            Input::SwitchDue { epoch } => self.switch(epoch).await,
+            Input::Drain { until, reply } => Box::pin(self.drain(until, reply)).await,
+            Input::SilenceDue { number } => Box::pin(self.fold_if_silent(number)).await,
+            Input::ConnectToTell => Box::pin(self.connect_to_tell()).await,
+            Input::ReconnectDue { attempt } => Box::pin(self.reconnect_due(attempt)).await,
+            Input::SwitchDue { epoch } => Box::pin(self.switch(epoch)).await,
             Input::SendText(text, reply)
                 if self.is_between_connections() || self.has_words_wait() =>
             {
@@ -181,7 +182,7 @@ impl SessionTask {
                 Ok(())
             }
             Input::SendText(text, reply) => {
-                let outcome = self.send_text(text).await;
+                let outcome = Box::pin(self.send_text(text)).await;
                 self.answer(reply, outcome)
             }
             Input::Answer {
@@ -192,7 +193,9 @@ impl SessionTask {
             } => {
                 let named = |seq: &&Seq| self.id.request_id(**seq) == request;
                 let outcome = match self.session.requests.keys().find(named).copied() {
-                    Some(request) => self.answer_confirmation(request, confirmation, by).await,
+                    Some(request) => {
+                        Box::pin(self.answer_confirmation(request, confirmation, by)).await
+                    }
                     None => Err(Error::UnknownRequest { request }),
                 };
                 self.answer(reply, outcome)
@@ -201,7 +204,7 @@ impl SessionTask {
                 let Some((command, reply)) = self.show_supplied(command, reply) else {
                     return Ok(());
                 };
-                let outcome = self.command(command).await;
+                let outcome = Box::pin(self.command(command)).await;
                 self.answer(reply, outcome)
             }
             Input::Shown {
@@ -211,14 +214,14 @@ impl SessionTask {
             } => {
                 let written = self.written_by(Hook::BeforeToolResponse.as_str(), &state);
                 self.record(written.into_iter().collect()).await?;
-                let outcome = self.command(command).await;
+                let outcome = Box::pin(self.command(command)).await;
                 self.answer(reply, outcome)
             }
             Input::HookAnswered {
                 answers,
                 state,
                 others,
-            } => self.hook_answered(answers, &state, &others).await,
+            } => Box::pin(self.hook_answered(answers, &state, &others)).await,
             Input::Session(reply) => {
                 let _ = reply.send(self.session.clone());
                 Ok(())
@@ -234,7 +237,7 @@ impl SessionTask {
             Input::HandleDropped => {
                 self.handles = self.handles.saturating_sub(1);
                 if self.handles == 0 {
-                    self.disconnect("the handle was dropped").await
+                    Box::pin(self.disconnect("the handle was dropped")).await
                 } else {
                     Ok(())
                 }
@@ -258,7 +261,7 @@ impl SessionTask {
                 let _ = recorded.send(());
                 Ok(())
             }
-            Input::ToolAsks(asked, tool) => self.tool_asks(asked, tool).await,
+            Input::ToolAsks(asked, tool) => Box::pin(self.tool_asks(asked, tool)).await,
             Input::ToolEmitted(emitted, _place) => {
                 // What is too large for the record is not worth a session.
                 match fits(emitted.into()) {
@@ -274,19 +277,16 @@ impl SessionTask {
                 args,
                 by,
                 caller,
-            } => self.call_function(name, args, by, caller).await,
-            Input::HookEnded { name, state } => self.hook_ended(&name, &state).await,
-            Input::HookWrote(hook, state) => self.hook_ended(hook.as_str(), &state).await,
+            } => Box::pin(self.call_function(name, args, by, caller)).await,
+            Input::HookEnded { name, state } => Box::pin(self.hook_ended(&name, &state)).await,
+            Input::HookWrote(hook, state) => Box::pin(self.hook_ended(hook.as_str(), &state)).await,
             Input::ProviderAnswered {
                 request,
                 confirmation,
             } => {
                 let by = Actor::embedder("confirmation provider");
                 // Another door may have been quicker, or the answer does not fit; that is on record and nobody waits for it.
-                match self
-                    .answer_confirmation(request, Ok(confirmation), by)
-                    .await
-                {
+                match Box::pin(self.answer_confirmation(request, Ok(confirmation), by)).await {
                     Ok(_) | Err(Error::Refused(_)) => Ok(()),
                     Err(error) => Err(error),
                 }
@@ -319,7 +319,7 @@ impl SessionTask {
                 heard
             }
             (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
-                self.lost(epoch, lost).await
+                Box::pin(self.lost(epoch, lost)).await
             }
             // What an older connection still had to say belongs to nobody.
             (Incoming::Frame { .. } | Incoming::Lost { .. }, _) => Ok(()),
