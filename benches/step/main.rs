@@ -39,6 +39,9 @@ const RATE_TARGET: f64 = 20_000.0;
 const WORKED_TARGET_US: f64 = 60.0;
 const DISK_TARGET: f64 = 6_000.0;
 
+#[global_allocator]
+static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let arguments = Arguments::read(&["--steps"]);
     let crowds = CROWDS.map(|sessions| (sessions, format!("crowd/{sessions}")));
