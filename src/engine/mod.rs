@@ -116,6 +116,9 @@ pub(crate) const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
 /// How many messages of a connection wait for their session before its reader waits, too.
 const INCOMING: usize = 256;
 
+/// How long a shutdown without any grace waits for the callbacks: one that takes a moment hears everything.
+const LAST_NEWS: Duration = Duration::from_secs(1);
+
 /// Sessions over one journal.
 ///
 /// ```
@@ -317,6 +320,9 @@ impl Engine {
     /// its tool's rule for that says. Everything else stays open for it, also a call that waited for a place (see
     /// [`EngineBuilder::running_max`]): it has not run, and will. With [`Duration::ZERO`] nothing is waited for.
     ///
+    /// The engine's closures, such as [`EngineBuilder::on_confirmation_requested`], hear what is on record by then, as long as the
+    /// grace lasts, and for a second at least.
+    ///
     /// Operators are sent away first: what they want then, they ask the next process, or do by themselves.
     ///
     /// A rolling deploy needs no more: the old process gets its signal and shuts down, the new one is started meanwhile and
@@ -349,6 +355,16 @@ impl Engine {
         for done in ending {
             // A task that failed has said so to whoever uses it.
             let _ = done.await;
+        }
+        // Whoever writes to a session without a task publishes what was written before the closures are waited for.
+        let _turn = self.inner.desk.lock().await;
+        let at_least = self.inner.clock.now().after(LAST_NEWS);
+        tokio::select! {
+            biased;
+            () = self.inner.publisher.heard() => {}
+            () = self.inner.clock.reached(until.max(at_least)) => {
+                tracing::warn!("the engine shuts down before its callbacks have heard everything");
+            }
         }
         Ok(self.inner.ledger.journal().close().await?)
     }

@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, oneshot};
 
 use std::sync::Arc;
 
@@ -68,7 +68,8 @@ impl EngineBuilder {
     /// it is left out.
     ///
     /// The engine's closures are called one after another, by a task of their own: one that takes long delays the others and
-    /// nothing else, and one that panics is called again the next time. What a process that ended had not heard is in
+    /// nothing else, and one that panics is called again the next time. A [shutdown](super::Engine::shutdown) lets them hear first
+    /// what is on record by then. What a process that ended otherwise had not heard is in
     /// [`Engine::pending`](super::Engine::pending) of the next.
     ///
     /// ```
@@ -134,8 +135,16 @@ impl Notices {
     }
 
     /// Calls the closures for what comes, until nobody publishes any more.
-    async fn hear(self, ledger: Ledger, mut news: mpsc::UnboundedReceiver<Arc<Recorded>>) {
-        while let Some(recorded) = news.recv().await {
+    async fn hear(self, ledger: Ledger, mut news: mpsc::UnboundedReceiver<ToHear>) {
+        while let Some(next) = news.recv().await {
+            let recorded = match next {
+                ToHear::Recorded(recorded) => recorded,
+                ToHear::Everything(heard) => {
+                    // Whoever waits for it may have given up.
+                    let _ = heard.send(());
+                    continue;
+                }
+            };
             let session = recorded.session;
             if let Err(error) = self.take(&ledger, session, &recorded.fact).await {
                 tracing::warn!(%session, %error, "a callback could not be told what is on record");
@@ -293,11 +302,18 @@ fn news_in(fact: &Fact) -> Option<News<'_>> {
     }
 }
 
+/// What the closures are told, in its order.
+enum ToHear {
+    Recorded(Arc<Recorded>),
+    /// Somebody waits until they have heard everything before this.
+    Everything(oneshot::Sender<()>),
+}
+
 /// Tells whoever listens in this process what went on record.
 #[derive(Clone)]
 pub(super) struct Publisher {
     updates: broadcast::Sender<Arc<Recorded>>,
-    news: Option<mpsc::UnboundedSender<Arc<Recorded>>>,
+    news: Option<mpsc::UnboundedSender<ToHear>>,
 }
 
 impl Publisher {
@@ -324,8 +340,19 @@ impl Publisher {
         let recorded = Arc::new(Recorded { session, fact });
         // Nobody may be listening, which is nobody's fault.
         if let Some(news) = is_news {
-            let _ = news.send(recorded.clone());
+            let _ = news.send(ToHear::Recorded(recorded.clone()));
         }
         let _ = self.updates.send(recorded);
+    }
+
+    /// Completes when the closures have heard all that was published before.
+    pub(super) async fn heard(&self) {
+        let Some(news) = &self.news else {
+            return;
+        };
+        let (heard, everything) = oneshot::channel();
+        if news.send(ToHear::Everything(heard)).is_ok() {
+            let _ = everything.await;
+        }
     }
 }
