@@ -122,7 +122,7 @@ pub(in crate::session) fn outcome_reconciled(
             Wording::AsIssued
         },
         acknowledges: false,
-        connects: (it.route == Route::Connect).then_some(session.at),
+        connects: conversation::connects(session, it.told_as(), it.route).then_some(session.at),
         sent: false,
     };
     session.deliveries.insert(at, delivery);
