@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 /// How the outcome of a call that ends while there is no connection reaches the conversation: a person's answer may come when
 /// everybody has hung up.
 ///
-/// Where the connection was lost and another one is tried for, an outcome waits for that one, whatever is chosen.
+/// Where the connection was lost and another one is tried for, an outcome waits for that one, whatever is chosen. News of a call that
+/// goes on opens no connection.
 ///
 /// Which it is stands on record with each outcome, as the [`Route`](super::Route) of its `response_issued`. Whatever is chosen, the
 /// embedding program hears of it.

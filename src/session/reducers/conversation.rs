@@ -150,8 +150,8 @@ pub(in crate::session) fn responses_sent(session: &mut Session, it: &ResponsesSe
     }
 }
 
-/// How a response to `call` travels now.
-pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
+/// How a response to `call` travels now: how it ended, or news of it.
+pub(in crate::session) fn route(session: &Session, call: &Call, outcome: Outcome) -> Route {
     if call.made_by_program {
         return Route::Caller;
     }
@@ -162,7 +162,12 @@ pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
         Some(epoch) if call.epoch == epoch && !call.model_lost_interest && !answered => {
             Route::ToolResponse { epoch }
         }
-        Some(_) | None => route_without_id(session),
+        Some(_) | None => {
+            let route = route_without_id(session);
+            // For an end a connection is opened, and not for news, which goes with it.
+            let waits = route == Route::Connect && outcome == Outcome::Interim;
+            if waits { Route::Parked } else { route }
+        }
     }
 }
 

@@ -431,7 +431,7 @@ pub(in crate::session) fn made_here(
     outcome: Outcome,
     response: Json,
 ) -> Decision {
-    let route = conversation::route(session, call);
+    let route = conversation::route(session, call, outcome);
     ResponseIssued {
         call: seq,
         outcome,
@@ -456,7 +456,7 @@ pub(in crate::session) fn refers(
     outcome: Outcome,
     of: Seq,
 ) -> Decision {
-    let route = conversation::route(session, call);
+    let route = conversation::route(session, call, outcome);
     ResponseIssued {
         call: seq,
         outcome,

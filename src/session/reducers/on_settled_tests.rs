@@ -136,3 +136,29 @@ fn a_connection_is_owed_for_what_waited_for_one_that_did_not_come() {
         assert_eq!(given_up.session().deliveries.len(), 1, "{choice:?}");
     }
 }
+
+#[test]
+fn news_opens_no_connection_and_goes_with_the_end_that_does() {
+    let opened = history().opened("support");
+    let opened = opened.attached(&tools(OnSettled::Connect)).connected();
+    let watching = opened.call("c1", "watch", json!({})).started();
+    let news = watching.disconnected().yielded(json!({"step": 1}));
+    assert_eq!(route(&news), Some(Route::Parked));
+    assert_eq!(untold(&news), 0);
+    assert!(!owed(news.session()).contains(&Effect::Connect));
+    let ended = news.returned(json!({}));
+    assert_eq!(route(&ended), Some(Route::Connect));
+    assert_eq!(untold(&ended), 1);
+    let told = ended.connected();
+    let outcomes: Vec<Outcome> = told.told().iter().map(|it| it.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Interim, Outcome::Returned]);
+}
+
+#[test]
+fn of_news_only_the_program_hears_where_only_the_program_hears_of_the_end() {
+    let opened = history().opened("support");
+    let opened = opened.attached(&tools(OnSettled::Notify)).connected();
+    let watching = opened.call("c1", "watch", json!({})).started();
+    let news = watching.disconnected().yielded(json!({"step": 1}));
+    assert_eq!(route(&news), Some(Route::Notify));
+}
