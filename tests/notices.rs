@@ -207,6 +207,84 @@ fn an_agent_that_wants_connections_and_cannot_connect_is_a_mistake() {
     life.end();
 }
 
+/// An engine with `pay`, about which a person is asked, and `look`, which needs nobody.
+fn pipeline(journal: &Arc<SurvivingJournal>, clock: &Arc<ManualClock>, heard: &Heard) -> Life {
+    let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
+    let look = T::simple("look", "Looks", |_| async { Ok(json!({"seen": true})) });
+    let agent = Agent::new()
+        .model("none")
+        .tools(T::confirm(pay, "Pay?") | look);
+    let engine = Engine::in_memory()
+        .journal(journal.clone())
+        .clock(clock.clone());
+    Life::of(heard.listens(engine.agent("a", agent)))
+}
+
+/// A program calls `pay` itself, and a person is asked about it.
+fn called_itself(life: &Life, heard: &Heard) -> (Arc<LiveHandle>, tokio::task::JoinHandle<bool>) {
+    let live = Arc::new(life.run(life.engine().session("a").open()).unwrap());
+    let (caller, runtime) = (
+        live.clone(),
+        life.run(async { tokio::runtime::Handle::current() }),
+    );
+    let called = runtime.spawn(async move {
+        let by = Actor::embedder("pipeline");
+        caller.call_function("pay", json!({}), by).await.is_ok()
+    });
+    life.settle();
+    assert_eq!(heard.take(), [r#"pay asks Some("Pay?")"#]);
+    (live, called)
+}
+
+fn approved(life: &Life) {
+    let waiting = life.run(life.engine().pending()).unwrap().remove(0);
+    let yes = ToolConfirmation::confirmed();
+    let ada = Actor::embedder("ada");
+    life.run(life.engine().answer(waiting.id, yes, ada))
+        .unwrap();
+    life.settle();
+}
+
+const ENDED: [&str; 2] = [
+    "pay decided: true by ada",
+    "pay ended apart: Returned, Caller",
+];
+
+#[test]
+fn the_program_hears_of_a_call_of_its_own_that_outlived_the_process_that_made_it() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let heard = Heard::default();
+    let life = pipeline(&journal, &clock, &heard);
+    let _called = called_itself(&life, &heard);
+    life.crash();
+    let life = pipeline(&journal, &clock, &heard);
+    approved(&life);
+    assert_eq!(heard.take(), ENDED);
+    life.end();
+}
+
+#[test]
+fn the_program_hears_of_a_call_of_its_own_only_where_nobody_waits_for_it() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let heard = Heard::default();
+    let life = pipeline(&journal, &clock, &heard);
+    let (live, called) = called_itself(&life, &heard);
+    approved(&life);
+    assert!(life.run(called).unwrap());
+    assert_eq!(heard.take(), ENDED[..1], "its caller has it");
+    let by = Actor::embedder("pipeline");
+    life.run(live.call_function("look", json!({}), by)).unwrap();
+    life.settle();
+    assert_eq!(heard.take(), [""; 0]);
+
+    let (_live, called) = called_itself(&life, &heard);
+    called.abort();
+    life.settle();
+    approved(&life);
+    assert_eq!(heard.take(), ENDED, "its caller gave up");
+    life.end();
+}
+
 /// An engine whose callbacks are to hear that a session was closed while a person was asked, and cannot: its journal is mute.
 fn closed_while_mute(clock: &Arc<ManualClock>, heard: &Heard) -> (Life, Arc<StuckJournal>) {
     let journal = StuckJournal::new();

@@ -38,7 +38,7 @@ pub enum ConfirmationVerdict {
     Withdrawn(CancelReason),
 }
 
-/// A call that ended while its session had no connection.
+/// A call that ended while its session had no connection, or one that a program had made and of whose end nobody heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettledApart {
     /// The call.
@@ -47,7 +47,9 @@ pub struct SettledApart {
     pub outcome: Outcome,
     /// Its `response_issued`.
     pub response: Seq,
-    /// What becomes of it: parked, told on a connection that is opened for it, or nothing more than this.
+    /// What becomes of it: parked, told on a connection that is opened for it, or nothing more than this. [`Route::Caller`] is that
+    /// of a call that a program [made itself](super::LiveHandle::call_function) and does not wait for any more, because it gave up
+    /// or its process is gone.
     pub route: Route,
 }
 
@@ -115,7 +117,7 @@ impl EngineBuilder {
     }
 
     /// Hears of every call that ended while its session had no connection; what the model hears of it, the agent
-    /// [chooses](super::Agent::on_settled).
+    /// [chooses](super::Agent::on_settled). So it does of every call that a program made itself and does not wait for any more.
     pub fn on_settled(
         mut self,
         hear: impl Fn(&SettledApart) + Send + Sync + 'static,
@@ -290,12 +292,12 @@ fn news_in(fact: &Fact) -> Option<News<'_>> {
         && it.outcome != Outcome::Interim
     {
         match it.route {
-            Route::Parked | Route::Connect | Route::Notify => Some(News::Settled {
+            Route::Parked | Route::Connect | Route::Notify | Route::Caller => Some(News::Settled {
                 call: it.call,
                 outcome: it.outcome,
                 route: it.route,
             }),
-            Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Caller => None,
+            Route::ToolResponse { .. } | Route::Conversation { .. } => None,
         }
     } else {
         None
@@ -335,8 +337,10 @@ impl Publisher {
         self.updates.subscribe()
     }
 
-    pub(super) fn publish(&self, session: SessionId, fact: Fact) {
-        let is_news = self.news.as_ref().filter(|_| news_in(&fact).is_some());
+    /// `taken` says that whoever made the call has its outcome already.
+    pub(super) fn publish(&self, session: SessionId, fact: Fact, taken: bool) {
+        let news = self.news.as_ref().filter(|_| !taken);
+        let is_news = news.filter(|_| news_in(&fact).is_some());
         let recorded = Arc::new(Recorded { session, fact });
         // Nobody may be listening, which is nobody's fault.
         if let Some(news) = is_news {

@@ -128,11 +128,13 @@ impl SessionTask {
         if !self.asking.is_empty() {
             self.answer_tools(&facts);
         }
+        let mut taken = Vec::new();
         if !self.callers.is_empty() {
-            self.answer_callers(&facts).await?;
+            taken = self.answer_callers(&facts).await?;
         }
         for fact in facts {
-            self.publisher.publish(self.id, fact);
+            let taken = taken.contains(&fact.seq);
+            self.publisher.publish(self.id, fact, taken);
         }
         Ok(last)
     }

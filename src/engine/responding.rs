@@ -99,7 +99,7 @@ impl Engine {
             };
             from = last.seq.next();
             for fact in facts {
-                self.inner.publisher.publish(session, fact);
+                self.inner.publisher.publish(session, fact, false);
             }
         }
     }
