@@ -50,7 +50,12 @@ impl Engine {
         // Before any session is told: a place that gets free must not go to a session that has not been told yet.
         self.inner.slots.shut();
         let until = self.inner.clock.now().after(grace);
-        drop(self.ringing().take());
+        // Neither is a session woken while its end is awaited: one that is being woken now is there to be told.
+        let ringing = self.ringing().take();
+        if let Some(ringing) = ringing {
+            ringing.abort();
+            let _ = ringing.await;
+        }
         let mut ending = Vec::new();
         for task in self.inner.registry.all() {
             let (reply, done) = oneshot::channel();
