@@ -2,9 +2,9 @@
 
 use recount::engine::Error;
 use recount::prelude::*;
-use recount::session::{Outcome, Rejection};
+use recount::session::{Edits, Outcome, Rejection};
 
-use crate::world::{World, is, resume};
+use crate::world::{World, answer, is, resume, waiting};
 
 /// A tool that hands the payment on; its result comes from outside.
 fn handed_on() -> Toolset {
@@ -142,5 +142,39 @@ fn news_is_recorded_and_told_in_its_order_and_after_the_last_word_there_is_no_mo
     assert_eq!(more, [Some(true), Some(true), Some(false)]);
     assert!(!life.run(live.should_pause()).unwrap());
     assert_eq!(world.outcome(), Outcome::Supplied);
+    life.end();
+}
+
+#[test]
+fn a_paused_call_is_listed_with_the_arguments_that_run() {
+    for edits in [Edits::Allowed, Edits::ApprovedAnew] {
+        let world = World::new();
+        let gated = T::confirm_edits(T::confirm(handed_on(), "Pay this?"), edits);
+        let (life, live) = world.asked_to_pay(gated);
+        let edited = ToolConfirmation::confirmed().with_args(json!({"cents": 100}));
+        answer(&life, waiting(&life), edited).unwrap();
+        if edits == Edits::ApprovedAnew {
+            let again = ToolConfirmation::confirmed().with_args(json!({"cents": 99}));
+            answer(&life, waiting(&life), again).unwrap();
+            answer(&life, waiting(&life), ToolConfirmation::confirmed()).unwrap();
+        }
+        let cents = if edits == Edits::ApprovedAnew {
+            99
+        } else {
+            100
+        };
+        let paused = life.run(life.engine().paused()).unwrap().remove(0);
+        assert_eq!(paused.args.to_value(), json!({"cents": cents}));
+        let before = paused.args_before_edit.map(|it| it.to_value());
+        assert_eq!(before, Some(json!({"cents": 4200})));
+        drop(live);
+        life.end();
+    }
+    let world = World::new();
+    let _ticket = paused(&world);
+    let life = world.life(world.agent(handed_on()));
+    let paused = life.run(life.engine().paused()).unwrap().remove(0);
+    assert_eq!(paused.args.to_value(), json!({"cents": 4200}));
+    assert_eq!(paused.args_before_edit, None);
     life.end();
 }
