@@ -156,6 +156,8 @@ struct Debts<'r> {
     ended: BTreeSet<Seq>,
     /// The last response to each call that ended with one.
     answers: BTreeMap<Seq, Seq>,
+    /// The first response to each call of which more was found out since.
+    outdated: BTreeMap<Seq, Seq>,
     /// The phases in force with whether each has an instruction, and the stay in one of them.
     instructions: BTreeMap<String, bool>,
     stay: Option<(String, Seq)>,
@@ -272,6 +274,9 @@ impl<'r> Debts<'r> {
             Observation::FunctionCallReceived(_) => {
                 let of = recording.repeats().get(&fact.seq).copied();
                 if let Some((of, at)) = of.and_then(|of| Some((of, *self.answers.get(&of)?))) {
+                    if let Some(outdated) = self.outdated.get(&of) {
+                        self.responses.remove(outdated);
+                    }
                     self.responses.insert(at, (of, Route::Parked, false));
                 }
             }
@@ -306,6 +311,9 @@ impl<'r> Debts<'r> {
                 _ = self.responses.insert(fact.seq, (it.call, it.route, false))
             }
             Decision::OutcomeReconciled(it) => {
+                if let Some(unknown) = self.answers.insert(it.call, fact.seq) {
+                    self.outdated.insert(it.call, unknown);
+                }
                 _ = self.responses.insert(fact.seq, (it.call, it.route, false));
             }
             Decision::DeliveryChosen(it) => {
