@@ -6,11 +6,12 @@
 )]
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use recount::engine::{ConfirmationVerdict, EngineBuilder, FunctionResponse, Ticket};
 use recount::prelude::*;
 use recount::session::OnSettled;
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel, StuckJournal, SurvivingJournal};
 
 const SCRIPT: &str = r#"
 {"on": {"text": "both"}, "once": false, "send": [{"call": [{"id": "c1", "name": "pay"}, {"id": "c2", "name": "order"}]}]}
@@ -122,7 +123,7 @@ fn the_program_hears_what_waits_and_what_became_of_it_also_when_nobody_is_connec
 fn the_program_hears_of_a_silence_that_its_desk_finds_out_about_and_of_what_it_refuses() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let model = ScriptedModel::parse(SCRIPT).unwrap();
-    let hour = std::time::Duration::from_secs(60 * 60);
+    let hour = Duration::from_secs(60 * 60);
     let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
     let gate = recount::session::ToolPolicy {
         confirm_expires_after: Some(hour),
@@ -204,4 +205,147 @@ fn an_agent_that_wants_connections_and_cannot_connect_is_a_mistake() {
     let refused = life.engine().register("a", agent).unwrap_err().to_string();
     assert!(refused.contains("nowhere to connect to"), "{refused}");
     life.end();
+}
+
+/// An engine with `pay`, about which a person is asked, and `look`, which needs nobody.
+fn pipeline(journal: &Arc<SurvivingJournal>, clock: &Arc<ManualClock>, heard: &Heard) -> Life {
+    let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
+    let look = T::simple("look", "Looks", |_| async { Ok(json!({"seen": true})) });
+    let agent = Agent::new()
+        .model("none")
+        .tools(T::confirm(pay, "Pay?") | look);
+    let engine = Engine::in_memory()
+        .journal(journal.clone())
+        .clock(clock.clone());
+    Life::of(heard.listens(engine.agent("a", agent)))
+}
+
+/// A program calls `pay` itself, and a person is asked about it.
+fn called_itself(life: &Life, heard: &Heard) -> (Arc<LiveHandle>, tokio::task::JoinHandle<bool>) {
+    let live = Arc::new(life.run(life.engine().session("a").open()).unwrap());
+    let (caller, runtime) = (
+        live.clone(),
+        life.run(async { tokio::runtime::Handle::current() }),
+    );
+    let called = runtime.spawn(async move {
+        let by = Actor::embedder("pipeline");
+        caller.call_function("pay", json!({}), by).await.is_ok()
+    });
+    life.settle();
+    assert_eq!(heard.take(), [r#"pay asks Some("Pay?")"#]);
+    (live, called)
+}
+
+fn approved(life: &Life) {
+    let waiting = life.run(life.engine().pending()).unwrap().remove(0);
+    let yes = ToolConfirmation::confirmed();
+    let ada = Actor::embedder("ada");
+    life.run(life.engine().answer(waiting.id, yes, ada))
+        .unwrap();
+    life.settle();
+}
+
+const ENDED: [&str; 2] = [
+    "pay decided: true by ada",
+    "pay ended apart: Returned, Caller",
+];
+
+#[test]
+fn the_program_hears_of_a_call_of_its_own_that_outlived_the_process_that_made_it() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let heard = Heard::default();
+    let life = pipeline(&journal, &clock, &heard);
+    let _called = called_itself(&life, &heard);
+    life.crash();
+    let life = pipeline(&journal, &clock, &heard);
+    approved(&life);
+    assert_eq!(heard.take(), ENDED);
+    life.end();
+}
+
+#[test]
+fn the_program_hears_of_a_call_of_its_own_only_where_nobody_waits_for_it() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let heard = Heard::default();
+    let life = pipeline(&journal, &clock, &heard);
+    let (live, called) = called_itself(&life, &heard);
+    approved(&life);
+    assert!(life.run(called).unwrap());
+    assert_eq!(heard.take(), ENDED[..1], "its caller has it");
+    let by = Actor::embedder("pipeline");
+    life.run(live.call_function("look", json!({}), by)).unwrap();
+    life.settle();
+    assert_eq!(heard.take(), [""; 0]);
+
+    let (_live, called) = called_itself(&life, &heard);
+    called.abort();
+    life.settle();
+    approved(&life);
+    assert_eq!(heard.take(), ENDED, "its caller gave up");
+    life.end();
+}
+
+/// An engine whose callbacks are to hear that a session was closed while a person was asked, and cannot: its journal is mute.
+fn closed_while_mute(clock: &Arc<ManualClock>, heard: &Heard) -> (Life, Arc<StuckJournal>) {
+    let journal = StuckJournal::new();
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
+    let engine = Engine::in_memory()
+        .journal(journal.clone())
+        .clock(clock.clone())
+        .agent("a", agent(&model).strict());
+    let life = Life::of(heard.listens(engine));
+    let live = life.run(async {
+        let live = life.engine().session("a").connect().await.unwrap();
+        live.send_text("both").await.unwrap();
+        live
+    });
+    life.settle();
+    assert_eq!(heard.take(), [r#"pay asks Some("Pay?")"#, "order paused"]);
+    journal.mute();
+    life.run(live.close("done", Actor::embedder("ada")))
+        .unwrap();
+    life.settle();
+    assert_eq!(heard.take(), [""; 0]);
+    (life, journal)
+}
+
+#[test]
+fn a_shutdown_lets_the_program_hear_what_is_on_record_by_then() {
+    for grace in [Duration::ZERO, Duration::from_secs(20)] {
+        let (clock, heard) = (ManualClock::new(), Heard::default());
+        let (life, journal) = closed_while_mute(&clock, &heard);
+        let (ended, ()) = life.run(async {
+            tokio::join!(life.engine().shutdown(grace), async {
+                for _ in 0..500 {
+                    tokio::task::yield_now().await;
+                }
+                journal.release();
+            })
+        });
+        ended.unwrap();
+        assert_eq!(heard.take(), ["pay decided: withdrawn: SessionClosed"]);
+        life.crash();
+    }
+}
+
+#[test]
+fn a_shutdown_does_not_wait_for_a_callback_beyond_its_grace() {
+    let (clock, heard) = (ManualClock::new(), Heard::default());
+    let (life, _journal) = closed_while_mute(&clock, &heard);
+    let grace = Duration::from_secs(20);
+    let ended = life.run(async {
+        let mut shutdown = std::pin::pin!(life.engine().shutdown(grace));
+        for left in (0..20).rev() {
+            for _ in 0..100 {
+                assert!(futures_util::poll!(&mut shutdown).is_pending());
+                tokio::task::yield_now().await;
+            }
+            clock.advance(Duration::from_secs(1));
+            assert!(left == 0 || futures_util::poll!(&mut shutdown).is_pending());
+        }
+        shutdown.await
+    });
+    ended.unwrap();
+    assert_eq!(heard.take(), [""; 0]);
+    life.crash();
 }

@@ -17,6 +17,8 @@ mod debt;
 mod doubt;
 #[path = "restart/paused.rs"]
 mod paused;
+#[path = "restart/registered_later.rs"]
+mod registered_later;
 #[path = "restart/secrets.rs"]
 mod secrets;
 #[path = "restart/stories.rs"]

@@ -6,13 +6,15 @@
     reason = "a test that meets the impossible must stop"
 )]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use recount::engine::Clock;
+use recount::journal::BoxFuture;
 use recount::ledger::Ledger;
 use recount::prelude::*;
-use recount::session::{Event, Fact, Observation, Outcome, Seq, Start};
+use recount::session::{Event, Fact, Observation, Outcome, Seq, Start, Timestamp, ToolPolicy};
 use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
 use tokio::sync::Notify;
 
@@ -363,4 +365,91 @@ async fn a_second_shutdown_does_not_cut_the_first_one_short() {
     second.await.unwrap().unwrap();
     first.await.unwrap().unwrap();
     assert_eq!(till.settled(ships.session_id()).await, [Outcome::Returned]);
+}
+
+/// A clock on which the first to wait for a time is held up at the moment when it comes, on its own thread.
+struct HoldingUp {
+    clock: Arc<ManualClock>,
+    door: Arc<Mutex<Option<Door>>>,
+}
+
+struct Door {
+    reached: std::sync::mpsc::Sender<()>,
+    opened: std::sync::mpsc::Receiver<()>,
+}
+
+impl Clock for HoldingUp {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
+        let (reached, door) = (self.clock.reached(due), self.door.clone());
+        Box::pin(async move {
+            reached.await;
+            let door = door.lock().unwrap().take();
+            if let Some(Door { reached, opened }) = door {
+                reached.send(()).unwrap();
+                opened.recv().unwrap();
+            }
+        })
+    }
+
+    fn entropy(&self) -> u64 {
+        self.clock.entropy()
+    }
+
+    fn new_session(&self) -> SessionId {
+        self.clock.new_session()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_is_being_woken_while_its_engine_shuts_down_ends_before_the_journal() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let hour = Duration::from_secs(60 * 60);
+    let agent = || {
+        let refund = T::simple("refund", "Refunds", |_| async { Ok(json!({})) });
+        let gate = ToolPolicy {
+            confirm_expires_after: Some(hour),
+            ..ToolPolicy::gate("Refund?")
+        };
+        let model = ScriptedModel::parse(SCRIPT).unwrap();
+        let agent = Agent::new().model("m").connect_to(model);
+        agent.tools(T::policy(refund, gate))
+    };
+    let engine = Engine::in_memory().journal(journal.clone());
+    let engine = engine.clock(clock.clone()).agent("a", agent());
+    let engine = engine.open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("refund").await.unwrap();
+    let asked = updates.wait_for(|it| it.kind() == "confirmation_requested");
+    asked.await.unwrap();
+    engine.shutdown(Duration::ZERO).await.unwrap();
+
+    let (reached, comes) = std::sync::mpsc::channel();
+    let (open, opened) = std::sync::mpsc::channel();
+    let door = Arc::new(Mutex::new(Some(Door { reached, opened })));
+    let holding = Arc::new(HoldingUp {
+        clock: clock.clone(),
+        door,
+    });
+    let engine = Engine::in_memory().journal(journal.clone()).clock(holding);
+    let engine = engine.agent("a", agent()).open().await.unwrap();
+    clock.advance(hour);
+    comes.recv().unwrap();
+    let mut ending = std::pin::pin!(engine.shutdown(Duration::ZERO));
+    let first = futures_util::poll!(&mut ending);
+    assert!(first.is_pending(), "a session is being woken");
+    open.send(()).unwrap();
+    ending.await.unwrap();
+    let ledger = Ledger::new(journal);
+    let records = async || {
+        let facts = ledger.facts(live.session_id(), Seq(1), 1_000).await;
+        facts.unwrap().len()
+    };
+    let then = records().await;
+    settle().await;
+    assert_eq!(records().await, then, "nothing is written after the end");
 }

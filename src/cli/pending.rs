@@ -129,6 +129,7 @@ fn paused_as_json(it: &PausedCall) -> serde_json::Value {
         "call": it.call,
         "tool": it.tool,
         "args": it.args,
+        "args_before_edit": it.args_before_edit,
         "since": age::stamp(it.since),
     })
 }

@@ -232,7 +232,8 @@ impl Agent {
     /// news, supplied responses and errors.
     ///
     /// What it gives back is what goes on record and what is sent; what it took out stands nowhere. It may be shown one
-    /// response at a time. One that it gives no answer for, or all where it panics or takes longer than 30 seconds, are
+    /// response at a time. What is supplied for a call that has its result is shown to be compared with it, and what the hook writes
+    /// to the state then is dropped. One that it gives no answer for, or all where it panics or takes longer than 30 seconds, are
     /// withheld, and the model is told so.
     ///
     /// ```

@@ -1,5 +1,5 @@
-//! Wakes sessions that nobody serves, when something of theirs is due: a session that merely waits costs a line in a list here,
-//! no task and no timer.
+//! Wakes sessions that nobody serves, when something of theirs is due or their agent has come: a session that merely waits costs
+//! a line in a list here, no task and no timer.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,6 +16,8 @@ use crate::session::{Deadline, Effect, SessionId, Timestamp};
 #[derive(Default)]
 pub(super) struct Alarm {
     due: Mutex<BTreeSet<(Timestamp, SessionId)>>,
+    /// The agents that came while the engine was open, and of whose sessions nobody has looked after what is owed.
+    newcomers: Mutex<Vec<String>>,
     changed: Notify,
 }
 
@@ -26,6 +28,12 @@ impl Alarm {
         self.changed.notify_one();
     }
 
+    /// Looks after what is owed in the sessions of an agent that is here from now on.
+    pub(super) fn look_after(&self, agent: String) {
+        self.newcomers().push(agent);
+        self.changed.notify_one();
+    }
+
     fn first(&self) -> Option<(Timestamp, SessionId)> {
         self.lock().first().copied()
     }
@@ -33,6 +41,11 @@ impl Alarm {
     fn lock(&self) -> MutexGuard<'_, BTreeSet<(Timestamp, SessionId)>> {
         // The set is whole between any two statements, so a panic elsewhere does not spoil it.
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn newcomers(&self) -> MutexGuard<'_, Vec<String>> {
+        let newcomers = self.newcomers.lock();
+        newcomers.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -57,12 +70,16 @@ pub(super) fn due_of(effect: &Effect) -> Option<Timestamp> {
     }
 }
 
-/// Wakes sessions as their times come, as long as the engine is there.
+/// Wakes sessions as their times, and their agents, come, as long as the engine is there.
 pub(super) fn ring(engine: &Arc<Inner>) -> AbortOnDropHandle<()> {
     let (alarm, clock) = (engine.alarm.clone(), engine.clock.clone());
     let engine = Arc::downgrade(engine);
     AbortOnDropHandle::new(tokio::spawn(async move {
         loop {
+            let newcomers = std::mem::take(&mut *alarm.newcomers());
+            for agent in newcomers {
+                catch_up(&engine, &agent).await;
+            }
             let Some((due, session)) = alarm.first() else {
                 alarm.changed.notified().await;
                 continue;
@@ -79,6 +96,18 @@ pub(super) fn ring(engine: &Arc<Inner>) -> AbortOnDropHandle<()> {
     }))
 }
 
+/// Begins what is owed in the sessions of an agent that has come.
+async fn catch_up(engine: &Weak<Inner>, agent: &str) {
+    let Some(inner) = engine.upgrade() else {
+        return;
+    };
+    let engine = Engine { inner };
+    if let Err(error) = engine.perform_what_is_owed_by(agent).await {
+        // It stays owed, and the next process begins it.
+        tracing::error!(agent, %error, "what is owed in the sessions of a new agent was not begun");
+    }
+}
+
 /// Begins the session's task, which finds out what is overdue.
 async fn wake(engine: &Weak<Inner>, session: SessionId) {
     let Some(inner) = engine.upgrade() else {
@@ -90,7 +119,7 @@ async fn wake(engine: &Weak<Inner>, session: SessionId) {
             let (reply, _) = oneshot::channel();
             engine.send(session, agent, Begin::Resume, Input::Session(reply));
         }
-        // Whoever has its agent, or its key, finds out that it is overdue.
+        // Whoever has its key finds out that it is overdue, and so does its agent when it comes.
         Err(error) => tracing::debug!(%session, %error, "nobody here can serve what is due"),
     }
 }

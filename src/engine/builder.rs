@@ -211,7 +211,7 @@ impl EngineBuilder {
         let engine = Engine::new(ledger, self.clock, self.slots, self.notices);
         let mut mistakes = Vec::new();
         for (name, agent) in self.agents {
-            match engine.register(name, agent) {
+            match engine.add(name, agent) {
                 Ok(()) => {}
                 Err(Error::Configuration { mistakes: found }) => mistakes.extend(found),
                 Err(error) => return Err(error),

@@ -88,8 +88,9 @@ impl SessionTask {
         }
     }
 
-    /// Hands what was decided about the calls of programs to whoever made them.
-    pub(super) async fn answer_callers(&mut self, facts: &[Fact]) -> Result<(), Error> {
+    /// Hands what was decided about the calls of programs to whoever made them, and returns the records of what was taken.
+    pub(super) async fn answer_callers(&mut self, facts: &[Fact]) -> Result<Vec<Seq>, Error> {
+        let mut taken = Vec::new();
         for fact in facts {
             let (call, answer) = match &fact.event {
                 Event::Observed(Observation::FunctionCallReceived(it)) if it.by.is_some() => {
@@ -128,13 +129,14 @@ impl SessionTask {
             };
             if let Some(caller) = self.callers.remove(&call) {
                 // Whoever made the call may have gone away.
-                let _ = caller.answer.send(match (answer, caller.given) {
+                let sent = caller.answer.send(match (answer, caller.given) {
                     (Ok(_), Some(given)) => Ok(Value::Array(given)),
                     (answer, _) => answer,
                 });
+                taken.extend(sent.is_ok().then_some(fact.seq));
             }
         }
-        Ok(())
+        Ok(taken)
     }
 }
 

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::client_responses::{Meant, Refused};
 use super::inbox::Input;
 use super::task::Begin;
-use super::{Desk, Engine, Error, LiveHandle, ToolConfirmation};
+use super::{Engine, Error, LiveHandle, ToolConfirmation};
 use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
 use crate::session::{
     Actor, CallId, Command, Rejection, RequestId, Seq, Session, SessionId, UnfitAnswer,
@@ -263,12 +263,9 @@ impl Engine {
         let named = self.inner.ledger.journal().request(request.0).await?;
         let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
         let session = SessionId(session);
-        if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
-            // No task serves the session, so the desk may write to it: one answer at a time.
-            let _turn = self.inner.desk.lock().await;
+        if let Some(_turn) = self.turn_at_desk(session).await {
             let before = self.head(session).await?;
-            let desk = Desk::new(self.inner.ledger.clone(), self.inner.clock.clone());
-            let answered = desk.answer_as(request, given, by).await;
+            let answered = self.desk().answer_as(request, given, by).await;
             self.publish_after(session, before).await;
             return answered;
         }

@@ -98,7 +98,8 @@ impl Desk {
     /// Gives the result of a paused call. Returns the record of the response; the model is told when the session is next
     /// served.
     ///
-    /// An agent's redactor is code that a desk does not have; what it gives goes on record as it is.
+    /// An agent's redactor is code that a desk does not have; what it gives goes on record as it is, and as it is it is compared with
+    /// a result that is on record already.
     ///
     /// ```
     /// # async fn example(ledger: recount::ledger::Ledger) -> Result<(), recount::engine::Error> {

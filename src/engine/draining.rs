@@ -1,7 +1,11 @@
 //! Ending in good order: short work ends and is told, the rest stays for whoever comes next.
 
+use std::time::Duration;
+
+use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::Engine;
 use super::error::Error;
 use super::inbox::{Input, Reply};
 use super::task::SessionTask;
@@ -9,6 +13,77 @@ use crate::session::{
     Actor, Effect, Hook, Observation, OperatorCancelled, Phase, RunnerDetached, RunnerDraining,
     Timestamp, owed,
 };
+
+/// How long a shutdown without any grace waits for the callbacks: one that takes a moment hears everything.
+const LAST_NEWS: Duration = Duration::from_secs(1);
+
+impl Engine {
+    /// Ends every task in good order and closes the journal, so that the next process can open it.
+    ///
+    /// What runs gets some time to end: within `grace`, nothing new starts, tools that end are told to their models, and a
+    /// session in which nothing runs is let go at once. After it, what still runs is cut off, and the next engine does what
+    /// its tool's rule for that says. Everything else stays open for it, also a call that waited for a
+    /// [place](super::EngineBuilder::running_max): it has not run, and will. With [`Duration::ZERO`] nothing that runs is waited for.
+    ///
+    /// The engine's closures, such as [`on_confirmation_requested`](super::EngineBuilder::on_confirmation_requested), hear what is
+    /// on record by then, as long as the grace lasts, and for a second at least.
+    ///
+    /// Operators are sent away first: what they want then, they ask the next process, or do by themselves.
+    ///
+    /// A rolling deploy needs no more: the old process gets its signal and shuts down, the new one is started meanwhile and
+    /// [waits](super::EngineBuilder::wait) for the journal, somewhat longer than the grace.
+    ///
+    /// ```
+    /// # async fn example(engine: recount::engine::Engine) -> Result<(), recount::engine::Error> {
+    /// use std::time::Duration;
+    /// // On SIGTERM, with less than the time the supervisor gives.
+    /// engine.shutdown(Duration::from_secs(20)).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where the journal cannot be written.
+    pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
+        // What an operator answers from here on could begin a task that nobody ends.
+        #[cfg(feature = "live")]
+        self.dismiss_operators().await;
+        // Before any session is told: a place that gets free must not go to a session that has not been told yet.
+        self.inner.slots.shut();
+        let until = self.inner.clock.now().after(grace);
+        // Neither is a session woken while its end is awaited: one that is being woken now is there to be told.
+        let ringing = self.ringing().take();
+        if let Some(ringing) = ringing {
+            ringing.abort();
+            let _ = ringing.await;
+        }
+        let mut ending = Vec::new();
+        for task in self.inner.registry.all() {
+            let (reply, done) = oneshot::channel();
+            let drain = Input::Drain { until, reply };
+            ending.extend(task.inbox.send(drain).is_ok().then_some(done));
+        }
+        for done in ending {
+            // A task that failed has said so to whoever uses it.
+            let _ = done.await;
+        }
+        let at_least = self.inner.clock.now().after(LAST_NEWS);
+        let heard = async {
+            // Whoever writes to a session without a task publishes what was written first, and is the last to do so.
+            let turn = self.inner.desk.lock().await;
+            self.inner.publisher.heard().await;
+            turn
+        };
+        let _turn = tokio::select! {
+            biased;
+            turn = heard => Some(turn),
+            () = self.inner.clock.reached(until.max(at_least)) => {
+                tracing::warn!("the engine shuts down before its callbacks have heard everything");
+                None
+            }
+        };
+        Ok(self.inner.ledger.journal().close().await?)
+    }
+}
 
 /// A session that ends as soon as nothing runs, and at a time at the latest.
 pub(super) struct Draining {

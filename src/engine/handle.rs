@@ -253,7 +253,8 @@ impl LiveHandle {
     /// policies and journal. No model hears of it.
     ///
     /// The result is the response as it stands on record: a result that is no object is under `output`. Of a streaming tool
-    /// it is the array of all that it gave, as a dispatcher has it, each as it stands on record. Arguments may be a string that holds an object. Dropping the future leaves the call as it is.
+    /// it is the array of all that it gave, as a dispatcher has it, each as it stands on record. Arguments may be a string that holds an object. Dropping the future leaves the call as it is;
+    /// of its end the engine's [`on_settled`](super::EngineBuilder::on_settled) hears then, as it does where this process is gone.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -281,7 +281,8 @@ impl SessionTask {
         fits(answer.clone().into()).unwrap_or_else(too_large)
     }
 
-    /// Lets `before_tool_response` see a supplied response that would be taken; gives back what it does not concern.
+    /// Lets `before_tool_response` see a supplied response that would be taken, or that may be the one on record, which it has
+    /// seen, too; gives back what it does not concern.
     pub(super) fn show_supplied(
         &mut self,
         command: Command,
@@ -290,7 +291,9 @@ impl SessionTask {
         let Some(before) = self.agent.hooks.before_tool_response.clone() else {
             return Some((command, reply));
         };
-        let taken = admit(&self.session, command.clone()).is_ok();
+        let admitted = admit(&self.session, command.clone());
+        let taken = admitted.is_ok();
+        let compared = matches!(admitted, Err(Rejection::AlreadySupplied { .. }));
         let Command::SupplyResponse {
             call,
             name,
@@ -303,7 +306,7 @@ impl SessionTask {
         };
         let id = self.session.calls.get(&call);
         let id = id.and_then(|it| it.wire_id.clone());
-        if !taken {
+        if !taken && !compared {
             let command = Command::SupplyResponse {
                 call,
                 name,
@@ -328,6 +331,8 @@ impl SessionTask {
                 will_continue,
                 by,
             };
+            // What it says of a repeat is compared and no more.
+            let state = if taken { state } else { State::default() };
             let _ = own.send(Input::Shown {
                 command,
                 state,

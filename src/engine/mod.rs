@@ -62,7 +62,6 @@ mod withholding;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
@@ -189,10 +188,28 @@ impl Engine {
 
     /// Registers an agent; sessions that name it can run from here on.
     ///
+    /// What is owed in sessions of before is begun, as it is by [`open`](EngineBuilder::open) for the agents that it knows: calls
+    /// that were approved meanwhile run, what was cut off is looked after, silence that has lasted too long becomes a no.
+    ///
+    /// ```
+    /// # async fn example() -> Result<(), recount::engine::Error> {
+    /// use recount::prelude::*;
+    /// let engine = Engine::builder("./journal").open().await?;
+    /// engine.register("support", Agent::new().model("gemini-live-2.5-flash"))?;
+    /// # engine.shutdown(std::time::Duration::ZERO).await }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Configuration`] with every mistake, also where the name is taken.
     pub fn register(&self, name: impl Into<String>, agent: Agent) -> Result<(), Error> {
         let name = name.into();
+        self.add(name.clone(), agent)?;
+        self.inner.alarm.look_after(name);
+        Ok(())
+    }
+
+    /// Registers an agent before anything is owed.
+    fn add(&self, name: String, agent: Agent) -> Result<(), Error> {
         let prepared = Arc::new(self.prepared(&name, agent)?);
         let mut agents = self.agents();
         // Somebody else may have been faster.
@@ -269,7 +286,8 @@ impl Engine {
     /// Answers a confirmation request; the first answer on record counts. Returns the record of the answer.
     ///
     /// An approved call runs at once, whether its session is connected or not. Where its agent is not registered here,
-    /// the answer goes on record all the same, and the call runs with the next process that has the agent.
+    /// the answer goes on record all the same, and the call runs once the agent is [registered](Engine::register), here or in the
+    /// next process.
     ///
     /// # Errors
     /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`].
@@ -308,49 +326,6 @@ impl Engine {
     /// The sessions of this engine's journal, for reading.
     pub fn ledger(&self) -> &Ledger {
         &self.inner.ledger
-    }
-
-    /// Ends every task in good order and closes the journal, so that the next process can open it.
-    ///
-    /// What runs gets some time to end: within `grace`, nothing new starts, tools that end are told to their models, and a
-    /// session in which nothing runs is let go at once. After it, what still runs is cut off, and the next engine does what
-    /// its tool's rule for that says. Everything else stays open for it, also a call that waited for a place (see
-    /// [`EngineBuilder::running_max`]): it has not run, and will. With [`Duration::ZERO`] nothing is waited for.
-    ///
-    /// Operators are sent away first: what they want then, they ask the next process, or do by themselves.
-    ///
-    /// A rolling deploy needs no more: the old process gets its signal and shuts down, the new one is started meanwhile and
-    /// [waits](EngineBuilder::wait) for the journal, somewhat longer than the grace.
-    ///
-    /// ```
-    /// # async fn example(engine: recount::engine::Engine) -> Result<(), recount::engine::Error> {
-    /// use std::time::Duration;
-    /// // On SIGTERM, with less than the time the supervisor gives.
-    /// engine.shutdown(Duration::from_secs(20)).await
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Where the journal cannot be written.
-    pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
-        // What an operator answers from here on could begin a task that nobody ends.
-        #[cfg(feature = "live")]
-        self.dismiss_operators().await;
-        // Before any session is told: a place that gets free must not go to a session that has not been told yet.
-        self.inner.slots.shut();
-        let until = self.inner.clock.now().after(grace);
-        drop(self.ringing().take());
-        let mut ending = Vec::new();
-        for task in self.inner.registry.all() {
-            let (reply, done) = oneshot::channel();
-            let drain = Input::Drain { until, reply };
-            ending.extend(task.inbox.send(drain).is_ok().then_some(done));
-        }
-        for done in ending {
-            // A task that failed has said so to whoever uses it.
-            let _ = done.await;
-        }
-        Ok(self.inner.ledger.journal().close().await?)
     }
 
     /// Sends something to the session's task and waits for what it says.

@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, oneshot};
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub enum ConfirmationVerdict {
     Withdrawn(CancelReason),
 }
 
-/// A call that ended while its session had no connection.
+/// A call that ended while its session had no connection, or one that a program had made and of whose end nobody heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettledApart {
     /// The call.
@@ -47,7 +47,9 @@ pub struct SettledApart {
     pub outcome: Outcome,
     /// Its `response_issued`.
     pub response: Seq,
-    /// What becomes of it: parked, told on a connection that is opened for it, or nothing more than this.
+    /// What becomes of it: parked, told on a connection that is opened for it, or nothing more than this. [`Route::Caller`] is that
+    /// of a call that a program [made itself](super::LiveHandle::call_function) and does not wait for any more, because it gave up
+    /// or its process is gone.
     pub route: Route,
 }
 
@@ -68,7 +70,8 @@ impl EngineBuilder {
     /// it is left out.
     ///
     /// The engine's closures are called one after another, by a task of their own: one that takes long delays the others and
-    /// nothing else, and one that panics is called again the next time. What a process that ended had not heard is in
+    /// nothing else, and one that panics is called again the next time. A [shutdown](super::Engine::shutdown) lets them hear first
+    /// what is on record by then. What a process that ended otherwise had not heard is in
     /// [`Engine::pending`](super::Engine::pending) of the next.
     ///
     /// ```
@@ -114,7 +117,7 @@ impl EngineBuilder {
     }
 
     /// Hears of every call that ended while its session had no connection; what the model hears of it, the agent
-    /// [chooses](super::Agent::on_settled).
+    /// [chooses](super::Agent::on_settled). So it does of every call that a program made itself and does not wait for any more.
     pub fn on_settled(
         mut self,
         hear: impl Fn(&SettledApart) + Send + Sync + 'static,
@@ -134,8 +137,16 @@ impl Notices {
     }
 
     /// Calls the closures for what comes, until nobody publishes any more.
-    async fn hear(self, ledger: Ledger, mut news: mpsc::UnboundedReceiver<Arc<Recorded>>) {
-        while let Some(recorded) = news.recv().await {
+    async fn hear(self, ledger: Ledger, mut news: mpsc::UnboundedReceiver<ToHear>) {
+        while let Some(next) = news.recv().await {
+            let recorded = match next {
+                ToHear::Recorded(recorded) => recorded,
+                ToHear::Everything(heard) => {
+                    // Whoever waits for it may have given up.
+                    let _ = heard.send(());
+                    continue;
+                }
+            };
             let session = recorded.session;
             if let Err(error) = self.take(&ledger, session, &recorded.fact).await {
                 tracing::warn!(%session, %error, "a callback could not be told what is on record");
@@ -281,23 +292,30 @@ fn news_in(fact: &Fact) -> Option<News<'_>> {
         && it.outcome != Outcome::Interim
     {
         match it.route {
-            Route::Parked | Route::Connect | Route::Notify => Some(News::Settled {
+            Route::Parked | Route::Connect | Route::Notify | Route::Caller => Some(News::Settled {
                 call: it.call,
                 outcome: it.outcome,
                 route: it.route,
             }),
-            Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Caller => None,
+            Route::ToolResponse { .. } | Route::Conversation { .. } => None,
         }
     } else {
         None
     }
 }
 
+/// What the closures are told, in its order.
+enum ToHear {
+    Recorded(Arc<Recorded>),
+    /// Somebody waits until they have heard everything before this.
+    Everything(oneshot::Sender<()>),
+}
+
 /// Tells whoever listens in this process what went on record.
 #[derive(Clone)]
 pub(super) struct Publisher {
     updates: broadcast::Sender<Arc<Recorded>>,
-    news: Option<mpsc::UnboundedSender<Arc<Recorded>>>,
+    news: Option<mpsc::UnboundedSender<ToHear>>,
 }
 
 impl Publisher {
@@ -319,14 +337,27 @@ impl Publisher {
         self.updates.subscribe()
     }
 
-    pub(super) fn publish(&self, session: SessionId, fact: Fact) -> Arc<Recorded> {
-        let is_news = self.news.as_ref().filter(|_| news_in(&fact).is_some());
+    /// `taken` says that whoever made the call has its outcome already.
+    pub(super) fn publish(&self, session: SessionId, fact: Fact, taken: bool) -> Arc<Recorded> {
+        let news = self.news.as_ref().filter(|_| !taken);
+        let is_news = news.filter(|_| news_in(&fact).is_some());
         let recorded = Arc::new(Recorded { session, fact });
         // Nobody may be listening, which is nobody's fault.
         if let Some(news) = is_news {
-            let _ = news.send(recorded.clone());
+            let _ = news.send(ToHear::Recorded(recorded.clone()));
         }
         let _ = self.updates.send(recorded.clone());
         recorded
+    }
+
+    /// Completes when the closures have heard all that was published before.
+    pub(super) async fn heard(&self) {
+        let Some(news) = &self.news else {
+            return;
+        };
+        let (heard, everything) = oneshot::channel();
+        if news.send(ToHear::Everything(heard)).is_ok() {
+            let _ = everything.await;
+        }
     }
 }

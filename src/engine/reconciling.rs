@@ -29,8 +29,7 @@ impl Engine {
         by: Actor,
     ) -> Result<Seq, Error> {
         let command = reconciles(self.ledger(), ticket, found, by).await?;
-        if let Err(Error::UnknownAgent { .. }) = self.agent_of(ticket.session).await {
-            let _turn = self.inner.desk.lock().await;
+        if let Some(_turn) = self.turn_at_desk(ticket.session).await {
             let before = self.head(ticket.session).await?;
             let found = self.desk().take(ticket.session, command).await;
             self.publish_after(ticket.session, before).await;

@@ -10,7 +10,7 @@ use super::takeover;
 use super::task::SessionTask;
 use crate::ledger::{self, Objects, Recorded};
 use crate::session::{
-    Effect, Event, Hook, Observation, Seq, Timestamp, open_work, overdue, owed, step_in_place,
+    Effect, Event, Fact, Hook, Observation, Seq, Timestamp, open_work, overdue, owed, step_in_place,
 };
 
 impl SessionTask {
@@ -126,10 +126,15 @@ impl SessionTask {
         if !self.asking.is_empty() {
             self.answer_tools(&facts);
         }
+        let mut taken = Vec::new();
         if !self.callers.is_empty() {
-            Box::pin(self.answer_callers(&facts)).await?;
+            taken = Box::pin(self.answer_callers(&facts)).await?;
         }
-        let publish = |fact| self.publisher.publish(self.id, fact);
+        let (publisher, session) = (&self.publisher, self.id);
+        let publish = |fact: Fact| {
+            let taken = taken.contains(&fact.seq);
+            publisher.publish(session, fact, taken)
+        };
         self.latest = facts.into_iter().map(publish).collect();
         Ok(last)
     }

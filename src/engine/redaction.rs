@@ -3,7 +3,20 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::session::{Finding, Json, Observation};
+use super::task::SessionTask;
+use crate::session::{Command, Finding, Json, Observation};
+
+impl SessionTask {
+    /// Takes out of a second result of a call what is not in the first one, which is on record: the same result again is no other.
+    pub(super) fn redact_repeat(&self, command: &mut Command) {
+        if let Command::SupplyResponse { call, response, .. } = command
+            && self.session.supplied.contains_key(call)
+            && let Some(redactor) = &self.agent.hooks.redactor
+        {
+            redactor.json(response);
+        }
+    }
+}
 
 /// Says what stands in a text's place, if anything does.
 #[derive(Clone)]

@@ -1,5 +1,7 @@
 //! The result of a paused call, from outside: through the session's task, or at the desk where nobody here serves it.
 
+use tokio::sync::MutexGuard;
+
 use super::inbox::Input;
 use super::{Desk, Engine, Error, FunctionResponse, Ticket};
 use crate::session::{Actor, Command, Json, Seq, SessionId};
@@ -11,7 +13,7 @@ impl Engine {
     /// Gives the result of a paused call. Returns the record of the response.
     ///
     /// Where the agent of the session is not registered here, the response goes on record all the same, and the model is
-    /// told by the next process that has the agent.
+    /// told once the agent is registered, here or in the next process.
     ///
     /// # Errors
     /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; where it has its result, with what is on
@@ -52,8 +54,7 @@ impl Engine {
 
     /// Gives the result of a paused call, or news of it, number for number as it was written.
     pub(super) async fn supply(&self, (session, supply): Supply) -> Result<Seq, Error> {
-        if let Err(Error::UnknownAgent { .. }) = self.agent_of(session).await {
-            let _turn = self.inner.desk.lock().await;
+        if let Some(_turn) = self.turn_at_desk(session).await {
             let before = self.head(session).await?;
             let supplied = self.desk().take(session, supply).await;
             self.publish_after(session, before).await;
@@ -61,6 +62,22 @@ impl Engine {
         }
         self.ask(session, |reply| Input::Command(supply, reply))
             .await
+    }
+
+    /// The turn to write to a session whose agent is not here: no task serves it, so the desk may, one answer at a time.
+    pub(super) async fn turn_at_desk(&self, session: SessionId) -> Option<MutexGuard<'_, ()>> {
+        let nobody = async || {
+            matches!(
+                self.agent_of(session).await,
+                Err(Error::UnknownAgent { .. })
+            )
+        };
+        if !nobody().await {
+            return None;
+        }
+        let turn = self.inner.desk.lock().await;
+        // The agent may have come meanwhile.
+        nobody().await.then_some(turn)
     }
 
     /// The last record of a session.
@@ -82,7 +99,7 @@ impl Engine {
             };
             from = last.seq.next();
             for fact in facts {
-                self.inner.publisher.publish(session, fact);
+                self.inner.publisher.publish(session, fact, false);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a new process begins with.
+//! What a new process begins with, and an agent that comes later.
 
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -19,7 +19,22 @@ impl Engine {
     /// only. One that merely waits costs nothing, unless somebody here is to be asked again.
     pub(super) async fn perform_what_is_owed(&self) -> Result<(), Error> {
         *self.ringing() = Some(alarm::ring(&self.inner));
-        let somebody_is_asked = self.agents().values().any(|it| it.provider.is_some());
+        self.begin_what_is_owed(|_| true).await
+    }
+
+    /// The same for the sessions of one agent, which was not here before. What had come due meanwhile comes due now.
+    pub(super) async fn perform_what_is_owed_by(&self, agent: &str) -> Result<(), Error> {
+        // What the desk is writing comes first; from here on it leaves the agent's sessions to their tasks.
+        let _turn = self.inner.desk.lock().await;
+        self.begin_what_is_owed(|name| name == agent).await
+    }
+
+    async fn begin_what_is_owed(&self, is_meant: impl Fn(&str) -> bool) -> Result<(), Error> {
+        let somebody_is_asked = {
+            let agents = self.agents();
+            let mut meant = agents.values().filter(|it| is_meant(&it.name));
+            meant.any(|it| it.provider.is_some())
+        };
         let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
         for item in self.inner.ledger.open_items().await? {
             let session = SessionId(item.session);
@@ -43,7 +58,7 @@ impl Engine {
                 }
                 Err(error) => return Err(error),
             };
-            if whoever || agent.provider.is_some() {
+            if is_meant(&agent.name) && (whoever || agent.provider.is_some()) {
                 let (reply, _) = oneshot::channel();
                 self.send(session, agent, Begin::Resume, Input::Session(reply));
             }

@@ -355,7 +355,8 @@ impl SessionTask {
     }
 
     /// Admits a command and records what it becomes; a refused answer is recorded as refused.
-    pub(super) async fn command(&mut self, command: Command) -> Result<Seq, Error> {
+    pub(super) async fn command(&mut self, mut command: Command) -> Result<Seq, Error> {
+        self.redact_repeat(&mut command);
         // An answer that comes after the expiry must not count just because nobody looked at the clock before. One
         // look decides: what is admitted in time is on record with that time, however long the append takes.
         let now = self.clock.now();

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::store::MODEL_LOST_INTEREST;
 use super::{Entry, Error, Ledger};
 use crate::session::{
-    About, CallId, ConfirmationRequested, Event, Fact, FunctionCallReceived, Json, ObjectHash,
-    Observation, OpenKind, RequestId, Seq, SessionId, SessionOpened, Timestamp,
+    About, ConfirmationRequested, Event, Fact, FunctionCallReceived, Json, ObjectHash, Observation,
+    OpenKind, RequestId, Seq, SessionId, SessionOpened, Timestamp,
 };
 
 /// How many entries are read at a time.
 const PAGE: usize = 512;
 
 /// How many records are read at a time in search of one that is near.
-const NEARBY: usize = 16;
+pub(super) const NEARBY: usize = 16;
 
 /// A session in a listing.
 ///
@@ -122,33 +122,6 @@ pub struct PendingConfirmation {
     pub model_lost_interest: bool,
 }
 
-/// A call that waits for a response from outside.
-///
-/// As JSON its name is under `call_id`, and its record under `call`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PausedCall {
-    /// What to respond to.
-    #[serde(rename = "call_id")]
-    pub id: CallId,
-    /// The session.
-    pub session: SessionId,
-    /// The agent that serves it.
-    pub agent: String,
-    /// The embedding program's own name for the session.
-    pub external_id: Option<String>,
-    /// The session's labels.
-    pub labels: BTreeMap<String, String>,
-    /// The record of the call.
-    pub call: Seq,
-    /// The tool.
-    pub tool: String,
-    /// The arguments, exactly as they stand on record.
-    pub args: Json,
-    /// When it paused.
-    #[serde(rename = "since_us")]
-    pub since: Timestamp,
-}
-
 /// What a person is asked, as it is on record.
 struct Question {
     seq: Seq,
@@ -247,43 +220,6 @@ impl Ledger {
             }
         }
         Ok(pending)
-    }
-
-    /// Every call that waits for a response from outside, oldest session first; without those of sealed sessions whose
-    /// key is not here.
-    ///
-    /// # Errors
-    /// Whatever keeps the journal from being read.
-    pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
-        let mut paused = Vec::new();
-        for item in self.open_items().await? {
-            if item.kind != OpenKind::Paused.as_str() {
-                continue;
-            }
-            let (session, call) = (SessionId(item.session), Seq(item.item));
-            let opened = match self.opened(session).await {
-                Err(Error::Sealed { .. }) => continue,
-                opened => opened?,
-            };
-            let Some((_, opened)) = opened else {
-                continue;
-            };
-            let Some(received) = self.call_received(session, call).await? else {
-                continue;
-            };
-            paused.push(PausedCall {
-                id: session.call_id(call),
-                session,
-                agent: opened.agent,
-                external_id: opened.external_id,
-                labels: opened.labels,
-                call,
-                tool: received.name.unwrap_or_default(),
-                args: received.args.unwrap_or_else(Json::empty_object),
-                since: Timestamp(item.since_us),
-            });
-        }
-        Ok(paused)
     }
 
     /// A confirmation request by its call and its own record, if it still waits.

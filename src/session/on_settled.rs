@@ -5,6 +5,12 @@ use serde::{Deserialize, Serialize};
 /// How the outcome of a call that ends while there is no connection reaches the conversation: a person's answer may come when
 /// everybody has hung up.
 ///
+/// Where the connection was lost and another one is tried for, an outcome waits for that one, whatever is chosen. News of a call that
+/// goes on opens no connection.
+///
+/// A call that a program made itself is no word of the conversation. Where that program does not wait any more, because its process
+/// is gone, the embedding program hears of the outcome, and the model does not, whatever is chosen.
+///
 /// Which it is stands on record with each outcome, as the [`Route`](super::Route) of its `response_issued`. Whatever is chosen, the
 /// embedding program hears of it.
 ///

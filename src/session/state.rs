@@ -52,6 +52,8 @@ pub struct Session {
     pub single_response: bool,
     /// When the live connection is left at the latest, where that is planned.
     pub leaving: Option<Timestamp>,
+    /// There is no connection, and the runner tries for the next one.
+    pub reconnecting: bool,
     /// Whether the model's turn is under way, or the user's words wait for it.
     pub turn_open: bool,
     /// By what the conversation can be resumed on another connection.
@@ -352,6 +354,7 @@ impl Session {
             connection: None,
             single_response: false,
             leaving: None,
+            reconnecting: false,
             turn_open: false,
             resumption: None,
             said: Seq(0),

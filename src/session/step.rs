@@ -209,9 +209,9 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
             Speaker::User => conversation::turn_began(session),
             Speaker::Model => conversation::model_spoke(session),
         },
+        Observation::ReconnectScheduled(_) => conversation::reconnect_scheduled(session),
+        Observation::ReconnectsExhausted(_) => session.reconnecting = false,
         Observation::GoAwayReceived(_)
-        | Observation::ReconnectScheduled(_)
-        | Observation::ReconnectsExhausted(_)
         | Observation::HistorySent(_)
         | Observation::ToolEventEmitted(_)
         | Observation::TurnInterrupted(_)

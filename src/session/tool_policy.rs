@@ -190,12 +190,10 @@ impl ToolPolicy {
                 (Some(one), Some(two)) if one != two => Some(json!({"allOf": [one, two]})),
                 (one, two) => one.or(two),
             },
-            // Both say it where both are gates; a policy that is no gate says nothing about edits.
+            // Where both are gates, both must say it; otherwise it is said of the one gate that there is.
             confirm_edits: match (self.confirm_edits, other.confirm_edits) {
                 (Some(one), Some(two)) => Some(one.max(two)),
-                (Some(edits), None) if !other.confirm => Some(edits),
-                (None, Some(edits)) if !self.confirm => Some(edits),
-                (Some(_), None) | (None, Some(_) | None) => None,
+                (one, two) => one.or(two).filter(|_| !(self.confirm && other.confirm)),
             },
             confirm_keeps_reason: self.confirm_keeps_reason || other.confirm_keeps_reason,
             confirm: self.confirm || other.confirm,

@@ -126,6 +126,17 @@ fn two_gates_hold_where_either_does_and_both_must_let_arguments_be_changed() {
     assert_eq!(both.confirm_payload, Some(payload));
     let always = gate("a", Edits::Allowed).merged(ToolPolicy::gate("always"));
     assert_eq!((always.confirm_when, always.confirm_edits), (None, None));
+    // What is no gate says it of the gate.
+    let edits = ToolPolicy {
+        confirm_edits: Some(Edits::ApprovedAnew),
+        ..ToolPolicy::default()
+    };
+    for (one, two) in [
+        (edits.clone(), ToolPolicy::gate("")),
+        (ToolPolicy::gate(""), edits),
+    ] {
+        assert_eq!(one.merged(two).confirm_edits, Some(Edits::ApprovedAnew));
+    }
     let by_program = ToolPolicy {
         confirm_asks_program: true,
         ..ToolPolicy::gate("")

@@ -23,6 +23,13 @@ macro_rules! reads_as_inner {
             self.inner.read(session, from, limit)
         }
 
+        lists_as_inner!();
+    };
+}
+
+/// Of that, everything but reading records.
+macro_rules! lists_as_inner {
+    () => {
         fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>> {
             self.inner.head(session)
         }
@@ -198,11 +205,12 @@ impl Journal for SurvivingJournal {
     }
 }
 
-/// A journal in memory on a disk that takes nothing for a while.
+/// A journal in memory on a disk that takes nothing, or gives nothing, for a while.
 #[derive(Debug)]
 pub struct StuckJournal {
     inner: MemoryJournal,
     stuck: watch::Sender<bool>,
+    mute: watch::Sender<bool>,
 }
 
 impl StuckJournal {
@@ -211,6 +219,7 @@ impl StuckJournal {
         Arc::new(StuckJournal {
             inner: MemoryJournal::new(),
             stuck: watch::Sender::new(false),
+            mute: watch::Sender::new(false),
         })
     }
 
@@ -219,9 +228,15 @@ impl StuckJournal {
         self.stuck.send_replace(true);
     }
 
-    /// Appends go on.
+    /// Reads of records wait from here on.
+    pub fn mute(&self) {
+        self.mute.send_replace(true);
+    }
+
+    /// Appends and reads go on.
     pub fn release(&self) {
         self.stuck.send_replace(false);
+        self.mute.send_replace(false);
     }
 }
 
@@ -234,7 +249,19 @@ impl Journal for StuckJournal {
         })
     }
 
-    reads_as_inner!();
+    fn read(
+        &self,
+        session: Uuid,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
+        Box::pin(async move {
+            let _ = self.mute.subscribe().wait_for(|mute| !*mute).await;
+            self.inner.read(session, from, limit).await
+        })
+    }
+
+    lists_as_inner!();
 
     fn is_durable(&self) -> bool {
         self.inner.is_durable()

@@ -8,6 +8,7 @@ use recount::session::{
 };
 
 use super::Verdict;
+use super::dialling::Dialling;
 use super::gate_verdicts::GateVerdicts;
 use super::in_place::{Turn, Waits};
 use super::recording::{Recording, body, decided, observed};
@@ -59,6 +60,7 @@ pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) 
 pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
     let mut open: BTreeSet<Seq> = BTreeSet::new();
     let mut connects: BTreeSet<Seq> = BTreeSet::new();
+    let mut dialling = Dialling::default();
     for ((_, session), batch) in recording.steps.iter().zip(recording.batches()) {
         for fact in batch {
             match observed(fact) {
@@ -74,14 +76,7 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
             if let Some(call) = ended(fact) {
                 open.remove(&call);
             }
-            if let Some(Decision::ResponseIssued(it)) = decided(fact)
-                && it.route == Route::Connect
-            {
-                connects.insert(fact.seq);
-            }
-            if let Some(Decision::OutcomeReconciled(it)) = decided(fact)
-                && it.route == Route::Connect
-            {
+            if dialling.read(recording, fact) {
                 connects.insert(fact.seq);
             }
         }
@@ -156,10 +151,13 @@ struct Debts<'r> {
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
     /// What was issued without a connection and is to have one.
     connects: BTreeSet<Seq>,
+    dialling: Dialling,
     connection: Option<Seq>,
     ended: BTreeSet<Seq>,
     /// The last response to each call that ended with one.
     answers: BTreeMap<Seq, Seq>,
+    /// The first response to each call of which more was found out since.
+    outdated: BTreeMap<Seq, Seq>,
     /// The phases in force with whether each has an instruction, and the stay in one of them.
     instructions: BTreeMap<String, bool>,
     stay: Option<(String, Seq)>,
@@ -172,6 +170,9 @@ impl<'r> Debts<'r> {
         match &fact.event {
             Event::Observed(observation) => self.observed(recording, fact, observation),
             Event::Decided(decision) => self.decided(fact, decision),
+        }
+        if self.dialling.read(recording, fact) {
+            self.connects.insert(fact.seq);
         }
         self.verdicts.read(recording, fact);
         match self.in_place.read(fact) {
@@ -273,6 +274,9 @@ impl<'r> Debts<'r> {
             Observation::FunctionCallReceived(_) => {
                 let of = recording.repeats().get(&fact.seq).copied();
                 if let Some((of, at)) = of.and_then(|of| Some((of, *self.answers.get(&of)?))) {
+                    if let Some(outdated) = self.outdated.get(&of) {
+                        self.responses.remove(outdated);
+                    }
                     self.responses.insert(at, (of, Route::Parked, false));
                 }
             }
@@ -304,14 +308,11 @@ impl<'r> Debts<'r> {
                 if it.outcome != Outcome::Interim {
                     self.answers.insert(it.call, fact.seq);
                 }
-                if it.route == Route::Connect {
-                    self.connects.insert(fact.seq);
-                }
                 _ = self.responses.insert(fact.seq, (it.call, it.route, false))
             }
             Decision::OutcomeReconciled(it) => {
-                if it.route == Route::Connect {
-                    self.connects.insert(fact.seq);
+                if let Some(unknown) = self.answers.insert(it.call, fact.seq) {
+                    self.outdated.insert(it.call, unknown);
                 }
                 _ = self.responses.insert(fact.seq, (it.call, it.route, false));
             }

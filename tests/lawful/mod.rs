@@ -1,6 +1,7 @@
 //! The laws that hold of every history, however it came about: generated, or read from a journal.
 
 pub(crate) mod answers;
+pub(crate) mod dialling;
 pub(crate) mod ends;
 pub(crate) mod fold;
 pub(crate) mod gate_verdicts;

@@ -118,6 +118,8 @@ struct Deliveries<'r> {
     answered: BTreeSet<Seq>,
     /// The last response of each call that the model made.
     answers: BTreeMap<Seq, Seq>,
+    /// The first response of those of which more was found out since.
+    outdated: BTreeMap<Seq, Seq>,
     /// The responses that may not have arrived, each with its call and whether it was written.
     unheard: BTreeMap<Seq, (Seq, bool)>,
     withdrawn: BTreeSet<Seq>,
@@ -142,6 +144,16 @@ impl<'r> Deliveries<'r> {
                 }
                 (None, Some(Decision::CallCancelled(it))) => {
                     deliveries.withdrawn.insert(it.call);
+                }
+                (None, Some(Decision::OutcomeReconciled(it))) => {
+                    if it.route != Route::Caller
+                        && let Some(unknown) = deliveries.answers.insert(it.call, fact.seq)
+                    {
+                        deliveries.outdated.insert(it.call, unknown);
+                    }
+                    if !matches!(it.route, Route::Caller | Route::Notify) {
+                        deliveries.unheard.insert(fact.seq, (it.call, false));
+                    }
                 }
                 (None, Some(_) | None) => {}
             }
@@ -224,6 +236,9 @@ impl<'r> Deliveries<'r> {
         if let Some(of) = of {
             self.repeats.insert(at, of);
             if let Some(answer) = self.answers.get(&of) {
+                if let Some(outdated) = self.outdated.get(&of) {
+                    self.unheard.remove(outdated);
+                }
                 self.unheard.insert(*answer, (of, false));
             }
             return;

@@ -2,9 +2,10 @@
 
 use recount::engine::Error;
 use recount::prelude::*;
-use recount::session::{Outcome, Rejection};
+use recount::session::{Edits, Outcome, Rejection, Seq};
+use recount::testing::Life;
 
-use crate::world::{World, is, resume};
+use crate::world::{World, answer, is, resume, waiting};
 
 /// A tool that hands the payment on; its result comes from outside.
 fn handed_on() -> Toolset {
@@ -142,5 +143,101 @@ fn news_is_recorded_and_told_in_its_order_and_after_the_last_word_there_is_no_mo
     assert_eq!(more, [Some(true), Some(true), Some(false)]);
     assert!(!life.run(live.should_pause()).unwrap());
     assert_eq!(world.outcome(), Outcome::Supplied);
+    life.end();
+}
+
+/// Gives the result of the one paused call; how it was taken, with whatever is on record already.
+fn responded(life: &Life, ticket: &Ticket, value: Value) -> Result<Seq, Error> {
+    let response = FunctionResponse::new("pay", value);
+    let taken = life.run(life.engine().respond(ticket, response, by()));
+    life.settle();
+    taken
+}
+
+fn is_on_record(taken: &Result<Seq, Error>) -> bool {
+    match taken {
+        Err(Error::Refused(Rejection::AlreadySupplied { same, .. })) => *same,
+        other => panic!("expected what is on record, found {other:?}"),
+    }
+}
+
+#[test]
+fn a_result_that_comes_again_is_the_same_also_where_the_record_has_it_without_its_secrets() {
+    const SECRET: &str = "4111111111111111";
+    let paid = || json!({"receipt": 17, "card": SECRET});
+    let hooked = |agent: Agent| {
+        agent.before_tool_response(|responses, state| async move {
+            let seen = state.get::<u64>("seen").unwrap_or_default();
+            state.set("seen", seen + 1);
+            let withheld = responses.into_iter().map(|mut it| {
+                it.response["card"] = json!("[withheld]");
+                it
+            });
+            withheld.collect()
+        })
+    };
+    let redacted =
+        |agent: Agent| agent.redact(|text| (text == SECRET).then(|| "[number]".to_owned()));
+    let agents: [&dyn Fn(Agent) -> Agent; 3] =
+        [&redacted, &hooked, &|agent| redacted(hooked(agent))];
+    for made in agents {
+        let world = World::new();
+        let ticket = paused(&world);
+        let life = world.life(made(world.agent(handed_on())));
+        responded(&life, &ticket, paid()).unwrap();
+        let (before, state) = (world.facts().len(), world.folded().state);
+        assert!(is_on_record(&responded(&life, &ticket, paid())));
+        let other = json!({"receipt": 18, "card": SECRET});
+        assert!(!is_on_record(&responded(&life, &ticket, other)));
+        life.end();
+        let life = world.life(made(world.agent(handed_on())));
+        assert!(is_on_record(&responded(&life, &ticket, paid())));
+        life.end();
+        // What is compared is not told, and changes nothing.
+        assert_eq!(world.folded().state, state);
+        let facts = world.facts();
+        let supplied = facts.iter().skip(before);
+        let supplied = supplied.filter(|it| it.event.kind() == "response_supplied");
+        assert_eq!(supplied.count(), 0);
+        let written: Vec<String> = facts
+            .iter()
+            .map(|it| it.event.body().unwrap())
+            .filter(|body| body.contains(SECRET))
+            .collect();
+        assert_eq!(written, [""; 0]);
+    }
+}
+
+#[test]
+fn a_paused_call_is_listed_with_the_arguments_that_run() {
+    for edits in [Edits::Allowed, Edits::ApprovedAnew] {
+        let world = World::new();
+        let gated = T::confirm_edits(T::confirm(handed_on(), "Pay this?"), edits);
+        let (life, live) = world.asked_to_pay(gated);
+        let edited = ToolConfirmation::confirmed().with_args(json!({"cents": 100}));
+        answer(&life, waiting(&life), edited).unwrap();
+        if edits == Edits::ApprovedAnew {
+            let again = ToolConfirmation::confirmed().with_args(json!({"cents": 99}));
+            answer(&life, waiting(&life), again).unwrap();
+            answer(&life, waiting(&life), ToolConfirmation::confirmed()).unwrap();
+        }
+        let cents = if edits == Edits::ApprovedAnew {
+            99
+        } else {
+            100
+        };
+        let paused = life.run(life.engine().paused()).unwrap().remove(0);
+        assert_eq!(paused.args.to_value(), json!({"cents": cents}));
+        let before = paused.args_before_edit.map(|it| it.to_value());
+        assert_eq!(before, Some(json!({"cents": 4200})));
+        drop(live);
+        life.end();
+    }
+    let world = World::new();
+    let _ticket = paused(&world);
+    let life = world.life(world.agent(handed_on()));
+    let paused = life.run(life.engine().paused()).unwrap().remove(0);
+    assert_eq!(paused.args.to_value(), json!({"cents": 4200}));
+    assert_eq!(paused.args_before_edit, None);
     life.end();
 }

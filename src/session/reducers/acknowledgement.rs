@@ -21,7 +21,7 @@ use super::dispatcher::made_here;
 /// which a model that takes one response and waits for it would take for ever.
 pub(in crate::session) fn status(session: &Session, call: &Call) -> Option<&'static str> {
     let by_id = matches!(
-        conversation::route(session, call),
+        conversation::route(session, call, Outcome::Interim),
         Route::ToolResponse { .. }
     );
     if !session.terms.policies.acknowledges || call.acknowledged || !by_id {

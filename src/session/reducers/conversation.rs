@@ -7,7 +7,7 @@
 //! A connection that is to be left starts none of its calls any more; what runs may end, and so may a turn.
 
 use crate::session::call::Call;
-use crate::session::decision::{Decision, DeliveryChosen, Route};
+use crate::session::decision::{Decision, DeliveryChosen, Outcome, Route};
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
 use crate::session::observation::{
@@ -21,6 +21,7 @@ use super::{phases, redelivery};
 
 pub(in crate::session) fn connected(session: &mut Session, epoch: Seq, it: &Connected) {
     session.connection = Some(epoch);
+    session.reconnecting = false;
     // Where a record says nothing, the model was told everything.
     session.single_response = it.capabilities.is_some_and(|it| !it.will_continue);
     began_or_ended(session);
@@ -59,8 +60,15 @@ pub(in crate::session) fn switch_planned(session: &mut Session, it: &SwitchPlann
     }
 }
 
+/// What ends until then waits for that connection. A runner that is gone tries no more, so one must be there.
+pub(in crate::session) fn reconnect_scheduled(session: &mut Session) {
+    session.reconnecting = session.runner.is_some() && session.connection.is_none();
+}
+
 /// A handle that the service does not take leads nowhere.
 pub(in crate::session) fn connect_failed(session: &mut Session, it: &ConnectFailed) {
+    // Where the handle was to blame, the next try follows at once; otherwise it is scheduled, or there is none.
+    session.reconnecting &= it.rejected.is_some();
     let current = session.resumption.as_ref().map(|it| &it.fingerprint);
     if it.rejected.is_some() && it.rejected.as_ref() == current {
         session.resumption = None;
@@ -142,8 +150,8 @@ pub(in crate::session) fn responses_sent(session: &mut Session, it: &ResponsesSe
     }
 }
 
-/// How a response to `call` travels now.
-pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
+/// How a response to `call` travels now: how it ended, or news of it.
+pub(in crate::session) fn route(session: &Session, call: &Call, outcome: Outcome) -> Route {
     if call.made_by_program {
         return Route::Caller;
     }
@@ -154,7 +162,12 @@ pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
         Some(epoch) if call.epoch == epoch && !call.model_lost_interest && !answered => {
             Route::ToolResponse { epoch }
         }
-        Some(_) | None => route_without_id(session),
+        Some(_) | None => {
+            let route = route_without_id(session);
+            // For an end a connection is opened, and not for news, which goes with it.
+            let waits = route == Route::Connect && outcome == Outcome::Interim;
+            if waits { Route::Parked } else { route }
+        }
     }
 }
 
@@ -162,11 +175,24 @@ pub(in crate::session) fn route(session: &Session, call: &Call) -> Route {
 pub(in crate::session) fn route_without_id(session: &Session) -> Route {
     match session.connection {
         Some(epoch) => Route::Conversation { epoch },
+        None if session.reconnecting => Route::Parked,
         None => match session.terms.policies.on_settled {
             OnSettled::Park => Route::Parked,
             OnSettled::Connect => Route::Connect,
             OnSettled::Notify => Route::Notify,
         },
+    }
+}
+
+/// Whether a connection is to be opened for what is told so; also where one is tried for already, which may not come.
+pub(in crate::session) fn connects(session: &Session, outcome: Outcome, route: Route) -> bool {
+    let wanted = session.terms.policies.on_settled == OnSettled::Connect;
+    match route {
+        Route::Connect => true,
+        Route::Parked => session.reconnecting && wanted && outcome != Outcome::Interim,
+        Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Notify | Route::Caller => {
+            false
+        }
     }
 }
 
@@ -253,3 +279,7 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
 #[cfg(test)]
 #[path = "conversation_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "on_settled_tests.rs"]
+mod on_settled_tests;

@@ -316,6 +316,7 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         session.terms.policies.hooks.before_tool_response,
         session.at,
     );
+    let connects = conversation::connects(session, it.outcome, it.route);
     let Some(call) = session.calls.get_mut(&it.call) else {
         return;
     };
@@ -343,7 +344,7 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
                 Wording::AsIssued
             },
             acknowledges: it.outcome == Outcome::Interim && it.response.is_some(),
-            connects: (it.route == Route::Connect).then_some(now),
+            connects: connects.then_some(now),
             sent: false,
         }),
         // Whoever made the call takes the response from its record.
@@ -430,7 +431,7 @@ pub(in crate::session) fn made_here(
     outcome: Outcome,
     response: Json,
 ) -> Decision {
-    let route = conversation::route(session, call);
+    let route = conversation::route(session, call, outcome);
     ResponseIssued {
         call: seq,
         outcome,
@@ -455,7 +456,7 @@ pub(in crate::session) fn refers(
     outcome: Outcome,
     of: Seq,
 ) -> Decision {
-    let route = conversation::route(session, call);
+    let route = conversation::route(session, call, outcome);
     ResponseIssued {
         call: seq,
         outcome,

@@ -13,7 +13,7 @@ use crate::session::id::Seq;
 use crate::session::observation::OutcomeFound;
 use crate::session::state::{Delivery, Reconciled, Session, ToReconcile, Wording};
 
-use super::{confirmation, conversation};
+use super::{confirmation, conversation, redelivery};
 
 /// Whether the outcome of a call may be found out now.
 pub(in crate::session) fn admit(session: &Session, call: Seq) -> Result<(), Rejection> {
@@ -104,8 +104,9 @@ pub(in crate::session) fn outcome_reconciled(
         Route::ToolResponse { .. }
         | Route::Conversation { .. }
         | Route::Parked
-        | Route::Connect => {}
-        Route::Caller | Route::Notify => return,
+        | Route::Connect
+        | Route::Notify => {}
+        Route::Caller => return,
     }
     let shown = session.terms.policies.hooks.before_tool_response;
     let delivery = Delivery {
@@ -122,10 +123,14 @@ pub(in crate::session) fn outcome_reconciled(
             Wording::AsIssued
         },
         acknowledges: false,
-        connects: (it.route == Route::Connect).then_some(session.at),
+        connects: conversation::connects(session, it.told_as(), it.route).then_some(session.at),
         sent: false,
     };
-    session.deliveries.insert(at, delivery);
+    redelivery::reconciled(session, at, &delivery);
+    // Of that one the model hears only if the service delivers its call again.
+    if it.route != Route::Notify {
+        session.deliveries.insert(at, delivery);
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! conversation goes on from where its handle was issued, so the service may repeat a call that it had made since. Where
 //! id, name and arguments are those of a call that came after the handle, it is that call: nothing is judged, asked or
 //! started again. Open, it moves to the connection of now and is answered there; ended, its response is issued there
-//! once more. Anything else is another call, also the same id on a fresh conversation, and also what the model had
+//! once more; where somebody has found out since what became of it, with that. Anything else is another call, also the same id on a fresh conversation, and also what the model had
 //! taken back. A call without an id is never the same as another.
 
 use std::collections::BTreeMap;
@@ -33,6 +33,14 @@ struct Known {
     meanwhile: Option<(Seq, Delivery)>,
     /// Its end and how that was told, once it has ended.
     answer: Option<(Seq, Delivery)>,
+    /// What was found out of it since, and how that is told.
+    reconciled: Option<(Seq, Delivery)>,
+}
+
+impl Known {
+    fn ends(&self) -> impl Iterator<Item = &(Seq, Delivery)> {
+        self.reconciled.iter().chain(&self.answer)
+    }
 }
 
 /// A connection is ready; on a fresh conversation nothing of before is repeated.
@@ -52,8 +60,7 @@ pub(in crate::session) fn covered(session: &mut Session) {
     } = session;
     // Of what has not left yet it knows nothing.
     repeatable.calls.retain(|_, known| {
-        let answer = known.answer.as_ref();
-        answer.is_none_or(|(at, _)| deliveries.contains_key(at))
+        known.answer.is_none() || known.ends().any(|(at, _)| deliveries.contains_key(at))
     });
 }
 
@@ -69,6 +76,7 @@ pub(in crate::session) fn may_repeat(
         asks_for: asked_for(it),
         meanwhile: None,
         answer: None,
+        reconciled: None,
     };
     session.repeatable.calls.insert(id.to_owned(), known);
 }
@@ -95,10 +103,31 @@ pub(in crate::session) fn told(session: &mut Session, at: Seq, delivery: &Delive
     }
 }
 
+/// Remembers what was found out of a call whose outcome was unknown when it was told.
+pub(in crate::session) fn reconciled(session: &mut Session, at: Seq, delivery: &Delivery) {
+    let mut calls = session.repeatable.calls.values_mut();
+    let known = calls.find(|it| it.call == delivery.call);
+    if let Some(known) = known
+        && let Some((_, answer)) = &known.answer
+    {
+        // Whoever calls again is answered by the id, as before.
+        let by_id = Delivery {
+            wire_id: answer.wire_id.clone(),
+            will_continue: answer.will_continue,
+            ..delivery.clone()
+        };
+        known.reconciled = Some((at, by_id));
+    }
+}
+
 /// A hook has chosen the words of a response; they hold also where it is told again.
 pub(in crate::session) fn worded(session: &mut Session, issued: Seq, wording: Wording) {
     for known in session.repeatable.calls.values_mut() {
-        let told = [&mut known.meanwhile, &mut known.answer];
+        let told = [
+            &mut known.meanwhile,
+            &mut known.answer,
+            &mut known.reconciled,
+        ];
         for (_, delivery) in told.into_iter().flatten().filter(|(at, _)| *at == issued) {
             delivery.wording = wording;
         }
@@ -130,7 +159,10 @@ pub(in crate::session) fn delivered_again(
         open.epoch = it.epoch;
     }
     // The model has forgotten also what it was told while the call went on.
-    if let Some((at, delivery)) = known.answer.as_ref().or(known.meanwhile.as_ref()) {
+    if let Some((at, delivery)) = known.ends().next().or(known.meanwhile.as_ref()) {
+        if let (Some(_), Some((unknown, _))) = (&known.reconciled, &known.answer) {
+            session.deliveries.remove(unknown);
+        }
         let again = Delivery {
             route: Route::Parked,
             sent: false,

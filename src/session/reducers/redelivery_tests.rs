@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use crate::session::*;
-use crate::testing::{History, history, toolbox};
+use crate::testing::{History, Toolbox, history, toolbox};
 
 /// A running call that came after the newest handle.
 fn running() -> History {
@@ -213,4 +213,63 @@ fn the_first_handle_does_not_cover_a_response_that_has_not_left_either() {
         .resumed()
         .call("c1", "look", json!({}));
     assert_eq!(calls(&again), 1);
+}
+
+/// A call that ended without anybody knowing how, and of which somebody found out.
+fn reconciled(tools: &Toolbox) -> History {
+    let opened = history().opened("support").attached(tools).connected();
+    let called = opened.handle("h1").call("c1", "look", json!({"n": 1}));
+    let unknown = called.started().disconnected().detached().attached(tools);
+    let found = Command::ReconcileOutcome {
+        call: unknown.call_seq(),
+        name: "look".to_owned(),
+        found: Finding::done(&json!({"found": 7})),
+        by: Actor::embedder("ada"),
+    };
+    unknown.commanded(found)
+}
+
+#[test]
+fn a_reconciled_call_delivered_again_is_answered_with_what_was_found_out() {
+    for choice in [OnSettled::Park, OnSettled::Notify] {
+        let tools = toolbox().plain("look").on_settled(choice);
+        let again = reconciled(&tools).resumed();
+        let again = again.call("c1", "look", json!({"n": 1}));
+        assert_eq!(calls(&again), 1);
+        let epoch = again.epoch();
+        let told = again.session().deliveries.iter();
+        let told: Vec<_> = told.map(|(_, it)| (it.outcome, it.route)).collect();
+        let by_id = (Outcome::Supplied, Route::ToolResponse { epoch });
+        assert_eq!(told, [by_id], "{choice:?}");
+        assert!(again.clone().sent().heard().session().deliveries.is_empty());
+        // And on the connection after that, whether it was told on this one or not.
+        for last in [again.clone().sent().heard(), again.handle("h2")] {
+            let lost = last.disconnected().resumed();
+            let third = lost.call("c1", "look", json!({"n": 1}));
+            assert_eq!(calls(&third), 1);
+            let told = third.session().deliveries.values().map(|it| it.outcome);
+            assert_eq!(told.collect::<Vec<_>>(), [Outcome::Supplied]);
+        }
+    }
+}
+
+#[test]
+fn what_was_told_before_it_was_found_out_is_not_told_again() {
+    let tools = toolbox().plain("look");
+    let opened = history().opened("support").attached(&tools).connected();
+    let called = opened.handle("h1").call("c1", "look", json!({"n": 1}));
+    let unknown = called.started().detached().attached(&tools);
+    let heard = unknown.sent().heard();
+    let found = Command::ReconcileOutcome {
+        call: heard.call_seq(),
+        name: "look".to_owned(),
+        found: Finding::failed("it never left"),
+        by: Actor::embedder("ada"),
+    };
+    let told = heard.commanded(found).sent().heard();
+    assert!(told.session().deliveries.is_empty());
+    let again = told.disconnected().resumed();
+    let again = again.call("c1", "look", json!({"n": 1}));
+    let told = again.session().deliveries.values().map(|it| it.outcome);
+    assert_eq!(told.collect::<Vec<_>>(), [Outcome::Failed]);
 }

@@ -39,12 +39,14 @@ pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &
     hooks::gates_declared_anew(session);
     session.runner = Some(Runner { seq });
     session.draining = false;
+    session.reconnecting = false;
     doubt_running(session);
 }
 
 pub(in crate::session) fn runner_detached(session: &mut Session, it: &RunnerDetached) {
     session.runner = None;
     session.draining = false;
+    session.reconnecting = false;
     it.not_begun.iter().for_each(|it| not_begun(session, *it));
     doubt_running(session);
 }

@@ -1,0 +1,130 @@
+//! The calls that wait for a response from outside, as they are listed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recount_journal::OpenItem;
+use serde::{Deserialize, Serialize};
+
+use super::listing::NEARBY;
+use super::{Error, Ledger};
+use crate::session::{
+    CallId, Event, Fact, FunctionCallReceived, Json, Observation, OpenKind, Seq, SessionId,
+    Timestamp,
+};
+
+/// A call that waits for a response from outside.
+///
+/// As JSON its name is under `call_id`, and its record under `call`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PausedCall {
+    /// What to respond to.
+    #[serde(rename = "call_id")]
+    pub id: CallId,
+    /// The session.
+    pub session: SessionId,
+    /// The agent that serves it.
+    pub agent: String,
+    /// The embedding program's own name for the session.
+    pub external_id: Option<String>,
+    /// The session's labels.
+    pub labels: BTreeMap<String, String>,
+    /// The record of the call.
+    pub call: Seq,
+    /// The tool.
+    pub tool: String,
+    /// The arguments with which it runs, exactly as they stand on record: the model's, or as a person changed them.
+    pub args: Json,
+    /// The model's arguments, where a person changed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_before_edit: Option<Json>,
+    /// When it paused.
+    #[serde(rename = "since_us")]
+    pub since: Timestamp,
+}
+
+impl Ledger {
+    /// Every call that waits for a response from outside, oldest session first; without those of sealed sessions whose
+    /// key is not here.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
+        let mut paused = Vec::new();
+        for item in self.open_items().await? {
+            if item.kind != OpenKind::Paused.as_str() {
+                continue;
+            }
+            let (session, call) = (SessionId(item.session), Seq(item.item));
+            let opened = match self.opened(session).await {
+                Err(Error::Sealed { .. }) => continue,
+                opened => opened?,
+            };
+            let Some((_, opened)) = opened else {
+                continue;
+            };
+            let Some((received, edited)) = self.call_that_paused(&item).await? else {
+                continue;
+            };
+            let called_with = received.args.unwrap_or_else(Json::empty_object);
+            let (args, args_before_edit) = match edited {
+                Some(edited) => (edited, Some(called_with)),
+                None => (called_with, None),
+            };
+            paused.push(PausedCall {
+                id: session.call_id(call),
+                session,
+                agent: opened.agent,
+                external_id: opened.external_id,
+                labels: opened.labels,
+                call,
+                tool: received.name.unwrap_or_default(),
+                args,
+                args_before_edit,
+                since: Timestamp(item.since_us),
+            });
+        }
+        Ok(paused)
+    }
+
+    /// The call behind an open item, and the arguments that a person wrote for it, if one did. Its pause stands a few records
+    /// behind it.
+    async fn call_that_paused(
+        &self,
+        item: &OpenItem,
+    ) -> Result<Option<(FunctionCallReceived, Option<Json>)>, Error> {
+        let (session, call) = (SessionId(item.session), Seq(item.item));
+        let (mut next, mut received, mut edited) = (call, None, None);
+        let mut requests = BTreeSet::new();
+        loop {
+            let facts = self.facts(session, next, NEARBY).await?;
+            let Some(last) = facts.last() else {
+                return Ok(None);
+            };
+            next = last.seq.next();
+            for Fact { seq, at, event, .. } in facts {
+                match event {
+                    Event::Observed(Observation::FunctionCallReceived(it)) if seq == call => {
+                        received = Some(it);
+                    }
+                    Event::Observed(Observation::ConfirmationAnswered(it))
+                        if it.confirmed && requests.contains(&it.request) =>
+                    {
+                        edited = it.edited_args.or(edited);
+                    }
+                    // That an older run of it pauses, too, is on record and changes nothing.
+                    Event::Observed(Observation::ToolPaused(it))
+                        if it.call == call && at.0 >= item.since_us =>
+                    {
+                        return Ok(received.map(|received| (received, edited)));
+                    }
+                    Event::Decided(decision)
+                        if decision.question().is_some_and(|it| it.call == call) =>
+                    {
+                        requests.insert(seq);
+                    }
+                    Event::Observed(_) | Event::Decided(_) => {}
+                }
+            }
+        }
+    }
+}
