@@ -103,7 +103,18 @@ faults! {
     closed_while_a_person_decides: [
         Say("Refund it."), Record("confirmation_requested"), AGAIN, WAITED, Record("connected"), Approve, Received("refunded"), Record("turn_completed"),
     ];
+    closed_while_a_result_is_awaited: [
+        Say("Order a lamp."), Record("tool_paused"), AGAIN, WAITED, Record("connected"), Days(10), Say("Any news?"),
+        Record("turn_completed"), Update(r#"{"packed":true}"#), Received("packed"), Respond(r#"{"shipped":true}"#), Received("shipped"),
+        Record("turn_completed"),
+    ];
     closed_on_a_response: [Say("Pay."), AGAIN, WAITED, Record("turn_completed")];
+
+    paused_for_ten_days: [
+        Say("Order a lamp."), Record("tool_paused"), Record("turn_completed"), Days(5), Say("Any news?"), Record("turn_completed"),
+        Update(r#"{"packed":true}"#), Received("packed"), Days(5), Say("And now?"), Record("turn_completed"),
+        Respond(r#"{"shipped":true}"#), Record("turn_completed"),
+    ];
 
     handle_renewed: [Say("Hello!"), Record("turn_completed"), Say("Bye!"), AGAIN, WAITED, Record("turn_completed")];
     handle_withheld_during_a_call: [
