@@ -276,6 +276,13 @@ async fn an_answer_that_does_not_fit_is_refused_on_record_and_the_right_one_reac
         .iter()
         .filter(|fact| fact.event.kind() == "answer_refused");
     assert_eq!(refusals.count(), 3);
+    let on_record = facts.iter().filter_map(|fact| match &fact.event {
+        Event::Observed(Observation::FunctionCallReceived(it)) => it.args.clone(),
+        Event::Observed(Observation::ConfirmationAnswered(it)) => it.edited_args.clone(),
+        Event::Observed(_) | Event::Decided(_) => None,
+    });
+    let on_record: Vec<String> = on_record.map(|args| args.to_string()).collect();
+    assert_eq!(on_record, [r#"{"days":5}"#, r#"{"days":4}"#]);
     engine.shutdown(Duration::ZERO).await.unwrap();
 }
 

@@ -138,6 +138,10 @@ faults! {
         Say("Ship order 7."), Record("call_started"), Record("call_started"), Release, Record("responses_sent"), Release,
         Record("turn_completed"),
     ];
+    call_repeated_while_its_result_is_awaited: [
+        Say("Order a lamp."), Record("tool_paused"), Received("pending"), Record("turn_completed"), Respond(r#"{"shipped":true}"#),
+        Record("turn_completed"), Say("Order another one."), Record("tool_paused"),
+    ];
     call_delivered_again_after_resuming: [
         Say("Ship order 7."), AGAIN, WAITED, Record("function_call_received"), Record("function_call_received"), Release,
         Record("turn_completed"),
