@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use recount::engine::{Desk, Error};
 use recount::ledger::Ledger;
 use recount::prelude::*;
-use recount::session::{About, Finding, Outcome, Rejection};
+use recount::session::{About, Event, Fact, Finding, Observation, Outcome, Rejection};
+use tokio::sync::Notify;
 
 use crate::world::{World, answer, approve, resume, wait, waiting};
 
@@ -302,4 +303,80 @@ fn a_shutdown_in_good_order_leaves_nothing_running_and_its_rule_settles_the_call
     assert_eq!(world.till.attempts(), [1, 2]);
     assert_eq!(world.outcome(), Outcome::Returned);
     life.end();
+}
+
+/// Pays when it is told to, and says in which attempt it did.
+fn pays_when_told(pay: &Arc<Notify>) -> Toolset {
+    T::function(Arc::new(PaysWhenTold(pay.clone())))
+}
+
+struct PaysWhenTold(Arc<Notify>);
+
+#[async_trait::async_trait]
+impl ToolFunction for PaysWhenTold {
+    fn name(&self) -> &str {
+        "pay"
+    }
+
+    fn description(&self) -> &str {
+        "Pays when it is told to"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Err(ToolError::Other("nobody calls it without a context".into()))
+    }
+
+    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
+        self.0.notified().await;
+        Ok(json!({"paid_in": context.attempt}))
+    }
+}
+
+#[test]
+fn a_result_that_comes_after_its_run_was_given_up_is_on_record_and_is_not_the_outcome() {
+    for (rule, outcome) in [
+        (InDoubt::SettleUnknown, Outcome::Unknown),
+        (InDoubt::Retry, Outcome::Returned),
+    ] {
+        let (world, pay) = (World::new(), Arc::new(Notify::new()));
+        let (life, live) = world.asked_to_pay(T::in_doubt(pays_when_told(&pay), rule));
+        // The tool ends just before the session is told to let go of it and to go on, and is heard of just after that.
+        let live = Arc::new(live);
+        let (gone, back) = life.run(async {
+            pay.notify_one();
+            let live = live.clone();
+            let anew = async move { tokio::join!(live.disconnect(), live.connect()) };
+            tokio::spawn(anew).await.unwrap()
+        });
+        gone.unwrap();
+        back.unwrap();
+        life.settle();
+        let returned = |fact: &Fact| match &fact.event {
+            Event::Observed(Observation::ToolReturned(it)) => Some(it.attempt),
+            Event::Observed(_) | Event::Decided(_) => None,
+        };
+        let late = world.facts().iter().position(|it| returned(it) == Some(1));
+        let late = late.expect("the late result is on record");
+        let before = world.facts()[..late].to_vec();
+        let given_up = before.iter().any(|it| it.event.kind() == "runner_detached");
+        assert!(given_up, "the run was over before");
+        let starts = before.iter().filter(|it| it.event.kind() == "call_started");
+        assert_eq!(starts.count(), if rule == InDoubt::Retry { 2 } else { 1 });
+        pay.notify_one();
+        life.settle();
+        assert_eq!(world.outcome(), outcome);
+        let told = world.told(2);
+        let words = match rule {
+            InDoubt::Retry => r#"{"paid_in":2}"#,
+            InDoubt::SettleUnknown | InDoubt::Ask => "unknown_outcome",
+        };
+        assert!(told.len() == 1 && told[0].contains(words), "{told:?}");
+        assert_eq!(world.answered(), [""; 0]);
+        drop(live);
+        life.end();
+    }
 }
