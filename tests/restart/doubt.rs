@@ -6,6 +6,7 @@ use recount::engine::{Desk, Error};
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::{About, Event, Fact, Finding, Observation, Outcome, Rejection};
+use serde_json::Map;
 use tokio::sync::Notify;
 
 use crate::world::{World, answer, approve, resume, wait, waiting};
@@ -136,41 +137,25 @@ fn a_provider_may_settle_a_doubt_too() {
 }
 
 /// Notes what a person gave for each run; the first one does not end.
-#[derive(Clone, Default)]
-struct Limited(Arc<Mutex<Vec<Option<Value>>>>);
-
-#[async_trait::async_trait]
-impl ToolFunction for Limited {
-    fn name(&self) -> &str {
-        "pay"
-    }
-
-    fn description(&self) -> &str {
-        "Pays up to a limit"
-    }
-
-    fn parameters(&self) -> Option<Value> {
-        None
-    }
-
-    async fn call(&self, _: Value) -> Result<Value, ToolError> {
-        Err(ToolError::Other("nobody calls it without a context".into()))
-    }
-
-    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
+fn limited(given: &Arc<Mutex<Vec<Option<Value>>>>) -> TypedTool {
+    let given = given.clone();
+    let pays = move |_: Map<String, Value>, context: ToolContext| {
         let said = context.confirmation().and_then(|it| it.payload.clone());
-        self.0.lock().unwrap().push(said);
-        if context.attempt == 1 {
-            std::future::pending::<()>().await;
+        given.lock().unwrap().push(said);
+        async move {
+            if context.attempt == 1 {
+                std::future::pending::<()>().await;
+            }
+            Ok(json!({"paid": true}))
         }
-        Ok(json!({"paid": true}))
-    }
+    };
+    TypedTool::with_context("pay", "Pays up to a limit", pays)
 }
 
 #[test]
 fn what_a_person_gave_at_the_gate_reaches_also_the_run_after_a_doubt() {
-    let limited = Limited::default();
-    let gated = || T::in_doubt(T::confirm(limited.clone(), "How much?"), InDoubt::Ask);
+    let said = Arc::default();
+    let gated = || T::in_doubt(T::confirm(limited(&said), "How much?"), InDoubt::Ask);
     let world = World::new();
     let (life, _live) = world.asked_to_pay(gated());
     let limit = ToolConfirmation::confirmed().with_payload(json!({"limit": 5000}));
@@ -180,7 +165,7 @@ fn what_a_person_gave_at_the_gate_reaches_also_the_run_after_a_doubt() {
     life.settle();
     approve(&life, waiting(&life)).unwrap();
     let given = Some(json!({"limit": 5000}));
-    assert_eq!(*limited.0.lock().unwrap(), [given.clone(), given]);
+    assert_eq!(*said.lock().unwrap(), [given.clone(), given]);
     assert_eq!(world.outcome(), Outcome::Returned);
     life.end();
 }
@@ -306,34 +291,16 @@ fn a_shutdown_in_good_order_leaves_nothing_running_and_its_rule_settles_the_call
 }
 
 /// Pays when it is told to, and says in which attempt it did.
-fn pays_when_told(pay: &Arc<Notify>) -> Toolset {
-    T::function(Arc::new(PaysWhenTold(pay.clone())))
-}
-
-struct PaysWhenTold(Arc<Notify>);
-
-#[async_trait::async_trait]
-impl ToolFunction for PaysWhenTold {
-    fn name(&self) -> &str {
-        "pay"
-    }
-
-    fn description(&self) -> &str {
-        "Pays when it is told to"
-    }
-
-    fn parameters(&self) -> Option<Value> {
-        None
-    }
-
-    async fn call(&self, _: Value) -> Result<Value, ToolError> {
-        Err(ToolError::Other("nobody calls it without a context".into()))
-    }
-
-    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
-        self.0.notified().await;
-        Ok(json!({"paid_in": context.attempt}))
-    }
+fn pays_when_told(pay: &Arc<Notify>) -> TypedTool {
+    let pay = pay.clone();
+    let pays = move |_: Map<String, Value>, context: ToolContext| {
+        let pay = pay.clone();
+        async move {
+            pay.notified().await;
+            Ok(json!({"paid_in": context.attempt}))
+        }
+    };
+    TypedTool::with_context("pay", "Pays when it is told to", pays)
 }
 
 #[test]
