@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use proptest::prelude::*;
 use recount::engine::{Error, Listener, LiveEvent};
 use recount::prelude::*;
 use recount::session::{CallId, Outcome, Rejection};
@@ -265,4 +266,104 @@ fn what_is_wrong_with_a_call_that_would_go_on_outside_is_answered_at_once_and_no
     assert_eq!(told_paused(&mut heard), [[]; 0]);
     drop(live);
     life.end();
+}
+
+/// What happens while news comes: the connection breaks, nobody is connected, or the process dies.
+#[derive(Clone, Copy, Debug)]
+enum Meanwhile {
+    News,
+    Lost,
+    Disconnected,
+    Connected,
+    Died,
+}
+
+fn meanwhile() -> impl Strategy<Value = Meanwhile> {
+    prop_oneof![
+        4 => Just(Meanwhile::News),
+        1 => Just(Meanwhile::Lost),
+        1 => Just(Meanwhile::Disconnected),
+        1 => Just(Meanwhile::Connected),
+        1 => Just(Meanwhile::Died),
+    ]
+}
+
+/// Gives news of a paused call between all that may happen meanwhile, then its result, which is 0. Returns how many there
+/// were, and what the model heard of them on each of its connections.
+fn told_in_order(steps: &[Meanwhile]) -> (u64, Vec<Vec<u64>>) {
+    let script = r#"
+{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}]}, {"say": "It is under way."}]}
+{"on": {"responses_to": ["c1"]}, "once": false, "send": [{"say": "I see."}]}
+{"on": "otherwise", "once": false, "send": [{"say": "I see."}]}
+"#;
+    let world = World::with(script);
+    let (mut life, live) = world.asked_to_pay(handed_on());
+    let mut live = Some(live);
+    let ticket = Ticket::from(&life.run(life.engine().paused()).unwrap()[0]);
+    let news = |number: u64| FunctionResponse::new("pay", json!({"news": number}));
+    let mut given = 0;
+    for step in steps {
+        match step {
+            Meanwhile::News => {
+                given += 1;
+                let taken = life.engine().update(&ticket, news(given), by());
+                life.run(taken).unwrap();
+            }
+            Meanwhile::Lost => world.model.drop_connection(1006, "gone"),
+            Meanwhile::Disconnected => live = None,
+            Meanwhile::Connected if live.is_none() => live = Some(resume(&life, ticket.session)),
+            Meanwhile::Connected => world.clock.advance(std::time::Duration::from_secs(60)),
+            Meanwhile::Died => {
+                live = None;
+                life.crash();
+                life = world.life(world.agent(handed_on()));
+            }
+        }
+        life.settle();
+    }
+    life.run(life.engine().respond(&ticket, news(0), by()))
+        .unwrap();
+    life.settle();
+    assert!(
+        life.run(life.engine().update(&ticket, news(99), by()))
+            .is_err()
+    );
+    drop(live);
+    life.settle();
+    drop(resume(&life, ticket.session));
+    life.end();
+    let transcript = world.model.transcript();
+    let mut told = vec![Vec::new(); transcript.connections()];
+    for (on, message) in transcript.received().filter(|it| it.1.setup.is_none()) {
+        let text = message.encode().replace('\\', "");
+        let numbers = text.split(r#"{"news":"#).skip(1);
+        let numbers = numbers.map(|it| it.split('}').next().unwrap().parse::<u64>().unwrap());
+        told[on.0 as usize - 1].extend(numbers);
+    }
+    assert_eq!(world.outcome(), Outcome::Supplied);
+    (given, told)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What a lost connection may have swallowed is told again, so something may be heard twice, but never after what came later.
+    #[test]
+    fn whatever_happens_meanwhile_news_is_heard_in_its_order_and_none_after_the_last_word(
+        steps in proptest::collection::vec(meanwhile(), 0..14),
+    ) {
+        let (given, told) = told_in_order(&steps);
+        let all: Vec<u64> = (1..=given).chain([0]).collect();
+        let place = |number: &u64| all.iter().position(|it| it == number);
+        for heard in &told {
+            prop_assert!(heard.is_sorted_by_key(place), "{told:?}");
+        }
+        let mut first: Vec<u64> = Vec::new();
+        for number in told.iter().flatten() {
+            if !first.contains(number) {
+                first.push(*number);
+            }
+        }
+        prop_assert_eq!(first, all, "{:?}", told);
+    }
 }
