@@ -21,12 +21,14 @@ use recount::session::{
     UnfitAnswer,
 };
 use recount::testing::ScriptedModel;
-use recount::tool::{Ask, ToolContext, ToolFunction, ToolOutcome};
-use serde_json::Value;
+use recount::tool::{Ask, ToolOutcome};
 
 const ONE_CALL: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "time_off", "args": {"days": 5}}]}]}
 "#;
+
+/// The arguments of a tool that takes any.
+type Object = serde_json::Map<String, Value>;
 
 /// What ran, in order.
 type Witness = Arc<Mutex<Vec<String>>>;
@@ -202,39 +204,15 @@ async fn a_dispatcher_alone_asks_its_provider_for_a_tool_that_asks() {
 }
 
 /// Tells with what it ran.
-struct Takes(Witness);
-
-#[async_trait]
-impl ToolFunction for Takes {
-    fn name(&self) -> &str {
-        "time_off"
-    }
-
-    fn description(&self) -> &str {
-        "Takes days off"
-    }
-
-    fn parameters(&self) -> Option<Value> {
-        None
-    }
-
-    async fn call(&self, _: Value) -> Result<Value, ToolError> {
-        Err(ToolError::NotAvailable("it wants the answer".into()))
-    }
-
-    async fn call_with_context(
-        &self,
-        args: Value,
-        context: ToolContext,
-    ) -> Result<Value, ToolError> {
-        let payload = context.confirmation().and_then(|it| it.payload.clone());
-        self.0.lock().unwrap().push(format!("{args} {payload:?}"));
-        Ok(json!({}))
-    }
-}
-
 fn gated(witness: &Witness, edits: Option<Edits>) -> Toolset {
-    let tool = T::function(Arc::new(Takes(witness.clone())));
+    let ran = witness.clone();
+    let takes = move |args: Object, context: ToolContext| {
+        let payload = context.confirmation().and_then(|it| it.payload.clone());
+        let line = format!("{} {payload:?}", Value::Object(args));
+        ran.lock().unwrap().push(line);
+        async { Ok(json!({})) }
+    };
+    let tool = TypedTool::with_context("time_off", "Takes days off", takes);
     let policy = ToolPolicy {
         confirm_payload: Some(json!({"type": "object", "required": ["cover"]})),
         confirm_edits: edits,
@@ -276,6 +254,13 @@ async fn an_answer_that_does_not_fit_is_refused_on_record_and_the_right_one_reac
         .iter()
         .filter(|fact| fact.event.kind() == "answer_refused");
     assert_eq!(refusals.count(), 3);
+    let on_record = facts.iter().filter_map(|fact| match &fact.event {
+        Event::Observed(Observation::FunctionCallReceived(it)) => it.args.clone(),
+        Event::Observed(Observation::ConfirmationAnswered(it)) => it.edited_args.clone(),
+        Event::Observed(_) | Event::Decided(_) => None,
+    });
+    let on_record: Vec<String> = on_record.map(|args| args.to_string()).collect();
+    assert_eq!(on_record, [r#"{"days":5}"#, r#"{"days":4}"#]);
     engine.shutdown(Duration::ZERO).await.unwrap();
 }
 
@@ -356,75 +341,36 @@ async fn what_a_tool_asks_for_must_be_a_schema() {
 }
 
 /// Asks twice where it stands, and tells what it heard.
-struct WaitsTwice(Witness);
-
-#[async_trait]
-impl ToolFunction for WaitsTwice {
-    fn name(&self) -> &str {
-        "time_off"
+async fn waits_twice(
+    witness: Witness,
+    args: Object,
+    context: ToolContext,
+) -> Result<Value, ToolError> {
+    let witness = |what: String| witness.lock().unwrap().push(what);
+    let mut heard = Vec::new();
+    for what in ["How many days?", "Paid?"] {
+        witness(format!("asks {what}"));
+        let ask = Ask::from(what).expires_after(Duration::from_secs(3600));
+        let answer = context.request_confirmation(ask).await?;
+        heard.push(json!([answer.confirmed, answer.reason, answer.payload]));
     }
-
-    fn description(&self) -> &str {
-        "Asks for days off"
-    }
-
-    fn parameters(&self) -> Option<Value> {
-        None
-    }
-
-    async fn call(&self, _: Value) -> Result<Value, ToolError> {
-        Err(ToolError::NotAvailable("it asks".into()))
-    }
-
-    async fn call_with_context(
-        &self,
-        args: Value,
-        context: ToolContext,
-    ) -> Result<Value, ToolError> {
-        let witness = |what: String| self.0.lock().unwrap().push(what);
-        let mut heard = Vec::new();
-        for what in ["How many days?", "Paid?"] {
-            witness(format!("asks {what}"));
-            let ask = Ask::from(what).expires_after(Duration::from_secs(3600));
-            let answer = context.request_confirmation(ask).await?;
-            heard.push(json!([answer.confirmed, answer.reason, answer.payload]));
-        }
-        witness(format!("done {args}"));
-        Ok(json!(heard))
-    }
+    witness(format!("done {}", Value::Object(args)));
+    Ok(json!(heard))
 }
 
 fn waiting_tool(witness: &Witness, timeout: Duration) -> Toolset {
-    T::timeout(T::function(Arc::new(WaitsTwice(witness.clone()))), timeout)
+    let witness = witness.clone();
+    let waits = move |args, context| waits_twice(witness.clone(), args, context);
+    let tool = TypedTool::with_context("time_off", "Asks for days off", waits);
+    T::timeout(tool, timeout)
 }
 
 /// Works for 20 seconds, asks, and works as long again.
-struct WorksAndAsks;
-
-#[async_trait]
-impl ToolFunction for WorksAndAsks {
-    fn name(&self) -> &str {
-        "send"
-    }
-
-    fn description(&self) -> &str {
-        "Sends"
-    }
-
-    fn parameters(&self) -> Option<Value> {
-        None
-    }
-
-    async fn call(&self, _: Value) -> Result<Value, ToolError> {
-        Err(ToolError::NotAvailable("it asks".into()))
-    }
-
-    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
-        tokio::time::sleep(Duration::from_secs(20)).await;
-        context.request_confirmation("Send it?").await?;
-        tokio::time::sleep(Duration::from_secs(20)).await;
-        Ok(json!({}))
-    }
+async fn works_and_asks(_: Object, context: ToolContext) -> Result<Value, ToolError> {
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    context.request_confirmation("Send it?").await?;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    Ok(json!({}))
 }
 
 /// The next open question, once it is not the one of before.
@@ -567,7 +513,7 @@ async fn what_runs_on_after_the_answer_has_the_time_that_was_left() {
         tokio::time::sleep(Duration::from_secs(600)).await;
         ToolConfirmation::confirmed()
     };
-    let tool = T::function(Arc::new(WorksAndAsks));
+    let tool = TypedTool::with_context("send", "Sends", works_and_asks);
     let mut tools = ToolDispatcher::new();
     let limit = Duration::from_secs(30);
     tools.register(T::timeout(tool, limit)).unwrap();

@@ -14,22 +14,18 @@
 )]
 
 mod child_process;
+mod outliving;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use child_process::{ChildProcess, obey, order, say};
 use futures_util::future::join_all;
+use outliving::Home;
 use recount::engine::Error;
-use recount::journal::{DiskJournal, verify};
-use recount::ledger::{Ledger, PendingConfirmation};
+use recount::ledger::PendingConfirmation;
 use recount::prelude::*;
-use recount::replay;
 use recount::session::{Event, Observation, Outcome, Rejection, Seq};
 use recount::testing::ScriptedModel;
 use tokio::runtime::Runtime;
@@ -53,7 +49,7 @@ const MODEL: &str = r#"
 #[test]
 fn what_waits_outlives_a_deploy_and_runs_once_where_its_contract_holds() {
     if let Some(order) = order() {
-        let home = PathBuf::from(order["home"].as_str().unwrap());
+        let home = Home::named_in(&order);
         return obey(async {
             match order["version"].as_u64().unwrap() {
                 1 => first_version(&home).await,
@@ -63,25 +59,26 @@ fn what_waits_outlives_a_deploy_and_runs_once_where_its_contract_holds() {
         });
     }
     let begun = Instant::now();
-    let home = tempfile::tempdir().unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let home = Home::at(place.path());
     let start = |version: u32| {
-        let order = json!({"home": home.path().to_str(), "version": version});
+        let order = json!({"home": home.name(), "version": version});
         ChildProcess::start(THIS_TEST, &order)
     };
     let mut first = start(1);
     first.until("all wait");
     first.kill();
-    assert!(witnessed(home.path()).is_empty());
+    assert!(home.noted().is_empty());
 
     let mut second = start(2);
-    let denied: BTreeSet<String> = serde_json::from_str(&second.until("denied")).unwrap();
+    let denied: BTreeSet<SessionId> = serde_json::from_str(&second.until("denied")).unwrap();
     second.end();
     let mut third = start(3);
     third.until("approved what was stranded");
     third.end();
 
-    let ran = witnessed(home.path());
-    let expected = Runtime::new().unwrap().block_on(on_record(home.path()));
+    let ran = home.noted();
+    let expected = Runtime::new().unwrap().block_on(on_record(&home));
     assert_eq!(expected.len(), SESSIONS);
     for (session, (tool, outcome)) in &expected {
         let version = if tool == "ship" { "v3" } else { "v2" };
@@ -106,7 +103,7 @@ fn what_waits_outlives_a_deploy_and_runs_once_where_its_contract_holds() {
 }
 
 /// A thousand users ask for something that needs a person.
-async fn first_version(home: &Path) {
+async fn first_version(home: &Home) {
     let engine = open(home, 1).await;
     let mut lives = Vec::new();
     for first in (0..SESSIONS).step_by(AT_ONCE) {
@@ -130,7 +127,7 @@ async fn ask(engine: &Engine, tool: &str) -> LiveHandle {
 }
 
 /// Everything is listed; what holds is approved, and of the rest the approver is told why it does not.
-async fn second_version(home: &Path) {
+async fn second_version(home: &Home) {
     let engine = open(home, 2).await;
     let listed = engine.pending().await.unwrap();
     assert_eq!(listed.len(), SESSIONS);
@@ -186,12 +183,12 @@ async fn second_version(home: &Path) {
         answer.await.unwrap();
     }
     engine.shutdown(Duration::from_secs(60)).await.unwrap();
-    let denied: Vec<_> = denied.iter().map(|it| it.session.to_string()).collect();
+    let denied: Vec<_> = denied.iter().map(|it| it.session).collect();
     say(format!("denied {}", json!(denied)));
 }
 
 /// The tool that was gone is back, as it was, and so is what waited for it.
-async fn third_version(home: &Path) {
+async fn third_version(home: &Home) {
     let engine = open(home, 3).await;
     let listed = engine.pending().await.unwrap();
     assert_eq!(listed.len(), SESSIONS / TOOLS.len() / 2);
@@ -235,24 +232,24 @@ async fn approve<'r>(
     answers
 }
 
-async fn open(home: &Path, version: u32) -> Engine {
+async fn open(home: &Home, version: u32) -> Engine {
     let agent = Agent::new()
         .model("m")
         .tools(tools(version, home))
         .connect_to(ScriptedModel::parse(MODEL).unwrap());
-    let engine = Engine::builder(journal(home)).agent("support", agent);
+    let engine = Engine::builder(home.journal()).agent("support", agent);
     engine.open().await.unwrap()
 }
 
 /// The tools of a version of the program.
-fn tools(version: u32, home: &Path) -> Toolset {
+fn tools(version: u32, home: &Home) -> Toolset {
     let tool = |name, description| {
         Toolset::from(Noting {
             name,
             description,
             parameters: parameters(version >= 2 && name == "pay"),
             version,
-            witness: witness(home),
+            witness: home.clone(),
         })
     };
     let notify = match version {
@@ -277,13 +274,13 @@ fn parameters(with_currency: bool) -> Value {
     json!({"type": "object", "properties": properties})
 }
 
-/// A tool that leaves a line in the file outside of its process.
+/// A tool that leaves a line outside of its process.
 struct Noting {
     name: &'static str,
     description: &'static str,
     parameters: Value,
     version: u32,
-    witness: PathBuf,
+    witness: Home,
 }
 
 #[async_trait]
@@ -309,13 +306,8 @@ impl ToolFunction for Noting {
         _args: Value,
         context: ToolContext,
     ) -> Result<Value, ToolError> {
-        let line = format!("{} v{} {}\n", context.session, self.version, self.name);
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.witness)
-            .unwrap();
-        file.write_all(line.as_bytes()).unwrap();
+        let line = format!("v{} {}", self.version, self.name);
+        self.witness.note(context.session, line);
         Ok(json!({"done": true}))
     }
 
@@ -324,46 +316,20 @@ impl ToolFunction for Noting {
     }
 }
 
-fn witness(home: &Path) -> PathBuf {
-    home.join("witness")
-}
-
-fn journal(home: &Path) -> PathBuf {
-    home.join("journal")
-}
-
-/// What ran, by session.
-fn witnessed(home: &Path) -> BTreeMap<String, Vec<String>> {
-    let mut ran: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let text = fs::read_to_string(witness(home)).unwrap_or_default();
-    for line in text.lines() {
-        let (session, what) = line.split_once(' ').unwrap();
-        ran.entry(session.to_owned())
-            .or_default()
-            .push(what.to_owned());
-    }
-    ran
-}
-
-/// The tool that each session called, and how the call ended; the journal is sound, and every session replays.
-async fn on_record(home: &Path) -> BTreeMap<String, (String, Outcome)> {
-    let report = verify::directory(journal(home)).unwrap();
-    assert!(report.is_sound(), "{:?}", report.findings);
-    let disk = DiskJournal::open_existing(journal(home)).unwrap();
-    let ledger = Ledger::new(Arc::new(disk));
+/// The tool that each session called, and how the call ended.
+async fn on_record(home: &Home) -> BTreeMap<SessionId, (String, Outcome)> {
+    let (ledger, sessions) = home.on_record().await;
     let mut ended = BTreeMap::new();
-    for session in ledger.sessions().await.unwrap() {
-        let replayed = replay::verify(&ledger, session.id).await.unwrap();
-        assert_eq!(replayed.diverged, None);
-        let folded = ledger.load(session.id).await.unwrap().session;
+    for session in sessions {
+        let folded = ledger.load(session).await.unwrap().session;
         assert!(folded.calls.is_empty(), "{:?}", folded.calls);
         let outcome = folded.settled.values().next().unwrap().outcome;
-        let called = ledger.facts(session.id, Seq(1), 100).await;
+        let called = ledger.facts(session, Seq(1), 100).await;
         let name = called.unwrap().iter().find_map(|fact| match &fact.event {
             Event::Observed(Observation::FunctionCallReceived(it)) => it.name.clone(),
             Event::Observed(_) | Event::Decided(_) => None,
         });
-        ended.insert(session.id.to_string(), (name.unwrap(), outcome));
+        ended.insert(session, (name.unwrap(), outcome));
     }
     ended
 }

@@ -103,7 +103,18 @@ faults! {
     closed_while_a_person_decides: [
         Say("Refund it."), Record("confirmation_requested"), AGAIN, WAITED, Record("connected"), Approve, Received("refunded"), Record("turn_completed"),
     ];
+    closed_while_a_result_is_awaited: [
+        Say("Order a lamp."), Record("tool_paused"), AGAIN, WAITED, Record("connected"), Days(10), Say("Any news?"),
+        Record("turn_completed"), Update(r#"{"packed":true}"#), Received("packed"), Respond(r#"{"shipped":true}"#), Received("shipped"),
+        Record("turn_completed"),
+    ];
     closed_on_a_response: [Say("Pay."), AGAIN, WAITED, Record("turn_completed")];
+
+    paused_for_ten_days: [
+        Say("Order a lamp."), Record("tool_paused"), Record("turn_completed"), Days(5), Say("Any news?"), Record("turn_completed"),
+        Update(r#"{"packed":true}"#), Received("packed"), Days(5), Say("And now?"), Record("turn_completed"),
+        Respond(r#"{"shipped":true}"#), Record("turn_completed"),
+    ];
 
     handle_renewed: [Say("Hello!"), Record("turn_completed"), Say("Bye!"), AGAIN, WAITED, Record("turn_completed")];
     handle_withheld_during_a_call: [
@@ -126,6 +137,10 @@ faults! {
     call_repeated_under_a_new_id: [
         Say("Ship order 7."), Record("call_started"), Record("call_started"), Release, Record("responses_sent"), Release,
         Record("turn_completed"),
+    ];
+    call_repeated_while_its_result_is_awaited: [
+        Say("Order a lamp."), Record("tool_paused"), Received("pending"), Record("turn_completed"), Respond(r#"{"shipped":true}"#),
+        Record("turn_completed"), Say("Order another one."), Record("tool_paused"),
     ];
     call_delivered_again_after_resuming: [
         Say("Ship order 7."), AGAIN, WAITED, Record("function_call_received"), Record("function_call_received"), Release,

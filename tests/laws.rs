@@ -31,7 +31,7 @@ mod terms;
 mod verdicts;
 
 use generator::{recordings, wild_recordings};
-use lawful::{Verdict, answers, ends, fold, leave, recording, repeat};
+use lawful::{Verdict, answers, ends, fold, leave, recording, repeat, supplies};
 use proptest::prelude::*;
 
 fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
@@ -71,7 +71,7 @@ const OF_ANY_WORLD: [Law; 10] = [
 ];
 
 /// Those that hold where answers, supplied responses and cancellations pass the door.
-const BEHIND_THE_DOOR: [Law; 6] = [
+const BEHIND_THE_DOOR: [Law; 8] = [
     (
         "what ends untold was taken back",
         ends::what_ends_untold_was_taken_back,
@@ -89,6 +89,14 @@ const BEHIND_THE_DOOR: [Law; 6] = [
     (
         "a refused answer is told what is on record",
         answers::a_refused_answer_is_told_what_is_on_record,
+    ),
+    (
+        "what is supplied is told in its order up to the last word",
+        supplies::what_is_supplied_is_told_in_its_order_up_to_the_last_word,
+    ),
+    (
+        "whoever comes after the last word is told it",
+        supplies::whoever_comes_after_the_last_word_is_told_it,
     ),
 ];
 

@@ -12,23 +12,19 @@
 )]
 
 mod child_process;
+mod outliving;
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use child_process::{ChildProcess, obey, order, say};
+use outliving::Home;
 use recount::engine::Error;
-use recount::journal::{DiskJournal, verify};
-use recount::ledger::Ledger;
 use recount::prelude::*;
-use recount::replay;
 use recount::session::{Decision, Event, Observation, Outcome, Rejection, Seq};
 use recount::testing::ScriptedModel;
+use serde_json::Map;
 use tokio::runtime::Runtime;
 use tokio::sync::Barrier;
 
@@ -43,18 +39,19 @@ const MODEL: &str = r#"
 #[test]
 fn of_64_approvals_at_once_one_counts_and_none_is_lost_whenever_the_process_dies() {
     if let Some(order) = order() {
-        let home = PathBuf::from(order["home"].as_str().unwrap());
+        let home = Home::named_in(&order);
         let races = order["races"].as_u64().unwrap();
         return obey(life(&home, races));
     }
     let begun = Instant::now();
     let races = std::env::var("RECOUNT_RACES").map_or(300, |races| races.parse().unwrap());
-    let home = tempfile::tempdir().unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let home = Home::at(place.path());
     let mut told = Vec::new();
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
     let (mut raced, mut kills) = (0, 0);
     while raced < races {
-        let order = json!({"home": home.path().to_str(), "races": races - raced});
+        let order = json!({"home": home.name(), "races": races - raced});
         let mut child = ChildProcess::start(THIS_TEST, &order);
         // The line of the race in which it is killed, counted down; of what it says: it races, what each was told, it ran, over.
         let mut kill_in: Option<u64> = None;
@@ -81,12 +78,12 @@ fn of_64_approvals_at_once_one_counts_and_none_is_lost_whenever_the_process_dies
         }
     }
     // Whatever the last kill left behind is seen through.
-    let order = json!({"home": home.path().to_str(), "races": 0});
+    let order = json!({"home": home.name(), "races": 0});
     let mut last = ChildProcess::start(THIS_TEST, &order);
     last.until("all is over");
     last.end();
 
-    let checked = Runtime::new().unwrap().block_on(check(home.path(), &told));
+    let checked = Runtime::new().unwrap().block_on(check(&home, &told));
     println!(
         "{races} races of {PEOPLE}, {kills} of them killed: {} calls, {} ran, {} cut off, {} answers told, {:.1} s",
         checked.calls,
@@ -100,13 +97,16 @@ fn of_64_approvals_at_once_one_counts_and_none_is_lost_whenever_the_process_dies
 }
 
 /// A process: it sees through what it finds waiting, and begins new sessions until enough races were held.
-async fn life(home: &Path, races: u64) {
-    let pay = Paying(witness(home));
+async fn life(home: &Home, races: u64) {
+    let witness = home.clone();
+    let pay = TypedTool::with_context("pay", "Pays", move |_: Map<String, Value>, context| {
+        paying(witness.clone(), context)
+    });
     let agent = Agent::new()
         .model("m")
         .tools(T::confirm(pay, "Pay this?"))
         .connect_to(ScriptedModel::parse(MODEL).unwrap());
-    let engine = Engine::builder(journal(home)).agent("till", agent);
+    let engine = Engine::builder(home.journal()).agent("till", agent);
     let engine = engine.open().await.unwrap();
     for left_behind in engine.pending().await.unwrap() {
         let live = engine.resume(left_behind.session).await.unwrap();
@@ -191,18 +191,12 @@ struct Checked {
 
 /// The journal is sound and replays; every session has one answer and one outcome, and ran as often as that says; everybody
 /// was told what is on record.
-async fn check(home: &Path, told: &[Told]) -> Checked {
-    let report = verify::directory(journal(home)).unwrap();
-    assert!(report.is_sound(), "{:?}", report.findings);
-    let disk = DiskJournal::open_existing(journal(home)).unwrap();
-    let ledger = Ledger::new(Arc::new(disk));
-    let mut runs = witnessed(home);
+async fn check(home: &Home, told: &[Told]) -> Checked {
+    let (ledger, sessions) = home.on_record().await;
+    let mut noted = home.noted();
     let mut answers = BTreeMap::new();
     let mut checked = Checked::default();
-    for session in ledger.sessions().await.unwrap() {
-        let session = session.id;
-        let replayed = replay::verify(&ledger, session).await.unwrap();
-        assert_eq!(replayed.diverged, None);
+    for session in sessions {
         let mut ends = Vec::new();
         let facts = ledger.facts(session, Seq(1), 1_000).await.unwrap();
         if !facts
@@ -225,7 +219,7 @@ async fn check(home: &Path, told: &[Told]) -> Checked {
                 Event::Decided(_) | Event::Observed(_) => {}
             }
         }
-        let runs = runs.remove(&session).unwrap_or_default();
+        let runs = noted.remove(&session).unwrap_or_default().len();
         match ends.as_slice() {
             [Outcome::Returned] => {
                 assert_eq!(runs, 1, "{session} returned once");
@@ -240,7 +234,7 @@ async fn check(home: &Path, told: &[Told]) -> Checked {
         assert!(answers.contains_key(&session), "{session} has no answer");
         checked.calls += 1;
     }
-    assert!(runs.is_empty(), "nobody called {runs:?}");
+    assert!(noted.is_empty(), "nobody called {noted:?}");
     let mut taken = BTreeMap::new();
     for it in told {
         let on_record = &answers[&it.session];
@@ -253,59 +247,11 @@ async fn check(home: &Path, told: &[Told]) -> Checked {
     checked
 }
 
-/// A tool that may not run twice, and leaves a line in a file outside of its process.
-struct Paying(PathBuf);
-
-#[async_trait]
-impl ToolFunction for Paying {
-    fn name(&self) -> &str {
-        "pay"
-    }
-
-    fn description(&self) -> &str {
-        "Pays"
-    }
-
-    fn parameters(&self) -> Option<Value> {
-        None
-    }
-
-    async fn call(&self, _args: Value) -> Result<Value, ToolError> {
-        Err(ToolError::Other("nobody calls it without a context".into()))
-    }
-
-    async fn call_with_context(
-        &self,
-        _args: Value,
-        context: ToolContext,
-    ) -> Result<Value, ToolError> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.0)
-            .unwrap();
-        file.write_all(format!("{}\n", context.session).as_bytes())
-            .unwrap();
-        say("ran");
-        Ok(json!({"paid": true}))
-    }
-}
-
-fn witness(home: &Path) -> PathBuf {
-    home.join("witness")
-}
-
-fn journal(home: &Path) -> PathBuf {
-    home.join("journal")
-}
-
-/// How often the tool ran in each session.
-fn witnessed(home: &Path) -> BTreeMap<SessionId, usize> {
-    let mut runs = BTreeMap::new();
-    for line in fs::read_to_string(witness(home)).unwrap().lines() {
-        *runs.entry(line.parse().unwrap()).or_default() += 1;
-    }
-    runs
+/// A tool that may not run twice, and leaves a line outside of its process.
+async fn paying(witness: Home, context: ToolContext) -> Result<Value, ToolError> {
+    witness.note(context.session, "pay");
+    say("ran");
+    Ok(json!({"paid": true}))
 }
 
 /// The same dice in every run.

@@ -3,6 +3,7 @@
 //! A [`Life`](recount::testing::Life) is a process; the journal, the clock and the model outlive it.
 #![cfg(all(feature = "testing", feature = "live"))]
 #![expect(
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,

@@ -23,8 +23,14 @@ pub(crate) enum Step {
     Release,
     /// The person at the desk agrees to what is asked.
     Approve,
+    /// The warehouse says this of what it was ordered, and that more will follow.
+    Update(&'static str),
+    /// The warehouse says this, and that it is the result.
+    Respond(&'static str),
     /// So many milliseconds pass.
     Pass(u64),
+    /// So many days pass, for the sockets too.
+    Days(u64),
     /// The service takes a call back by its id.
     TakeBack(&'static str),
     /// The service reads on.
@@ -52,7 +58,22 @@ impl Scene {
                 let by = Actor::embedder("ada");
                 live.answer(request, agreed, by).await.unwrap();
             }
+            Step::Update(said) => {
+                let (ticket, news) = ordered(live, said).await;
+                let taken = live.engine().update(&ticket, news, warehouse()).await;
+                taken.unwrap();
+            }
+            Step::Respond(said) => {
+                let (ticket, result) = ordered(live, said).await;
+                let taken = live.engine().respond(&ticket, result, warehouse()).await;
+                taken.unwrap();
+            }
             Step::Pass(ms) => self.clock.advance(Duration::from_millis(ms)),
+            Step::Days(days) => {
+                let days = Duration::from_secs(days * 24 * 60 * 60);
+                self.clock.advance(days);
+                advance(days).await;
+            }
             Step::TakeBack(id) => {
                 assert!(self.simulator.send(ServerMessage::cancel([id])));
             }
@@ -64,11 +85,11 @@ impl Scene {
         }
     }
 
-    /// Waits until the service has received as much.
+    /// Waits until the service has received as much, besides what declares the tools.
     async fn received(&self, text: &str) {
         let has_come = |transcript: &Transcript| {
-            let mut received = transcript.received();
-            received.any(|(_, message)| message.encode().contains(text))
+            let mut said = transcript.received().filter(|it| it.1.setup.is_none());
+            said.any(|(_, message)| message.encode().contains(text))
         };
         self.simulator.until(has_come).await;
     }
@@ -107,6 +128,20 @@ impl Scene {
         };
         tokio::join!(talks, meanwhile);
     }
+}
+
+/// The one call that waits for the warehouse, and what that says of it.
+async fn ordered(live: &LiveHandle, said: &str) -> (Ticket, FunctionResponse) {
+    let paused = live.paused().await.unwrap();
+    assert_eq!(paused.len(), 1, "{paused:?}");
+    let response = serde_json::from_str(said).unwrap();
+    let ticket = Ticket::from(&paused[0]);
+    let response = FunctionResponse::new(&ticket.tool, response);
+    (ticket, response)
+}
+
+fn warehouse() -> Actor {
+    Actor::embedder("warehouse")
 }
 
 async fn speak(live: &LiveHandle, frames: u32) {

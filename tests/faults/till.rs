@@ -49,14 +49,17 @@ impl Till {
     }
 
     /// One that ends at once, one that ends when it is told to, one in the background, one that a person must agree to, and
-    /// one that tells of its work as it goes on.
+    /// one that tells of its work as it goes on, and one whose result comes from outside,
+    /// which runs once however often it is called meanwhile.
     pub(crate) fn tools(&self) -> Toolset {
         let pay = self.tool("pay", "Pays", At::Once, json!({"paid": true}));
         let ship = self.tool("ship", "Ships", At::Release, json!({"shipped": true}));
         let search = self.tool("search", "Searches", At::Release, json!({"found": 3}));
         let refund = self.tool("refund", "Refunds", At::Once, json!({"refunded": true}));
         let follow = T::streaming(Arc::new(Follows(self.clone())));
-        pay | ship | T::background(search) | T::confirm(refund, "Refund it?") | follow
+        let order = T::long_running(self.tool("order", "Orders", At::Once, Value::Null));
+        let order = T::pending_ticket(order);
+        pay | ship | T::background(search) | T::confirm(refund, "Refund it?") | follow | order
     }
 
     fn tool(&self, name: &'static str, does: &str, returns: At, result: Value) -> Toolset {

@@ -8,7 +8,7 @@ use recount::session::{Event, Observation, Seq, Session, SessionId, evolve};
 use recount::testing::Toolbox;
 
 use crate::lawful::recording::Recording;
-use crate::lawful::{answers, ends, fold, leave, repeat};
+use crate::lawful::{answers, ends, fold, leave, repeat, supplies};
 
 /// Laws 2 to 7 hold of what is on record of the session.
 pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
@@ -37,6 +37,8 @@ pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
         fold::open_work_names_what_is_open,
         repeat::decisions_repeat,
         repeat::the_rules_in_force_are_on_record,
+        supplies::what_is_supplied_is_told_in_its_order_up_to_the_last_word,
+        supplies::whoever_comes_after_the_last_word_is_told_it,
     ] {
         if let Err(objection) = law(&recording) {
             panic!("{objection}\n{recording:?}");

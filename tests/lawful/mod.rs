@@ -9,6 +9,7 @@ pub(crate) mod in_place;
 pub(crate) mod leave;
 pub(crate) mod recording;
 pub(crate) mod repeat;
+pub(crate) mod supplies;
 
 /// The outcome of a law on one history: fine, or what speaks against it.
 pub(crate) type Verdict = Result<(), String>;

@@ -503,14 +503,21 @@ impl World {
                 } else {
                     open.name
                 };
-                let by = Actor::embedder("warehouse");
-                self.command(Command::SupplyResponse {
+                let says = |response, will_continue| Command::SupplyResponse {
                     call,
-                    name,
+                    name: name.clone(),
                     response,
-                    will_continue: flavour % 8 == 3,
-                    by,
-                });
+                    will_continue,
+                    by: Actor::embedder("warehouse"),
+                };
+                self.command(says(response.clone(), flavour % 8 == 3));
+                // It says the same again, the contrary, or more, at the same moment or after its last word.
+                match which % 8 {
+                    0 => self.command(says(response, false)),
+                    1 => self.command(says(Json::empty_object(), false)),
+                    2 => self.command(says(Json::empty_object(), true)),
+                    _ => {}
+                }
             }
             Phase::AwaitingVerdict if flavour % 8 == 7 => self.attach(which),
             Phase::AwaitingVerdict => {

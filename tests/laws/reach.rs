@@ -127,7 +127,7 @@ fn refusals(recording: &Recording) -> Vec<&'static str> {
 }
 
 /// Why answers, supplied responses and cancellations are refused.
-const REFUSALS: [&str; 11] = [
+const REFUSALS: [&str; 13] = [
     "malformed_answer",
     "already_answered",
     "request_expired",
@@ -139,6 +139,8 @@ const REFUSALS: [&str; 11] = [
     "call_settled",
     "call_not_paused",
     "wrong_name",
+    "already_supplied",
+    "already_on_record",
 ];
 
 /// What came between a question and its answer, or between the start of a tool and its result.

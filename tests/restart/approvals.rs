@@ -10,7 +10,9 @@ use recount::engine::{Clock, Error};
 use recount::journal::BoxFuture;
 use recount::live::{ConnectError, Connection, Connector};
 use recount::prelude::*;
-use recount::session::{OnSettled, Outcome, Rejection, Timestamp, ToolPolicy};
+use recount::session::{
+    Decision, Event, OnSettled, Outcome, Rejection, Seq, Timestamp, ToolPolicy,
+};
 use recount::testing::{Life, ManualClock, ScriptedModel};
 
 use crate::world::{World, answer, approve, resume, waiting};
@@ -479,46 +481,97 @@ fn a_session_that_merely_waits_gets_no_event_at_a_restart() {
 }
 
 #[test]
-fn of_64_simultaneous_approvals_one_counts_and_the_others_are_told_which() {
-    let world = World::new();
-    let request = asked_and_died(&world, gated(world.till.pays()));
-    let life = world.life(world.agent(gated(world.till.pays())));
-    let answers = life.run(async {
-        let answers = (0..64).map(|n| {
-            let engine = life.engine().clone();
-            let by = Actor::embedder(format!("person {n}"));
-            tokio::spawn(async move {
-                engine
-                    .answer(request, ToolConfirmation::confirmed(), by)
-                    .await
-            })
+fn of_64_simultaneous_yeses_and_noes_one_counts_and_the_others_are_told_which() {
+    for first in [true, false] {
+        let world = World::new();
+        let request = asked_and_died(&world, gated(world.till.pays()));
+        let life = world.life(world.agent(gated(world.till.pays())));
+        let answers = life.run(async {
+            let answers = (0..64).map(|n| {
+                let engine = life.engine().clone();
+                let by = Actor::embedder(format!("person {n}"));
+                let says = if (n % 2 == 0) == first {
+                    ToolConfirmation::confirmed()
+                } else {
+                    ToolConfirmation::denied("rather not")
+                };
+                tokio::spawn(async move { engine.answer(request, says, by).await })
+            });
+            let mut told = Vec::new();
+            for answer in answers.collect::<Vec<_>>() {
+                told.push(answer.await.unwrap());
+            }
+            told
         });
-        let mut told = Vec::new();
-        for answer in answers.collect::<Vec<_>>() {
-            told.push(answer.await.unwrap());
+        life.settle();
+        let counted: Vec<_> = answers.iter().flatten().collect();
+        assert_eq!(counted.len(), 1);
+        for refused in answers.iter().filter_map(|it| it.as_ref().err()) {
+            match refused {
+                Error::Refused(Rejection::AlreadyAnswered(answered)) => {
+                    assert_eq!((&answered.at, answered.confirmed), (counted[0], first));
+                }
+                other => panic!("expected to be told what was decided, found {other}"),
+            }
         }
-        told
+        assert_eq!(world.count("confirmation_answered"), 1);
+        assert_eq!(
+            world.count("answer_refused"),
+            17,
+            "16, and one that says that no more follow"
+        );
+        let (runs, outcome): (&[u32], _) = if first {
+            (&[1], Outcome::Returned)
+        } else {
+            (&[], Outcome::Denied)
+        };
+        assert_eq!(world.till.attempts(), runs);
+        assert_eq!(world.outcome(), outcome);
+        life.end();
+    }
+}
+
+/// What becomes of a gated call that nobody answers: how often it ran, how many are asked about, and why its gate did not
+/// hold.
+fn unanswered(
+    on_disk: bool,
+    chosen: impl FnOnce(Agent) -> Agent,
+) -> (usize, usize, Option<String>) {
+    let world = World::new();
+    let agent = chosen(world.agent(gated(world.till.pays())));
+    let life = if on_disk {
+        world.life(agent)
+    } else {
+        Life::of(Engine::in_memory().agent("support", agent))
+    };
+    let live = life.run(async {
+        let live = life.engine().session("support").connect().await.unwrap();
+        live.send_text("Please settle my bill.").await.unwrap();
+        live
     });
     life.settle();
-    let counted: Vec<_> = answers.iter().flatten().collect();
-    assert_eq!(counted.len(), 1);
-    for refused in answers.iter().filter_map(|it| it.as_ref().err()) {
-        match refused {
-            Error::Refused(Rejection::AlreadyAnswered(answered)) => {
-                assert_eq!((&answered.at, answered.confirmed), (counted[0], true));
-            }
-            other => panic!("expected to be told what was decided, found {other}"),
-        }
-    }
-    assert_eq!(world.count("confirmation_answered"), 1);
-    assert_eq!(
-        world.count("answer_refused"),
-        17,
-        "16, and one that says that no more follow"
-    );
-    assert_eq!(world.till.attempts(), [1]);
-    assert_eq!(world.outcome(), Outcome::Returned);
+    let facts = life.engine().ledger().facts(live.session_id(), Seq(1), 100);
+    let facts = life.run(facts).unwrap();
+    let waived = facts.iter().find_map(|fact| match &fact.event {
+        Event::Decided(Decision::GateWaived(it)) => Some(it.reason.clone()),
+        Event::Decided(_) | Event::Observed(_) => None,
+    });
+    let pending = life.run(life.engine().pending()).unwrap().len();
+    drop(live);
     life.end();
+    (world.till.attempts().len(), pending, waived)
+}
+
+#[test]
+fn a_gate_holds_where_a_journal_outlives_the_process_and_elsewhere_the_record_says_why_it_does_not()
+{
+    assert_eq!(unanswered(true, |agent| agent), (0, 1, None));
+    assert_eq!(unanswered(false, Agent::strict), (0, 1, None));
+    let why = "no durable journal and no confirmation provider".to_owned();
+    assert_eq!(unanswered(false, |agent| agent), (1, 0, Some(why)));
+    let why = "the embedding program chose unenforced confirmations".to_owned();
+    let chosen = unanswered(true, Agent::unenforced_confirmations);
+    assert_eq!(chosen, (1, 0, Some(why)));
 }
 
 #[test]

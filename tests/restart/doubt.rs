@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use recount::engine::{Desk, Error};
 use recount::ledger::Ledger;
 use recount::prelude::*;
-use recount::session::{About, Finding, Outcome, Rejection};
+use recount::session::{About, Event, Fact, Finding, Observation, Outcome, Rejection};
+use serde_json::Map;
+use tokio::sync::Notify;
 
 use crate::world::{World, answer, approve, resume, wait, waiting};
 
@@ -135,41 +137,25 @@ fn a_provider_may_settle_a_doubt_too() {
 }
 
 /// Notes what a person gave for each run; the first one does not end.
-#[derive(Clone, Default)]
-struct Limited(Arc<Mutex<Vec<Option<Value>>>>);
-
-#[async_trait::async_trait]
-impl ToolFunction for Limited {
-    fn name(&self) -> &str {
-        "pay"
-    }
-
-    fn description(&self) -> &str {
-        "Pays up to a limit"
-    }
-
-    fn parameters(&self) -> Option<Value> {
-        None
-    }
-
-    async fn call(&self, _: Value) -> Result<Value, ToolError> {
-        Err(ToolError::Other("nobody calls it without a context".into()))
-    }
-
-    async fn call_with_context(&self, _: Value, context: ToolContext) -> Result<Value, ToolError> {
+fn limited(given: &Arc<Mutex<Vec<Option<Value>>>>) -> TypedTool {
+    let given = given.clone();
+    let pays = move |_: Map<String, Value>, context: ToolContext| {
         let said = context.confirmation().and_then(|it| it.payload.clone());
-        self.0.lock().unwrap().push(said);
-        if context.attempt == 1 {
-            std::future::pending::<()>().await;
+        given.lock().unwrap().push(said);
+        async move {
+            if context.attempt == 1 {
+                std::future::pending::<()>().await;
+            }
+            Ok(json!({"paid": true}))
         }
-        Ok(json!({"paid": true}))
-    }
+    };
+    TypedTool::with_context("pay", "Pays up to a limit", pays)
 }
 
 #[test]
 fn what_a_person_gave_at_the_gate_reaches_also_the_run_after_a_doubt() {
-    let limited = Limited::default();
-    let gated = || T::in_doubt(T::confirm(limited.clone(), "How much?"), InDoubt::Ask);
+    let said = Arc::default();
+    let gated = || T::in_doubt(T::confirm(limited(&said), "How much?"), InDoubt::Ask);
     let world = World::new();
     let (life, _live) = world.asked_to_pay(gated());
     let limit = ToolConfirmation::confirmed().with_payload(json!({"limit": 5000}));
@@ -179,7 +165,7 @@ fn what_a_person_gave_at_the_gate_reaches_also_the_run_after_a_doubt() {
     life.settle();
     approve(&life, waiting(&life)).unwrap();
     let given = Some(json!({"limit": 5000}));
-    assert_eq!(*limited.0.lock().unwrap(), [given.clone(), given]);
+    assert_eq!(*said.lock().unwrap(), [given.clone(), given]);
     assert_eq!(world.outcome(), Outcome::Returned);
     life.end();
 }
@@ -302,4 +288,62 @@ fn a_shutdown_in_good_order_leaves_nothing_running_and_its_rule_settles_the_call
     assert_eq!(world.till.attempts(), [1, 2]);
     assert_eq!(world.outcome(), Outcome::Returned);
     life.end();
+}
+
+/// Pays when it is told to, and says in which attempt it did.
+fn pays_when_told(pay: &Arc<Notify>) -> TypedTool {
+    let pay = pay.clone();
+    let pays = move |_: Map<String, Value>, context: ToolContext| {
+        let pay = pay.clone();
+        async move {
+            pay.notified().await;
+            Ok(json!({"paid_in": context.attempt}))
+        }
+    };
+    TypedTool::with_context("pay", "Pays when it is told to", pays)
+}
+
+#[test]
+fn a_result_that_comes_after_its_run_was_given_up_is_on_record_and_is_not_the_outcome() {
+    for (rule, outcome) in [
+        (InDoubt::SettleUnknown, Outcome::Unknown),
+        (InDoubt::Retry, Outcome::Returned),
+    ] {
+        let (world, pay) = (World::new(), Arc::new(Notify::new()));
+        let (life, live) = world.asked_to_pay(T::in_doubt(pays_when_told(&pay), rule));
+        // The tool ends just before the session is told to let go of it and to go on, and is heard of just after that.
+        let live = Arc::new(live);
+        let (gone, back) = life.run(async {
+            pay.notify_one();
+            let live = live.clone();
+            let anew = async move { tokio::join!(live.disconnect(), live.connect()) };
+            tokio::spawn(anew).await.unwrap()
+        });
+        gone.unwrap();
+        back.unwrap();
+        life.settle();
+        let returned = |fact: &Fact| match &fact.event {
+            Event::Observed(Observation::ToolReturned(it)) => Some(it.attempt),
+            Event::Observed(_) | Event::Decided(_) => None,
+        };
+        let late = world.facts().iter().position(|it| returned(it) == Some(1));
+        let late = late.expect("the late result is on record");
+        let before = world.facts()[..late].to_vec();
+        let given_up = before.iter().any(|it| it.event.kind() == "runner_detached");
+        assert!(given_up, "the run was over before");
+        let starts = before.iter().filter(|it| it.event.kind() == "call_started");
+        assert_eq!(starts.count(), if rule == InDoubt::Retry { 2 } else { 1 });
+        pay.notify_one();
+        life.settle();
+        assert_eq!(world.outcome(), outcome);
+        let told = world.told(2);
+        let words = match rule {
+            InDoubt::Retry => r#"{"paid_in":2}"#,
+            InDoubt::SettleUnknown | InDoubt::Ask => "unknown_outcome",
+        };
+        assert!(told.len() == 1 && told[0].contains(words), "{told:?}");
+        assert_eq!(world.answered(), [""; 0]);
+        drop(live);
+        life.end();
+    }
 }

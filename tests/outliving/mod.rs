@@ -1,0 +1,83 @@
+//! What outlives the processes of a test: a journal, and a file in which tools leave a line. The file is the witness of
+//! what ran, because no journal has a hand in it.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use recount::journal::{DiskJournal, verify};
+use recount::ledger::Ledger;
+use recount::prelude::*;
+use recount::replay;
+
+/// A directory with both.
+#[derive(Clone)]
+pub(crate) struct Home(PathBuf);
+
+impl Home {
+    pub(crate) fn at(path: &Path) -> Home {
+        Home(path.to_owned())
+    }
+
+    /// The one that an order to a process names.
+    pub(crate) fn named_in(order: &Value) -> Home {
+        Home::at(Path::new(order["home"].as_str().unwrap()))
+    }
+
+    /// Its name in an order.
+    pub(crate) fn name(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.0.join("journal")
+    }
+
+    /// Leaves a line about a session.
+    pub(crate) fn note(&self, session: SessionId, what: impl Display) {
+        let witness = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.witness());
+        let line = format!("{session} {what}\n");
+        witness.unwrap().write_all(line.as_bytes()).unwrap();
+    }
+
+    /// The lines of each session, in order.
+    pub(crate) fn noted(&self) -> BTreeMap<SessionId, Vec<String>> {
+        let text = match fs::read_to_string(self.witness()) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => panic!("the witness cannot be read: {error}"),
+        };
+        let mut noted: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for line in text.lines() {
+            let (session, what) = line.split_once(' ').unwrap();
+            let session = session.parse().unwrap();
+            noted.entry(session).or_default().push(what.to_owned());
+        }
+        noted
+    }
+
+    /// What is on record of which sessions. The journal is sound, and every session replays.
+    pub(crate) async fn on_record(&self) -> (Ledger, Vec<SessionId>) {
+        let report = verify::directory(self.journal()).unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+        let disk = DiskJournal::open_existing(self.journal()).unwrap();
+        let ledger = Ledger::new(Arc::new(disk));
+        let mut sessions = Vec::new();
+        for session in ledger.sessions().await.unwrap() {
+            let replayed = replay::verify(&ledger, session.id).await.unwrap();
+            assert_eq!(replayed.diverged, None);
+            sessions.push(session.id);
+        }
+        (ledger, sessions)
+    }
+
+    fn witness(&self) -> PathBuf {
+        self.0.join("witness")
+    }
+}
