@@ -95,8 +95,8 @@ impl Place {
         Life::of(engine.agent("support", agent))
     }
 
-    /// A process that begins a session and hears what the model says to `text`.
-    fn asked(&self, agent: Agent, text: &str) -> (Life, LiveHandle) {
+    /// A process that begins a session and hears what the model says to `text`, until `kind` is on record.
+    fn asked(&self, agent: Agent, text: &str, kind: &'static str) -> (Life, LiveHandle) {
         let life = self.life(agent);
         let live = life.run(async {
             let session = life
@@ -104,10 +104,9 @@ impl Place {
                 .session("support")
                 .label("tenant", "acme-incorporated");
             let live = session.connect().await.unwrap();
-            live.send_text(text).await.unwrap();
+            says(&live, text, kind, 1).await;
             live
         });
-        life.settle();
         (life, live)
     }
 
@@ -140,6 +139,16 @@ impl Place {
     }
 }
 
+/// Says something, and waits until so many events of this kind are on the disk.
+async fn says(live: &LiveHandle, text: &str, kind: &'static str, count: usize) {
+    let mut updates = live.subscribe();
+    live.send_text(text).await.unwrap();
+    for _ in 0..count {
+        let recorded = updates.wait_for(|event| event.kind() == kind);
+        recorded.await.unwrap();
+    }
+}
+
 fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|it| it == text.as_bytes())
 }
@@ -150,9 +159,11 @@ fn approve(life: &Life) -> Vec<RequestId> {
     let ids: Vec<RequestId> = pending.iter().map(|it| it.id).collect();
     for id in &ids {
         let yes = ToolConfirmation::confirmed();
+        let mut updates = engine.subscribe();
         let answered = engine.answer(*id, yes, Actor::embedder("ada-of-acme"));
         life.run(answered).unwrap();
-        life.settle();
+        let ran = updates.wait_for(|event| event.kind() == "tool_returned");
+        life.run(ran).unwrap();
     }
     ids
 }
@@ -160,7 +171,11 @@ fn approve(life: &Life) -> Vec<RequestId> {
 #[test]
 fn a_sealed_session_is_killed_approved_run_and_replayed_and_shows_nothing_of_itself() {
     let place = Place::new();
-    let (life, live) = place.asked(place.agent().sealed(), "Please settle my bill.");
+    let (life, live) = place.asked(
+        place.agent().sealed(),
+        "Please settle my bill.",
+        "confirmation_requested",
+    );
     let session = live.session_id();
     drop(live);
     life.crash();
@@ -223,7 +238,11 @@ fn verified_by_the_script(export: &Path) {
 #[test]
 fn a_sealed_request_is_listed_without_its_key_and_answered_with_it_only() {
     let place = Place::new();
-    let (life, live) = place.asked(place.agent().sealed(), "Please settle my bill.");
+    let (life, live) = place.asked(
+        place.agent().sealed(),
+        "Please settle my bill.",
+        "confirmation_requested",
+    );
     let with_key = life.run(life.engine().pending()).unwrap();
     drop(live);
     life.crash();
@@ -253,7 +272,11 @@ fn a_sealed_request_is_listed_without_its_key_and_answered_with_it_only() {
 #[test]
 fn a_secret_argument_is_sealed_in_place_and_everything_is_about_the_sealed_bytes() {
     let place = Place::new();
-    let (life, live) = place.asked(place.agent(), "Please settle my bill.");
+    let (life, live) = place.asked(
+        place.agent(),
+        "Please settle my bill.",
+        "confirmation_requested",
+    );
     let asked = life.run(life.engine().pending()).unwrap().remove(0);
     assert_eq!(asked.sealed_args, ["/card/number"]);
     assert!(
@@ -262,8 +285,7 @@ fn a_secret_argument_is_sealed_in_place_and_everything_is_about_the_sealed_bytes
             .as_str()
             .starts_with(r#"{"cents":4200,"card":{"number":{"$sealed":"v1."#)
     );
-    life.run(live.send_text("And twice more.")).unwrap();
-    life.settle();
+    life.run(says(&live, "And twice more.", "confirmation_requested", 2));
     assert_eq!(approve(&life).len(), 3);
     let whole = json!({"cents": 4200, "card": {"number": CARD}});
     assert_eq!(
@@ -305,7 +327,7 @@ fn a_secret_argument_is_sealed_in_place_and_everything_is_about_the_sealed_bytes
 #[test]
 fn what_is_wrong_with_a_call_is_said_without_its_secret() {
     let place = Place::new();
-    let (life, live) = place.asked(place.agent(), "Do it wrongly.");
+    let (life, live) = place.asked(place.agent(), "Do it wrongly.", "response_issued");
     drop(live);
     life.end();
     let refused = place.facts().into_iter().find_map(|fact| match fact.event {
@@ -321,7 +343,7 @@ fn what_is_wrong_with_a_call_is_said_without_its_secret() {
 #[test]
 fn a_resumption_handle_survives_a_restart_and_ends_with_its_session() {
     let place = Place::new();
-    let (life, live) = place.asked(place.agent(), "Hello.");
+    let (life, live) = place.asked(place.agent(), "Hello.", "turn_completed");
     let session = live.session_id();
     drop(live);
     life.crash();

@@ -424,3 +424,41 @@ fn a_gated_long_running_call_starts_once_and_its_later_response_settles_it() {
     assert_eq!(settled(&supplied), Outcome::Supplied);
     assert_eq!(supplied.session().settled[&supplied.call_seq()].attempts, 1);
 }
+
+#[test]
+fn an_answer_on_record_to_a_question_that_is_over_changes_nothing() {
+    let request = asked().request();
+    let other = ConfirmationAnswered {
+        request,
+        confirmed: false,
+        reason: None,
+        payload: None,
+        edited_args: None,
+        extra: None,
+        found: None,
+        by: Actor::embedder("mallory"),
+    };
+    for over in [
+        asked().granted("ada").started(),
+        asked().timed_out(),
+        asked().attached(&tools().changed("pay")),
+    ] {
+        let before = over.session().requests[&request].state.clone();
+        let still = over.observed(other.clone());
+        assert_eq!(still.session().requests[&request].state, before);
+    }
+}
+
+#[test]
+fn the_time_of_a_question_that_was_asked_anew_says_nothing_about_the_new_one() {
+    let before = asked();
+    let deadline = Deadline::Confirmation {
+        call: before.call_seq(),
+        request: before.request(),
+    };
+    let anew = before.later(30_000).attached(&tools().changed("pay"));
+    let due_us = anew.now();
+    given(&anew)
+        .when(DeadlinePassed { deadline, due_us })
+        .then_nothing();
+}

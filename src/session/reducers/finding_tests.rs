@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::session::policy::InDoubt;
 use crate::session::{
-    Actor, Answer, Command, Finding, FoundAs, Hooks, Json, Outcome, Rejection, Route, UnfitAnswer,
+    About, Actor, Answer, Command, ConfirmationAnswered, Event, Finding, FoundAs, Hooks, Json,
+    Outcome, Rejection, Route, UnfitAnswer,
 };
 use crate::testing::{History, Toolbox, answer_to, given, history, toolbox};
 
@@ -156,4 +157,38 @@ fn it_reads_as_it_was_written() {
         assert!(serde_json::from_str::<Finding>(nonsense).is_err());
     }
     assert!(Finding::Done(Json::empty_object()).is_response());
+}
+
+#[test]
+fn a_doubt_asks_for_no_payload_although_the_gate_did() {
+    let tools = tools().policy("pay", |policy| {
+        policy.confirm_payload = Some(json!({"type": "object"}));
+    });
+    let doubt = in_doubt(&tools);
+    let questions = doubt.facts().iter().filter_map(|fact| match &fact.event {
+        Event::Decided(decision) => decision.question(),
+        Event::Observed(_) => None,
+    });
+    let wanted: Vec<_> = questions
+        .map(|it| (it.about, it.payload_schema.is_some()))
+        .collect();
+    assert_eq!(wanted, [(About::Gate, true), (About::InDoubt, false)]);
+}
+
+#[test]
+fn a_finding_on_record_that_answers_a_gate_settles_nothing() {
+    let gated = asked_about_the_gate(&tools()).asked();
+    let answered = ConfirmationAnswered {
+        request: gated.request(),
+        confirmed: false,
+        reason: None,
+        payload: None,
+        edited_args: None,
+        extra: None,
+        found: Some(receipt()),
+        by: Actor::embedder("mallory"),
+    };
+    let denied = gated.observed(answered);
+    let settled = denied.session().settled[&denied.call_seq()];
+    assert_eq!(settled.outcome, Outcome::Denied);
 }

@@ -34,6 +34,11 @@ fn answer(history: &History, answer: Answer) -> Result<Observation, Rejection> {
     )
 }
 
+/// What an answer to the open question is on record.
+fn taken(history: &History, given: Answer) -> Observation {
+    answer(history, given).unwrap_or_else(|refused| unreachable!("{refused}"))
+}
+
 fn edited(args: &str) -> Answer {
     Answer {
         confirmed: true,
@@ -124,14 +129,8 @@ fn arguments_are_changed_only_where_the_tool_allows_it() {
 fn a_call_runs_with_the_arguments_that_the_answer_changed() {
     let tools = paying(|policy| policy.confirm_edits = Some(Edits::Allowed));
     let asked = called(&tools, json!({"cents": 5000})).asked();
-    let observed = answer(&asked, edited(r#"{"cents":4000}"#));
-    let runs = asked.observed(
-        observed
-            .ok()
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| unreachable!()),
-    );
+    let changed = taken(&asked, edited(r#"{"cents":4000}"#));
+    let runs = asked.observed(changed);
     assert!(runs.current().phase.is_running());
     assert_eq!(runs.current().args.as_str(), r#"{"cents":4000}"#);
 }
@@ -140,14 +139,8 @@ fn a_call_runs_with_the_arguments_that_the_answer_changed() {
 fn changed_arguments_are_asked_about_anew_where_the_tool_says_so() {
     let tools = paying(|policy| policy.confirm_edits = Some(Edits::ApprovedAnew));
     let asked = called(&tools, json!({"cents": 5000})).asked();
-    let observed = answer(&asked, edited(r#"{"cents":4000}"#));
-    let anew = asked.observed(
-        observed
-            .ok()
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| unreachable!()),
-    );
+    let changed = taken(&asked, edited(r#"{"cents":4000}"#));
+    let anew = asked.observed(changed);
     assert_eq!(anew.current().phase.name(), "awaiting_confirmation");
     let questions: Vec<ObjectHash> = anew
         .facts()
@@ -203,4 +196,31 @@ fn an_answer_that_does_not_fit_is_refused_and_the_request_stays_open() {
     let refusal = refusal_on_record(asked.session(), request, &by, &rejection);
     let refused = asked.observed(refusal.into_iter().next().unwrap_or_else(|| unreachable!()));
     assert!(refused.granted("ada").current().phase.is_running());
+}
+
+#[test]
+fn a_no_beside_other_arguments_is_a_no() {
+    let tools = paying(|policy| policy.confirm_edits = Some(Edits::ApprovedAnew));
+    let asked = called(&tools, json!({"cents": 5000})).asked();
+    let no = Answer {
+        confirmed: false,
+        ..edited(r#"{"cents":4000}"#)
+    };
+    let denied = asked.clone().observed(taken(&asked, no));
+    let settled = denied.session().settled[&denied.call_seq()];
+    assert_eq!(settled.outcome, Outcome::Denied);
+}
+
+#[test]
+fn the_result_of_changed_arguments_is_used_again_for_those_only() {
+    let tools = paying(|policy| policy.confirm_edits = Some(Edits::Allowed)).cached("pay");
+    let asked = called(&tools, json!({"cents": 5000})).asked();
+    let paid = asked
+        .clone()
+        .observed(taken(&asked, edited(r#"{"cents":4000}"#)))
+        .returned(json!({"paid": 4000}));
+    let as_before = paid.clone().call("c2", "pay", json!({"cents": 5000}));
+    assert_eq!(as_before.current().phase.name(), "awaiting_confirmation");
+    let as_changed = paid.call("c2", "pay", json!({"cents": 4000}));
+    assert_eq!(as_changed.kinds().last(), Some(&"response_issued"));
 }

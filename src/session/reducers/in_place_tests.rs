@@ -203,3 +203,15 @@ fn a_time_limit_of_before_the_question_means_nothing() {
     let still = asked.observed(passed);
     assert!(runs(&still.asked()));
 }
+
+#[test]
+fn the_report_of_an_older_attempt_withdraws_nothing() {
+    let tools = tools().in_doubt("send", InDoubt::Retry);
+    let first = sending(&tools);
+    let late = first.tool_returned(false, &json!({"sent": "first"}));
+    let second = first.detached().attached(&tools).started();
+    let asked = second.asks_in_place("Send it?");
+    let still = asked.clone().observed(late);
+    assert_eq!(withdrawn_because(&still), None);
+    assert_eq!(still.asked().request(), asked.request());
+}
