@@ -203,12 +203,17 @@ async fn a_dispatcher_alone_asks_its_provider_for_a_tool_that_asks() {
     assert_eq!(asked, Ok(json!({"days": 2})));
 }
 
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Days {
+    days: u32,
+}
+
 /// Tells with what it ran.
 fn gated(witness: &Witness, edits: Option<Edits>) -> Toolset {
     let ran = witness.clone();
-    let takes = move |args: Object, context: ToolContext| {
+    let takes = move |Days { days }: Days, context: ToolContext| {
         let payload = context.confirmation().and_then(|it| it.payload.clone());
-        let line = format!("{} {payload:?}", Value::Object(args));
+        let line = format!("{days} {payload:?}");
         ran.lock().unwrap().push(line);
         async { Ok(json!({})) }
     };
@@ -233,6 +238,7 @@ async fn an_answer_that_does_not_fit_is_refused_on_record_and_the_right_one_reac
         ToolConfirmation::confirmed(),
         right().to_request(ObjectHash::of(b"another")),
         right().with_args(json!([5])),
+        right().with_args(json!({"days": "five"})),
     ];
     for confirmation in refused {
         let refused = engine.answer(asked.id, confirmation, ada.clone()).await;
@@ -247,13 +253,13 @@ async fn an_answer_that_does_not_fit_is_refused_on_record_and_the_right_one_reac
     assert_eq!(outcome(&engine, session).await, Outcome::Returned);
     assert_eq!(
         *witness.lock().unwrap(),
-        [r#"{"days":4} Some(Object {"cover": String("bob")})"#]
+        [r#"4 Some(Object {"cover": String("bob")})"#]
     );
     let facts = engine.ledger().facts(session, Seq(1), 100).await.unwrap();
     let refusals = facts
         .iter()
         .filter(|fact| fact.event.kind() == "answer_refused");
-    assert_eq!(refusals.count(), 3);
+    assert_eq!(refusals.count(), 4);
     let on_record = facts.iter().filter_map(|fact| match &fact.event {
         Event::Observed(Observation::FunctionCallReceived(it)) => it.args.clone(),
         Event::Observed(Observation::ConfirmationAnswered(it)) => it.edited_args.clone(),

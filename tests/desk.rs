@@ -195,3 +195,27 @@ async fn a_result_that_a_hook_must_see_is_not_taken_where_the_hook_is_not() {
     assert!(kinds(&ledger, head.next()).await.is_empty());
     assert_eq!(ledger.paused().await.unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn a_silence_that_is_found_out_about_is_on_record_also_where_a_result_is_refused() {
+    let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    parked(&place, &clock).await;
+    clock.advance(Duration::from_secs(61));
+    let (desk, ledger) = desk(&place, &clock);
+    let waiting = ledger.pending().await.unwrap().remove(0);
+    let head = head(&ledger).await;
+    let ticket = Ticket {
+        session: waiting.session,
+        call: waiting.call,
+        tool: waiting.tool,
+    };
+    let response = FunctionResponse::new("refund", json!({"refunded": true}));
+    let refused = desk.respond(&ticket, response, Actor::os_user("ada")).await;
+    assert!(matches!(
+        refused,
+        Err(Error::Refused(Rejection::CallSettled { .. }))
+    ));
+    let recorded = kinds(&ledger, head.next()).await;
+    let expected = ["deadline_passed", "confirmation_expired", "response_issued"];
+    assert_eq!(recorded, expected);
+}

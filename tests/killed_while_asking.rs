@@ -122,15 +122,11 @@ async fn first_life(home: &Home, rule: InDoubt, answered: bool) {
     pending::<()>().await;
 }
 
-/// Somebody answers what was asked before, and agrees to whatever is asked now, until the call has ended and the model has
-/// heard of it.
+/// The session is taken up by itself. Somebody agrees to whatever is asked now, until the call has ended and the model has
+/// heard of it; what was asked before takes no answer.
 async fn second_life(home: &Home, rule: InDoubt, before: RequestId) {
     let model = ScriptedModel::parse(MODEL).unwrap();
     let engine = open(home, rule, &model).await;
-    let Err(Error::Refused(refused)) = agree(&engine, before).await else {
-        panic!("the answer to a question of a dead tool counts");
-    };
-    say(format!("late {}", refused.code()));
     let session = engine.sessions().await.unwrap()[0].id;
     let mut asked: Vec<PendingConfirmation> = Vec::new();
     while engine
@@ -143,13 +139,18 @@ async fn second_life(home: &Home, rule: InDoubt, before: RequestId) {
         .is_empty()
     {
         for question in engine.pending().await.unwrap() {
-            if asked.iter().all(|it| it.id != question.id) {
+            let is_new = asked.iter().all(|it| it.id != question.id);
+            if is_new && question.id != before {
                 agree(&engine, question.id).await.unwrap();
                 asked.push(question);
             }
         }
         tokio::task::yield_now().await;
     }
+    let Err(Error::Refused(refused)) = agree(&engine, before).await else {
+        panic!("the answer to a question of a dead tool counts");
+    };
+    say(format!("late {}", refused.code()));
     let about: Vec<_> = asked.iter().map(|it| it.about).collect();
     say(format!("asks about {}", json!(about)));
     let live = engine.resume(session).await.unwrap();

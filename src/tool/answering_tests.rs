@@ -23,14 +23,23 @@ fn fit(
     sealed: &[String],
     said: ToolConfirmation,
 ) -> Result<Answer, UnfitAnswer> {
-    let args = Json::of(&json!({"cents": 5000, "card": {"$sealed": "v1.x"}}));
     let parameters = json!({"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]});
+    fit_tool(question, sealed, said, Some(&parameters))
+}
+
+fn fit_tool(
+    question: &ConfirmationRequested,
+    sealed: &[String],
+    said: ToolConfirmation,
+    parameters: Option<&Value>,
+) -> Result<Answer, UnfitAnswer> {
+    let args = Json::of(&json!({"cents": 5000, "card": {"$sealed": "v1.x"}}));
     let asked = Asked {
         question,
         hash: Some(ObjectHash::of(b"the record")),
         args: &args,
         sealed,
-        parameters: Some(&parameters),
+        parameters,
     };
     asked.fit(said, |edited| Some(edited.clone()))
 }
@@ -96,4 +105,32 @@ fn edited_arguments_fit_the_tool_and_leave_what_is_sealed() {
             "{unfit}"
         );
     }
+}
+
+#[test]
+fn edited_arguments_of_a_tool_without_a_schema_are_an_object() {
+    let edit = |args: Value| {
+        let said = ToolConfirmation::confirmed().with_args(args);
+        fit_tool(&question(None), &[], said, None)
+    };
+    assert!(edit(json!({"anything": true})).is_ok());
+    assert!(matches!(
+        edit(json!([4000])),
+        Err(UnfitAnswer::InvalidArgs { .. })
+    ));
+}
+
+#[test]
+fn what_is_wrong_with_edited_arguments_is_quoted_only_where_nothing_is_secret() {
+    let problem = |sealed: &[String]| {
+        let args = json!({"cents": "40 or so", "card": {"$sealed": "v1.x"}});
+        let said = ToolConfirmation::confirmed().with_args(args);
+        match fit(&question(None), sealed, said) {
+            Err(UnfitAnswer::InvalidArgs { problem }) => problem,
+            other => unreachable!("{other:?}"),
+        }
+    };
+    assert!(problem(&[]).contains("/cents"));
+    let kept = problem(&["/card".to_owned()]);
+    assert_eq!(kept, "the tool's schema has something against them");
 }

@@ -516,6 +516,7 @@ impl World {
                     0 => self.command(says(response, false)),
                     1 => self.command(says(Json::empty_object(), false)),
                     2 => self.command(says(Json::empty_object(), true)),
+                    3 => self.command(says(response, true)),
                     _ => {}
                 }
             }

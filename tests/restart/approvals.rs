@@ -14,6 +14,7 @@ use recount::session::{
     Decision, Event, OnSettled, Outcome, Rejection, Seq, Timestamp, ToolPolicy,
 };
 use recount::testing::{Life, ManualClock, ScriptedModel};
+use serde_json::Map;
 
 use crate::world::{World, answer, approve, resume, waiting};
 
@@ -603,6 +604,57 @@ fn a_provider_answers_and_is_asked_again_after_a_restart() {
     assert_eq!(world.till.attempts(), [1]);
     assert_eq!(world.outcome(), Outcome::Returned);
     assert_eq!(world.connections(), 1);
+    life.end();
+}
+
+#[test]
+fn an_answer_that_comes_after_its_time_is_late_although_nobody_has_looked_at_the_clock() {
+    let world = World::new();
+    let (life, _live) = world.asked_to_pay(expiring(world.till.pays()));
+    let request = waiting(&life);
+    world.clock.advance(HOUR);
+    let late = approve(&life, request);
+    assert!(
+        matches!(late, Err(Error::Refused(Rejection::RequestExpired { .. }))),
+        "{late:?}"
+    );
+    assert_eq!(world.till.attempts(), [0; 0]);
+    assert_eq!(world.outcome(), Outcome::Expired);
+    life.end();
+}
+
+#[test]
+fn nobody_is_asked_again_for_a_tool_that_waited_in_a_process_that_is_gone() {
+    let world = World::new();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let agent = || {
+        let count = asked.clone();
+        let silent = move |_: ConfirmationRequest| {
+            count.fetch_add(1, Ordering::SeqCst);
+            std::future::pending()
+        };
+        let waits = |_: Map<String, Value>, context: ToolContext| async move {
+            context.request_confirmation("Pay this?").await?;
+            Ok(json!({"paid": true}))
+        };
+        let silent: Arc<dyn ConfirmationProvider> = Arc::new(silent);
+        let agent = world.agent(TypedTool::with_context("pay", "Pays", waits));
+        agent.confirmation_provider(silent)
+    };
+    let life = world.life(agent());
+    let _live = life.run(async {
+        let live = life.engine().session("support").connect().await.unwrap();
+        live.send_text("Please settle my bill.").await.unwrap();
+        live
+    });
+    life.settle();
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    life.crash();
+
+    let life = world.life(agent());
+    life.settle();
+    assert_eq!(world.outcome(), Outcome::Unknown);
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
     life.end();
 }
 

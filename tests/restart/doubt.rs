@@ -297,6 +297,8 @@ fn pays_when_told(pay: &Arc<Notify>) -> TypedTool {
         let pay = pay.clone();
         async move {
             pay.notified().await;
+            // Whoever told it goes on first.
+            tokio::task::yield_now().await;
             Ok(json!({"paid_in": context.attempt}))
         }
     };

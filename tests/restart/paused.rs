@@ -1,6 +1,6 @@
 //! A call goes on outside, and its result comes in another life of the process.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use proptest::prelude::*;
@@ -463,4 +463,33 @@ proptest! {
         }
         prop_assert_eq!(first, all, "{:?}", told);
     }
+}
+
+#[test]
+fn the_program_hears_of_the_last_word_that_the_call_goes_on_and_of_news_nothing() {
+    let world = World::new();
+    let (life, live) = world.asked_to_pay(handed_on());
+    let ticket = Ticket::from(&life.run(live.paused()).unwrap()[0]);
+    drop(live);
+    life.end();
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (resumed, settled) = (heard.clone(), heard.clone());
+    let engine = Engine::in_memory()
+        .journal(world.journal.clone())
+        .clock(world.clock.clone())
+        .agent("support", world.agent(handed_on()))
+        .on_resumed(move |it| resumed.lock().unwrap().push(format!("{} goes on", it.tool)))
+        .on_settled(move |it| settled.lock().unwrap().push(format!("{:?}", it.outcome)));
+    let life = Life::of(engine);
+    let says = |value: Value| FunctionResponse::new("pay", value);
+    let news = says(json!({"step": 1}));
+    life.run(life.engine().update(&ticket, news, by())).unwrap();
+    life.settle();
+    assert_eq!(*heard.lock().unwrap(), [""; 0]);
+    let done = says(json!({"receipt": 17}));
+    life.run(life.engine().respond(&ticket, done, by()))
+        .unwrap();
+    life.settle();
+    assert_eq!(*heard.lock().unwrap(), ["pay goes on", "Supplied"]);
+    life.end();
 }

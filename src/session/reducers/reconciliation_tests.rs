@@ -148,3 +148,18 @@ fn a_program_that_made_the_call_itself_has_had_its_answer() {
     let when = given(&history).when_asked(command);
     assert!(when.session().deliveries.is_empty());
 }
+
+#[test]
+fn what_was_found_out_waits_for_the_hook_that_sees_every_response() {
+    let hooks = Hooks {
+        before_tool_response: true,
+        ..Hooks::default()
+    };
+    let hooked = unknown().attached(&tools().hooks(hooks));
+    let found = hooked
+        .clone()
+        .commanded(reconciles(&hooked, receipt(), "ada"));
+    let reconciled = found.session().head;
+    let wording = found.session().deliveries[&reconciled].wording;
+    assert_eq!(wording, Wording::AwaitingHook);
+}
