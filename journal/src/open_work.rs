@@ -2,16 +2,43 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
 use crate::{OpenItem, WorkChange};
 
-/// All open items of a journal.
+/// All open items of a journal. It is all that a session costs which merely waits, so it is kept small.
 #[derive(Debug, Default)]
 pub(crate) struct OpenWork {
-    items: BTreeMap<(Uuid, u64), OpenItem>,
+    items: BTreeMap<(Uuid, u64), Waiting>,
     deadlines: BTreeSet<(i64, Uuid, u64)>,
+    /// The kinds that were met, which are few.
+    kinds: BTreeSet<Arc<str>>,
+}
+
+/// An item without its name.
+#[derive(Debug)]
+struct Waiting {
+    kind: Arc<str>,
+    since_us: i64,
+    deadline_us: Option<i64>,
+    request: Option<Uuid>,
+    flags: u32,
+}
+
+impl Waiting {
+    fn named(&self, (session, item): (Uuid, u64)) -> OpenItem {
+        OpenItem {
+            session,
+            item,
+            kind: self.kind.as_ref().to_owned(),
+            since_us: self.since_us,
+            deadline_us: self.deadline_us,
+            request: self.request,
+            flags: self.flags,
+        }
+    }
 }
 
 impl OpenWork {
@@ -24,10 +51,26 @@ impl OpenWork {
                 if let Some(deadline) = item.deadline_us {
                     self.deadlines.insert((deadline, name.0, name.1));
                 }
-                self.items.insert(name, item.clone());
+                let waiting = Waiting {
+                    kind: self.kind(&item.kind),
+                    since_us: item.since_us,
+                    deadline_us: item.deadline_us,
+                    request: item.request,
+                    flags: item.flags,
+                };
+                self.items.insert(name, waiting);
             }
             WorkChange::Remove { session, item } => self.remove((*session, *item)),
         }
+    }
+
+    fn kind(&mut self, kind: &str) -> Arc<str> {
+        if let Some(known) = self.kinds.get(kind) {
+            return Arc::clone(known);
+        }
+        let kind: Arc<str> = kind.into();
+        self.kinds.insert(Arc::clone(&kind));
+        kind
     }
 
     fn remove(&mut self, name: (Uuid, u64)) {
@@ -36,8 +79,8 @@ impl OpenWork {
         }
     }
 
-    pub(crate) fn item(&self, name: (Uuid, u64)) -> Option<&OpenItem> {
-        self.items.get(&name)
+    pub(crate) fn item(&self, name: (Uuid, u64)) -> Option<OpenItem> {
+        self.items.get(&name).map(|it| it.named(name))
     }
 
     pub(crate) fn page(&self, after: Option<(Uuid, u64)>, limit: usize) -> Vec<OpenItem> {
@@ -45,14 +88,14 @@ impl OpenWork {
         self.items
             .range((start, Bound::Unbounded))
             .take(limit)
-            .map(|(_, item)| item.clone())
+            .map(|(name, it)| it.named(*name))
             .collect()
     }
 
     pub(crate) fn of(&self, session: Uuid) -> Vec<OpenItem> {
         self.items
             .range((session, 0)..=(session, u64::MAX))
-            .map(|(_, item)| item.clone())
+            .map(|(name, it)| it.named(*name))
             .collect()
     }
 
@@ -60,7 +103,7 @@ impl OpenWork {
         let last = (until_us, Uuid::max(), u64::MAX);
         let names = self.deadlines.range(..=last).take(limit);
         names
-            .filter_map(|(_, session, item)| self.items.get(&(*session, *item)).cloned())
+            .filter_map(|(_, session, item)| self.item((*session, *item)))
             .collect()
     }
 }

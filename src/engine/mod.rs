@@ -36,6 +36,7 @@ mod notices;
 #[cfg(feature = "live")]
 mod operator;
 mod outcomes;
+mod pending;
 mod performer;
 mod phases;
 mod piece;
@@ -96,7 +97,7 @@ pub use crate::tool::{
     ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
 };
 
-use crate::ledger::{Ledger, PausedCall, PendingConfirmation, Seal, SessionSummary, Tail};
+use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
 use crate::session::{Actor, Command, RequestId, Seq, Session, SessionId};
 use alarm::Alarm;
 use inbox::{Inbox, Input};
@@ -257,14 +258,6 @@ impl Engine {
         let agent = self.agent_of(session).await?;
         let handle = self.handle(session, agent, Begin::Resume);
         handle.connected().await
-    }
-
-    /// Every confirmation request that waits for an answer. It costs what is open, not what happened.
-    ///
-    /// # Errors
-    /// Where the journal cannot be read.
-    pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
-        Ok(self.inner.ledger.pending().await?)
     }
 
     /// Every call that waits for a response from outside.

@@ -36,19 +36,24 @@ impl Engine {
             meant.any(|it| it.provider.is_some())
         };
         let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
-        for item in self.inner.ledger.open_items().await? {
-            let session = SessionId(item.session);
-            let runs = item.kind == OpenKind::Ready.as_str()
-                || item.kind == OpenKind::Running.as_str()
-                || item.kind == OpenKind::Untold.as_str()
-                || item.flags & ledger::IN_PLACE != 0;
-            let waits = item.kind == OpenKind::Confirmation.as_str();
-            if runs || (waits && somebody_is_asked) {
-                *owed.entry(session).or_default() |= runs;
+        // A page at a time: of what merely waits nothing is kept.
+        let mut page = self.inner.ledger.open_items_behind(None).await?;
+        while let Some(last) = page.last().cloned() {
+            for item in page {
+                let session = SessionId(item.session);
+                let runs = item.kind == OpenKind::Ready.as_str()
+                    || item.kind == OpenKind::Running.as_str()
+                    || item.kind == OpenKind::Untold.as_str()
+                    || item.flags & ledger::IN_PLACE != 0;
+                let waits = item.kind == OpenKind::Confirmation.as_str();
+                if runs || (waits && somebody_is_asked) {
+                    *owed.entry(session).or_default() |= runs;
+                }
+                if let (true, Some(due)) = (waits, item.deadline_us) {
+                    self.inner.alarm.set(Timestamp(due), session);
+                }
             }
-            if let (true, Some(due)) = (waits, item.deadline_us) {
-                self.inner.alarm.set(Timestamp(due), session);
-            }
+            page = self.inner.ledger.open_items_behind(Some(&last)).await?;
         }
         for (session, whoever) in owed {
             let agent = match self.agent_of(session).await {

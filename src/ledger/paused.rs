@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use recount_journal::OpenItem;
 use serde::{Deserialize, Serialize};
 
-use super::listing::NEARBY;
 use super::{Error, Ledger};
 use crate::session::{
     CallId, Event, Fact, FunctionCallReceived, Json, Observation, OpenKind, Seq, SessionId,
     Timestamp,
 };
+
+/// How many records are read at a time on the way from a call to its pause.
+const NEARBY: usize = 16;
 
 /// A call that waits for a response from outside.
 ///

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use recount_journal::seal::{KeyStore, SessionKey, is_sealed_object};
-use recount_journal::{Append, Durability, Hash, Journal, Object, OpenItem, WorkChange};
+use recount_journal::{Append, Durability, Hash, Journal, Line, Object, OpenItem, WorkChange};
 use tracing::Instrument;
 
 use super::line::{self, Entry};
@@ -138,16 +138,27 @@ impl Ledger {
         let lines = self.journal.read(id.0, from.0, limit).await?;
         let mut facts = Vec::with_capacity(lines.len());
         let mut key = None;
-        for (line, seq) in lines.into_iter().zip((from.0..).map(Seq)) {
-            facts.push(match line::fact_of(id, seq, line.bytes()) {
-                Err(Error::Sealed { .. }) => {
-                    let key = self.look_up(id, &mut key).await?;
-                    Entry::read(id, seq, line, key)?.fact()?
-                }
-                fact => fact?,
-            });
+        for (line, seq) in lines.iter().zip((from.0..).map(Seq)) {
+            facts.push(self.fact_on(id, seq, line, &mut key).await?);
         }
         Ok(facts)
+    }
+
+    /// The fact on a line, opened where it is sealed and the key is here.
+    pub(super) async fn fact_on(
+        &self,
+        id: SessionId,
+        seq: Seq,
+        line: &Line,
+        key: &mut Option<Option<SessionKey>>,
+    ) -> Result<Fact, Error> {
+        match line::fact_of(id, seq, line.bytes()) {
+            Err(Error::Sealed { .. }) => {
+                let key = self.look_up(id, key).await?;
+                Entry::read(id, seq, line.clone(), key)?.fact()
+            }
+            fact => fact,
+        }
     }
 
     /// The records of a session from `from` on, `limit` at most, as they are stored; bodies that are sealed are opened

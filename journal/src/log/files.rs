@@ -1,18 +1,18 @@
 //! Reads single appends and objects of the log, from where the index says that they stand.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::disk::{Disk, DiskFile};
 use super::entry::{ENTRY_HEADER, split};
 use super::frame::{FramePlace, Place, segment_name};
 
-/// How many segments are kept open.
+/// How many files are kept open.
 const OPEN: usize = 32;
 
 /// The segments of a log, opened for reading as they are needed.
 pub(crate) struct LogFiles {
     disk: Arc<dyn Disk>,
-    /// The one that was opened last stands last.
+    /// Files that nobody reads at the moment; the one that was read last stands last.
     open: Mutex<Vec<(u32, Box<dyn DiskFile>)>>,
 }
 
@@ -40,21 +40,35 @@ impl LogFiles {
 
     /// Whatever stands at a place.
     pub(crate) fn bytes(&self, frame: FramePlace, place: Place) -> Option<Vec<u8>> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if !open.iter().any(|(segment, _)| *segment == frame.segment) {
-            let name = segment_name(u64::from(frame.segment));
-            let file = self.disk.open(&name, false).ok()?;
-            if open.len() == OPEN {
-                open.remove(0);
-            }
-            open.push((frame.segment, file));
-        }
-        let (_, file) = open
-            .iter_mut()
-            .find(|(segment, _)| *segment == frame.segment)?;
+        let mut file = self.take(frame.segment)?;
         let at = u64::from(frame.at) + u64::from(place.offset);
         let mut bytes = vec![0; place.length as usize];
-        file.read_at(at, &mut bytes).ok()?;
-        Some(bytes)
+        let read = file.read_at(at, &mut bytes);
+        self.put_back(frame.segment, file);
+        read.is_ok().then_some(bytes)
+    }
+
+    /// A segment that nobody reads at the moment, so that nobody waits for another's reading.
+    fn take(&self, segment: u32) -> Option<Box<dyn DiskFile>> {
+        let mut open = self.open();
+        if let Some(at) = open.iter().rposition(|(it, _)| *it == segment) {
+            return Some(open.remove(at).1);
+        }
+        drop(open);
+        self.disk
+            .open(&segment_name(u64::from(segment)), false)
+            .ok()
+    }
+
+    fn put_back(&self, segment: u32, file: Box<dyn DiskFile>) {
+        let mut open = self.open();
+        if open.len() == OPEN {
+            open.remove(0);
+        }
+        open.push((segment, file));
+    }
+
+    fn open(&self) -> MutexGuard<'_, Vec<(u32, Box<dyn DiskFile>)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

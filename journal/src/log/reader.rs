@@ -7,6 +7,9 @@ use super::frame::{Block, FRAME_HEADER, FRAME_MAGIC, Header, SEGMENT_HEADER, Seg
 
 const WINDOW: usize = 1 << 20;
 
+/// How many bytes are looked at together where there is hardly ever anything.
+const STEP: usize = 4 << 10;
+
 /// Reads frames in order.
 pub(crate) struct LogReader {
     file: Box<dyn DiskFile>,
@@ -156,7 +159,9 @@ impl LogReader {
     fn zeros_from(&mut self, mut offset: u64) -> io::Result<bool> {
         while offset < self.length {
             let bytes = self.bytes(offset, WINDOW)?;
-            if bytes.iter().any(|byte| *byte != 0) {
+            // In steps, each of which is looked at whole: that is many bytes at a time.
+            let zeros = |step: &[u8]| step.iter().fold(0, |any, byte| any | byte) == 0;
+            if !bytes.chunks(STEP).all(zeros) {
                 return Ok(false);
             }
             offset += bytes.len() as u64;
@@ -168,17 +173,84 @@ impl LogReader {
         while offset + FRAME_HEADER as u64 <= self.length {
             let bytes = self.bytes(offset, WINDOW)?;
             let length = bytes.len();
-            let candidates = bytes
-                .windows(FRAME_HEADER)
-                .enumerate()
-                .filter(|(_, window)| window.starts_with(&FRAME_MAGIC));
-            for (index, window) in candidates {
-                if Header::decode(window).is_some() {
-                    return Ok(Some(offset + index as u64));
+            let mut at = 0;
+            while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= FRAME_HEADER) {
+                let step = rest.get(..STEP).unwrap_or(rest);
+                // The last byte of the magic stands in no text and in no zeros, so most steps are passed over at once.
+                if step.contains(&FRAME_MAGIC[3]) {
+                    let windows = rest.windows(FRAME_HEADER).take(STEP).enumerate();
+                    for (index, window) in windows {
+                        if window.starts_with(&FRAME_MAGIC) && Header::decode(window).is_some() {
+                            return Ok(Some(offset + (at + index) as u64));
+                        }
+                    }
                 }
+                // A magic that begins in this step and ends in the next is found from here on.
+                at += step.len() - (FRAME_MAGIC.len() - 1);
             }
             offset += (length - (FRAME_HEADER - 1)) as u64;
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::disk::{Disk, RealDisk};
+
+    /// A segment of so many zeros, with bytes put in.
+    fn segment(length: usize, put: &[(usize, &[u8])]) -> LogReader {
+        let directory = tempfile::tempdir().unwrap();
+        let mut file = RealDisk::new(directory.path()).open("a", true).unwrap();
+        let mut bytes = vec![0; length];
+        for (at, put) in put {
+            bytes
+                .get_mut(*at..at + put.len())
+                .unwrap()
+                .copy_from_slice(put);
+        }
+        file.write_at(0, &bytes).unwrap();
+        LogReader::new(file).unwrap()
+    }
+
+    #[test]
+    fn a_header_is_found_wherever_it_stands() {
+        let header = Header {
+            length: 8,
+            number: 1,
+            entries: 1,
+            chain: 0,
+            payload: 0,
+        };
+        let (header, _) = header.encode();
+        let around = |at: usize| at - 40..at + 40;
+        let places = around(STEP - 3)
+            .chain(around(2 * STEP))
+            .chain(around(WINDOW));
+        let length = WINDOW + 2 * STEP;
+        for at in places.chain([0, length - FRAME_HEADER]) {
+            let mut found = segment(length, &[(at, &header)]);
+            assert_eq!(found.find_header(0).unwrap(), Some(at as u64));
+            assert!(!found.zeros_from(0).unwrap());
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_header_is_passed_over() {
+        let length = WINDOW + 2 * STEP;
+        let magic = &FRAME_MAGIC[..];
+        let mut found = segment(
+            length,
+            &[(5, magic), (STEP, &[0xff; 9]), (length - 4, magic)],
+        );
+        assert!(!found.has_frames().unwrap());
+        assert!(segment(length, &[]).zeros_from(0).unwrap());
+        assert!(
+            !segment(length, &[(length - 1, &[1])])
+                .zeros_from(0)
+                .unwrap()
+        );
     }
 }

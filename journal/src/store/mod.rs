@@ -11,6 +11,7 @@ mod floor;
 mod indexer;
 mod metrics;
 mod options;
+mod pass;
 mod queue;
 mod reading;
 pub(crate) mod recovery;

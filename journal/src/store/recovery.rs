@@ -11,19 +11,18 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::directory::Directory;
-use super::options::{Options, Progress};
+use super::options::Options;
+use super::pass::{Passed, pass};
 use super::refused::{damaged, reading, require_log};
-use super::{After, IndexState, Opened, closed, system};
+use super::{After, IndexState, Opened, closed};
+use crate::Error;
 use crate::backup::manifest::{self, Manifest};
-use crate::index::{Index, Row, Walk};
-use crate::log::segments::{self, LogEnd, Stopped};
-use crate::log::{Block, Entry, FramePlace, LogWriter, Place, Written, read_log, segment_name};
+use crate::index::Index;
+use crate::index::read::nowhere;
+use crate::log::segments::{LogEnd, Stopped};
+use crate::log::{Block, LogWriter, Written, segment_name};
 use crate::swap::Names;
-use crate::view::{Added, View};
-use crate::{Error, Head, Record};
-
-/// How many bytes of frames go into the index before what they come down to follows.
-const FLUSH_BYTES: usize = 8 << 20;
+use crate::view::View;
 
 /// Everything the store starts with.
 pub(super) struct Recovered {
@@ -126,13 +125,14 @@ fn level(
             damaged(directory, options, mark.map(|mark| (&index, mark)), what)
         }
     };
-    let mut pass = Pass::new(&index, directory.journal, mark);
-    let log = match pass.run(options) {
-        Ok(log) => log,
-        Err(stopped) => {
-            drop(pass);
-            return Err(stop(stopped, index, mark));
-        }
+    let Passed {
+        log,
+        mut seen,
+        filled,
+        wrong,
+    } = match pass(&index, directory.journal, mark, options, |_| ()) {
+        Ok(passed) => passed,
+        Err(stopped) => return Err(stop(stopped, index, mark)),
     };
     // The frames of the index may be ahead of its mark. One that cannot be asked is made again.
     let marked = mark.map_or(0, |mark| mark.number);
@@ -142,13 +142,11 @@ fn level(
             "the log ends at frame {}, the index knows frame {known}",
             log.last.number
         );
-        drop(pass);
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
     let backup = Manifest::read(&directory.path)?;
-    let found = Manifest::of(directory.journal, log.last, pass.seen.view.records);
+    let found = Manifest::of(directory.journal, log.last, seen.view.records);
     if let Some(what) = backup.and_then(|backup| backup.differs(&found)) {
-        drop(pass);
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
     if let Some(what) = options
@@ -156,17 +154,13 @@ fn level(
         .then(|| closed::shortened(&directory.path))
         .flatten()
     {
-        drop(pass);
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
     let never_begun = log.file.is_none();
     if never_begun && !options.create {
         let what = "the log is gone".to_owned();
-        drop(pass);
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
-    let (filled, wrong) = (pass.filled, pass.wrong.take());
-    let mut seen = pass.seen();
     let state = match (wrong, rebuilt) {
         (None, Some(why)) => IndexState::Rebuilt(why),
         (None, None) if filled == 0 || (mark.is_none() && directory.created) => IndexState::Kept,
@@ -174,15 +168,14 @@ fn level(
         (Some(why), _) => {
             drop(index);
             index = fresh_index(&place, options)?;
-            let mut pass = Pass::new(&index, directory.journal, None);
-            if let Err(stopped) = pass.run(options) {
-                drop(pass);
-                return Err(stop(stopped, index, None));
+            let again = match pass(&index, directory.journal, None, options, |_| ()) {
+                Ok(passed) => passed,
+                Err(stopped) => return Err(stop(stopped, index, None)),
+            };
+            if let Some(what) = again.wrong {
+                return Err(nowhere(what));
             }
-            if let Some(what) = pass.wrong.take() {
-                return Err(crate::index::read::nowhere(what));
-            }
-            seen = pass.seen();
+            seen = again.seen;
             IndexState::Rebuilt(why)
         }
     };
@@ -229,7 +222,7 @@ fn go_on(
     directory: &Directory,
     options: &Options,
     log: LogEnd,
-    last_block: Option<Block>,
+    last_block: Option<Arc<Block>>,
 ) -> io::Result<LogWriter> {
     let (disk, journal) = (Arc::clone(&options.disk), directory.journal);
     let limit = options.segment_bytes;
@@ -270,7 +263,7 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
     }
     Index::open(place, options.cache_bytes)
         .inspect_err(|_| put_back(place, was_there))
-        .map_err(crate::index::read::nowhere)
+        .map_err(nowhere)
 }
 
 /// Undoes an opening that came to nothing, such as on a full disk: an index that was begun is of no use, one that was found may be to a repair.
@@ -281,201 +274,4 @@ fn put_back(place: &Path, is_aside: bool) {
 
 fn aside(place: &Path) -> PathBuf {
     place.with_file_name("sled.damaged-1")
-}
-
-/// One reading of the whole log against an index: frames up to its mark are compared, later ones are put in.
-pub(super) struct Pass<'i> {
-    index: &'i Index,
-    journal: Uuid,
-    mark: Option<Written>,
-    walk: Walk,
-    seen: Seen,
-    /// How many frames were put in.
-    filled: u64,
-    unflushed: usize,
-    /// Why the index cannot be used.
-    pub(super) wrong: Option<String>,
-}
-
-/// What the log says.
-pub(super) struct Seen {
-    pub(super) view: View,
-    /// Whether the last record is that of a close.
-    pub(super) closed: bool,
-    last_block: Option<Block>,
-}
-
-impl<'i> Pass<'i> {
-    pub(super) fn new(index: &'i Index, journal: Uuid, mark: Option<Written>) -> Self {
-        Self {
-            index,
-            journal,
-            mark,
-            walk: index.walk(),
-            seen: Seen {
-                view: View::empty(),
-                closed: false,
-                last_block: None,
-            },
-            filled: 0,
-            unflushed: 0,
-            wrong: None,
-        }
-    }
-
-    pub(super) fn seen(self) -> Seen {
-        self.seen
-    }
-
-    fn run(&mut self, options: &Options) -> Result<LogEnd, Stopped> {
-        self.run_with(options, |_| ())
-    }
-
-    /// Reads the log, and tells the end of every frame.
-    pub(super) fn run_with(
-        &mut self,
-        options: &Options,
-        mut each: impl FnMut(Written),
-    ) -> Result<LogEnd, Stopped> {
-        let numbers = segments::numbers(&*options.disk)?;
-        let total = segments::total(&*options.disk, &numbers)?;
-        // A killed process may have left a frame that only the cache of the system has. It must not be in the index and
-        // then, after a power loss, not in the log. The last segment may be one that was prepared, hence two.
-        for number in numbers.iter().rev().take(2) {
-            options.disk.open(&segment_name(*number), false)?.sync()?;
-        }
-        let (mut done, mut told) = (0, 0);
-        let log = read_log(&*options.disk, self.journal, |header, last, block| {
-            done += block.0.len() as u64;
-            each(last);
-            self.frame(header.entries, last, block)?;
-            if done - told > 1 << 20 {
-                told = done;
-                (options.progress)(Progress { done, total });
-            }
-            Ok(())
-        })?;
-        self.flush();
-        (options.progress)(Progress { done: total, total });
-        Ok(log)
-    }
-
-    fn frame(&mut self, appends: u32, last: Written, block: Block) -> Result<(), Stopped> {
-        let checked = self.mark.is_some_and(|mark| last.number <= mark.number);
-        self.seen.add(appends, last, &block)?;
-        if self.wrong.is_none() {
-            let done = if checked {
-                self.check(last, &block)
-            } else {
-                self.put(last, &block)
-            };
-            self.wrong = done.err();
-        }
-        if let Some(mark) = self.mark.filter(|mark| mark.number == last.number)
-            && mark != last
-        {
-            // The index is filled from synced frames only, so one of the two is not what it was.
-            return Err(Stopped::Damaged(format!(
-                "frame {} of the log is not the one the index was filled from",
-                last.number
-            )));
-        }
-        self.seen.last_block = Some(block);
-        Ok(())
-    }
-
-    fn check(&mut self, last: Written, block: &Block) -> Result<(), String> {
-        if !self.walk.holds(last.number, block) {
-            return Err(format!(
-                "it does not hold frame {} as the log does",
-                last.number
-            ));
-        }
-        if self.mark.is_some_and(|mark| mark.number == last.number) {
-            if !self.walk.is_behind(last.number) {
-                return Err("it has frames that the log does not have".to_owned());
-            }
-            let rows: Vec<Row> = self.seen.view.begin_flush();
-            self.index.check(&rows)?;
-            self.seen.view.end_flush();
-        }
-        Ok(())
-    }
-
-    fn put(&mut self, last: Written, block: &Block) -> Result<(), String> {
-        self.index
-            .put_blocks(std::iter::once((last.number, block)), || ())?;
-        self.filled += 1;
-        self.unflushed += block.0.len();
-        if self.unflushed > FLUSH_BYTES {
-            self.put_rows()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) {
-        if self.wrong.is_none() && self.unflushed > 0 {
-            self.wrong = self.put_rows().err();
-        }
-    }
-
-    fn put_rows(&mut self) -> Result<(), String> {
-        let view = &mut self.seen.view;
-        let rows = view.begin_flush();
-        self.index
-            .commit(rows, self.journal, view.last, view.records)?;
-        view.end_flush();
-        self.unflushed = 0;
-        Ok(())
-    }
-}
-
-impl Seen {
-    fn add(&mut self, appends: u32, last: Written, block: &Block) -> Result<(), Stopped> {
-        let mut count = 0;
-        for (place, body, intact) in block.entries() {
-            let entry = Entry::decode(body).filter(|_| intact).ok_or_else(|| {
-                Stopped::Damaged(format!(
-                    "an append of frame {} does not decode",
-                    last.number
-                ))
-            })?;
-            self.entry(last.frame(block), place, &entry)?;
-            count += 1;
-        }
-        if count != appends {
-            return Err(Stopped::Damaged(format!(
-                "frame {} holds {count} appends instead of {appends}",
-                last.number
-            )));
-        }
-        self.view.last = last;
-        Ok(())
-    }
-
-    fn entry(&mut self, frame: FramePlace, place: Place, entry: &Entry<'_>) -> Result<(), Stopped> {
-        let (session, first) = (entry.session, entry.first);
-        let unfit = |what: &str| {
-            let seq = entry.last();
-            Stopped::Damaged(format!("record {seq} of session {session} {what}"))
-        };
-        let before = self.view.stream(session, None).ok().flatten();
-        let seq = before.map_or(0, |stream| stream.head.seq);
-        let line = entry.lines.last().ok_or_else(|| unfit("is not there"))?;
-        let record = Record::parse(line).map_err(|malformed| unfit(&malformed.to_string()))?;
-        if first != seq + 1 || record.session != session || record.seq != entry.last() {
-            return Err(unfit("does not follow the record before"));
-        }
-        let head = Head {
-            seq: record.seq,
-            hash: crate::Hash::of_line(line),
-            at_us: record.at_us,
-        };
-        self.closed = session.is_nil() && record.kind == system::CLOSED;
-        let added = Added::of(entry, head);
-        // Nothing is fetched from the index here, so nothing can fail.
-        self.view
-            .add(frame, place, &added, None)
-            .map_err(|error| Stopped::Damaged(error.to_string()))
-    }
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::directory::Directory;
 use super::options::Options;
-use super::recovery::{self, Pass};
+use super::pass::{Passed, pass};
+use super::recovery;
 use super::{Opened, closed};
 use crate::Error;
 use crate::index::{Index, read::nowhere};
@@ -32,16 +33,22 @@ pub(crate) fn fill(
         what,
     };
     let index = Index::open(place, options.cache_bytes).map_err(nowhere)?;
-    let mut pass = Pass::new(&index, directory.journal, None);
     let mut known = old.is_none_or(|old| old.number == 0);
-    let read = pass.run_with(options, |last| known |= old == Some(last));
-    let mut log = read.map_err(|stopped| match stopped {
+    let read = pass(&index, directory.journal, None, options, |last| {
+        known |= old == Some(last);
+    });
+    let Passed {
+        mut log,
+        seen,
+        wrong,
+        ..
+    } = read.map_err(|stopped| match stopped {
         Stopped::Io(error) => {
             Error::io(format!("read the log of {}", directory.path.display()))(error)
         }
         Stopped::Damaged(what) => damaged(what),
     })?;
-    if let Some(what) = pass.wrong.take() {
+    if let Some(what) = wrong {
         return Err(nowhere(what));
     }
     let Some(file) = &mut log.file else {
@@ -52,7 +59,6 @@ pub(crate) fn fill(
         let what = "the log is not the one that the index was filled from";
         return Err(damaged(what.to_owned()));
     }
-    let seen = pass.seen();
     index.flush(place).map_err(nowhere)?;
     Ok(Filled {
         records: seen.view.records,

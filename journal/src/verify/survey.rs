@@ -221,12 +221,11 @@ impl Survey<'_> {
                 .find(session, seq, format!("{what}, in frame {}", last.number));
         }
         if last.number == witness.mark.number && self.streams.findings.is_empty() {
-            let rows = self.view.begin_flush();
-            if let Err(what) = witness.index.check(&rows) {
+            if let Err(what) = witness.index.check(self.view.changed_rows()) {
                 let what = format!("the index is not what the log says: {what}");
                 self.streams.find(None, None, what);
             }
-            self.view.end_flush();
+            self.view.flushed();
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) use stream::{Position, Stream};
 use crate::index::{Index, Row};
 use crate::log::{self, FramePlace, Place, Written};
 use crate::open_work::OpenWork;
-use crate::{Error, Hash, Head, OpenItem, WorkChange};
+use crate::{Error, Hash, Head, WorkChange};
 
 /// How many streams that the index knows are kept at hand.
 const STREAMS_AT_HAND: usize = 16_384;
@@ -201,26 +201,44 @@ impl View {
         !self.changed_streams.is_empty()
     }
 
-    /// The rows that changed since the last flush; what they hold stays at hand until [`View::end_flush`].
+    /// The rows that changed since the last flush, each made when it is asked for: together they may be as long as the index.
+    pub(crate) fn changed_rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let streams = self.changed_streams.iter().filter_map(|session| {
+            let stream = self.streams.get(session)?;
+            Some(stream.rows(*session))
+        });
+        let work = self.changed_work.iter();
+        let work = work.map(|name| Row::item(*name, self.work.item(*name).as_ref()));
+        let requests = self.requests.fresh.iter();
+        let requests = requests.map(|(id, name)| Row::request(*id, *name));
+        let objects = self.objects.fresh.iter();
+        let objects = objects.map(|(hash, place)| Row::object(hash, *place));
+        streams.flatten().chain(work).chain(requests).chain(objects)
+    }
+
+    /// [`View::changed_rows`], on their way to the index; what they hold stays at hand until [`View::end_flush`].
     pub(crate) fn begin_flush(&mut self) -> Vec<Row> {
-        let mut rows = Vec::new();
+        let rows = self.changed_rows().collect();
+        self.take_changes();
+        rows
+    }
+
+    /// The index is known to have [`View::changed_rows`].
+    pub(crate) fn flushed(&mut self) {
+        self.take_changes();
+        self.end_flush();
+    }
+
+    fn take_changes(&mut self) {
         self.flushing_streams = std::mem::take(&mut self.changed_streams);
         for session in &self.flushing_streams {
             if let Some(stream) = self.streams.get_mut(session) {
-                rows.extend(stream.begin_flush(*session));
+                stream.begin_flush();
             }
         }
-        for name in std::mem::take(&mut self.changed_work) {
-            let item: Option<&OpenItem> = self.work.item(name);
-            rows.push(Row::item(name, item));
-        }
+        self.changed_work.clear();
         self.requests.flushing = std::mem::take(&mut self.requests.fresh);
         self.objects.flushing = std::mem::take(&mut self.objects.fresh);
-        let requests = self.requests.flushing.iter();
-        rows.extend(requests.map(|(id, name)| Row::request(*id, *name)));
-        let objects = self.objects.flushing.iter();
-        rows.extend(objects.map(|(hash, place)| Row::object(hash, *place)));
-        rows
     }
 
     /// The index has what [`View::begin_flush`] gave.
@@ -230,8 +248,9 @@ impl View {
                 stream.end_flush();
             }
         }
-        self.requests.flushing.clear();
-        self.objects.flushing.clear();
+        // Their room goes, too: after an opening that is a place for every session.
+        self.requests.flushing = HashMap::new();
+        self.objects.flushing = HashMap::new();
         if self.streams.len() > STREAMS_AT_HAND {
             self.streams.retain(|_, stream| stream.is_changed());
         }

@@ -64,18 +64,28 @@ impl Stream {
     }
 
     /// The rows of full groups, which never change again, and of the head with the rest.
-    pub(super) fn begin_flush(&mut self, session: Uuid) -> Vec<Row> {
-        self.changed = false;
-        let full = self.recent.len().saturating_sub(1) / GROUP;
-        self.grouped = full * GROUP;
+    pub(super) fn rows(&self, session: Uuid) -> impl Iterator<Item = Row> + '_ {
         let (grouped, rest) = self
             .recent
-            .split_at_checked(self.grouped)
+            .split_at_checked(self.full())
             .unwrap_or_default();
-        let groups = grouped.chunks(GROUP);
-        let mut rows: Vec<Row> = groups.map(|group| Row::group(session, group)).collect();
-        rows.push(Row::head(session, &self.head, rest));
-        rows
+        let groups = grouped
+            .chunks(GROUP)
+            .map(move |group| Row::group(session, group));
+        groups.chain(std::iter::once_with(move || {
+            Row::head(session, &self.head, rest)
+        }))
+    }
+
+    /// How many positions are in full groups; one at least stays with the head.
+    fn full(&self) -> usize {
+        self.recent.len().saturating_sub(1) / GROUP * GROUP
+    }
+
+    /// Its rows are on their way to the index.
+    pub(super) fn begin_flush(&mut self) {
+        self.changed = false;
+        self.grouped = self.full();
     }
 
     /// Forgets the groups that the index has.

@@ -1,0 +1,43 @@
+//! What waits for a person, in every session.
+
+use std::panic::resume_unwind;
+
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Engine, Error};
+use crate::ledger::PendingConfirmation;
+
+/// How many requests one task reads: some milliseconds, behind which whatever else its thread has to do gets its turn.
+const READ_BY_ONE: usize = 512;
+
+impl Engine {
+    /// Every confirmation request that waits for an answer, oldest session first. It costs what is open, not what happened.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
+        let ledger = &self.inner.ledger;
+        let requests = ledger.open_requests().await?;
+        if requests.len() <= READ_BY_ONE {
+            return Ok(ledger.pending_of(&requests).await?);
+        }
+        let read = |part: &[_]| {
+            let (ledger, part) = (ledger.clone(), part.to_vec());
+            let reading = async move { ledger.pending_of(&part).await };
+            AbortOnDropHandle::new(tokio::spawn(reading))
+        };
+        let parts: Vec<_> = requests.chunks(READ_BY_ONE).map(read).collect();
+        let mut pending = Vec::with_capacity(requests.len());
+        for part in parts {
+            match part.await {
+                Ok(found) => pending.extend(found?),
+                // A task that did not panic ended with its runtime.
+                Err(ended) => match ended.try_into_panic() {
+                    Ok(panic) => resume_unwind(panic),
+                    Err(_) => return Err(Error::ShutDown),
+                },
+            }
+        }
+        Ok(pending)
+    }
+}

@@ -1,0 +1,434 @@
+//! Requests that wait for a person, as whoever answers is shown them.
+//!
+//! The index of open work says which they are, and no more, since it stays in clear for ever. Each costs two short reads of its session, wherever its
+//! call stands: how the session began, and the records from the call to the question.
+
+use std::collections::BTreeMap;
+
+use recount_journal::{Line, OpenItem};
+use serde::{Deserialize, Serialize};
+
+use super::store::MODEL_LOST_INTEREST;
+use super::{Error, Ledger};
+use crate::session::{
+    About, Event, Fact, Json, ObjectHash, Observation, OpenKind, RequestId, Seq, SessionId,
+    Timestamp,
+};
+
+/// How many records are read at once, where a question stands as near to its call.
+const NEARBY: u64 = 16;
+
+/// Who wrote what a person is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HintBy {
+    /// Whoever declared the tool.
+    Declaration,
+    /// The tool itself, while it ran.
+    Tool,
+}
+
+/// A confirmation request that waits for an answer.
+///
+/// As JSON its name is under `request`, and its record under `seq`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingConfirmation {
+    /// What to answer.
+    #[serde(rename = "request")]
+    pub id: RequestId,
+    /// The session.
+    pub session: SessionId,
+    /// The agent that serves it.
+    pub agent: String,
+    /// The embedding program's own name for the session.
+    pub external_id: Option<String>,
+    /// The session's labels.
+    pub labels: BTreeMap<String, String>,
+    /// The one for whom the agent acts.
+    pub on_behalf_of: Option<String>,
+    /// The record of the request.
+    #[serde(rename = "seq")]
+    pub request: Seq,
+    /// Its hash, which an answer may name, so that it counts for this request and no other.
+    pub request_hash: ObjectHash,
+    /// The record of the call.
+    pub call: Seq,
+    /// Its hash.
+    pub call_hash: ObjectHash,
+    /// The tool.
+    pub tool: String,
+    /// The arguments, exactly as they stand on record, or as a person changed them: what an answer binds. Under [`sealed_args`](Self::sealed_args)
+    /// stands `{"$sealed":"v1.…"}`, which is the same for the same secret.
+    pub args: Json,
+    /// The JSON Pointers of the arguments that are secret, and sealed.
+    pub sealed_args: Vec<String>,
+    /// The session is sealed and its key is not here: agent, names, tool and hint are unknown, and empty; `args` is the body
+    /// of the call as it is stored.
+    pub sealed: bool,
+    /// What the tool's author wants the person to know.
+    pub hint: Option<String>,
+    /// Who wrote the hint.
+    pub hint_by: HintBy,
+    /// May it run, or: it may have run, may it run again? Or the tool asks itself.
+    pub about: About,
+    /// The JSON Schema that the payload of a yes must fit.
+    pub payload_schema: Option<Json>,
+    /// The contract of the tool that is asked about; none of a sealed session whose key is not here.
+    pub contract: Option<ObjectHash>,
+    /// Its whole declaration; none of a sealed session whose key is not here.
+    pub declaration: Option<ObjectHash>,
+    /// When it was asked.
+    #[serde(rename = "requested_at_us")]
+    pub requested_at: Timestamp,
+    /// When silence becomes a no.
+    #[serde(rename = "expires_at_us")]
+    pub expires_at: Option<Timestamp>,
+    /// The model took the call back meanwhile.
+    pub model_lost_interest: bool,
+}
+impl Ledger {
+    /// Every confirmation request that waits for an answer, oldest session first.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
+        self.pending_of(&self.open_requests().await?).await
+    }
+
+    /// The open items that wait for an answer.
+    pub(crate) async fn open_requests(&self) -> Result<Vec<OpenItem>, Error> {
+        let mut requests: Vec<OpenItem> = Vec::new();
+        let mut page = self.open_items_behind(None).await?;
+        while let Some(last) = page.last().cloned() {
+            page.retain(|it| it.kind == OpenKind::Confirmation.as_str());
+            requests.append(&mut page);
+            page = self.open_items_behind(Some(&last)).await?;
+        }
+        Ok(requests)
+    }
+
+    /// The requests of such items.
+    pub(crate) async fn pending_of(
+        &self,
+        items: &[OpenItem],
+    ) -> Result<Vec<PendingConfirmation>, Error> {
+        let mut pending = Vec::with_capacity(items.len());
+        for item in items {
+            match self.pending_confirmation(item).await {
+                Err(Error::Sealed { .. }) => pending.extend(self.pending_sealed(item).await?),
+                found => pending.extend(found?),
+            }
+        }
+        Ok(pending)
+    }
+
+    /// A confirmation request by its call and its own record, if it still waits.
+    pub(crate) async fn waiting(
+        &self,
+        session: SessionId,
+        call: Seq,
+        request: Seq,
+    ) -> Result<Option<PendingConfirmation>, Error> {
+        let items = self.journal().open_work_of(session.0).await?;
+        let named = Some(session.request_id(request).0);
+        let item = items
+            .iter()
+            .find(|it| it.item == call.0 && it.request == named);
+        match item {
+            Some(item) => self.pending_confirmation(item).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn pending_confirmation(
+        &self,
+        item: &OpenItem,
+    ) -> Result<Option<PendingConfirmation>, Error> {
+        let (session, call) = (SessionId(item.session), Seq(item.item));
+        let Some((_, opened)) = self.opened(session).await? else {
+            return Ok(None);
+        };
+        let Some(Asked {
+            seq,
+            called,
+            request,
+        }) = self.asked(item).await?
+        else {
+            return Ok(None);
+        };
+        let mut key = None;
+        let Event::Observed(Observation::FunctionCallReceived(received)) =
+            self.fact_on(session, call, &called, &mut key).await?.event
+        else {
+            return Ok(None);
+        };
+        let Fact { at, event, .. } = self.fact_on(session, seq, &request, &mut key).await?;
+        let Event::Decided(decision) = event else {
+            return Ok(None);
+        };
+        let Some(asked) = decision.question().cloned() else {
+            return Ok(None);
+        };
+        let mut args = received.args.unwrap_or_else(Json::empty_object);
+        // Where a person changed them, what is asked about is what the question binds.
+        if !is_bound(&args, asked.args_sha256)
+            && let Some(edited) = self.edited(session, call, seq, asked.args_sha256).await?
+        {
+            args = edited;
+        }
+        Ok(Some(PendingConfirmation {
+            id: session.request_id(seq),
+            session,
+            agent: opened.agent,
+            external_id: opened.external_id,
+            labels: opened.labels,
+            on_behalf_of: opened.on_behalf_of,
+            request: seq,
+            request_hash: object_hash(&request),
+            call,
+            call_hash: object_hash(&called),
+            tool: received.name.unwrap_or_default(),
+            args,
+            sealed_args: received.sealed_args,
+            sealed: false,
+            hint: asked.hint,
+            hint_by: if asked.asked.is_some() {
+                HintBy::Tool
+            } else {
+                HintBy::Declaration
+            },
+            about: asked.about,
+            payload_schema: asked.payload_schema,
+            contract: Some(asked.contract),
+            declaration: Some(asked.declaration),
+            // The item may have changed since, as when the model took the call back.
+            requested_at: at,
+            expires_at: asked.expires_at_us,
+            model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+        }))
+    }
+
+    /// What can be said of a request without the key of its session.
+    async fn pending_sealed(&self, item: &OpenItem) -> Result<Option<PendingConfirmation>, Error> {
+        let (session, call) = (SessionId(item.session), Seq(item.item));
+        let Some(asked) = self.asked(item).await? else {
+            return Ok(None);
+        };
+        let malformed = |source| Error::Malformed {
+            session,
+            seq: call,
+            source,
+        };
+        let received = asked.called.record().map_err(malformed)?;
+        Ok(Some(PendingConfirmation {
+            id: session.request_id(asked.seq),
+            session,
+            agent: String::new(),
+            external_id: None,
+            labels: BTreeMap::new(),
+            on_behalf_of: None,
+            request: asked.seq,
+            request_hash: object_hash(&asked.request),
+            call,
+            call_hash: object_hash(&asked.called),
+            tool: String::new(),
+            args: Json::parse(received.body.get()).unwrap_or_else(|_| Json::empty_object()),
+            sealed_args: Vec::new(),
+            sealed: true,
+            hint: None,
+            hint_by: HintBy::Declaration,
+            about: About::Gate,
+            payload_schema: None,
+            contract: None,
+            declaration: None,
+            requested_at: Timestamp(item.since_us),
+            expires_at: item.deadline_us.map(Timestamp),
+            model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+        }))
+    }
+
+    /// The call and the question of an item.
+    async fn asked(&self, item: &OpenItem) -> Result<Option<Asked>, Error> {
+        let (session, call) = (SessionId(item.session), Seq(item.item));
+        let Some(seq) = self.question_of(item).await? else {
+            return Ok(None);
+        };
+        let distance = seq.0 - call.0;
+        let apart = distance >= NEARBY;
+        let count = if apart { 1 } else { distance as usize + 1 };
+        let mut lines = self.journal().read(session.0, call.0, count).await?;
+        if apart {
+            lines.extend(self.journal().read(session.0, seq.0, 1).await?);
+        }
+        let request = lines.pop();
+        let called = lines.into_iter().next();
+        Ok(called.zip(request).map(|(called, request)| Asked {
+            seq,
+            called,
+            request,
+        }))
+    }
+
+    /// Where the question of an item stands. A name outside follows from its record's place, so no record is read for it.
+    async fn question_of(&self, item: &OpenItem) -> Result<Option<Seq>, Error> {
+        let (session, call) = (SessionId(item.session), item.item);
+        let is_it = |seq: &Seq| item.request == Some(session.request_id(*seq).0);
+        let near = call.saturating_add(NEARBY);
+        if let Some(seq) = (call.saturating_add(1)..near).map(Seq).find(is_it) {
+            return Ok(Some(seq));
+        }
+        let head = self.journal().head(session.0).await?;
+        let last = head.map_or(0, |head| head.seq);
+        Ok((near..=last).map(Seq).find(is_it))
+    }
+
+    /// The newest of the arguments that persons wrote between a call and a question, of those that the question binds.
+    async fn edited(
+        &self,
+        session: SessionId,
+        call: Seq,
+        request: Seq,
+        bound: ObjectHash,
+    ) -> Result<Option<Json>, Error> {
+        let (mut next, mut newest) = (call.next(), None);
+        while next < request {
+            let count = (request.0 - next.0).min(NEARBY);
+            let facts = self.facts(session, next, count as usize).await?;
+            let Some(last) = facts.last() else { break };
+            next = last.seq.next();
+            for fact in facts {
+                if let Event::Observed(Observation::ConfirmationAnswered(it)) = fact.event
+                    && let Some(edited) = it.edited_args.filter(|args| is_bound(args, bound))
+                {
+                    newest = Some(edited);
+                }
+            }
+        }
+        Ok(newest)
+    }
+}
+
+/// The records behind an open item.
+struct Asked {
+    /// Where the question stands.
+    seq: Seq,
+    called: Line,
+    request: Line,
+}
+
+fn is_bound(args: &Json, hash: ObjectHash) -> bool {
+    ObjectHash::of(args.as_str().as_bytes()) == hash
+}
+
+fn object_hash(line: &Line) -> ObjectHash {
+    ObjectHash::from_bytes(*line.leaf().as_bytes())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use std::sync::Arc;
+
+    use recount_journal::{
+        Actor, Append, Draft, Hash, Journal, MemoryJournal, WorkChange, block_on,
+    };
+    use uuid::Uuid;
+
+    use super::*;
+
+    const CALL: u64 = 2;
+
+    fn record(session: SessionId, seq: u64, prev: Hash, kind: &str, body: &str) -> Line {
+        let draft = Draft {
+            session: session.0,
+            seq,
+            at_us: 7,
+            kind,
+            cause: None,
+            actor: Actor::new("engine"),
+            body,
+            prev,
+        };
+        draft.line()
+    }
+
+    /// A session whose question stands so far behind its call, with an edit that the question binds, or none, and others.
+    fn asked_behind(distance: u64, edited: bool) -> (Ledger, Vec<Line>, SessionId) {
+        let session = SessionId(Uuid::from_u128(5));
+        let (args, newer) = (r#"{"days":3}"#, r#"{"days":4}"#);
+        let answered = |args: &str| {
+            format!(
+                r#"{{"request":3,"confirmed":true,"edited_args":{args},"by":{{"name":"ada","authenticated_by":"embedder"}}}}"#
+            )
+        };
+        let bound = ObjectHash::of(if edited { newer } else { args }.as_bytes());
+        let mut lines: Vec<Line> = Vec::new();
+        for seq in 1..=CALL + distance {
+            let (kind, body) = match seq {
+                1 => (
+                    "session_opened",
+                    r#"{"agent":"desk","rules":1,"program":"recount"}"#.to_owned(),
+                ),
+                CALL => (
+                    "function_call_received",
+                    format!(r#"{{"epoch":0,"name":"book","args":{args}}}"#),
+                ),
+                3 if distance > 2 && edited => ("confirmation_answered", answered(newer)),
+                4 if distance > 2 && edited => ("confirmation_answered", answered(r#"{"days":5}"#)),
+                _ if seq == CALL + distance => (
+                    "confirmation_requested",
+                    format!(
+                        r#"{{"call":2,"about":"gate","args_sha256":"{bound}","contract":"{bound}","declaration":"{bound}"}}"#
+                    ),
+                ),
+                _ => ("user_text_sent", r#"{"epoch":0,"text":"well?"}"#.to_owned()),
+            };
+            let prev = lines.last().map_or(Hash::ZERO, Line::leaf);
+            lines.push(record(session, seq, prev, kind, &body));
+        }
+        let mut append = Append::new(session.0, 0, lines.clone());
+        append.open_work = vec![WorkChange::Put(OpenItem {
+            session: session.0,
+            item: CALL,
+            kind: OpenKind::Confirmation.as_str().to_owned(),
+            since_us: 7,
+            deadline_us: None,
+            request: Some(session.request_id(Seq(CALL + distance)).0),
+            flags: 0,
+        })];
+        let journal = MemoryJournal::new();
+        block_on(journal.append(append)).unwrap();
+        (Ledger::new(Arc::new(journal)), lines, session)
+    }
+
+    #[test]
+    fn a_question_is_shown_however_far_it_stands_from_its_call() {
+        for distance in [1, 2, NEARBY - 1, NEARBY, NEARBY + 1, 3 * NEARBY] {
+            let (ledger, lines, session) = asked_behind(distance, false);
+            let pending = block_on(ledger.pending()).unwrap();
+            let [shown] = pending.as_slice() else {
+                unreachable!("one question at {distance}, not {pending:?}")
+            };
+            let seq = Seq(CALL + distance);
+            assert_eq!((shown.request, shown.id), (seq, session.request_id(seq)));
+            assert_eq!(
+                (shown.tool.as_str(), shown.agent.as_str()),
+                ("book", "desk")
+            );
+            let hash = |line: Option<&Line>| line.map(object_hash);
+            assert_eq!(Some(shown.call_hash), hash(lines.get(1)));
+            assert_eq!(Some(shown.request_hash), hash(lines.last()));
+            assert_eq!(shown.args.as_str(), r#"{"days":3}"#);
+        }
+    }
+
+    #[test]
+    fn of_all_that_persons_wrote_what_the_question_binds_is_shown() {
+        for distance in [3, NEARBY, 3 * NEARBY] {
+            let (ledger, _, _) = asked_behind(distance, true);
+            let pending = block_on(ledger.pending()).unwrap();
+            let shown = pending.first().unwrap();
+            assert_eq!(shown.args.as_str(), r#"{"days":4}"#, "{distance}");
+        }
+    }
+}
