@@ -44,7 +44,7 @@ fn of_64_approvals_at_once_one_counts_and_none_is_lost_whenever_the_process_dies
         return obey(life(&home, races));
     }
     let begun = Instant::now();
-    let races = std::env::var("RECOUNT_RACES").map_or(300, |races| races.parse().unwrap());
+    let races = std::env::var("RECOUNT_RACES").map_or(1_000, |races| races.parse().unwrap());
     let place = tempfile::tempdir().unwrap();
     let home = Home::at(place.path());
     let mut told = Vec::new();

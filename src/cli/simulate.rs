@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 
 use clap::{ArgGroup, Args};
+use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
 use super::failure::{Exit, Failure};
@@ -51,13 +53,16 @@ impl Simulate {
             simulator = simulator.record(move |frame| drop(sender.send(frame)));
             frames = Some((receiver, Recording::to(path.clone(), file)));
         }
+        // One for all turns of the loop: a Ctrl-C between two of them would be heard by nobody. It is listened for before anybody
+        // knows where the program is.
+        let mut stopped = pin!(tokio::signal::ctrl_c());
+        if stopped.as_mut().now_or_never().is_some() {
+            return Ok(Exit::Ok);
+        }
         let running = simulator.listen(&self.listen).await?;
         screen.line(&running.url())?;
         screen.flush()?;
         let mut shown = 0;
-        // One for all turns of the loop: a Ctrl-C between two of them would be heard by nobody.
-        let stopped = tokio::signal::ctrl_c();
-        tokio::pin!(stopped);
         loop {
             let seen = tokio::select! {
                 biased;

@@ -297,8 +297,6 @@ fn pays_when_told(pay: &Arc<Notify>) -> TypedTool {
         let pay = pay.clone();
         async move {
             pay.notified().await;
-            // Whoever told it goes on first.
-            tokio::task::yield_now().await;
             Ok(json!({"paid_in": context.attempt}))
         }
     };
@@ -313,13 +311,14 @@ fn a_result_that_comes_after_its_run_was_given_up_is_on_record_and_is_not_the_ou
     ] {
         let (world, pay) = (World::new(), Arc::new(Notify::new()));
         let (life, live) = world.asked_to_pay(T::in_doubt(pays_when_told(&pay), rule));
-        // The tool ends just before the session is told to let go of it and to go on, and is heard of just after that.
+        // The session is told to let go of the tool and to go on; before it comes to that the tool ends, and is heard of after it.
         let live = Arc::new(live);
         let (gone, back) = life.run(async {
-            pay.notify_one();
-            let live = live.clone();
-            let anew = async move { tokio::join!(live.disconnect(), live.connect()) };
-            tokio::spawn(anew).await.unwrap()
+            let (live, pay) = (live.clone(), pay.clone());
+            let tell = async move { pay.notify_one() };
+            let anew = async move { tokio::join!(tell, live.disconnect(), live.connect()) };
+            let ((), gone, back) = tokio::spawn(anew).await.unwrap();
+            (gone, back)
         });
         gone.unwrap();
         back.unwrap();
