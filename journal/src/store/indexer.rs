@@ -109,7 +109,9 @@ impl Indexer {
         // Frames that were committed in between: the mark speaks of them too.
         self.put_blocks()?;
         self.index.commit(rows, self.journal, mark, records)?;
-        self.shared.state().view.end_flush();
+        let mut state = self.shared.state();
+        state.view.end_flush();
+        state.view.let_go();
         Ok(())
     }
 }

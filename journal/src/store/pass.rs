@@ -82,13 +82,15 @@ pub(super) fn pass(
             unflushed: 0,
         };
         let log = reading.run(journal, options, each);
-        let Reading { seen, work, .. } = reading;
+        let Reading { mut seen, work, .. } = reading;
         // The leveler ends when nobody can hand it anything any more. sled's panics it turns into words itself.
         drop(work);
         let (filled, wrong) = leveler.join().unwrap_or_else(|_| {
             let what = "the thread that compared it panicked";
             (0, Some(what.to_owned()))
         });
+        // Not before: records of a stream must follow those before them, and the index may not have these yet.
+        seen.view.let_go();
         Ok(Passed {
             log: log?,
             seen,

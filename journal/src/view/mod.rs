@@ -251,6 +251,11 @@ impl View {
         // Their room goes, too: after an opening that is a place for every session.
         self.requests.flushing = HashMap::new();
         self.objects.flushing = HashMap::new();
+    }
+
+    /// Lets go of streams that the index has, where they are many. From here on they are fetched from there, so whoever adds to
+    /// the view without an index must not call this before the end.
+    pub(crate) fn let_go(&mut self) {
         if self.streams.len() > STREAMS_AT_HAND {
             self.streams.retain(|_, stream| stream.is_changed());
         }

@@ -6,9 +6,12 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use recount_journal::{After, DiskJournal, Error, Journal, block_on, verify};
+use recount_journal::{
+    After, DiskJournal, Durability, Error, IndexState, Journal, block_on, verify,
+};
 use uuid::Uuid;
 
+use crate::index_states::{copy_directory, scratch};
 use crate::stream::{Stream, closed_journal};
 
 #[test]
@@ -201,4 +204,43 @@ fn an_opening_may_wait_until_another_process_lets_go() {
     drop(other.stdin.take());
     opening.join().unwrap().unwrap().unwrap();
     assert!(other.wait().unwrap().success());
+}
+
+#[test]
+fn a_journal_of_many_sessions_is_read_from_its_log_wherever_their_records_stand() {
+    let scratch = scratch();
+    let path = scratch.path().join("journal");
+    let journal = DiskJournal::open(&path).unwrap();
+    // More streams, and more bytes, than are kept at hand while the index is filled.
+    let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(1_000));
+    let mut streams: Vec<Stream> = (1..=26_000).map(Stream::new).collect();
+    for stream in &mut streams {
+        let mut append = stream.next(&[&body]);
+        append.durability = Durability::Buffered;
+        block_on(journal.append(append)).unwrap();
+    }
+    block_on(journal.close()).unwrap();
+    let (index, older) = (path.join("sled"), scratch.path().join("older"));
+    copy_directory(&index, &older);
+    // The first one comes again behind all of them.
+    let journal = DiskJournal::open(&path).unwrap();
+    streams[0].append(&journal, &["{}"]);
+    block_on(journal.close()).unwrap();
+    for found in [Some(&older), None] {
+        fs::remove_dir_all(&index).unwrap();
+        if let Some(found) = found {
+            copy_directory(found, &index);
+        }
+        let journal = DiskJournal::open(&path).unwrap();
+        assert!(journal.opened().read_whole);
+        assert_eq!(
+            matches!(journal.opened().index, IndexState::CaughtUp(_)),
+            found.is_some()
+        );
+        streams[0].append(&journal, &["{}"]);
+        streams[0].assert_in(&journal);
+        streams[25_999].assert_in(&journal);
+        block_on(journal.close()).unwrap();
+    }
+    assert!(verify::directory(&path).unwrap().is_sound());
 }
