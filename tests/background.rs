@@ -444,3 +444,32 @@ async fn a_session_with_many_calls_keeps_no_other_from_its_first() {
     let place = order.iter().position(|name| name == "one");
     assert!(place.unwrap() <= 2, "{order:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_blocks_its_thread_keeps_nobody_from_its_place_once_its_time_is_over() {
+    let (go_on, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = Arc::new(Mutex::new(blocked));
+    let blocks = T::simple("blocks", "Blocks its thread", move |_| {
+        let blocked = blocked.clone();
+        async move {
+            let _ = blocked.lock().unwrap().recv();
+            Ok(json!({}))
+        }
+    });
+    let blocks = T::timeout(blocks, std::time::Duration::from_millis(1));
+    // Its limit counts the wait for a place, so that it fails where there never is one.
+    let works = T::simple("works", "Works", |_| async { Ok(json!({"done": true})) });
+    let works = T::timeout(works, std::time::Duration::from_secs(20));
+    let engine = Engine::in_memory()
+        .running_max(1)
+        .agent("a", Agent::new().model("m").tools(blocks | works));
+    let engine = engine.open().await.unwrap();
+    let one = engine.session("a").open().await.unwrap();
+    let other = engine.session("a").open().await.unwrap();
+    let by = || Actor::embedder("test");
+    let cut_off = one.call_function("blocks", json!({}), by()).await;
+    assert!(matches!(cut_off, Err(ToolError::Timeout(_))), "{cut_off:?}");
+    let done = other.call_function("works", json!({}), by()).await;
+    assert_eq!(done.unwrap(), json!({"done": true}));
+    go_on.send(()).unwrap();
+}

@@ -26,7 +26,8 @@ impl Engine {
     /// [place](super::EngineBuilder::running_max): it has not run, and will. With [`Duration::ZERO`] nothing that runs is waited for.
     ///
     /// The engine's closures, such as [`on_confirmation_requested`](super::EngineBuilder::on_confirmation_requested), hear what is
-    /// on record by then, as long as the grace lasts, and for a second at least.
+    /// on record by then, as long as the grace lasts, and for a second at least. Answers at this time are refused or wait, so a
+    /// closure had better not wait for one.
     ///
     /// Operators are sent away first: what they want then, they ask the next process, or do by themselves.
     ///

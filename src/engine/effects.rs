@@ -16,6 +16,7 @@ use super::error::Error;
 use super::inbox::{Inbox, Input};
 use super::outcomes::Telling;
 use super::performer::InFlight;
+use super::slots::Held;
 use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
@@ -139,6 +140,8 @@ impl SessionTask {
         let leave = self.leave_given(call);
         let beginning = Beginning::default();
         let begins = beginning.clone();
+        let place = Held::default();
+        let held = place.clone();
         let run = async move {
             if let Some(response) = acknowledgement {
                 let seen = state.over();
@@ -146,8 +149,9 @@ impl SessionTask {
                 _ = on_record(&own, telling.yielded(response));
                 let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
             }
-            let slot = slots.take(session).await;
+            held.hold(slots.take(session).await);
             if !begins.begin() {
+                held.let_go();
                 return;
             }
             let outcome = match checked {
@@ -161,7 +165,7 @@ impl SessionTask {
                 }
                 Err(error) => ToolOutcome::Failed(error),
             };
-            drop(slot);
+            held.let_go();
             let ended = telling.ended(outcome, state).await;
             let _ = own.send(Input::ToolEnded(ended));
         };
@@ -169,6 +173,7 @@ impl SessionTask {
             task: tokio::spawn(run.instrument(span)).abort_handle(),
             cancelled,
             beginning,
+            place,
         }
     }
 

@@ -12,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::alarm;
 use super::beginning::Beginning;
+use super::slots::Held;
 use crate::session::{Effect, Start};
 
 /// What was begun.
@@ -37,6 +38,7 @@ pub(super) enum InFlight {
         task: AbortHandle,
         cancelled: CancellationToken,
         beginning: Beginning,
+        place: Held,
     },
 }
 
@@ -103,12 +105,19 @@ impl InFlight {
     fn stop(&self) {
         match self {
             InFlight::Left | InFlight::Together(_) => {}
-            InFlight::Task { task, cancelled }
-            | InFlight::Run {
-                task, cancelled, ..
+            InFlight::Task { task, cancelled } => {
+                cancelled.cancel();
+                task.abort();
+            }
+            InFlight::Run {
+                task,
+                cancelled,
+                place,
+                ..
             } => {
                 cancelled.cancel();
                 task.abort();
+                place.let_go();
             }
         }
     }

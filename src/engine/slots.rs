@@ -25,6 +25,47 @@ struct Queue {
 /// A place, free again once this is dropped.
 pub(super) struct Slot(Option<Arc<Mutex<Queue>>>);
 
+/// The place of one run, shared between the run and its session: a tool that blocks its thread goes on after its end, and must
+/// keep nobody from the place.
+#[derive(Clone, Default)]
+pub(super) struct Held(Arc<Mutex<Hold>>);
+
+#[derive(Default)]
+enum Hold {
+    #[default]
+    Waiting,
+    Holds {
+        _place: Slot,
+    },
+    LetGo,
+}
+
+impl Held {
+    /// Keeps the place until it is let go, which it may have been already.
+    pub(super) fn hold(&self, place: Slot) {
+        let mut hold = self.lock();
+        match *hold {
+            Hold::Waiting | Hold::Holds { .. } => *hold = Hold::Holds { _place: place },
+            Hold::LetGo => {
+                drop(hold);
+                drop(place);
+            }
+        }
+    }
+
+    /// Gives the place to whoever is next.
+    pub(super) fn let_go(&self) {
+        let held = std::mem::replace(&mut *self.lock(), Hold::LetGo);
+        // Outside the lock: whoever gets it may let go of it at once.
+        drop(held);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Hold> {
+        // It is whole between any two statements.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Default for Slots {
     fn default() -> Slots {
         Slots::limited(usize::MAX)
