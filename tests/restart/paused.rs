@@ -307,7 +307,7 @@ fn a_listener_is_told_each_time_everything_waits_outside_and_for_which_calls() {
     let asked = life.run(live.pending()).unwrap().remove(0);
     let name = |call| live.session_id().call_id(call);
     let both = vec![name(paused.call), name(asked.call)];
-    assert_eq!(told_paused(&mut heard), [both.clone()]);
+    assert_eq!(told_paused(&mut heard), std::slice::from_ref(&both));
     assert_eq!(life.run(live.long_running_tool_ids()).unwrap(), both);
 
     let ticket = Ticket::from(&paused);
