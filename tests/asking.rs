@@ -371,12 +371,11 @@ fn waiting_tool(witness: &Witness, timeout: Duration) -> Toolset {
     T::timeout(tool, timeout)
 }
 
-/// Works for 20 seconds, asks, and works as long again.
+/// Works for 20 seconds of the test's own clock, asks, and works on without an end.
 async fn works_and_asks(_: Object, context: ToolContext) -> Result<Value, ToolError> {
-    tokio::time::sleep(Duration::from_secs(20)).await;
+    tokio::time::advance(Duration::from_secs(20)).await;
     context.request_confirmation("Send it?").await?;
-    tokio::time::sleep(Duration::from_secs(20)).await;
-    Ok(json!({}))
+    std::future::pending().await
 }
 
 /// The next open question, once it is not the one of before.
@@ -495,7 +494,7 @@ async fn a_dispatcher_alone_asks_its_provider_for_a_tool_that_waits_and_its_time
     assert!(told.contains("nobody can be asked"), "{told}");
     // Far longer than the tool may run.
     let slow = |_: ConfirmationRequest| async {
-        tokio::time::sleep(Duration::from_secs(600)).await;
+        tokio::time::advance(Duration::from_secs(600)).await;
         ToolConfirmation::confirmed()
     };
     let mut tools = ToolDispatcher::new();
@@ -516,7 +515,7 @@ async fn a_dispatcher_alone_asks_its_provider_for_a_tool_that_waits_and_its_time
 #[tokio::test(start_paused = true)]
 async fn what_runs_on_after_the_answer_has_the_time_that_was_left() {
     let slow = |_: ConfirmationRequest| async {
-        tokio::time::sleep(Duration::from_secs(600)).await;
+        tokio::time::advance(Duration::from_secs(600)).await;
         ToolConfirmation::confirmed()
     };
     let tool = TypedTool::with_context("send", "Sends", works_and_asks);
