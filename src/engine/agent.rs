@@ -265,7 +265,8 @@ impl Agent {
     /// The closure gets each text, and each string and number of a JSON value; what it gives back stands in its place. It
     /// sees a piece at a time, so what a transcript spreads over two pieces it cannot find. From arguments it takes for
     /// good: nobody is asked about, and no tool gets, what is not on record. For what a tool needs there is
-    /// [`T::secret`](crate::tool::T::secret). Where it panics, nothing of that piece is kept.
+    /// [`T::secret`](crate::tool::T::secret). Where it panics, nothing of that piece is kept. What
+    /// it gives back should not be longer than the text: a record that grows over its 4 MiB by it stops the session.
     ///
     /// ```
     /// use recount::prelude::*;
