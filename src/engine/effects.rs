@@ -73,13 +73,7 @@ impl SessionTask {
                 let _ = self.own.send(Input::ConnectToTell);
                 InFlight::Left
             }
-            Effect::ArmTimer { due_us, .. } => {
-                let (reached, own) = (self.clock.reached(*due_us), self.own.clone());
-                task(CancellationToken::new(), async move {
-                    reached.await;
-                    let _ = own.send(Input::TimeCame);
-                })
-            }
+            Effect::ArmTimer { .. } => InFlight::Timed,
         };
         self.performer.begun(effect, in_flight);
         Ok(())

@@ -56,6 +56,7 @@ mod socket;
 mod story;
 pub(crate) mod takeover;
 mod task;
+mod timer;
 mod updates;
 mod verdicts;
 mod withholding;
@@ -372,6 +373,7 @@ impl Engine {
             seal: Seal::default(),
             latest: Vec::new(),
             performer: Performer::default(),
+            timer: None,
             socket: None,
             sockets: 0,
             opening: None,

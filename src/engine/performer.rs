@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::alarm;
 use super::beginning::Beginning;
 use super::slots::Held;
-use crate::session::{Effect, Start};
+use crate::session::{Effect, Start, Timestamp};
 
 /// What was begun.
 #[derive(Default)]
@@ -25,6 +25,8 @@ pub(super) struct Performer {
 pub(super) enum InFlight {
     /// It is left to others: a person, the socket's writer.
     Left,
+    /// The session's timer is set to it, or earlier.
+    Timed,
     /// A task of ours that serves several effects, and ends with the last of them.
     Together(Arc<AbortOnDropHandle<()>>),
     /// A task of ours.
@@ -72,7 +74,12 @@ impl Performer {
             let (call, attempt) = (*call, *attempt);
             let never = match self.in_flight.get(effect) {
                 Some(InFlight::Run { beginning, .. }) => beginning.take_back(),
-                Some(InFlight::Left | InFlight::Together(_) | InFlight::Task { .. }) => false,
+                Some(
+                    InFlight::Left
+                    | InFlight::Timed
+                    | InFlight::Together(_)
+                    | InFlight::Task { .. },
+                ) => false,
                 // Its start is on record, and nobody has come to it.
                 None => true,
             };
@@ -85,8 +92,25 @@ impl Performer {
     pub(super) fn has_begun(&self, effect: &Effect) -> bool {
         match self.in_flight.get(effect) {
             Some(InFlight::Run { beginning, .. }) => beginning.has_begun(),
-            Some(InFlight::Left | InFlight::Together(_) | InFlight::Task { .. }) | None => false,
+            Some(
+                InFlight::Left | InFlight::Timed | InFlight::Together(_) | InFlight::Task { .. },
+            )
+            | None => false,
         }
+    }
+
+    /// The first time that something in flight waits for.
+    pub(super) fn first_due(&self) -> Option<Timestamp> {
+        let due = self.in_flight.keys().filter_map(|effect| match effect {
+            Effect::ArmTimer { due_us, .. } => Some(*due_us),
+            Effect::RunTool { .. }
+            | Effect::AskHook { .. }
+            | Effect::AskConfirmation { .. }
+            | Effect::SendResponse { .. }
+            | Effect::SendInstruction { .. }
+            | Effect::Connect => None,
+        });
+        due.min()
     }
 
     /// Whether a task of ours is under way that cannot be left to the engine's [`Alarm`](super::alarm::Alarm).
@@ -95,6 +119,7 @@ impl Performer {
         let own = own.filter(|(effect, _)| alarm::due_of(effect).is_none());
         own.map(|(_, in_flight)| in_flight).any(|it| match it {
             InFlight::Left => false,
+            InFlight::Timed => true,
             InFlight::Together(task) => !task.is_finished(),
             InFlight::Task { task, .. } | InFlight::Run { task, .. } => !task.is_finished(),
         })
@@ -104,7 +129,7 @@ impl Performer {
 impl InFlight {
     fn stop(&self) {
         match self {
-            InFlight::Left | InFlight::Together(_) => {}
+            InFlight::Left | InFlight::Timed | InFlight::Together(_) => {}
             InFlight::Task { task, cancelled } => {
                 cancelled.cancel();
                 task.abort();

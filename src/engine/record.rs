@@ -151,6 +151,7 @@ impl SessionTask {
         }
         // Those of one frame are shown together.
         self.show_calls(calls);
+        self.set_timer();
         self.latest = Vec::new();
         Ok(())
     }

@@ -25,6 +25,7 @@ use super::reconnecting::Reconnecting;
 use super::registry::Registry;
 use super::slots::Slots;
 use super::socket::{Carried, Outgoing, Socket};
+use super::timer::Timer;
 use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
@@ -57,6 +58,8 @@ pub(super) struct SessionTask {
     /// The records of the last batch, until it is performed.
     pub(super) latest: Vec<Arc<Recorded>>,
     pub(super) performer: Performer,
+    /// Tells when the first of the session's times has come.
+    pub(super) timer: Option<Timer>,
     pub(super) socket: Option<Socket>,
     pub(super) sockets: u64,
     /// The connection that is being opened, while there is one.
@@ -291,7 +294,7 @@ impl SessionTask {
                     Err(error) => Err(error),
                 }
             }
-            Input::TimeCame => self.record(Vec::new()).await,
+            Input::TimeCame => self.time_came().await,
             Input::Written { epoch, carried } => {
                 let settled = match carried {
                     // It was taken back on its way, and what it said goes another way now, which settles it.

@@ -173,6 +173,12 @@ impl LogWriter {
         Ok((self.last, block))
     }
 
+    /// Whether a commit of so many bytes only overwrites what was prepared.
+    pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
+        let end = self.last.end + (FRAME_HEADER + bytes) as u64;
+        end <= self.limit.min(self.length)
+    }
+
     /// Goes on in the next segment.
     fn roll(&mut self) -> io::Result<()> {
         if self.next.is_none() {

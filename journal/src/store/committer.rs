@@ -1,28 +1,26 @@
-//! The thread that writes: log, sync, acknowledge. The index follows on a thread of its own.
+//! The thread at the end of the log: it commits what no append commits itself, and closes. The index follows on a thread of
+//! its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use futures_channel::oneshot;
 use uuid::Uuid;
 
-use super::indexer::GATHER_BYTES;
+use super::end::LogEnd;
 use super::queue::{Queued, Shared};
 use super::{closed, recovery, system};
 use crate::index::Index;
-use crate::log::LogWriter;
 use crate::view::Added;
 
 /// How many bytes the index may be behind before commits wait for it.
 const BEHIND_LIMIT: usize = 64 << 20;
 
-/// Owns the end of the log.
+/// Sees to it that everything queued is committed.
 pub(crate) struct Committer {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) writer: LogWriter,
     pub(crate) index: Arc<Index>,
     pub(crate) directory: PathBuf,
     /// Whether the log is in the directory, so that a clean close can vouch for it.
@@ -32,11 +30,7 @@ pub(crate) struct Committer {
 
 impl Committer {
     /// Works until the journal closes or fails, then lets go of everything; `_ended` falls when that is done.
-    pub(crate) fn run(
-        mut self,
-        indexer: JoinHandle<Result<(), String>>,
-        _ended: oneshot::Sender<()>,
-    ) {
+    pub(crate) fn run(self, indexer: JoinHandle<Result<(), String>>, _ended: oneshot::Sender<()>) {
         let worked = catch_unwind(AssertUnwindSafe(|| self.work()))
             .unwrap_or_else(|_| Err("the committer panicked".to_owned()));
         if let Err(cause) = &worked {
@@ -47,14 +41,11 @@ impl Committer {
         let indexed = indexer
             .join()
             .unwrap_or_else(|_| Err("the indexer panicked".to_owned()));
-        let ended = worked.and(indexed).and_then(|()| self.finish());
-        let Self {
-            shared,
-            index,
-            writer,
-            ..
-        } = self;
-        drop((index, writer));
+        // Whoever commits still is waited for.
+        let end = self.end().take();
+        let ended = worked.and(indexed).and_then(|()| self.finish(end));
+        let Self { shared, index, .. } = self;
+        drop(index);
         let mut state = shared.state();
         if let Err(cause) = ended {
             state.fail(cause);
@@ -62,52 +53,34 @@ impl Committer {
         state.release();
     }
 
-    fn work(&mut self) -> Result<(), String> {
+    fn work(&self) -> Result<(), String> {
         loop {
-            let appends = self.shared.next();
-            if appends.is_empty() {
-                return self.close();
+            self.shared.wait();
+            let mut end = self.end();
+            let Some(end) = end.as_mut() else {
+                return Err("the end of the log is gone".to_owned());
+            };
+            let appends = self.shared.take();
+            if !appends.is_empty() {
+                end.commit(&self.shared, appends)?;
+            } else if self.closing()? {
+                let closing = self.closing_record()?;
+                return end.commit(&self.shared, vec![closing]);
             }
-            self.commit(appends)?;
+            self.wait_for_index()?;
         }
     }
 
-    fn commit(&mut self, appends: Vec<Queued>) -> Result<(), String> {
-        let begun = Instant::now();
-        let entries = appends.iter().map(|queued| queued.entry.as_slice());
-        let (written, block) = match self.writer.commit(entries) {
-            Ok(written) => written,
-            Err(error) => {
-                let cause = format!("failed to write and sync the log: {error}");
-                // Later appends must be refused before the first of these learns of it.
-                self.shared.state().fail(cause.clone());
-                appends.into_iter().for_each(|queued| queued.refuse(&cause));
-                return Err(cause);
-            }
-        };
-        let took = begun.elapsed();
-        let block = Arc::new(block);
-        let wakes = {
-            let mut state = self.shared.state();
-            if let Err(cause) = state.outcome() {
-                // The index failed meanwhile; what is on the disk is found there, but nobody is told so.
-                drop(state);
-                let cause = cause.to_string();
-                appends.into_iter().for_each(|queued| queued.refuse(&cause));
-                return Err(cause);
-            }
-            state.view.last = written;
-            state
-                .commit(&appends, &block, &self.index)
-                .map_err(|error| error.to_string())?;
-            state.meter.committed(appends.len(), block.0.len(), took);
-            state.unindexed.len() == 1 || state.unindexed_bytes >= GATHER_BYTES
-        };
-        if wakes {
-            self.shared.indexing.notify_all();
-        }
-        appends.into_iter().for_each(Queued::acknowledge);
-        self.wait_for_index()
+    fn end(&self) -> MutexGuard<'_, Option<LogEnd>> {
+        let end = &self.shared.end;
+        end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the journal is to be closed; an error if it failed.
+    fn closing(&self) -> Result<bool, String> {
+        let state = self.shared.state();
+        state.outcome().map_err(|error| error.to_string())?;
+        Ok(state.closing)
     }
 
     /// What is not in the index is held in memory, and that must not grow without bounds.
@@ -123,8 +96,8 @@ impl Committer {
         state.outcome().map_err(|error| error.to_string())
     }
 
-    /// A closing record as the last frame shows that nothing is missing behind it.
-    fn close(&mut self) -> Result<(), String> {
+    /// As the last frame it shows that nothing is missing behind it.
+    fn closing_record(&self) -> Result<Queued, String> {
         let head = {
             let mut state = self.shared.state();
             let stream = state.view.stream(Uuid::nil(), Some(&self.index));
@@ -141,13 +114,12 @@ impl Committer {
             objects: Vec::new(),
         };
         let entry = crate::log::encode_entry(&append, |_| false).bytes;
-        self.commit(vec![Queued::own(entry, added)])
+        Ok(Queued::own(entry, added))
     }
 
     /// Makes the index durable, so that one that is behind a closed log is known to be damaged.
-    fn finish(&mut self) -> Result<(), String> {
-        let closing = |error| format!("failed to close the log: {error}");
-        self.writer.close().map_err(closing)?;
+    fn finish(&self, end: Option<LogEnd>) -> Result<(), String> {
+        end.map_or(Ok(()), LogEnd::close)?;
         self.index.flush(&recovery::index_place(&self.directory))?;
         let trusted = !self.shared.state().doubted;
         if self.vouches && trusted {

@@ -1,4 +1,4 @@
-//! The journal on disk: the log in front, the index behind it, one committer thread between.
+//! The journal on disk: the log in front, the index behind it, each with a thread.
 //!
 //! The directory holds `JOURNAL` (what this is), `LOCK`, `CLOSED` (how the last close left everything), `log/` and `sled/`,
 //! and what a repair or a compaction sets aside.
@@ -7,6 +7,7 @@
 pub(crate) mod closed;
 mod committer;
 pub(crate) mod directory;
+mod end;
 mod floor;
 mod indexer;
 mod metrics;
@@ -21,7 +22,7 @@ pub(crate) mod system;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use futures_channel::oneshot;
@@ -38,6 +39,7 @@ use crate::log::disk::Disk;
 use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, block_on};
 use committer::Committer;
 use directory::Directory;
+use end::LogEnd;
 use floor::Floor;
 use indexer::Indexer;
 use queue::Shared;
@@ -185,25 +187,29 @@ impl DiskJournal {
         let recovered = recovery::recover(&directory, &options)?;
         let (index, opened) = (Arc::new(recovered.index), recovered.opened);
         let floor = Floor::new(Arc::clone(&options.disk), options.floor_bytes);
+        let end = recovered
+            .writer
+            .map(|it| LogEnd::new(it, Arc::clone(&index)));
+        let read_only = end.is_none();
         let shared = Arc::new(Shared::new(
             recovered.view,
             Arc::clone(&index),
             directory.lock,
+            end,
             floor,
             LogFiles::new(Arc::clone(&options.disk)),
         ));
-        let mut journal = Self {
+        let journal = Self {
             shared: Arc::clone(&shared),
             opened,
             path: directory.path.clone(),
-            read_only: true,
+            read_only,
             log: (Arc::clone(&options.disk), directory.journal),
             ending: Mutex::new(None),
         };
-        let Some(writer) = recovered.writer else {
+        if read_only {
             return Ok(journal);
-        };
-        journal.read_only = false;
+        }
         let head = shared.system_head()?;
         let now = (options.clock)();
         let record = system::opened(head.as_ref(), now, &options.program, &journal.opened);
@@ -214,7 +220,6 @@ impl DiskJournal {
         };
         let committer = Committer {
             shared,
-            writer,
             index,
             directory: directory.path,
             vouches: options.vouches,
@@ -223,7 +228,7 @@ impl DiskJournal {
         let indexer = spawned("journal indexer", move || indexer.run())?;
         let (tell, ended) = oneshot::channel();
         let thread = spawned("journal committer", move || committer.run(indexer, tell))?;
-        journal.ending = Mutex::new(Some(Ending { ended, thread }));
+        *journal.ending() = Some(Ending { ended, thread });
         block_on(journal.shared.submit(record))?;
         Ok(journal)
     }
@@ -240,10 +245,11 @@ impl DiskJournal {
         } else {
             self.shared.close();
         }
-        self.ending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.ending().take()
+    }
+
+    fn ending(&self) -> MutexGuard<'_, Option<Ending>> {
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

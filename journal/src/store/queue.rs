@@ -2,6 +2,9 @@
 //!
 //! An append is admitted against the head that all queued appends lead to, so a conflict is told at once and what is
 //! in the queue cannot be refused any more. Reads wait until everything admitted before them is committed, never for the index.
+//!
+//! Whoever holds the end of the log commits what is queued: its thread, or an append that is alone while a sync takes no longer
+//! than waking two threads would.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,6 +14,7 @@ use futures_channel::oneshot;
 use uuid::Uuid;
 
 use super::directory::Lock;
+use super::end::LogEnd;
 use super::floor::Floor;
 use super::metrics::{Meter, Metrics};
 use crate::admission::Admission;
@@ -25,7 +29,7 @@ const QUEUE_LIMIT: (usize, usize) = (4_096, 32 << 20);
 const COMMIT_LIMIT: (usize, usize) = (1_024, 2 << 20);
 /// How long appends that nobody waits for are kept for the next one that somebody does: a commit of their own would only
 /// be in its way.
-const COMPANY: Duration = Duration::from_millis(5);
+pub(super) const COMPANY: Duration = Duration::from_millis(5);
 
 /// The meeting place.
 pub(crate) struct Shared {
@@ -34,6 +38,8 @@ pub(crate) struct Shared {
     pub(super) arrived: Condvar,
     /// Frames came for the index, went into it, or no more will come.
     pub(super) indexing: Condvar,
+    /// Until its thread has closed it. Who wants the state too takes this first.
+    pub(super) end: Mutex<Option<LogEnd>>,
     floor: Floor,
     pub(super) log: LogFiles,
 }
@@ -55,6 +61,8 @@ pub(crate) struct State {
     queued_bytes: usize,
     /// Somebody waits for what is in the queue.
     pressing: bool,
+    /// The committer waits for company, and commits when its time is over.
+    gathering: bool,
     admitted: u64,
     committed: u64,
     readers: Vec<(u64, oneshot::Sender<()>)>,
@@ -86,6 +94,7 @@ impl Shared {
         view: View,
         index: Arc<Index>,
         lock: Lock,
+        end: Option<LogEnd>,
         floor: Floor,
         log: LogFiles,
     ) -> Self {
@@ -100,6 +109,7 @@ impl Shared {
             queue: VecDeque::new(),
             queued_bytes: 0,
             pressing: false,
+            gathering: false,
             admitted: 0,
             committed: 0,
             readers: Vec::new(),
@@ -114,6 +124,7 @@ impl Shared {
             state: Mutex::new(state),
             arrived: Condvar::new(),
             indexing: Condvar::new(),
+            end: Mutex::new(end),
             floor,
             log,
         }
@@ -204,13 +215,13 @@ impl Shared {
                 (Some(ack), Offer::Promised(acknowledged))
             }
         };
-        let was_empty = state.queue.is_empty();
+        let begins = state.queue.is_empty() && !state.gathering;
         let presses = ack.is_some() && state.press();
         if let Some(queued) = queued.take() {
             state.enqueue(Queued { ack, ..queued });
         }
         drop(state);
-        if was_empty || presses {
+        if !(presses && self.commit_here(session)) && (begins || presses) {
             self.arrived.notify_one();
         }
         Ok(offer)
@@ -258,8 +269,26 @@ impl Shared {
         }
     }
 
-    /// Waits for work: some appends, or none once the journal is closing and the queue is empty.
-    pub(crate) fn next(&self) -> Vec<Queued> {
+    /// Commits what is queued, if nobody is at it and it takes no longer than waking who would, and says whether it did.
+    fn commit_here(&self, stream: Uuid) -> bool {
+        let Ok(mut end) = self.end.try_lock() else {
+            return false;
+        };
+        match end.as_mut() {
+            Some(end) if end.is_alone(stream) && end.is_swift(&self.state()) => {
+                let ended = end.commit(self, self.take()).is_err();
+                if ended {
+                    // The thread has to let go of everything.
+                    self.arrived.notify_all();
+                }
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Waits until there is something to commit, or the journal is closing.
+    pub(super) fn wait(&self) {
         let mut state = self.state();
         while state.queue.is_empty() && !state.closing {
             state = self
@@ -268,10 +297,17 @@ impl Shared {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         let nobody_waits = |state: &mut State| !state.pressing && !state.closing;
+        state.gathering = true;
         (state, _) = self
             .arrived
             .wait_timeout_while(state, COMPANY, nobody_waits)
             .unwrap_or_else(PoisonError::into_inner);
+        state.gathering = false;
+    }
+
+    /// What the next commit takes. Whoever asks holds the end of the log, so that commits keep the order of the queue.
+    pub(super) fn take(&self) -> Vec<Queued> {
+        let mut state = self.state();
         let mut bytes = 0;
         let mut taken = Vec::with_capacity(state.queue.len().min(COMMIT_LIMIT.0));
         while taken.len() < COMMIT_LIMIT.0 && bytes < COMMIT_LIMIT.1 {
@@ -314,6 +350,11 @@ impl State {
         self.admitted += 1;
         self.queue.push_back(queued);
         self.meter.queued(self.queue.len());
+    }
+
+    /// The bytes of what is queued.
+    pub(super) fn queued_bytes(&self) -> usize {
+        self.queued_bytes
     }
 
     /// Says that somebody waits for what is in the queue, and whether that is news.

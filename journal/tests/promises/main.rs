@@ -14,6 +14,7 @@ mod exports;
 mod following;
 mod history;
 mod imports;
+mod in_place;
 mod index_injuries;
 mod index_states;
 mod injuries;

@@ -1,0 +1,135 @@
+//! The end of the log: one commit at a time is written, synced, taken into the view and acknowledged.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use super::indexer::GATHER_BYTES;
+use super::queue::{COMPANY, Queued, Shared, State};
+use crate::index::Index;
+use crate::log::{Block, LogWriter, Written};
+
+/// How many appends of one stream alone show that nobody else appends.
+const ALONE: u32 = 8;
+
+/// How long a commit may usually take to be made by the append itself, in the middle of a task of its caller's runtime. To hand
+/// it to the thread and to be woken again costs two times 35 to 50 µs on a virtual machine.
+const SWIFT: Duration = Duration::from_micros(500);
+
+/// What is needed to commit. After an error it must not be used again.
+pub(crate) struct LogEnd {
+    writer: LogWriter,
+    index: Arc<Index>,
+    /// What the last commits took, the latest counting most; nothing is known of the first.
+    usual: Duration,
+    /// The stream of the last append, and how many before it were of the same one.
+    stream: Uuid,
+    run: u32,
+    /// When the last commit had ended.
+    ended: Instant,
+}
+
+impl LogEnd {
+    pub(crate) fn new(writer: LogWriter, index: Arc<Index>) -> Self {
+        Self {
+            writer,
+            index,
+            usual: Duration::MAX,
+            stream: Uuid::nil(),
+            run: 0,
+            ended: Instant::now(),
+        }
+    }
+
+    /// Whether nobody else seems to append. Several that append at the same time share a commit when its thread makes it, and on a runtime
+    /// of one thread they would else be committed one after another.
+    pub(crate) fn is_alone(&self, stream: Uuid) -> bool {
+        (self.stream == stream && self.run >= ALONE) || self.ended.elapsed() >= COMPANY
+    }
+
+    /// Whether what is queued will most likely be committed at once, with no wait but for one short sync.
+    pub(crate) fn is_swift(&self, state: &State) -> bool {
+        self.usual <= SWIFT
+            && state.unindexed_bytes < GATHER_BYTES
+            && self.writer.has_room_for(state.queued_bytes())
+    }
+
+    /// Commits, or fails the journal with the cause.
+    pub(crate) fn commit(&mut self, shared: &Shared, appends: Vec<Queued>) -> Result<(), String> {
+        catch_unwind(AssertUnwindSafe(|| self.try_commit(shared, appends)))
+            .unwrap_or_else(|_| Err("the committer panicked".to_owned()))
+            .inspect_err(|cause| shared.state().fail(cause.clone()))
+    }
+
+    fn try_commit(&mut self, shared: &Shared, appends: Vec<Queued>) -> Result<(), String> {
+        let begun = Instant::now();
+        let entries = appends.iter().map(|queued| queued.entry.as_slice());
+        let (written, block) = match self.writer.commit(entries) {
+            Ok(written) => written,
+            Err(error) => {
+                let cause = format!("failed to write and sync the log: {error}");
+                // Later appends must be refused before the first of these learns of it.
+                shared.state().fail(cause.clone());
+                appends.into_iter().for_each(|queued| queued.refuse(&cause));
+                return Err(cause);
+            }
+        };
+        let took = begun.elapsed();
+        self.usual = match self.usual {
+            Duration::MAX => took,
+            usual => (usual * 7 + took) / 8,
+        };
+        if let Err(cause) = self.take_in(shared, &appends, written, block, took) {
+            appends.into_iter().for_each(|queued| queued.refuse(&cause));
+            return Err(cause);
+        }
+        for queued in &appends {
+            let stream = queued.added.session;
+            self.run = if stream == self.stream {
+                self.run.saturating_add(1)
+            } else {
+                0
+            };
+            self.stream = stream;
+        }
+        self.ended = Instant::now();
+        appends.into_iter().for_each(Queued::acknowledge);
+        Ok(())
+    }
+
+    /// Takes what is on disk into the view, and tells the indexer.
+    fn take_in(
+        &self,
+        shared: &Shared,
+        appends: &[Queued],
+        written: Written,
+        block: Block,
+        took: Duration,
+    ) -> Result<(), String> {
+        let block = Arc::new(block);
+        let wakes = {
+            let mut state = shared.state();
+            // If the index failed meanwhile, what is on the disk is found there, but nobody is told so.
+            state.outcome().map_err(|error| error.to_string())?;
+            state.view.last = written;
+            state
+                .commit(appends, &block, &self.index)
+                .map_err(|error| error.to_string())?;
+            state.meter.committed(appends.len(), block.0.len(), took);
+            state.unindexed.len() == 1 || state.unindexed_bytes >= GATHER_BYTES
+        };
+        if wakes {
+            shared.indexing.notify_all();
+        }
+        Ok(())
+    }
+
+    /// Leaves nothing but frames in the log.
+    pub(crate) fn close(mut self) -> Result<(), String> {
+        self.writer
+            .close()
+            .map_err(|error| format!("failed to close the log: {error}"))
+    }
+}
