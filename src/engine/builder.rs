@@ -13,7 +13,7 @@ use super::clock::{Clock, SystemClock};
 use super::error::Error;
 use super::notices::Notices;
 use super::slots::Slots;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, UnknownKinds};
 
 /// Collects what an engine is made of; [`open`](EngineBuilder::open) checks it all at once.
 pub struct EngineBuilder {
@@ -21,6 +21,7 @@ pub struct EngineBuilder {
     agents: Vec<(String, Agent)>,
     clock: Arc<dyn Clock>,
     keys: Option<Arc<dyn KeyStore>>,
+    unknown: UnknownKinds,
     wait: Duration,
     slots: Slots,
     pub(super) notices: Notices,
@@ -58,6 +59,7 @@ impl EngineBuilder {
             agents: Vec::new(),
             clock: SystemClock::shared(),
             keys: None,
+            unknown: UnknownKinds::default(),
             wait: Duration::ZERO,
             slots: Slots::default(),
             notices: Notices::default(),
@@ -97,6 +99,20 @@ impl EngineBuilder {
     /// ```
     pub fn keys(mut self, keys: Arc<dyn KeyStore>) -> EngineBuilder {
         self.keys = Some(keys);
+        self
+    }
+
+    /// What becomes of records whose kinds a newer program brought, as after a deploy that was taken back. Without this, a session with
+    /// one is not served.
+    ///
+    /// ```
+    /// use recount::engine::Engine;
+    /// use recount::ledger::UnknownKinds;
+    ///
+    /// let builder = Engine::builder("./journal").unknown_kinds(UnknownKinds::Skip);
+    /// ```
+    pub fn unknown_kinds(mut self, unknown: UnknownKinds) -> EngineBuilder {
+        self.unknown = unknown;
         self
     }
 
@@ -203,7 +219,7 @@ impl EngineBuilder {
             }
             Place::Given(journal) => journal,
         };
-        let ledger = Ledger::new(journal);
+        let ledger = Ledger::new(journal).unknown_kinds(self.unknown);
         let ledger = match self.keys {
             Some(keys) => ledger.with_keys(keys),
             None => ledger,

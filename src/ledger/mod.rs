@@ -13,6 +13,7 @@ mod requests;
 mod seal;
 mod secrets;
 mod store;
+mod unknown_kinds;
 
 pub use error::Error;
 pub use import::import;
@@ -25,3 +26,4 @@ pub use seal::Seal;
 pub use secrets::{open_arguments, seal_arguments};
 pub(crate) use store::IN_PLACE;
 pub use store::{Ledger, Loaded, Objects, Recorded, Tail};
+pub use unknown_kinds::UnknownKinds;

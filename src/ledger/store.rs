@@ -7,8 +7,10 @@ use recount_journal::{Append, Durability, Hash, Journal, Line, Object, OpenItem,
 use tracing::Instrument;
 
 use super::line::{self, Entry};
-use super::{Error, Seal};
-use crate::session::{Event, Fact, OpenWork, Seq, Session, SessionId, evolve, open_work};
+use super::{Error, Seal, UnknownKinds};
+use crate::session::{
+    DecodeError, Event, Fact, OpenWork, Seq, Session, SessionId, evolve, open_work,
+};
 
 /// How many records are read at a time.
 const PAGE: usize = 1024;
@@ -18,6 +20,7 @@ const PAGE: usize = 1024;
 pub struct Ledger {
     journal: Arc<dyn Journal>,
     keys: Option<Arc<dyn KeyStore>>,
+    unknown: UnknownKinds,
 }
 
 /// The end of a session's stream: what the next append follows.
@@ -73,7 +76,22 @@ impl Ledger {
         Ledger {
             journal,
             keys: None,
+            unknown: UnknownKinds::default(),
         }
+    }
+
+    /// With what becomes of records whose kinds a newer program brought; without this, they are refused.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use recount::journal::MemoryJournal;
+    /// use recount::ledger::{Ledger, UnknownKinds};
+    ///
+    /// let ledger = Ledger::new(Arc::new(MemoryJournal::new())).unknown_kinds(UnknownKinds::Skip);
+    /// ```
+    #[must_use]
+    pub fn unknown_kinds(self, unknown: UnknownKinds) -> Ledger {
+        Ledger { unknown, ..self }
     }
 
     /// With the keys of its sealed sessions.
@@ -115,6 +133,8 @@ impl Ledger {
             .head(id.0)
             .await?
             .ok_or(Error::UnknownSession { session: id })?;
+        // What was passed over at the end is what the next record follows all the same.
+        session.head = Seq(head.seq);
         let first = self.entries(id, Seq(1), 1).await?;
         let seal = Seal {
             key: self.key(id).await?,
@@ -135,13 +155,41 @@ impl Ledger {
     /// # Errors
     /// Whatever keeps a record from being read.
     pub async fn facts(&self, id: SessionId, from: Seq, limit: usize) -> Result<Vec<Fact>, Error> {
-        let lines = self.journal.read(id.0, from.0, limit).await?;
-        let mut facts = Vec::with_capacity(lines.len());
-        let mut key = None;
-        for (line, seq) in lines.iter().zip((from.0..).map(Seq)) {
-            facts.push(self.fact_on(id, seq, line, &mut key).await?);
+        let (mut from, mut key) = (from, None);
+        loop {
+            let lines = self.journal.read(id.0, from.0, limit).await?;
+            let mut facts = Vec::with_capacity(lines.len());
+            for (line, seq) in lines.iter().zip((from.0..).map(Seq)) {
+                match self.fact_on(id, seq, line, &mut key).await {
+                    Err(error) if self.skips(&error) => {}
+                    fact => facts.push(fact?),
+                }
+            }
+            // No facts are the end of the session, so a page of which all was passed over is none.
+            if !facts.is_empty() || lines.is_empty() {
+                return Ok(facts);
+            }
+            from = Seq(from.0.saturating_add(lines.len() as u64));
         }
-        Ok(facts)
+    }
+
+    /// Whether a record that could not be read is passed over.
+    fn skips(&self, error: &Error) -> bool {
+        let Error::Unreadable {
+            session,
+            seq,
+            source: DecodeError::UnknownKind(kind),
+        } = error
+        else {
+            return false;
+        };
+        match self.unknown {
+            UnknownKinds::Refuse => false,
+            UnknownKinds::Skip => {
+                tracing::warn!(%session, %seq, kind, "a record of an unknown kind was passed over");
+                true
+            }
+        }
     }
 
     /// The fact on a line, opened where it is sealed and the key is here.
@@ -204,7 +252,8 @@ impl Ledger {
     /// # Errors
     /// Whatever keeps the record from being read.
     pub async fn fact(&self, id: SessionId, seq: Seq) -> Result<Option<Fact>, Error> {
-        Ok(self.facts(id, seq, 1).await?.pop())
+        let found = self.facts(id, seq, 1).await?.pop();
+        Ok(found.filter(|it| it.seq == seq))
     }
 
     /// Hands the objects that `fact` names to `session`, so that it can be folded.
