@@ -12,6 +12,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+#[path = "transitions/page.rs"]
+mod page;
+
 use recount::session::*;
 use recount::testing::{History, Toolbox, answer_to, history, toolbox, written};
 use serde_json::json;
@@ -219,7 +222,8 @@ fn every_phase_meets_every_observation_as_the_table_says() {
             .collect();
         assert!(missing.is_empty(), "{name} does not meet {missing:?}");
         for (which, observation) in met {
-            writeln!(table, "{}", row(&history, which, observation)).expect("a string takes text");
+            writeln!(table, "{}", met_by(&history, which, observation))
+                .expect("a string takes text");
         }
         table.push('\n');
     }
@@ -236,6 +240,30 @@ fn every_phase_meets_every_observation_as_the_table_says() {
         passing.keys()
     );
     insta::assert_snapshot!(table);
+}
+
+/// The page of the documentation that says the same; with `RECOUNT_WRITE_DOCS=1` it is written anew.
+#[test]
+fn the_page_of_phases_says_what_the_rules_do() {
+    let meets = |Station { name, history }: Station| page::Meets {
+        name,
+        phase: history.current().phase.name(),
+        rows: observations(&history)
+            .into_iter()
+            .map(|(which, observation)| met_by(&history, which, observation))
+            .collect(),
+    };
+    let stations: Vec<page::Meets> = stations().into_iter().map(meets).collect();
+    let page = page::page(&stations, &passing());
+    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/phases-of-a-call.md");
+    if std::env::var_os("RECOUNT_WRITE_DOCS").is_some() {
+        std::fs::write(place, &page).expect("the page can be written");
+    }
+    let written = std::fs::read_to_string(place).unwrap_or_default();
+    assert!(
+        written == page,
+        "docs/phases-of-a-call.md is not what the rules say; write it anew with RECOUNT_WRITE_DOCS=1"
+    );
 }
 
 /// What each phase that does not last passes on to, over all passages.
@@ -257,7 +285,35 @@ fn passing() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     passing
 }
 
-fn row(history: &History, which: &str, observation: Observation) -> String {
+/// What came of an observation.
+pub(crate) struct Met {
+    /// The observation.
+    pub(crate) what: String,
+    /// The phase behind it, how the call was settled, or `-` where it is what it was.
+    pub(crate) after: String,
+    /// What was decided.
+    pub(crate) decisions: Vec<&'static str>,
+}
+
+impl Met {
+    pub(crate) fn does_something(&self) -> bool {
+        self.after != "-" || !self.decisions.is_empty()
+    }
+}
+
+impl std::fmt::Display for Met {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Met {
+            what,
+            after,
+            decisions,
+        } = self;
+        let row = format!("{what:<44} {after:<44} {}", decisions.join(", "));
+        f.write_str(row.trim_end())
+    }
+}
+
+fn met_by(history: &History, which: &str, observation: Observation) -> Met {
     let kind = observation.kind();
     let what = if which.is_empty() {
         kind.to_owned()
@@ -271,7 +327,7 @@ fn row(history: &History, which: &str, observation: Observation) -> String {
         let _ = tools.attached("support", session.library_mut());
     }
     let done = step(session, history.now(), observation).expect("the rules come to an end");
-    let decisions: Vec<&str> = done
+    let decisions = done
         .facts
         .iter()
         .skip(1)
@@ -293,8 +349,11 @@ fn row(history: &History, which: &str, observation: Observation) -> String {
         (None, Some(settled)) => format!("settled: {}", word(&settled.outcome)),
         (open, settled) => panic!("{call} is {open:?} and {settled:?}"),
     };
-    let row = format!("{what:<44} {after:<44} {}", decisions.join(", "));
-    row.trim_end().to_owned()
+    Met {
+        what,
+        after,
+        decisions,
+    }
 }
 
 fn word(outcome: &Outcome) -> String {
