@@ -8,6 +8,8 @@ pub mod session;
 pub mod adk;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "engine")]
+pub mod compare;
 #[cfg(feature = "live")]
 pub mod control;
 #[cfg(feature = "engine")]

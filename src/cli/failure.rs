@@ -24,7 +24,7 @@ pub(super) enum Exit {
     Refused = 3,
     /// A journal or an export is damaged.
     Damaged = 4,
-    /// A replay came to other decisions.
+    /// A replay came to other decisions, or two sessions are not the same.
     Diverged = 5,
     /// Something is sealed, and its key is not here.
     Sealed = 6,

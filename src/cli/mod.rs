@@ -8,6 +8,7 @@ mod backup;
 mod compact;
 mod count;
 mod demo;
+mod diff;
 mod export;
 mod failure;
 mod follow;

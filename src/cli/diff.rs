@@ -1,0 +1,297 @@
+//! `recount diff`: where two sessions part.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::count::count;
+use super::failure::{Exit, Failure};
+use super::ids;
+use super::keys::Keys;
+use super::one_line::{cut, one_line};
+use super::opening::{quoted, reading};
+use super::screen::{COLUMNS, Screen};
+use super::style::Tone;
+use crate::compare::{CallNamed, Change, Difference, Exactness, Story, differences, told};
+use crate::ledger::Ledger;
+use crate::session::{SessionId, Speaker};
+
+/// Compares two sessions, turn by turn and call by call; times and ids do not count.
+///
+/// A session is named by its journal and its id, `journal:018f2c`; a journal alone stands for its only session, and a second
+/// id alone for one of the same journal. Exits with 5 where they differ.
+#[derive(Args)]
+pub(super) struct Diff {
+    /// The first session: JOURNAL:SESSION.
+    #[arg(value_name = "A")]
+    a: String,
+    /// The second session: JOURNAL:SESSION, or SESSION in the same journal.
+    #[arg(value_name = "B")]
+    b: String,
+    #[command(flatten)]
+    keys: Keys,
+    /// Times and ids count, too.
+    #[arg(long)]
+    exact: bool,
+    /// Prints JSON lines: one a difference, and one of the counts.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A session as somebody named it.
+struct Operand {
+    journal: PathBuf,
+    session: Option<String>,
+}
+
+impl Diff {
+    pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let a = operand(&self.a, None)?;
+        let b = operand(&self.b, Some(&a.journal))?;
+        let exactness = if self.exact {
+            Exactness::Record
+        } else {
+            Exactness::Meaning
+        };
+        let ledger = self.keys.of(reading(&a.journal)?)?;
+        let of_a = story(&ledger, &a, exactness).await?;
+        // Only one reading of a journal may be open at a time.
+        let ledger = if b.journal == a.journal {
+            ledger
+        } else {
+            drop(ledger);
+            self.keys.of(reading(&b.journal)?)?
+        };
+        let of_b = story(&ledger, &b, exactness).await?;
+        let found = differences(&of_a, &of_b);
+        if self.json {
+            for it in &found {
+                screen.json(it)?;
+            }
+            screen.json(&json!({
+                "same": found.is_empty(),
+                "differences": found.len(),
+                "turns": {"a": of_a.turns.len(), "b": of_b.turns.len()},
+                "calls": {"a": of_a.calls.len(), "b": of_b.calls.len()},
+            }))?;
+        } else {
+            show(&found, screen)?;
+            sum_up(&found, &of_a, screen)?;
+        }
+        Ok(if found.is_empty() {
+            Exit::Ok
+        } else {
+            Exit::Diverged
+        })
+    }
+}
+
+fn operand(text: &str, same: Option<&Path>) -> Result<Operand, Failure> {
+    let is_journal = |path: &str| Path::new(path).join("JOURNAL").is_file();
+    let of = |journal: &Path, session: Option<&str>| Operand {
+        journal: journal.to_owned(),
+        session: session.map(str::to_owned),
+    };
+    if is_journal(text) {
+        return Ok(of(Path::new(text), None));
+    }
+    match (text.rsplit_once(':'), same) {
+        (Some((journal, session)), _) if is_journal(journal) => {
+            Ok(of(Path::new(journal), Some(session)))
+        }
+        (Some((journal, _)), _) => Err(Failure::no_journal(Path::new(journal))),
+        (None, Some(journal)) => Ok(of(journal, Some(text))),
+        (None, None) => {
+            let shown = one_line(text);
+            let what = format!("expected JOURNAL:SESSION, found {shown:?}");
+            Err(Failure::new("not-a-session", what)
+                .exit(Exit::Usage)
+                .advice("`recount sessions JOURNAL` lists the sessions of a journal"))
+        }
+    }
+}
+
+async fn story(ledger: &Ledger, operand: &Operand, exactness: Exactness) -> Result<Story, Failure> {
+    let session = match &operand.session {
+        Some(text) => ids::session(ledger, text).await?,
+        None => only_session(ledger, &operand.journal).await?,
+    };
+    Ok(told(ledger, session, exactness).await?)
+}
+
+async fn only_session(ledger: &Ledger, journal: &Path) -> Result<SessionId, Failure> {
+    let sessions = ledger.journal().sessions(None, 2).await?;
+    let path = quoted(journal);
+    match sessions.as_slice() {
+        [(one, _)] => Ok(SessionId(*one)),
+        [] => Err(Failure::new(
+            "unknown-session",
+            format!("the journal {path} has no session"),
+        )),
+        _ => Err(Failure::new(
+            "ambiguous-id",
+            format!("the journal {path} has several sessions"),
+        )
+        .exit(Exit::Usage)
+        .advice(format!("name one: {path}:SESSION"))),
+    }
+}
+
+fn show(found: &[Difference], screen: &mut Screen) -> Result<(), Failure> {
+    let mut last: Option<&CallNamed> = None;
+    for it in found {
+        if let Some((call, b)) = both(it) {
+            // What differs in one call stands below one line.
+            if last != Some(call) {
+                let line = format!(
+                    "Turn {}, {}  (seq {} and {})",
+                    call.turn,
+                    called(call),
+                    call.seq,
+                    b.seq
+                );
+                screen.toned(Tone::Heading, &line)?;
+            }
+            last = Some(call);
+        } else {
+            last = None;
+        }
+        show_one(it, screen)?;
+    }
+    Ok(())
+}
+
+/// The call that a difference is about, on both sides.
+fn both(it: &Difference) -> Option<(&CallNamed, &CallNamed)> {
+    match it {
+        Difference::CallReordered { call, b }
+        | Difference::ArgumentsChanged { call, b, .. }
+        | Difference::PolicyChanged { call, b, .. }
+        | Difference::DecisionChanged { call, b, .. }
+        | Difference::ReportChanged { call, b, .. } => Some((call, b)),
+        Difference::TurnMissing { .. }
+        | Difference::TurnAdded { .. }
+        | Difference::WordsChanged { .. }
+        | Difference::PhasesChanged { .. }
+        | Difference::InterruptionChanged { .. }
+        | Difference::CallMissing { .. }
+        | Difference::CallAdded { .. } => None,
+    }
+}
+
+fn show_one(it: &Difference, screen: &mut Screen) -> Result<(), Failure> {
+    match it {
+        Difference::TurnMissing { turn, user } => {
+            gone(&format!("turn {turn}: {}", quoted_words(user)), screen)
+        }
+        Difference::TurnAdded { turn, user } => {
+            come(&format!("turn {turn}: {}", quoted_words(user)), screen)
+        }
+        Difference::WordsChanged {
+            turn,
+            speaker,
+            a,
+            b,
+        } => {
+            let who = match speaker {
+                Speaker::User => "user",
+                Speaker::Model => "model",
+            };
+            screen.toned(Tone::Heading, &format!("Turn {turn}, the {who} said"))?;
+            gone(&quoted_words(a), screen)?;
+            come(&quoted_words(b), screen)
+        }
+        Difference::PhasesChanged { turn, a, b } => {
+            screen.toned(Tone::Heading, &format!("Turn {turn}, phases"))?;
+            gone(&one_line(&a.join(", ")), screen)?;
+            come(&one_line(&b.join(", ")), screen)
+        }
+        Difference::InterruptionChanged { turn, a, .. } => {
+            let which = if *a { "first" } else { "second" };
+            let line = format!("Turn {turn} was cut short in the {which} only");
+            screen.toned(Tone::Heading, &line)
+        }
+        Difference::CallMissing { call } => gone(&whole(call), screen),
+        Difference::CallAdded { call } => come(&whole(call), screen),
+        Difference::CallReordered { call, b } => screen.line(&format!(
+            "  comes elsewhere: turn {} instead of {}",
+            b.turn, call.turn
+        )),
+        Difference::ArgumentsChanged { changes, .. } => changed("arguments", changes, screen),
+        Difference::PolicyChanged { changes, .. } => changed("policy", changes, screen),
+        Difference::DecisionChanged { only_a, only_b, .. } => {
+            lines("decided", only_a, only_b, screen)
+        }
+        Difference::ReportChanged { only_a, only_b, .. } => {
+            lines("reported", only_a, only_b, screen)
+        }
+    }
+}
+
+fn whole(call: &CallNamed) -> String {
+    format!("turn {}: {}  (seq {})", call.turn, called(call), call.seq)
+}
+
+fn called(call: &CallNamed) -> String {
+    let text = format!("{} {}", call.tool, call.args.as_str());
+    cut(&one_line(&text), COLUMNS / 2).into_owned()
+}
+
+fn quoted_words(words: &str) -> String {
+    let words = one_line(words.trim());
+    if words.is_empty() {
+        "nothing".to_owned()
+    } else {
+        format!("“{words}”")
+    }
+}
+
+fn changed(what: &str, changes: &[Change], screen: &mut Screen) -> Result<(), Failure> {
+    for Change { at, a, b } in changes {
+        screen.line(&format!("  {what} {}", one_line(at)))?;
+        gone(&value(a.as_ref()), screen)?;
+        come(&value(b.as_ref()), screen)?;
+    }
+    Ok(())
+}
+
+fn value(value: Option<&Value>) -> String {
+    value.map_or("absent".to_owned(), |it| {
+        one_line(&it.to_string()).into_owned()
+    })
+}
+
+fn lines(what: &str, a: &[String], b: &[String], screen: &mut Screen) -> Result<(), Failure> {
+    screen.line(&format!("  {what}"))?;
+    for line in a {
+        gone(&one_line(line), screen)?;
+    }
+    for line in b {
+        come(&one_line(line), screen)?;
+    }
+    Ok(())
+}
+
+/// What only the first has.
+fn gone(text: &str, screen: &mut Screen) -> Result<(), Failure> {
+    screen.toned(Tone::Bad, &format!("- {text}"))
+}
+
+/// What only the second has.
+fn come(text: &str, screen: &mut Screen) -> Result<(), Failure> {
+    screen.toned(Tone::Good, &format!("+ {text}"))
+}
+
+fn sum_up(found: &[Difference], a: &Story, screen: &mut Screen) -> Result<(), Failure> {
+    if found.is_empty() {
+        let told = format!(
+            "The same: {}, {}",
+            count(a.turns.len(), "turn"),
+            count(a.calls.len(), "call")
+        );
+        return screen.toned(Tone::Good, &told);
+    }
+    let told = format!("They part: {}", count(found.len(), "difference"));
+    screen.toned(Tone::Bad, &told)
+}

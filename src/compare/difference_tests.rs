@@ -1,0 +1,157 @@
+use serde_json::json;
+
+use super::super::story::Turn;
+use super::*;
+
+fn turn(user: &str, model: &str) -> Turn {
+    Turn {
+        user: user.to_owned(),
+        model: model.to_owned(),
+        ..Turn::default()
+    }
+}
+
+fn call(seq: u64, turn: usize, tool: &str, args: &str) -> CallTold {
+    CallTold {
+        seq: Seq(seq),
+        turn,
+        tool: tool.to_owned(),
+        args: Json::parse(args).unwrap(),
+        policy: json!({}),
+        decisions: vec!["call_ready {}".to_owned()],
+        reports: vec![r#"tool_returned {"response":{}}"#.to_owned()],
+    }
+}
+
+fn story(calls: Vec<CallTold>) -> Story {
+    Story {
+        turns: vec![turn("hello", "good day"), turn("refund 7", "done")],
+        calls,
+    }
+}
+
+/// What differs, each as its kind and the seqs of its call.
+fn found(a: &Story, b: &Story) -> Vec<String> {
+    let told = |it: &Difference| {
+        let it = serde_json::to_value(it).unwrap();
+        let seq = |side: &str| it.get(side).and_then(|it| it.get("seq")).cloned();
+        let kind = it.get("difference").and_then(Value::as_str).unwrap();
+        match (seq("call"), seq("b")) {
+            (Some(a), Some(b)) => format!("{kind} {a} {b}"),
+            (Some(call), None) => format!("{kind} {call}"),
+            (None, _) => kind.to_owned(),
+        }
+    };
+    differences(a, b).iter().map(told).collect()
+}
+
+#[test]
+fn what_a_call_is_called_on_record_is_no_difference() {
+    let a = story(vec![call(5, 1, "refund", r#"{"order":7,"cents":1}"#)]);
+    let b = story(vec![call(9, 1, "refund", r#"{ "cents": 1, "order": 7 }"#)]);
+    assert!(found(&a, &b).is_empty());
+}
+
+#[test]
+fn a_call_is_missing_added_or_elsewhere() {
+    let (look, pay) = (
+        |seq| call(seq, 0, "look", r#"{"n":1}"#),
+        |seq| call(seq, 1, "pay", "{}"),
+    );
+    let (a, b) = (story(vec![look(5), pay(9)]), story(vec![look(5)]));
+    assert_eq!(found(&a, &b), ["call_missing 9"]);
+    assert_eq!(found(&b, &a), ["call_added 9"]);
+    // One of the two is where it was, and the other one is elsewhere.
+    let b = story(vec![pay(4), look(8)]);
+    let reordered = found(&a, &b);
+    assert_eq!(reordered.len(), 1, "{reordered:?}");
+    assert!(reordered.iter().all(|it| it.starts_with("call_reordered")));
+}
+
+#[test]
+fn of_two_calls_of_a_tool_with_other_arguments_the_places_are_told() {
+    let a = story(vec![call(5, 1, "refund", r#"{"order":7,"by":{"card":1}}"#)]);
+    let b = story(vec![call(6, 1, "refund", r#"{"order":7,"by":{"card":2}}"#)]);
+    let all = differences(&a, &b);
+    let [Difference::ArgumentsChanged { changes, .. }] = all.as_slice() else {
+        unreachable!("{all:?}")
+    };
+    assert_eq!(changes.len(), 1);
+    assert_eq!(changes[0].at, "/by/card");
+    assert_eq!(
+        (&changes[0].a, &changes[0].b),
+        (&Some(json!(1)), &Some(json!(2)))
+    );
+}
+
+#[test]
+fn another_policy_another_decision_and_another_report_are_three_things() {
+    let before = call(5, 1, "refund", "{}");
+    let mut after = before.clone();
+    after.policy = json!({"confirm": true});
+    after
+        .decisions
+        .insert(0, "confirmation_requested {}".to_owned());
+    after.reports.clear();
+    let all = differences(&story(vec![before]), &story(vec![after]));
+    let [
+        Difference::PolicyChanged { changes, .. },
+        Difference::DecisionChanged {
+            only_a: none,
+            only_b: asked,
+            ..
+        },
+        Difference::ReportChanged {
+            only_a: returned,
+            only_b: nothing,
+            ..
+        },
+    ] = all.as_slice()
+    else {
+        unreachable!("{all:?}")
+    };
+    assert_eq!(changes[0].at, "/confirm");
+    assert_eq!(
+        (none.len(), asked.as_slice()),
+        (0, &["confirmation_requested {}".to_owned()][..])
+    );
+    assert_eq!((returned.len(), nothing.len()), (1, 0));
+}
+
+#[test]
+fn turns_are_matched_by_what_was_said_to_the_model() {
+    let of = |turns: Vec<Turn>| Story {
+        turns,
+        calls: Vec::new(),
+    };
+    let (hello, pay) = (turn("hello", "good day"), turn("pay", "paid"));
+    let a = of(vec![hello.clone(), pay.clone()]);
+    assert_eq!(found(&a, &of(vec![pay.clone()])), ["turn_missing"]);
+    assert_eq!(found(&of(vec![pay.clone()]), &a), ["turn_added"]);
+    let other = of(vec![hello, turn("pay", "no")]);
+    let all = differences(&a, &other);
+    let [
+        Difference::WordsChanged {
+            turn,
+            speaker,
+            a,
+            b,
+        },
+    ] = all.as_slice()
+    else {
+        unreachable!("{all:?}")
+    };
+    assert_eq!(
+        (*turn, *speaker, a.as_str(), b.as_str()),
+        (2, Speaker::Model, "paid", "no")
+    );
+    let cut = of(vec![Turn {
+        interrupted: true,
+        phases: vec!["open".to_owned()],
+        ..pay.clone()
+    }]);
+    assert_eq!(
+        found(&of(vec![pay]), &cut),
+        ["phases_changed", "interruption_changed"]
+    );
+}
