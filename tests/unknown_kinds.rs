@@ -14,7 +14,7 @@ use recount::journal::{self, Append, Draft, Journal, block_on};
 use recount::ledger::{Error, Ledger, UnknownKinds};
 use recount::prelude::*;
 use recount::session::{DecodeError, Seq, SessionId};
-use recount::testing::SurvivingJournal;
+use recount::testing::{ScriptedModel, SurvivingJournal};
 
 const KIND: &str = "model_pondered";
 
@@ -36,7 +36,8 @@ fn ponder(journal: &Arc<SurvivingJournal>, session: SessionId) {
 }
 
 async fn engine(journal: &Arc<SurvivingJournal>, unknown: UnknownKinds) -> Engine {
-    let desk = Agent::new().model("m");
+    let model = ScriptedModel::parse("").unwrap();
+    let desk = Agent::new().model("m").connect_to(model);
     let engine = Engine::in_memory().journal(journal.clone());
     let engine = engine.unknown_kinds(unknown).agent("desk", desk);
     engine.open().await.unwrap()
