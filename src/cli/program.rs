@@ -25,6 +25,7 @@ use super::sessions::Sessions;
 use super::settle::Settle;
 use super::show::Show;
 use super::simulate::Simulate;
+use super::state::State;
 use super::style::{ColorChoice, Palette};
 use super::verify::Verify;
 
@@ -87,6 +88,7 @@ enum Command {
     Repair(Repair),
     Compact(Compact),
     Replay(Replay),
+    State(State),
 }
 
 /// Runs the program as its command line says.
@@ -141,6 +143,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Repair(it) => it.run(screen).await,
         Command::Compact(it) => it.run(screen).await,
         Command::Replay(it) => it.run(screen).await,
+        Command::State(it) => it.run(screen).await,
     }
 }
 
