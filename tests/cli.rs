@@ -32,3 +32,5 @@ mod sealing;
 mod service;
 #[path = "cli/settling.rs"]
 mod settling;
+#[path = "cli/state.rs"]
+mod state;

@@ -27,7 +27,7 @@ pub(super) fn outline(value: &RawValue, indent: usize, left_out: &[&str]) -> Vec
             let element = |it: &RawValue| format!("{:indent$}- {}", "", one_line(it.get()));
             lines.extend(elements.into_iter().map(element));
         }
-        Tree::Leaf(text) => lines.push(format!("{:indent$}{}", "", leaf("", text))),
+        Tree::Leaf => lines.push(format!("{:indent$}{}", "", leaf("", value.get()))),
     }
     lines
 }
@@ -39,7 +39,7 @@ fn member(lines: &mut Vec<String>, indent: usize, column: usize, name: &str, val
     let shown = one_line(name);
     let lead = format!("{:indent$}{shown:column$}  ", "");
     match Tree::of(value) {
-        Tree::Leaf(text) => lines.push(format!("{lead}{}", leaf(name, text))),
+        Tree::Leaf => lines.push(format!("{lead}{}", leaf(name, value.get()))),
         Tree::Members(_) | Tree::Elements(_) => {
             let text = one_line(value.get());
             if width(&lead) + width(&text) <= COLUMNS {

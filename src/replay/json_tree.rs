@@ -17,8 +17,8 @@ pub(crate) enum Tree<'j> {
     Members(Vec<(String, &'j RawValue)>),
     /// The elements of an array.
     Elements(Vec<&'j RawValue>),
-    /// A string, a number, `true`, `false` or `null`, as text.
-    Leaf(&'j str),
+    /// A string, a number, `true`, `false` or `null`.
+    Leaf,
 }
 
 impl<'j> Tree<'j> {
@@ -34,7 +34,7 @@ impl<'j> Tree<'j> {
             Some(_) | None => None,
         };
         // A raw value is JSON, so it always comes apart.
-        apart.unwrap_or(Tree::Leaf(text))
+        apart.unwrap_or(Tree::Leaf)
     }
 }
 
@@ -111,7 +111,7 @@ fn named<'j>(whole: &'j RawValue, pointer: &str) -> Result<&'j RawValue, NamesNo
                 step.parse().ok().and_then(|at: usize| elements.get(at).copied()),
                 (0..elements.len()).map(|at| at.to_string()).collect(),
             ),
-            Tree::Leaf(_) => (None, Vec::new()),
+            Tree::Leaf => (None, Vec::new()),
         };
         let Some(found) = found else {
             return Err(NamesNothing::Beyond {
@@ -193,7 +193,7 @@ fn compare(pointer: String, before: &RawValue, after: &RawValue, changes: &mut V
                 changes.push(change(pointer.clone(), None, Some(new)));
             }
         }
-        (Tree::Members(_) | Tree::Elements(_) | Tree::Leaf(_), _) => {
+        (Tree::Members(_) | Tree::Elements(_) | Tree::Leaf, _) => {
             changes.push(change(pointer, Some(before), Some(after)));
         }
     }
