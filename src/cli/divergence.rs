@@ -6,18 +6,21 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::names::Names;
 use super::one_line::one_line;
 use super::outline::outline;
 use super::screen::COLUMNS;
+use super::sentence::sentence;
 use super::style::{Palette, Tone};
 use super::timeline::{Fit, Timeline};
 use crate::replay::{Diverged, Report, Said, state_json, state_json_about};
-use crate::session::{Fact, Json, RULES, Seq, SessionId, Timestamp};
+use crate::session::{Event, Fact, Json, RULES, Seq, SessionId, Timestamp};
 
 /// What of a state says nothing about why something was decided.
-const BESIDE: [&str; 6] = [
+const BESIDE: [&str; 7] = [
     "session",
     "head",
+    "due",
     "at_us",
     "opened_at_us",
     "tools",
@@ -33,10 +36,20 @@ pub(super) fn told(session: SessionId, it: &Diverged, palette: Palette) -> Vec<(
         Tone::Plain,
         format!("Up to seq {before} every decision follows again. Then the two stories part:"),
     ));
-    let recorded = side(&it.recorded, "nothing: the session ends here");
-    lines.push((Tone::Bad, format!("- recorded  {recorded}")));
-    let derived = side(&it.derived, "no decision: nothing more follows here");
-    lines.push((Tone::Good, format!("+ derived   {derived}")));
+    let mut names = Names::default();
+    it.causes.iter().for_each(|fact| names.learn(fact));
+    let mut tell = |lead: &str, tone, said: &Option<Said>, nothing: &str| match said {
+        Some(said) => {
+            lines.push((tone, format!("{lead}{} {}", said.kind, one_line(&said.body))));
+            let words = in_words(said, &names).map(|it| format!("            {it}"));
+            lines.extend(words.map(|it| (tone, it)));
+        }
+        None => lines.push((tone, format!("{lead}{nothing}"))),
+    };
+    let ends = "nothing: the session ends here";
+    tell("- recorded  ", Tone::Bad, &it.recorded, ends);
+    let rests = "no decision: nothing more follows here";
+    tell("+ derived   ", Tone::Good, &it.derived, rests);
     lines.extend(differences(it).into_iter().map(|it| (Tone::Plain, it)));
 
     if !it.causes.is_empty() {
@@ -152,11 +165,10 @@ fn state(it: &Diverged) -> Json {
     }
 }
 
-fn side(said: &Option<Said>, nothing: &str) -> String {
-    match said {
-        Some(said) => format!("{} {}", said.kind, one_line(&said.body)),
-        None => nothing.to_owned(),
-    }
+/// A side as `recount log` tells it.
+fn in_words(said: &Said, names: &Names) -> Option<String> {
+    let event = Event::decode(said.kind, &said.body).ok()?;
+    Some(sentence(&event, names).text)
 }
 
 /// The fields in which two sides of one kind differ.
