@@ -72,7 +72,7 @@ fn a_pointer_names_a_part_and_an_open_call_goes_by_its_id_on_the_wire_too() {
     bench
         .run(&format!("state demo {id} --at {seq} --pointer /calls/9999"))
         .fails(1, "names-nothing")
-        .complains(&["/calls has no \"9999\"", &format!("there is {call}")]);
+        .complains(&["/calls has no \"9999\"", "help: there is ", &call.to_string()]);
     bench
         .run(&format!("state demo {id} --pointer /calls/{call}"))
         .fails(1, "names-nothing")
