@@ -28,13 +28,13 @@ use std::time::Duration;
 use generator::{recordings, wild_recordings};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use recount::journal::{DiskJournal, Durability, Journal, block_on};
+use recording::{Recording, decided, observed};
+use recount::journal::{DiskJournal, Durability, block_on};
 use recount::ledger::{Ledger, Objects, Seal, Tail};
 use recount::prelude::*;
 use recount::replay::{self, Report};
-use recount::session::{Event, Fact, Observation, Seq, evolve, open_work};
+use recount::session::{Fact, Observation, evolve, open_work};
 use recount::testing::ScriptedModel;
-use recording::{Recording, decided, observed};
 
 /// How many generated sessions are replayed.
 const SESSIONS: usize = 200;
@@ -85,7 +85,10 @@ fn a_divergence_is_reported_alike_by_every_run_with_its_causes_and_the_state_bef
         let diverged = reports[&session].diverged.as_ref().unwrap();
         let derived = diverged.derived.as_ref().unwrap();
         assert_eq!((diverged.seq, &diverged.recorded), (fact.seq, &None));
-        assert_eq!((derived.kind, derived.cause), (fact.event.kind(), fact.cause));
+        assert_eq!(
+            (derived.kind, derived.cause),
+            (fact.event.kind(), fact.cause)
+        );
         assert_eq!(derived.body, fact.event.body().unwrap());
         assert_eq!(diverged.before.head.next(), fact.seq);
         assert_eq!(diverged.causes.last().map(|it| it.seq), fact.cause);
@@ -113,7 +116,11 @@ fn the_tools_of_a_recorded_session_do_not_run_when_it_is_replayed() {
         assert_eq!(report.diverged, None);
         assert!(report.decisions >= 12, "{report:?}");
     }
-    assert_eq!(runs.load(Ordering::SeqCst), 3 * LIVES, "a replay ran a tool");
+    assert_eq!(
+        runs.load(Ordering::SeqCst),
+        3 * LIVES,
+        "a replay ran a tool"
+    );
 }
 
 /// Sessions of a real engine, whose tools count their runs.
@@ -154,7 +161,10 @@ fn generated() -> Vec<Recording> {
     let mut all = BTreeMap::new();
     while all.len() < SESSIONS {
         let recording = match all.len() % 2 {
-            0 => plausible.new_tree(&mut runner).expect("a history").current(),
+            0 => plausible
+                .new_tree(&mut runner)
+                .expect("a history")
+                .current(),
             _ => wild.new_tree(&mut runner).expect("a history").current(),
         };
         // A history without moves comes more than once.
@@ -168,7 +178,11 @@ fn write(ledger: &Ledger, recording: &Recording, facts: usize) {
     let (seal, id) = (Seal::default(), recording.start.id);
     let (mut session, mut tail, mut open) = (recording.start.clone(), Tail::EMPTY, BTreeMap::new());
     for batch in recording.batches() {
-        let batch: Vec<Fact> = batch.iter().filter(|it| it.seq.0 <= facts as u64).cloned().collect();
+        let batch: Vec<Fact> = batch
+            .iter()
+            .filter(|it| it.seq.0 <= facts as u64)
+            .cloned()
+            .collect();
         let Some(first) = batch.first() else { break };
         let objects = match observed(first) {
             Some(Observation::RunnerAttached(_)) => {
@@ -201,7 +215,10 @@ fn replayed_alike(path: &Path, sessions: usize) -> BTreeMap<SessionId, Report> {
     let first = replayed(&ledger, &all, 1);
     for threads in THREADS {
         for _ in 0..RUNS {
-            assert!(replayed(&ledger, &all, threads) == first, "{threads} threads");
+            assert!(
+                replayed(&ledger, &all, threads) == first,
+                "{threads} threads"
+            );
         }
     }
     first

@@ -40,7 +40,10 @@ pub(super) fn told(session: SessionId, it: &Diverged, palette: Palette) -> Vec<(
     it.causes.iter().for_each(|fact| names.learn(fact));
     let mut tell = |lead: &str, tone, said: &Option<Said>, nothing: &str| match said {
         Some(said) => {
-            lines.push((tone, format!("{lead}{} {}", said.kind, one_line(&said.body))));
+            lines.push((
+                tone,
+                format!("{lead}{} {}", said.kind, one_line(&said.body)),
+            ));
             let words = in_words(said, &names).map(|it| format!("            {it}"));
             lines.extend(words.map(|it| (tone, it)));
         }
@@ -53,7 +56,10 @@ pub(super) fn told(session: SessionId, it: &Diverged, palette: Palette) -> Vec<(
     lines.extend(differences(it).into_iter().map(|it| (Tone::Plain, it)));
 
     if !it.causes.is_empty() {
-        lines.push((Tone::Heading, "What led there, the first cause first:".to_owned()));
+        lines.push((
+            Tone::Heading,
+            "What led there, the first cause first:".to_owned(),
+        ));
         let mut timeline = Timeline::new(palette, Fit::Cut(COLUMNS));
         let causes = it.causes.iter().map(|fact| timeline.tell(fact));
         lines.extend(causes.map(|line| (Tone::Plain, line)));

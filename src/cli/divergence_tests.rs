@@ -32,9 +32,16 @@ fn one_rule_changed_makes_every_journal_of_the_corpus_diverge_where_it_held() {
         let (ledger, session) = journal_of(&path);
         let report = block_on(verify_by(&ledger, session, nobody_is_asked, |_| ())).unwrap();
         let records = block_on(ledger.facts(session, Seq(1), usize::MAX)).unwrap();
-        let asked = records.iter().find(|it| it.event.kind() == "confirmation_requested");
+        let asked = records
+            .iter()
+            .find(|it| it.event.kind() == "confirmation_requested");
         let parted = report.diverged.as_ref();
-        assert_eq!(parted.map(|it| it.seq), asked.map(|it| it.seq), "{}", path.display());
+        assert_eq!(
+            parted.map(|it| it.seq),
+            asked.map(|it| it.seq),
+            "{}",
+            path.display()
+        );
         diverged += usize::from(parted.is_some());
         as_before += usize::from(parted.is_none());
         let Some(parted) = parted else { continue };
@@ -47,7 +54,10 @@ fn one_rule_changed_makes_every_journal_of_the_corpus_diverge_where_it_held() {
         assert_eq!(causes, chain, "{}", path.display());
         assert_eq!(parted.before.head.next(), parted.seq);
     }
-    assert!(diverged >= 5 && as_before >= 5, "{diverged} and {as_before}");
+    assert!(
+        diverged >= 5 && as_before >= 5,
+        "{diverged} and {as_before}"
+    );
 }
 
 #[test]
@@ -67,7 +77,10 @@ fn a_story_that_ends_too_early_and_one_that_goes_on_are_told_apart() {
         other => Some(other),
     };
     let report = block_on(verify_by(&ledger, session, nothing_ready, |_| ())).unwrap();
-    insta::assert_snapshot!("nothing_follows_where_something_is_on_record", text(&report));
+    insta::assert_snapshot!(
+        "nothing_follows_where_something_is_on_record",
+        text(&report)
+    );
 
     let cut = cut_before(&ledger, session, "call_started");
     let report = block_on(verify(&cut, session)).unwrap();
@@ -87,7 +100,11 @@ fn text(report: &Report) -> String {
     let Some(diverged) = &report.diverged else {
         panic!("it does not diverge: {report:?}");
     };
-    let lines = told(report.session, diverged, Palette::chosen(ColorChoice::Never));
+    let lines = told(
+        report.session,
+        diverged,
+        Palette::chosen(ColorChoice::Never),
+    );
     let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
     lines.join("\n")
 }
@@ -108,7 +125,9 @@ fn journal_of(path: &Path) -> (Ledger, SessionId) {
             lines.push(Line::new(text.as_bytes()));
         }
     }
-    let session = Record::parse(lines.first().unwrap().bytes()).unwrap().session;
+    let session = Record::parse(lines.first().unwrap().bytes())
+        .unwrap()
+        .session;
     (journal_with(session, lines, objects), SessionId(session))
 }
 

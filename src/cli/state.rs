@@ -234,7 +234,9 @@ fn names_nothing(why: &NamesNothing, pointer: &str, state: &Session) -> Failure 
             (what, Exit::Failed, there_is(held, missing, there, state))
         }
     };
-    Failure::new("names-nothing", what).exit(exit).advice(advice)
+    Failure::new("names-nothing", what)
+        .exit(exit)
+        .advice(advice)
 }
 
 /// What stands where something was looked for, or where it went.
@@ -251,7 +253,11 @@ fn there_is(held: &str, missing: &str, there: &[String], state: &Session) -> Str
         return "there is nothing".to_owned();
     }
     let more = if there.len() > SHOWN_MAX { ", …" } else { "" };
-    let shown: Vec<_> = there.iter().take(SHOWN_MAX).map(|it| one_line(it)).collect();
+    let shown: Vec<_> = there
+        .iter()
+        .take(SHOWN_MAX)
+        .map(|it| one_line(it))
+        .collect();
     format!("there is {}{more}", shown.join(", "))
 }
 
@@ -261,7 +267,9 @@ impl From<NoState> for Failure {
             NoState::Ledger(error) => error.into(),
             NoState::BeyondTheEnd { last, .. } => Failure::new("no-such-record", error.to_string())
                 .exit(Exit::Usage)
-                .advice(format!("give a seq from 0, which is before the first, to {last}")),
+                .advice(format!(
+                    "give a seq from 0, which is before the first, to {last}"
+                )),
         }
     }
 }

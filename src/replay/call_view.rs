@@ -182,9 +182,9 @@ impl<'s> PhaseView<'s> {
                 leave: waived.then_some("waived"),
                 ..named
             },
-            Phase::Ready { leave } | Phase::InDoubt { leave } | Phase::TimedOut { again: leave } => {
-                named.by(*leave)
-            }
+            Phase::Ready { leave }
+            | Phase::InDoubt { leave }
+            | Phase::TimedOut { again: leave } => named.by(*leave),
             Phase::Running {
                 attempt,
                 runner,

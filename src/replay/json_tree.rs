@@ -104,11 +104,16 @@ fn named<'j>(whole: &'j RawValue, pointer: &str) -> Result<&'j RawValue, NamesNo
         let step = written.replace("~1", "/").replace("~0", "~");
         let (found, there) = match Tree::of(value) {
             Tree::Members(members) => (
-                members.iter().find(|(name, _)| *name == step).map(|it| it.1),
+                members
+                    .iter()
+                    .find(|(name, _)| *name == step)
+                    .map(|it| it.1),
                 members.into_iter().map(|(name, _)| name).collect(),
             ),
             Tree::Elements(elements) => (
-                step.parse().ok().and_then(|at: usize| elements.get(at).copied()),
+                step.parse()
+                    .ok()
+                    .and_then(|at: usize| elements.get(at).copied()),
                 (0..elements.len()).map(|at| at.to_string()).collect(),
             ),
             Tree::Leaf => (None, Vec::new()),
@@ -167,8 +172,10 @@ fn compare(pointer: String, before: &RawValue, after: &RawValue, changes: &mut V
     };
     match (Tree::of(before), Tree::of(after)) {
         (Tree::Members(one), Tree::Members(other)) => {
-            let mut only_after: BTreeMap<&str, &RawValue> =
-                other.iter().map(|(name, it)| (name.as_str(), *it)).collect();
+            let mut only_after: BTreeMap<&str, &RawValue> = other
+                .iter()
+                .map(|(name, it)| (name.as_str(), *it))
+                .collect();
             for (name, before) in &one {
                 let pointer = format!("{pointer}/{}", escaped(name));
                 match only_after.remove(name.as_str()) {
@@ -183,9 +190,8 @@ fn compare(pointer: String, before: &RawValue, after: &RawValue, changes: &mut V
             }
         }
         (Tree::Elements(one), Tree::Elements(other)) if is_set(&one) && is_set(&other) => {
-            let without = |all: &[&RawValue], it: &RawValue| {
-                !all.iter().any(|other| other.get() == it.get())
-            };
+            let without =
+                |all: &[&RawValue], it: &RawValue| !all.iter().any(|other| other.get() == it.get());
             for gone in one.iter().copied().filter(|it| without(&other, it)) {
                 changes.push(change(pointer.clone(), Some(gone), None));
             }
@@ -201,7 +207,9 @@ fn compare(pointer: String, before: &RawValue, after: &RawValue, changes: &mut V
 
 /// Whether an array lists the effects that are owed, which have no order, and is no value of somebody else.
 fn is_set(elements: &[&RawValue]) -> bool {
-    elements.iter().all(|it| it.get().starts_with("{\"effect\":"))
+    elements
+        .iter()
+        .all(|it| it.get().starts_with("{\"effect\":"))
 }
 
 fn escaped(step: &str) -> String {

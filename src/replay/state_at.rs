@@ -47,7 +47,11 @@ pub async fn state_at(
     session: SessionId,
     at: Option<Seq>,
 ) -> Result<Session, NoState> {
-    let head = ledger.journal().head(session.0).await.map_err(Error::from)?;
+    let head = ledger
+        .journal()
+        .head(session.0)
+        .await
+        .map_err(Error::from)?;
     let last = Seq(head.ok_or(Error::UnknownSession { session })?.seq);
     let asked = at.unwrap_or(last);
     if asked > last {

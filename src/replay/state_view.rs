@@ -126,7 +126,13 @@ impl<'s> StateView<'s> {
             runner: session.runner.map(|it| it.seq),
             draining: session.draining,
             gates: &session.terms.gates,
-            tools: session.terms.catalog.tools.keys().map(String::as_str).collect(),
+            tools: session
+                .terms
+                .catalog
+                .tools
+                .keys()
+                .map(String::as_str)
+                .collect(),
             policies: session.terms.policies_hash,
             connection: session.connection,
             leaving_us: session.leaving,
@@ -148,7 +154,14 @@ impl<'s> StateView<'s> {
             supplied: supplied
                 .map(|(seq, it)| {
                     let (at, by, response_sha256) = (it.at, &it.by, it.response);
-                    (*seq, SuppliedView { at, by, response_sha256 })
+                    (
+                        *seq,
+                        SuppliedView {
+                            at,
+                            by,
+                            response_sha256,
+                        },
+                    )
                 })
                 .collect(),
             reconciled: reconciled

@@ -62,7 +62,10 @@ struct World {
 /// A name that no other history has, so that many may stand in one journal.
 fn name_of(script: &Script) -> SessionId {
     let tools = script.tools.iter().flatten();
-    let dice: Vec<u8> = tools.chain(script.moves.iter().flatten()).copied().collect();
+    let dice: Vec<u8> = tools
+        .chain(script.moves.iter().flatten())
+        .copied()
+        .collect();
     SessionId(uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, &dice))
 }
 

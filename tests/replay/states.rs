@@ -121,7 +121,13 @@ fn assert_changes_lead(before: &Json, after: &Json) -> usize {
         };
     }
     // What is owed has no order.
-    let place = |it: &Value| after["owed"].as_array().unwrap().iter().position(|is| is == it);
+    let place = |it: &Value| {
+        after["owed"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .position(|is| is == it)
+    };
     value["owed"].as_array_mut().unwrap().sort_by_key(place);
     assert_eq!(value, after);
     all.len()
