@@ -34,3 +34,5 @@ mod sealing;
 mod service;
 #[path = "cli/settling.rs"]
 mod settling;
+#[path = "cli/state.rs"]
+mod state;

@@ -26,6 +26,7 @@ use super::sessions::Sessions;
 use super::settle::Settle;
 use super::show::Show;
 use super::simulate::Simulate;
+use super::state::State;
 use super::style::{ColorChoice, Palette};
 use super::verify::Verify;
 
@@ -89,6 +90,7 @@ enum Command {
     Compact(Compact),
     Replay(Replay),
     Diff(Diff),
+    State(State),
 }
 
 /// Runs the program as its command line says.
@@ -144,6 +146,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Compact(it) => it.run(screen).await,
         Command::Replay(it) => it.run(screen).await,
         Command::Diff(it) => it.run(screen).await,
+        Command::State(it) => it.run(screen).await,
     }
 }
 

@@ -1,34 +1,41 @@
 //! `recount replay`: whether every decision follows again from what is on record.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
+use recount_journal::Head;
+use serde_json::json;
 
 use super::count::count;
+use super::divergence::{self, ReportJson, WHAT_IT_MEANS};
 use super::failure::{Exit, Failure, SEALED_ADVICE};
 use super::keys::Keys;
-use super::one_line::one_line;
+use super::progress::Meter;
 use super::screen::Screen;
 use super::style::Tone;
 use super::{ids, opening};
 use crate::ledger::{Error, Ledger};
-use crate::replay::{self, Diverged, Report, Said};
-use crate::session::{Seq, SessionId};
+use crate::replay;
+use crate::session::{SessionId, decide};
 
 /// How many sessions are read at a time.
 const PAGE: usize = 1024;
 
-/// Decides everything again and reports the first difference.
+/// Decides everything again and reports the first difference of each session.
 ///
-/// No tool runs and no code of the service is needed: what it said is on record.
+/// No tool runs and no code of the service is needed: what it said is on record. Every decision that follows today is
+/// compared, byte for byte, with the one on record. Where they part the program ends with 5, and says what led there and what
+/// the state before it was.
 #[derive(Args)]
 pub(super) struct Replay {
     /// The directory of the journal.
     path: PathBuf,
     /// Only this session: its id, or a unique beginning of it.
+    #[arg(conflicts_with = "all")]
     session: Option<String>,
+    /// All sessions, as without a SESSION.
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     keys: Keys,
     /// Prints JSON lines, one a session.
@@ -40,13 +47,18 @@ impl Replay {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let ledger = self.keys.of(opening::reading(&self.path)?)?;
         let sessions = match &self.session {
-            Some(text) => vec![ids::session(&ledger, text).await?],
+            Some(text) => vec![one(&ledger, text).await?],
             None => all(&ledger).await?,
         };
+        let (meter, mut before) = (Meter::new("Replaying"), 0);
+        let records: u64 = sessions.iter().map(|(_, head)| head.seq).sum();
         let (mut observations, mut decisions, mut diverged) = (0_u64, 0_u64, 0_u64);
         let mut sealed = Vec::new();
-        for session in &sessions {
-            let report = match replay::verify(&ledger, *session).await {
+        for (session, head) in &sessions {
+            let told = |read| meter.show(before + read, records);
+            let report = replay::verify_by(&ledger, *session, decide, told).await;
+            before += head.seq;
+            let report = match report {
                 // It was not told again, which is neither good nor a divergence.
                 Err(Error::Sealed { session }) => {
                     sealed.push(session);
@@ -61,11 +73,15 @@ impl Replay {
             decisions += report.decisions;
             diverged += u64::from(report.diverged.is_some());
             if self.json {
-                screen.json(&as_json(&report))?;
+                screen.json(&ReportJson::of(&report))?;
             } else if let Some(difference) = &report.diverged {
-                show(*session, difference, screen)?;
+                for (tone, line) in divergence::told(*session, difference, screen.palette) {
+                    screen.toned(tone, &line)?;
+                }
+                screen.line("")?;
             }
         }
+        drop(meter);
         if !self.json {
             let told = format!(
                 "{}, {}, {}",
@@ -80,6 +96,7 @@ impl Replay {
                 )?;
             } else if diverged > 0 {
                 screen.toned(Tone::Bad, &format!("{diverged} diverged of {told}"))?;
+                screen.line(WHAT_IT_MEANS)?;
             }
         }
         match (diverged, sealed.as_slice()) {
@@ -101,7 +118,15 @@ fn not_replayed(session: SessionId, sealed: usize) -> Failure {
         .advice(SEALED_ADVICE)
 }
 
-async fn all(ledger: &Ledger) -> Result<Vec<SessionId>, Failure> {
+async fn one(ledger: &Ledger, text: &str) -> Result<(SessionId, Head), Failure> {
+    let session = ids::session(ledger, text).await?;
+    match ledger.journal().head(session.0).await? {
+        Some(head) => Ok((session, head)),
+        None => Err(Error::UnknownSession { session }.into()),
+    }
+}
+
+async fn all(ledger: &Ledger) -> Result<Vec<(SessionId, Head)>, Failure> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let page = ledger.journal().sessions(after, PAGE).await?;
@@ -109,73 +134,6 @@ async fn all(ledger: &Ledger) -> Result<Vec<SessionId>, Failure> {
             return Ok(all);
         };
         after = Some(*last);
-        all.extend(page.into_iter().map(|(id, _)| SessionId(id)));
+        all.extend(page.into_iter().map(|(id, head)| (SessionId(id), head)));
     }
-}
-
-fn as_json(report: &Report) -> Value {
-    let said = |it: &Option<Said>| {
-        it.as_ref()
-            .map(|it| json!({"kind": it.kind, "body": body(it), "cause": it.cause}))
-    };
-    json!({
-        "session": report.session,
-        "observations": report.observations,
-        "decisions": report.decisions,
-        "diverged": report.diverged.as_ref().map(|it| json!({
-            "seq": it.seq,
-            "recorded": said(&it.recorded),
-            "derived": said(&it.derived),
-        })),
-    })
-}
-
-fn body(said: &Said) -> Value {
-    serde_json::from_str(&said.body).unwrap_or_default()
-}
-
-/// Both sides, and the fields in which they differ.
-fn show(session: SessionId, it: &Diverged, screen: &mut Screen) -> Result<(), Failure> {
-    screen.toned(
-        Tone::Heading,
-        &format!("Session {session} diverges at seq {}", it.seq),
-    )?;
-    let side = |said: &Option<Said>, nothing: &str| match said {
-        Some(said) => format!("{} {}", said.kind, one_line(&said.body)),
-        None => nothing.to_owned(),
-    };
-    let recorded = side(&it.recorded, "nothing: the session ends here");
-    screen.toned(Tone::Bad, &format!("- recorded  {recorded}"))?;
-    let derived = side(&it.derived, "no decision: nothing more follows here");
-    screen.toned(Tone::Good, &format!("+ derived   {derived}"))?;
-    let (Some(recorded), Some(derived)) = (&it.recorded, &it.derived) else {
-        return Ok(());
-    };
-    if recorded.kind != derived.kind {
-        return Ok(());
-    }
-    if recorded.cause != derived.cause {
-        let of = |cause: Option<Seq>| cause.map_or("absent".to_owned(), |seq| seq.to_string());
-        let (recorded, derived) = (of(recorded.cause), of(derived.cause));
-        screen.line(&format!("  cause: recorded {recorded}, derived {derived}"))?;
-    }
-    let (recorded, derived) = (body(recorded), body(derived));
-    let fields: BTreeSet<&String> = [&recorded, &derived]
-        .into_iter()
-        .filter_map(Value::as_object)
-        .flat_map(|it| it.keys())
-        .collect();
-    for field in fields {
-        let of = |body: &Value| {
-            body.get(field)
-                .map_or("absent".to_owned(), Value::to_string)
-        };
-        let (recorded, derived) = (of(&recorded), of(&derived));
-        if recorded != derived {
-            screen.line(&one_line(&format!(
-                "  {field}: recorded {recorded}, derived {derived}"
-            )))?;
-        }
-    }
-    Ok(())
 }

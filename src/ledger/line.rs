@@ -1,5 +1,7 @@
 //! One fact as one line of the journal, and back; whether its body is sealed is known here and nowhere above.
 
+use std::ops::Range;
+
 use recount_journal::seal::{self, SealedBody, SessionKey};
 use recount_journal::{Draft, Hash, Line, Malformed, Record};
 use uuid::Uuid;
@@ -96,11 +98,15 @@ pub struct Entry {
     pub seq: Seq,
     /// The record as it is stored.
     pub line: Line,
+    at: Timestamp,
+    cause: Option<Seq>,
+    kind: Range<usize>,
     body: Body,
 }
 
 enum Body {
-    Clear,
+    /// It stands here in the line.
+    Clear(Range<usize>),
     Opened(String),
     Sealed,
 }
@@ -109,7 +115,7 @@ impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // What was sealed on record is not for whoever prints an entry.
         f.write_str(match self {
-            Body::Clear => "clear",
+            Body::Clear(_) => "clear",
             Body::Opened(_) => "opened",
             Body::Sealed => "sealed",
         })
@@ -126,15 +132,18 @@ impl Entry {
     ) -> Result<Entry, Error> {
         let record = record_of(session, seq, line.bytes())?;
         let body = match (SealedBody::of(&record)?, key) {
-            (None, _) => Body::Clear,
+            (None, _) => Body::Clear(place(line.bytes(), record.body.get())),
             (Some(sealed), Some(key)) => Body::Opened(sealed.open(key)?),
             (Some(_), None) => Body::Sealed,
         };
         Ok(Entry {
             session,
             seq,
-            line,
+            at: Timestamp(record.at_us),
+            cause: record.cause.map(Seq),
+            kind: place(line.bytes(), record.kind),
             body,
+            line,
         })
     }
 
@@ -159,9 +168,30 @@ impl Entry {
     /// Whether the body is sealed on record.
     pub fn is_sealed(&self) -> bool {
         match self.body {
-            Body::Clear => false,
+            Body::Clear(_) => false,
             Body::Opened(_) | Body::Sealed => true,
         }
+    }
+
+    /// When it was recorded.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// The record that directly led to it.
+    pub fn cause(&self) -> Option<Seq> {
+        self.cause
+    }
+
+    /// Its kind, as the journal spells it.
+    pub fn kind(&self) -> &str {
+        self.text(&self.kind)
+    }
+
+    fn text(&self, place: &Range<usize>) -> &str {
+        // The place was found in this very line, where it is text.
+        let bytes = self.line.bytes().get(place.clone()).unwrap_or_default();
+        str::from_utf8(bytes).unwrap_or_default()
     }
 
     /// The leaf hash of the record, which the next one names.
@@ -184,7 +214,7 @@ impl Entry {
     pub fn body(&self) -> Result<&str, Error> {
         let session = self.session;
         match &self.body {
-            Body::Clear => Ok(self.record()?.body.get()),
+            Body::Clear(place) => Ok(self.text(place)),
             Body::Opened(body) => Ok(body),
             Body::Sealed => Err(Error::Sealed { session }),
         }
@@ -195,8 +225,25 @@ impl Entry {
     /// # Errors
     /// As [`fact_of`].
     pub fn fact(&self) -> Result<Fact, Error> {
-        decoded(self.session, self.seq, &self.record()?, self.body()?)
+        let unreadable = |source: DecodeError| Error::Unreadable {
+            session: self.session,
+            seq: self.seq,
+            source,
+        };
+        Ok(Fact {
+            seq: self.seq,
+            at: self.at,
+            cause: self.cause,
+            event: Event::decode(self.kind(), self.body()?).map_err(unreadable)?,
+        })
     }
+}
+
+/// Where a part of a line stands in it.
+fn place(line: &[u8], part: &str) -> Range<usize> {
+    // It was borrowed from the line, so it begins within it.
+    let start = (part.as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
+    start..start + part.len()
 }
 
 fn record_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Record<'_>, Error> {

@@ -11,6 +11,11 @@
 //! | `SendInstruction` | `instruction_sent`; the next `phase_entered`; the end of the connection |
 //! | `Connect` | `connected`; the end of the session |
 //! | `ArmTimer` | `deadline_passed`; whatever ends what it waits for |
+//!
+//! As JSON an effect names itself: `{"effect":"run_tool","call":5,"attempt":1,"runner":2}`,
+//! `{"effect":"arm_timer","deadline":{"run":{"call":5,"attempt":1}},"due_us":1763700000000000}`.
+
+use serde::Serialize;
 
 use super::hook::Hook;
 use super::id::Seq;
@@ -18,7 +23,8 @@ use super::observation::Deadline;
 use super::time::Timestamp;
 
 /// An order to the shell. It carries references; what they refer to stands in the journal.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
     /// Run the tool of a started call.
     RunTool {
@@ -74,4 +80,28 @@ pub enum Effect {
         /// When.
         due_us: Timestamp,
     },
+}
+
+impl Effect {
+    /// The call that it is owed for, where it is one.
+    ///
+    /// ```
+    /// use recount::session::{Effect, Seq};
+    /// assert_eq!(Effect::AskConfirmation { call: Seq(5), request: Seq(7) }.call(), Some(Seq(5)));
+    /// assert_eq!(Effect::Connect.call(), None);
+    /// ```
+    pub fn call(&self) -> Option<Seq> {
+        match self {
+            Effect::RunTool { call, .. }
+            | Effect::AskHook { call, .. }
+            | Effect::AskConfirmation { call, .. }
+            | Effect::SendResponse { call, .. } => Some(*call),
+            Effect::ArmTimer { deadline, .. } => match deadline {
+                Deadline::Run { call, .. }
+                | Deadline::Confirmation { call, .. }
+                | Deadline::Retry { call, .. } => Some(*call),
+            },
+            Effect::SendInstruction { .. } | Effect::Connect => None,
+        }
+    }
 }

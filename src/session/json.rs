@@ -63,7 +63,7 @@ impl Json {
     }
 
     /// The text of something of ours that was built here.
-    pub(super) fn of_serialized(value: &impl Serialize) -> Json {
+    pub(crate) fn of_serialized<S: Serialize + ?Sized>(value: &S) -> Json {
         // What is short, as most arguments and results are, is written to the stack and allocated once.
         let mut short = [0; 256];
         let mut rest = &mut short[..];
@@ -103,6 +103,12 @@ impl Json {
     /// Keeps a value that was made from another one, without looking at it again.
     pub(super) fn of_checked(raw: Box<RawValue>) -> Json {
         Json(raw)
+    }
+
+    /// The text, as serde_json holds it.
+    #[cfg(feature = "engine")]
+    pub(crate) fn raw(&self) -> &RawValue {
+        &self.0
     }
 
     /// `{}`.

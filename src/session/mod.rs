@@ -82,6 +82,6 @@ pub use state::{
     Terms, Wording,
 };
 #[cfg(feature = "engine")]
-pub(crate) use step::step_in_place;
+pub(crate) use step::{evolve_in_place, step_in_place};
 pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 pub use time::Timestamp;

@@ -70,7 +70,7 @@ pub(crate) fn step_in_place(
         cause: about.filter(|cause| Seq(0) < *cause && *cause <= session.head),
         event: Event::Observed(observation),
     });
-    facts.last().into_iter().for_each(|it| fold(session, it));
+    facts.last().into_iter().for_each(|it| evolve_in_place(session, it));
     // Each open call and each delivery takes a handful of decisions at most, so this bound is never met.
     let open = session.calls.len() + session.deliveries.len() + session.terms.policies.phases.len();
     let decisions_max = 16 + 8 * open;
@@ -87,7 +87,7 @@ pub(crate) fn step_in_place(
             cause,
             event: Event::Decided(decision),
         });
-        facts.last().into_iter().for_each(|it| fold(session, it));
+        facts.last().into_iter().for_each(|it| evolve_in_place(session, it));
     }
     Ok(())
 }
@@ -144,11 +144,12 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
 
 /// Folds one fact into the session.
 pub fn evolve(mut session: Session, fact: &Fact) -> Session {
-    fold(&mut session, fact);
+    evolve_in_place(&mut session, fact);
     session
 }
 
-fn fold(session: &mut Session, fact: &Fact) {
+/// As [`evolve`], where the session stands.
+pub(crate) fn evolve_in_place(session: &mut Session, fact: &Fact) {
     session.head = fact.seq;
     session.at = fact.at;
     match &fact.event {

@@ -162,10 +162,24 @@ fn an_altered_decision_diverges_with_both_sides() {
         "- recorded  policy_decided ",
         "+ derived   policy_decided ",
         "verdict: recorded \"allowed\", derived \"ask\"",
+        "What led there, the first cause first:",
+        "model   calls refund {",
+        "The state of call ",
+        "\"name\":\"received\"",
+        "1 diverged of 1 session",
+        "`recount state PATH SESSION --at SEQ`",
     ]);
     let report = bench.run("replay forged --json").ends_with(5).json();
     assert_eq!(report["diverged"]["seq"], seq);
     assert_eq!(report["diverged"]["derived"]["body"]["verdict"], "ask");
+    let causes = report["diverged"]["causes"].as_array().unwrap();
+    let call = &causes.last().unwrap()["seq"];
+    assert_eq!(causes.last().unwrap()["kind"], "function_call_received");
+    assert_eq!(&report["diverged"]["derived"]["cause"], call);
+    let before = &report["diverged"]["before"];
+    assert_eq!(before["head"], seq - 1);
+    let phase = &before["calls"][call.to_string()]["phase"];
+    assert_eq!(phase["name"], "received");
 }
 
 #[test]

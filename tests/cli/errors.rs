@@ -17,6 +17,7 @@ fn where_no_journal_is_none_is_made() {
         "export nope",
         "verify nope",
         "replay nope",
+        "state nope abcd",
         "run --tools t.toml --endpoint ws://127.0.0.1:1 --journal nope --resume abcd",
     ] {
         bench.write(

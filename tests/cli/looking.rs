@@ -110,6 +110,11 @@ fn every_decision_follows_again() {
         .run("replay demo")
         .ends_with(0)
         .says(&["Replayed to the same decisions: 1 session, "]);
+    let all = bench.run("replay demo --all").ends_with(0);
+    assert_eq!(all.out, bench.run("replay demo").ends_with(0).out);
+    let both = bench.run(&format!("replay demo {} --all", bench.session("demo")));
+    let both = both.ends_with(2);
+    both.complains(&["[SESSION]", "cannot be used with", "--all"]);
     let report = bench
         .run(&format!("replay demo {} --json", bench.session("demo")))
         .ends_with(0)
@@ -132,6 +137,7 @@ fn looking_adds_nothing_to_the_log() {
         "verify demo",
         "replay demo",
         &format!("log demo {id}"),
+        &format!("state demo {id} --at 9 --diff 4"),
     ] {
         bench.run(command).ends_with(0);
     }

@@ -102,6 +102,14 @@ fn without_its_keys_it_verifies_and_everything_else_says_that_it_is_sealed() {
         &session,
         "--keys",
     ]);
+    bench
+        .run(&format!("state j {session}"))
+        .fails(6, "sealed")
+        .complains(&[&session, "--keys"]);
+    let state = format!("state j {session} --keys k --pointer /calls");
+    let shown = run(&bench, "a", &state).ends_with(0);
+    assert!(!shown.out.contains("four-digits"), "{shown:?}");
+    shown.says(&["pay", "$sealed  v1.", "awaiting_confirmation"]);
     let listed = bench.run("pending j --json").ends_with(0).json_lines();
     assert_eq!(listed[0]["sealed"], true);
     let request = listed[0]["request"].as_str().unwrap();

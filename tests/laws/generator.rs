@@ -59,8 +59,18 @@ struct World {
     recording: Recording,
 }
 
+/// A name that no other history has, so that many may stand in one journal.
+fn name_of(script: &Script) -> SessionId {
+    let tools = script.tools.iter().flatten();
+    let dice: Vec<u8> = tools
+        .chain(script.moves.iter().flatten())
+        .copied()
+        .collect();
+    SessionId(uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, &dice))
+}
+
 fn play(script: &Script, wild: bool) -> Recording {
-    let mut start = Session::new(SessionId(uuid::Uuid::nil()));
+    let mut start = Session::new(name_of(script));
     let tools: Vec<Toolbox> = script.tools.iter().copied().map(tools_of).collect();
     for tools in &tools {
         // A recording starts with every object that its events may name.

@@ -1,0 +1,158 @@
+//! How fast a session is re-derived from its stored lines, in memory and from the disk, and how fast it is opened by folding it.
+
+#![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
+
+#[path = "shared/machine.rs"]
+mod machine;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use recount::journal::{DiskJournal, Durability, MemoryJournal, block_on};
+use recount::ledger::{Ledger, Seal, Tail};
+use recount::replay;
+use recount::session::{
+    Actor, Answer, Command, Fact, FunctionCallReceived, Json, Observation, ResponsesSent, Session,
+    SessionId, ToolReturned, TurnCompleted, admit, evolve, open_work, step,
+};
+use recount::testing::{Toolbox, history, toolbox};
+use serde_json::json;
+use uuid::Uuid;
+
+/// Calls of the session; each makes ten records.
+const CALLS: usize = 10_000;
+/// Records of one append.
+const BATCH: usize = 1_000;
+
+/// A session of gated calls, each asked, granted, run and answered: the session as it ends, and its facts.
+fn recorded(tools: &Toolbox) -> (Session, Vec<Fact>) {
+    let begun = history().opened("support").attached(tools).connected();
+    let (mut session, mut facts) = (begun.session().clone(), begun.facts().to_vec());
+    let epoch = session.connection.expect("a connection");
+    let ada = Actor::embedder("ada");
+    let mut observe = |session: Session, observation: Observation| {
+        let done = step(session, begun.now(), observation).expect("an end");
+        facts.extend(done.facts);
+        done.session
+    };
+    for n in 0..CALLS {
+        let call = session.head.next();
+        let received = FunctionCallReceived {
+            epoch,
+            id: Some(format!("c{n}")),
+            name: Some("refund".to_owned()),
+            args: Some(Json::of(&json!({"order_id": n}))),
+            malformed_args: None,
+            invalid_args: None,
+            sealed_args: Vec::new(),
+            original_args: None,
+            by: None,
+        };
+        session = observe(session, received.into());
+        let asked = session
+            .requests
+            .last_key_value()
+            .map(|(request, _)| *request);
+        let answer = Command::AnswerConfirmation {
+            request: asked.expect("a request"),
+            answer: Ok(Answer {
+                confirmed: true,
+                ..Answer::default()
+            }),
+            by: ada.clone(),
+        };
+        let answered = admit(&session, answer).expect("an answer that counts");
+        session = observe(session, answered);
+        let returned = ToolReturned {
+            call,
+            attempt: 1,
+            failed: false,
+            response: Json::of(&json!({"refunded": true})),
+            error_kind: None,
+            scheduling: None,
+        };
+        session = observe(session, returned.into());
+        let responses = session.deliveries.keys().copied().collect();
+        session = observe(session, ResponsesSent { epoch, responses }.into());
+        let reason = None;
+        session = observe(session, TurnCompleted { epoch, reason }.into());
+    }
+    (session, facts)
+}
+
+fn write(ledger: &Ledger, id: SessionId, ended: &Session, facts: &[Fact], tools: &Toolbox) {
+    let seal = Seal::default();
+    let terms = seal.terms(id, tools.catalog(), tools.policies());
+    let (mut objects, _) = terms.expect("objects");
+    let mut session = Session::with_library(id, ended.library().clone());
+    let (mut tail, mut open) = (Tail::EMPTY, BTreeMap::new());
+    for facts in facts.chunks(BATCH) {
+        session = facts.iter().fold(session, evolve);
+        let objects = std::mem::take(&mut objects);
+        let append = ledger.append(
+            tail,
+            &seal,
+            &session,
+            facts,
+            &open,
+            objects,
+            Durability::Buffered,
+        );
+        tail = block_on(append).expect("an append");
+        open = open_work(&session);
+    }
+}
+
+/// Re-derives the session; says how many records agreed.
+fn rederived(ledger: &Ledger, id: SessionId) -> u64 {
+    let report = block_on(replay::verify(ledger, id)).expect("a report");
+    assert_eq!(
+        report.diverged, None,
+        "a bench of wrong work measures nothing"
+    );
+    report.observations + report.decisions
+}
+
+/// Folds the session; says how long it is.
+fn folded(ledger: &Ledger, id: SessionId) -> u64 {
+    block_on(ledger.load(id)).expect("a session").tail.seq.0
+}
+
+fn replays(c: &mut Criterion) {
+    let id = SessionId(Uuid::from_u128(1));
+    let tools = toolbox().gated("refund");
+    let (ended, facts) = recorded(&tools);
+    let records = facts.len() as u64;
+    let directory = machine::scratch();
+    let path = directory.path().join("journal");
+    let disk = Ledger::new(Arc::new(DiskJournal::open(&path).expect("a journal")));
+    write(&disk, id, &ended, &facts, &tools);
+    block_on(disk.journal().close()).expect("a clean close");
+    drop(disk);
+    let disk = DiskJournal::options(&path).read_only().open();
+    let disk = Ledger::new(Arc::new(disk.expect("the journal opens again")));
+    let memory = Ledger::new(Arc::new(MemoryJournal::new()));
+    write(&memory, id, &ended, &facts, &tools);
+    println!(
+        "replay: a session of {records} records; {}",
+        machine::describe()
+    );
+
+    let mut group = c.benchmark_group("replay");
+    group
+        .sample_size(20)
+        .throughput(Throughput::Elements(records));
+    for (name, ledger) in [("from memory", &memory), ("from disk", &disk)] {
+        assert_eq!(rederived(ledger, id), records);
+        group.bench_function(name, |b| b.iter(|| rederived(ledger, id)));
+    }
+    for (name, ledger) in [("opened from memory", &memory), ("opened from disk", &disk)] {
+        assert_eq!(folded(ledger, id), records);
+        group.bench_function(name, |b| b.iter(|| folded(ledger, id)));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, replays);
+criterion_main!(benches);

@@ -1,0 +1,357 @@
+//! A folded session as JSON: the one shape in which its state is shown, compared and pointed into.
+//!
+//! Calls, requests and responses stand under the seqs that name them, as everywhere in a journal. What is absent is left out, but
+//! for the lists, which are there also when they are empty; times are microseconds since 1970, as in the records. Keys are only
+//! ever added.
+//!
+//! ```json
+//! {"session":"0199…","head":9,"at_us":1763700000000000,"opened_at_us":1763700000000000,"agent":"support","rules":1,
+//!  "closed":false,"runner":2,"draining":false,"gates":{"enforced":true},"tools":["refund"],"policies":"9f86…",
+//!  "connection":3,"leaving_us":1763700000000000,"reconnecting":false,"turn_open":true,
+//!  "resumption":{"fingerprint":"b644…","expires_at_us":1763700000000000,"covers":3},
+//!  "phase":{"name":"settle","entered":4,"told":3},
+//!  "state":{"identity_verified":true},
+//!  "calls":{"5":{"tool":"refund","args":{"cents":4200},"wire_id":"c1","epoch":3,
+//!    "phase":{"name":"awaiting_confirmation","waits_for":"person","request":7,"about":"gate"},
+//!    "since_us":1763700000000000,"attempts":0}},
+//!  "settled":{"8":{"outcome":"returned","attempts":1,"at":12}},
+//!  "requests":{"7":{"call":5,"state":"open","refused":0}},
+//!  "deliveries":{"12":{"call":8,"tool":"look","outcome":"returned","route":{"via":"parked"},"sent":false}},
+//!  "open_work":{"5":{"kind":"confirmation","since_us":1763700000000000,"request":7}},
+//!  "owed":[{"effect":"ask_confirmation","call":5,"request":7}]}
+//! ```
+//!
+//! `connection` is the seq of the live one, `runner` that of the process that can run tools. A call in `calls` has not ended, one in
+//! `settled` has; what somebody supplied or found out later stands in `supplied` and `reconciled`. `owed` is what the engine owes
+//! the world. `due` is the kind of the decision that follows next: it is there in the middle of a batch, of which nothing is
+//! performed before its end. Arguments that are sealed on record are sealed here.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::call_view::CallView;
+use crate::session::{
+    Actor, CancelReason, Delivery, Effect, FoundAs, FunctionResponseScheduling, Gates, Json,
+    ObjectHash, OpenWork, Outcome, Request, RequestState, Route, Seq, Session, SessionId, Settled,
+    Timestamp, Wording, decide, open_work, owed,
+};
+
+/// The whole state of a session.
+///
+/// ```
+/// use recount::replay::state_json;
+/// use recount::session::{Session, SessionId};
+///
+/// let nothing = state_json(&Session::new(SessionId(uuid::Uuid::nil())));
+/// assert_eq!(nothing.text_at("/head"), Some("0"));
+/// assert_eq!(nothing.text_at("/calls"), Some("{}"));
+/// ```
+pub fn state_json(session: &Session) -> Json {
+    Json::of_serialized(&StateView::of(session, |_| true))
+}
+
+/// The state of a session without what other calls than these have open, had asked, or are owed.
+pub fn state_json_about(session: &Session, calls: &[Seq]) -> Json {
+    Json::of_serialized(&StateView::of(session, |call| calls.contains(&call)))
+}
+
+#[derive(Serialize)]
+struct StateView<'s> {
+    session: SessionId,
+    head: Seq,
+    at_us: Timestamp,
+    opened_at_us: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<&'s str>,
+    rules: u32,
+    closed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    due: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runner: Option<Seq>,
+    draining: bool,
+    gates: &'s Gates,
+    tools: Vec<&'s str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policies: Option<ObjectHash>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection: Option<Seq>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leaving_us: Option<Timestamp>,
+    reconnecting: bool,
+    turn_open: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumption: Option<ResumptionView<'s>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<StayView<'s>>,
+    state: &'s BTreeMap<String, Json>,
+    calls: BTreeMap<Seq, CallView<'s>>,
+    settled: BTreeMap<Seq, SettledView>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    supplied: BTreeMap<Seq, SuppliedView<'s>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    reconciled: BTreeMap<Seq, ReconciledView<'s>>,
+    requests: BTreeMap<Seq, RequestView<'s>>,
+    deliveries: BTreeMap<Seq, DeliveryView<'s>>,
+    open_work: BTreeMap<Seq, OpenView>,
+    owed: Vec<Effect>,
+}
+
+impl<'s> StateView<'s> {
+    /// With what is about the calls that are wanted.
+    fn of(session: &'s Session, wanted: impl Fn(Seq) -> bool) -> StateView<'s> {
+        let due = || decide(session).map(|it| it.kind());
+        let calls = session.calls.iter().filter(|(seq, _)| wanted(**seq));
+        let settled = session.settled.iter().filter(|(seq, _)| wanted(**seq));
+        let supplied = session.supplied.iter().filter(|(seq, _)| wanted(**seq));
+        let reconciled = session.reconciled.iter().filter(|(seq, _)| wanted(**seq));
+        let requests = session.requests.iter().filter(|(_, it)| wanted(it.call));
+        let deliveries = session.deliveries.iter().filter(|(_, it)| wanted(it.call));
+        // An item is named by its call, by the response that is still to be told, or by the session's first record.
+        let item_of = |seq: &Seq| session.deliveries.get(seq).map_or(*seq, |it| it.call);
+        let open = open_work(session).into_iter();
+        let open = open.filter(|(seq, _)| *seq == Seq(1) || wanted(item_of(seq)));
+        let owed = owed(session).into_iter();
+        StateView {
+            session: session.id,
+            head: session.head,
+            at_us: session.at,
+            opened_at_us: session.opened_at,
+            agent: session.agent.as_deref(),
+            rules: session.rules,
+            closed: session.closed,
+            // Before the first record nothing is known of which anything could follow.
+            due: (session.head > Seq(0)).then(due).flatten(),
+            runner: session.runner.map(|it| it.seq),
+            draining: session.draining,
+            gates: &session.terms.gates,
+            tools: session
+                .terms
+                .catalog
+                .tools
+                .keys()
+                .map(String::as_str)
+                .collect(),
+            policies: session.terms.policies_hash,
+            connection: session.connection,
+            leaving_us: session.leaving,
+            reconnecting: session.reconnecting,
+            turn_open: session.turn_open,
+            resumption: session.resumption.as_ref().map(|it| ResumptionView {
+                fingerprint: &it.fingerprint,
+                expires_at_us: it.expires_at,
+                covers: it.covers,
+            }),
+            phase: session.phase.as_ref().map(|it| StayView {
+                name: &it.phase,
+                entered: it.entered,
+                told: it.told,
+            }),
+            state: &session.state,
+            calls: calls.map(|(seq, it)| (*seq, CallView::of(it))).collect(),
+            settled: settled.map(|(seq, it)| (*seq, it.into())).collect(),
+            supplied: supplied
+                .map(|(seq, it)| {
+                    let (at, by, response_sha256) = (it.at, &it.by, it.response);
+                    (
+                        *seq,
+                        SuppliedView {
+                            at,
+                            by,
+                            response_sha256,
+                        },
+                    )
+                })
+                .collect(),
+            reconciled: reconciled
+                .map(|(seq, it)| {
+                    let (at, by, found) = (it.at, &it.by, it.found);
+                    (*seq, ReconciledView { at, by, found })
+                })
+                .collect(),
+            requests: requests.map(|(seq, it)| (*seq, it.into())).collect(),
+            deliveries: deliveries.map(|(seq, it)| (*seq, it.into())).collect(),
+            open_work: open.map(|(seq, it)| (seq, it.into())).collect(),
+            owed: owed.filter(|it| it.call().is_none_or(&wanted)).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ResumptionView<'s> {
+    fingerprint: &'s str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at_us: Option<Timestamp>,
+    covers: Seq,
+}
+
+#[derive(Serialize)]
+struct StayView<'s> {
+    name: &'s str,
+    entered: Seq,
+    /// The connection on which the model was told its instruction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    told: Option<Seq>,
+}
+
+#[derive(Serialize)]
+struct SettledView {
+    outcome: Outcome,
+    attempts: u32,
+    /// The record that ended it.
+    at: Seq,
+}
+
+impl From<&Settled> for SettledView {
+    fn from(it: &Settled) -> SettledView {
+        SettledView {
+            outcome: it.outcome,
+            attempts: it.attempts,
+            at: it.at,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct SuppliedView<'s> {
+    at: Seq,
+    by: &'s Actor,
+    response_sha256: ObjectHash,
+}
+
+#[derive(Serialize)]
+struct ReconciledView<'s> {
+    at: Seq,
+    by: &'s Actor,
+    found: FoundAs,
+}
+
+#[derive(Serialize)]
+struct RequestView<'s> {
+    call: Seq,
+    /// `open`, `answered`, `expired`, `withdrawn` or `superseded`.
+    state: &'static str,
+    /// The record that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Seq>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirmed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<FoundAs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'s Actor>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<CancelReason>,
+    /// How many answers were refused.
+    refused: u32,
+}
+
+impl<'s> From<&'s Request> for RequestView<'s> {
+    fn from(it: &'s Request) -> RequestView<'s> {
+        let open = RequestView {
+            call: it.call,
+            state: "open",
+            at: None,
+            confirmed: None,
+            found: None,
+            by: None,
+            reason: None,
+            refused: it.refused,
+        };
+        match &it.state {
+            RequestState::Open => open,
+            RequestState::Answered(answer) => RequestView {
+                state: "answered",
+                at: Some(answer.at),
+                confirmed: answer.found.is_none().then_some(answer.confirmed),
+                found: answer.found,
+                by: Some(&answer.by),
+                ..open
+            },
+            RequestState::Expired { at } => RequestView {
+                state: "expired",
+                at: Some(*at),
+                ..open
+            },
+            RequestState::Withdrawn { at, reason } => RequestView {
+                state: "withdrawn",
+                at: Some(*at),
+                reason: Some(*reason),
+                ..open
+            },
+            RequestState::Superseded { by } => RequestView {
+                state: "superseded",
+                at: Some(*by),
+                ..open
+            },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct DeliveryView<'s> {
+    call: Seq,
+    tool: &'s str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wire_id: Option<&'s str>,
+    outcome: Outcome,
+    route: Route,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    will_continue: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheduling: Option<FunctionResponseScheduling>,
+    /// A hook is to see it first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    awaits_hook: bool,
+    /// The `hook_answered` whose words are sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hooked: Option<Seq>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connects_us: Option<Timestamp>,
+    sent: bool,
+}
+
+impl<'s> From<&'s Delivery> for DeliveryView<'s> {
+    fn from(it: &'s Delivery) -> DeliveryView<'s> {
+        let (awaits_hook, hooked) = match it.wording {
+            Wording::AsIssued => (false, None),
+            Wording::AwaitingHook => (true, None),
+            Wording::Hooked(at) => (false, Some(at)),
+        };
+        DeliveryView {
+            call: it.call,
+            tool: &it.name,
+            wire_id: it.wire_id.as_deref(),
+            outcome: it.outcome,
+            route: it.route,
+            will_continue: it.will_continue,
+            scheduling: it.scheduling,
+            awaits_hook,
+            hooked,
+            connects_us: it.connects,
+            sent: it.sent,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct OpenView {
+    kind: &'static str,
+    since_us: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<Seq>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline_us: Option<Timestamp>,
+}
+
+impl From<OpenWork> for OpenView {
+    fn from(it: OpenWork) -> OpenView {
+        OpenView {
+            kind: it.kind.as_str(),
+            since_us: it.since,
+            request: it.request,
+            deadline_us: it.deadline,
+        }
+    }
+}
