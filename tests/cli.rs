@@ -32,3 +32,5 @@ mod sealing;
 mod service;
 #[path = "cli/settling.rs"]
 mod settling;
+#[path = "cli/what_if.rs"]
+mod what_if;

@@ -23,6 +23,7 @@ mod one_line;
 mod opening;
 mod os_user;
 mod pending;
+mod policy;
 mod program;
 mod progress;
 mod prompt;
@@ -44,5 +45,6 @@ mod timeline;
 pub mod tools_file;
 mod unanswered;
 mod verify;
+mod what_if;
 
 pub use program::run;

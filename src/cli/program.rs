@@ -14,6 +14,7 @@ use super::failure::{Exit, Failure};
 use super::import::Import;
 use super::log::Log;
 use super::pending::Pending;
+use super::policy::Policy;
 use super::reconcile::Reconcile;
 use super::repair::Repair;
 use super::replay::Replay;
@@ -87,6 +88,7 @@ enum Command {
     Repair(Repair),
     Compact(Compact),
     Replay(Replay),
+    Policy(Policy),
 }
 
 /// Runs the program as its command line says.
@@ -141,6 +143,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Repair(it) => it.run(screen).await,
         Command::Compact(it) => it.run(screen).await,
         Command::Replay(it) => it.run(screen).await,
+        Command::Policy(it) => it.run(screen).await,
     }
 }
 

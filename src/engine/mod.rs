@@ -39,6 +39,7 @@ mod outcomes;
 mod pending;
 mod performer;
 mod phases;
+mod policies;
 mod piece;
 mod prepared;
 mod reconciling;

@@ -3,6 +3,8 @@
 //! Every observation is decided again by the rules of its time, and the decisions are compared with those on record.
 //! Nothing runs: no tool, no provider, no closure. `replay` does not know how a session was served.
 
+pub mod what_if;
+
 use crate::ledger::{Entry, Error, Ledger};
 use crate::session::{Causes, Decision, Event, Fact, Seq, Session, SessionId, decide, evolve};
 

@@ -29,6 +29,7 @@ mod open_calls;
 mod open_work;
 mod phase;
 pub mod policy;
+mod policy_changes;
 mod provenance;
 mod reconnection;
 mod reducers;
@@ -70,6 +71,7 @@ pub use on_settled::OnSettled;
 pub use open_calls::OpenCalls;
 pub use open_work::{OpenKind, OpenWork, open_work};
 pub use phase::{PhaseDeclaration, Transition};
+pub use policy_changes::{CacheChange, GateChange, PolicyChanges, ToolPolicyChanges};
 pub use policy::{Background, Edits, InDoubt, Limits, PolicySet, Repeats, Retry, ToolPolicy};
 pub use reconnection::HistoryForm;
 pub use response::ResponseShape;
@@ -82,6 +84,6 @@ pub use state::{
     Terms, Wording,
 };
 #[cfg(feature = "engine")]
-pub(crate) use step::step_in_place;
+pub(crate) use step::{fold, step_in_place};
 pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 pub use time::Timestamp;

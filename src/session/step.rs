@@ -148,7 +148,8 @@ pub fn evolve(mut session: Session, fact: &Fact) -> Session {
     session
 }
 
-fn fold(session: &mut Session, fact: &Fact) {
+/// As [`evolve`], where the session stands.
+pub(crate) fn fold(session: &mut Session, fact: &Fact) {
     session.head = fact.seq;
     session.at = fact.at;
     match &fact.event {
