@@ -8,9 +8,9 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use recount::replay::what_if::WhatIf;
 use recount::session::{
-    Actor, CacheChange, ConfirmationAnswered, Decision, Event, Fact, FunctionCallReceived, GateChange, Json,
-    Library, Observation, PolicyChanges, ResponsesSent, Seq, Session, SessionId, Timestamp,
-    ToolPolicyChanges, ToolReturned, TurnCompleted, step,
+    Actor, CacheChange, ConfirmationAnswered, Decision, Event, Fact, FunctionCallReceived,
+    GateChange, Json, Library, Observation, PolicyChanges, ResponsesSent, Seq, Session, SessionId,
+    Timestamp, ToolPolicyChanges, ToolReturned, TurnCompleted, step,
 };
 use recount::testing::{history, toolbox};
 use serde_json::json;
@@ -32,7 +32,8 @@ impl Telling {
         self.at = self.at.after_ms(10);
         let empty = Session::new(SessionId(uuid::Uuid::nil()));
         let session = std::mem::replace(&mut self.session, empty);
-        let done = step(session, self.at, observation.into()).expect("the decisions come to an end");
+        let done =
+            step(session, self.at, observation.into()).expect("the decisions come to an end");
         self.session = done.session;
         let first = self.facts.len();
         self.facts.extend(done.facts);
@@ -54,10 +55,12 @@ impl Telling {
             by: None,
         });
         let call = self.facts[first].seq;
-        let asked = self.facts[first..].iter().find_map(|fact| match &fact.event {
-            Event::Decided(Decision::ConfirmationRequested(_)) => Some(fact.seq),
-            Event::Decided(_) | Event::Observed(_) => None,
-        });
+        let asked = self.facts[first..]
+            .iter()
+            .find_map(|fact| match &fact.event {
+                Event::Decided(Decision::ConfirmationRequested(_)) => Some(fact.seq),
+                Event::Decided(_) | Event::Observed(_) => None,
+            });
         if let Some(request) = asked {
             self.observed(ConfirmationAnswered {
                 request,

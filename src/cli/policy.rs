@@ -54,7 +54,8 @@ fn check(file: &Path, as_json: bool, screen: &mut Screen) -> Result<Exit, Failur
     let text = text_of(file)?;
     let mistakes = policy_file::parse(&text).map_or_else(|it| it.mistakes, |_| Vec::new());
     if as_json {
-        let mistake = |it: &PolicyMistake| json!({"line": it.line, "field": it.field, "what": it.what});
+        let mistake =
+            |it: &PolicyMistake| json!({"line": it.line, "field": it.field, "what": it.what});
         screen.json(&json!({
             "file": file.display().to_string(),
             "sound": mistakes.is_empty(),
@@ -90,7 +91,11 @@ fn wrong(file: &Path, mistakes: &[PolicyMistake]) -> Failure {
         .iter()
         .map(|it| format!("\n  - {}", one_line(&it.to_string())));
     let mistakes = count(mistakes.len(), "mistake");
-    let what = format!("{} has {mistakes}:{}", one_line(&name), listed.collect::<String>());
+    let what = format!(
+        "{} has {mistakes}:{}",
+        one_line(&name),
+        listed.collect::<String>()
+    );
     Failure::new("policy-file", what)
         .exit(Exit::Usage)
         .advice("`recount policy schema` prints what may stand there")

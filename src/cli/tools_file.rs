@@ -26,8 +26,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::session::policy::ToolPolicy;
-use crate::tool::policy_file::keys::{self, expected, unknown_key};
 use crate::tool::policy_file::from_toml;
+use crate::tool::policy_file::keys::{self, expected, unknown_key};
 use crate::tool::{CommandTool, PolicyTool, ToolDispatcher, ToolMistake};
 
 /// Reads the text of a tools file.
@@ -176,12 +176,7 @@ impl<'a> Reader<'a> {
         self.optional(key, expected, read)
     }
 
-    fn optional<V>(
-        &mut self,
-        key: &str,
-        wanted: &str,
-        read: fn(&Value) -> Option<V>,
-    ) -> Option<V> {
+    fn optional<V>(&mut self, key: &str, wanted: &str, read: fn(&Value) -> Option<V>) -> Option<V> {
         let value = self.entry?.get(key)?;
         let read = read(value);
         if read.is_none() {

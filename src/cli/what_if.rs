@@ -59,7 +59,10 @@ pub(super) async fn run(
         tools.extend(report.tools);
         if !as_json && !report.calls.is_empty() {
             screen.toned(Tone::Heading, &format!("Session {session}"))?;
-            screen.toned(Tone::Quiet, &row("call", "tool", "recorded", "under the policies"))?;
+            screen.toned(
+                Tone::Quiet,
+                &row("call", "tool", "recorded", "under the policies"),
+            )?;
         }
         for call in &report.calls {
             totals.count(call);
@@ -72,7 +75,11 @@ pub(super) async fn run(
     }
     drop(meter);
     // A name that nobody has is most likely a mistake, and no error: the next session may have it.
-    let strangers: Vec<&String> = changes.tools.keys().filter(|it| !tools.contains(*it)).collect();
+    let strangers: Vec<&String> = changes
+        .tools
+        .keys()
+        .filter(|it| !tools.contains(*it))
+        .collect();
     if as_json {
         screen.json(&totals.as_json(&strangers))?;
     } else {
@@ -294,7 +301,10 @@ impl Totals {
             0 => String::new(),
             unknown => format!(", of {unknown} nobody can tell how"),
         };
-        let text = format!("{} of {calls} would have gone otherwise{unknown}", self.changed);
+        let text = format!(
+            "{} of {calls} would have gone otherwise{unknown}",
+            self.changed
+        );
         screen.toned(Tone::Heading, &text)?;
         for ((recorded, under), calls) in &self.verdicts {
             screen.line(&format!("  {calls:>6}  {recorded} -> {under}"))?;
@@ -302,10 +312,17 @@ impl Totals {
         if self.heard > 0 {
             let heard = format!(
                 "note: {} made after the model had heard what it would not have heard;",
-                if self.heard == 1 { "1 call was".to_owned() } else { format!("{} calls were", self.heard) }
+                if self.heard == 1 {
+                    "1 call was".to_owned()
+                } else {
+                    format!("{} calls were", self.heard)
+                }
             );
             screen.toned(Tone::Quiet, &heard)?;
-            screen.toned(Tone::Quiet, "      they are decided as if it had made them all the same")?;
+            screen.toned(
+                Tone::Quiet,
+                "      they are decided as if it had made them all the same",
+            )?;
         }
         Ok(())
     }

@@ -71,8 +71,8 @@ pub use on_settled::OnSettled;
 pub use open_calls::OpenCalls;
 pub use open_work::{OpenKind, OpenWork, open_work};
 pub use phase::{PhaseDeclaration, Transition};
-pub use policy_changes::{CacheChange, GateChange, PolicyChanges, ToolPolicyChanges};
 pub use policy::{Background, Edits, InDoubt, Limits, PolicySet, Repeats, Retry, ToolPolicy};
+pub use policy_changes::{CacheChange, GateChange, PolicyChanges, ToolPolicyChanges};
 pub use reconnection::HistoryForm;
 pub use response::ResponseShape;
 pub use resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};
@@ -83,7 +83,7 @@ pub use state::{
     Delivery, Library, Reconciled, Request, RequestState, Runner, Session, Settled, Stay, Supplied,
     Terms, Wording,
 };
+pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 #[cfg(feature = "engine")]
 pub(crate) use step::{fold, step_in_place};
-pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 pub use time::Timestamp;

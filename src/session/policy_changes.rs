@@ -217,10 +217,7 @@ mod tests {
     #[test]
     fn what_is_not_spoken_of_stays() {
         let policy = gated_by_program();
-        assert_eq!(
-            ToolPolicyChanges::default().changed(policy.clone()),
-            policy
-        );
+        assert_eq!(ToolPolicyChanges::default().changed(policy.clone()), policy);
         let set = PolicySet {
             tools: [("pay".to_owned(), policy)].into(),
             running_max: Some(3),

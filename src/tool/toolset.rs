@@ -138,7 +138,11 @@ impl Toolset {
     pub fn with_policies(mut self, changes: &PolicyChanges) -> Result<Self, RegistrationError> {
         let names: BTreeSet<&str> = self.tools.iter().map(PolicyTool::name).collect();
         let mut mistakes = Vec::new();
-        for name in changes.tools.keys().filter(|it| !names.contains(it.as_str())) {
+        for name in changes
+            .tools
+            .keys()
+            .filter(|it| !names.contains(it.as_str()))
+        {
             let near = names.iter().filter_map(|it| {
                 let distance = strsim::damerau_levenshtein(name, it);
                 (distance <= it.len().div_ceil(3)).then_some((distance, *it))

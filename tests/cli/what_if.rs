@@ -10,7 +10,10 @@ fn told(bench: &Bench, text: &str) -> String {
 #[test]
 fn a_sound_file_is_said_to_be_sound() {
     let bench = Bench::new();
-    bench.write("p.toml", "timeout = \"10s\"\n[tools.refund]\nconfirm = true\n");
+    bench.write(
+        "p.toml",
+        "timeout = \"10s\"\n[tools.refund]\nconfirm = true\n",
+    );
     bench
         .run("policy check p.toml")
         .ends_with(0)
@@ -30,7 +33,12 @@ fn every_mistake_of_a_file_is_told_at_once() {
         "timeout = 5\n\n[tools.refund]\nconfirm = true\ntimout = \"10s\"\n",
     );
     let run = bench.run("policy check p.toml").fails(2, "policy-file");
-    insta::assert_snapshot!(run.err, @r#""#);
+    insta::assert_snapshot!(run.err, @r#"
+    error[policy-file]: p.toml has 2 mistakes:
+      - line 1: timeout: expected a time of at least 1 ms such as "500ms", "10s", "2m" or "1h", or false, found 5
+      - line 5: tools.refund.timout: unknown key; did you mean "timeout"?
+      help: `recount policy schema` prints what may stand there
+    "#);
     let checked = bench.run("policy check p.toml --json").ends_with(2).json();
     assert_eq!(checked["sound"], false);
     assert_eq!(checked["mistakes"][1]["line"], 5);
@@ -56,7 +64,18 @@ fn a_journal_is_decided_again_under_other_policies() {
         "[tools.refund]\nconfirm = false\n\n[tools.refnd]\nconfirm = true\n",
     );
     let run = bench.run("replay demo --policy p.toml").ends_with(0);
-    insta::assert_snapshot!(told(&bench, &run.out), @r#""#);
+    insta::assert_snapshot!(told(&bench, &run.out), @r#"
+    Session SESSION
+      call  tool                  recorded                 under the policies
+         5  lookup_order          allowed, returned        allowed, returned
+         9  refund                asked, returned          allowed, returned
+            nothing speaks against it
+        13  ship_replacement      allowed, supplied        allowed, supplied
+        17  charge_restocking_f…  allowed, failed          allowed, failed
+    1 of 4 calls would have gone otherwise
+           1  asked -> allowed
+    note: no session has a tool "refnd", of which the policies speak
+    "#);
     bench.write("none.json", "{}");
     bench
         .run("replay demo --policy none.json")
@@ -82,5 +101,11 @@ fn every_call_is_a_line_of_json_and_the_totals_are_the_last() {
         }
     }
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(text.join("\n"), @r#""#);
+    insta::assert_snapshot!(text.join("\n"), @r#"
+    {"at":"TIME","call":5,"changed":true,"heard":null,"policy":{"reason":null,"rule":"confirm","standing":null,"verdict":"ask"},"recorded":{"reason":null,"rule":"default","standing":"returned","verdict":"allowed"},"session":"SESSION","tool":"lookup_order","unknown":{"call":null,"why":"nobody_asked","words":"a person would have been asked, and nobody was"}}
+    {"at":"TIME","call":9,"changed":false,"heard":null,"policy":{"reason":null,"rule":"confirm","standing":"returned","verdict":"ask"},"recorded":{"reason":null,"rule":"confirm","standing":"returned","verdict":"ask"},"session":"SESSION","tool":"refund","unknown":null}
+    {"at":"TIME","call":13,"changed":true,"heard":null,"policy":{"reason":null,"rule":"confirm","standing":null,"verdict":"ask"},"recorded":{"reason":null,"rule":"default","standing":"supplied","verdict":"allowed"},"session":"SESSION","tool":"ship_replacement","unknown":{"call":null,"why":"nobody_asked","words":"a person would have been asked, and nobody was"}}
+    {"at":"TIME","call":17,"changed":true,"heard":null,"policy":{"reason":null,"rule":"confirm","standing":null,"verdict":"ask"},"recorded":{"reason":null,"rule":"default","standing":"failed","verdict":"allowed"},"session":"SESSION","tool":"charge_restocking_fee","unknown":{"call":null,"why":"nobody_asked","words":"a person would have been asked, and nobody was"}}
+    {"totals":{"calls":4,"changed":3,"heard":0,"unknown":3,"verdicts":[{"calls":3,"policy":"asked","recorded":"allowed"}]},"unknown_tools":[]}
+    "#);
 }

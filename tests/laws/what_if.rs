@@ -21,7 +21,10 @@ fn under(recording: &Recording, changes: &PolicyChanges) -> Vec<CallReport> {
 /// Under its own policies no call would have gone otherwise, and none is unknown.
 pub(crate) fn the_same_policies_change_nothing(recording: &Recording) -> Verdict {
     let calls = under(recording, &PolicyChanges::default());
-    match calls.iter().find(|call| call.is_changed() || call.heard.is_some()) {
+    match calls
+        .iter()
+        .find(|call| call.is_changed() || call.heard.is_some())
+    {
         Some(call) => Err(format!("{call:#?}")),
         None => Ok(()),
     }
@@ -60,7 +63,10 @@ pub(crate) fn other_policies_leave_the_record_as_it_is(recording: &Recording) ->
         }
         for (call, outcome) in ends(recording) {
             if told.get(&call) != Some(&Standing::Ended(outcome)) {
-                return Err(format!("{call} ended as {outcome:?}, and is told as {:?}", told.get(&call)));
+                return Err(format!(
+                    "{call} ended as {outcome:?}, and is told as {:?}",
+                    told.get(&call)
+                ));
             }
         }
     }

@@ -175,8 +175,12 @@ impl Doubt {
         let since = session.at.before_ms(60_000);
         let recent = counted.iter().filter(|(at, _)| *at > since).count();
         let differs = |max: Option<u32>, surely: u32, perhaps: usize| {
-            let most = usize::try_from(surely).unwrap_or(usize::MAX).saturating_add(perhaps);
-            max.is_some_and(|max| surely < max && most >= usize::try_from(max).unwrap_or(usize::MAX))
+            let most = usize::try_from(surely)
+                .unwrap_or(usize::MAX)
+                .saturating_add(perhaps);
+            max.is_some_and(|max| {
+                surely < max && most >= usize::try_from(max).unwrap_or(usize::MAX)
+            })
         };
         let full = |max: Option<u32>, used: u32| max.is_some_and(|max| used >= max);
         // One limit that is reached for sure is enough.

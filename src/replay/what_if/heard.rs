@@ -53,12 +53,10 @@ impl WhatIf<'_> {
                 }
                 it.into()
             }
-            Observation::ConfirmationAnswered(it) => {
-                match self.answer_there(at, it, &mut heard) {
-                    Some(it) => it.into(),
-                    None => return heard,
-                }
-            }
+            Observation::ConfirmationAnswered(it) => match self.answer_there(at, it, &mut heard) {
+                Some(it) => it.into(),
+                None => return heard,
+            },
             Observation::DeadlinePassed(it) => match self.deadline_there(it.deadline, at) {
                 Some(deadline) => passed(deadline, it.due_us),
                 None => return heard,
@@ -190,7 +188,10 @@ impl WhatIf<'_> {
         if let Phase::AwaitingConfirmation { request, about, .. } =
             self.other.calls.get(&call)?.phase
         {
-            let same = self.stories.get(&call).is_some_and(|it| it.asked_about == Some(about));
+            let same = self
+                .stories
+                .get(&call)
+                .is_some_and(|it| it.asked_about == Some(about));
             return same.then_some(request);
         }
         None
@@ -200,8 +201,9 @@ impl WhatIf<'_> {
     fn has_timed_out(&self, call: Seq, at: Timestamp) -> bool {
         let runs = self.other.calls.get(&call).filter(|it| it.runs());
         let story = self.stories.get(&call);
-        runs.zip(story)
-            .is_some_and(|(call, story)| story.runs_on_record(call.attempts) && story.is_over_limit(at))
+        runs.zip(story).is_some_and(|(call, story)| {
+            story.runs_on_record(call.attempts) && story.is_over_limit(at)
+        })
     }
 
     /// Whether an answer comes after its question in the other world expired.

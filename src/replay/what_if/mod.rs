@@ -198,7 +198,8 @@ impl<'c> WhatIf<'c> {
         }
         for call in std::mem::take(&mut self.started) {
             let attempts = self.attempts(call);
-            let early = |it: &Story| it.attempts < attempts && it.recorded.verdict != it.under.verdict;
+            let early =
+                |it: &Story| it.attempts < attempts && it.recorded.verdict != it.under.verdict;
             if self.stories.get(&call).is_some_and(early) {
                 self.doubt.runs_early(call);
             }
@@ -303,6 +304,7 @@ impl<'c> WhatIf<'c> {
         // What comes after the end of a run counts nowhere.
         match self.stories.get(&call) {
             Some(_) if runs => self.doubt.written(it),
+            Some(story) if story.agrees() => {}
             Some(story) if story.runs_on_record(attempt) => self.doubt.unwritten(it, call),
             Some(_) | None => {}
         }
@@ -330,7 +332,10 @@ impl<'c> WhatIf<'c> {
             if story.unknown.is_some() || !gives_result(story.under.standing) {
                 self.doubt.may_answer(story.keys, call);
             }
-            if story.unknown.is_some_and(|why| may_have_run(why, story.attempts)) {
+            if story
+                .unknown
+                .is_some_and(|why| may_have_run(why, story.attempts))
+            {
                 self.doubt.ran_unrecorded(call);
             }
             self.other.deliveries.retain(|_, it| it.call != call);
@@ -432,5 +437,10 @@ fn gives_result(standing: Standing) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may fail")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
+#[path = "what_if_tests.rs"]
 mod tests;

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::session::{
-    About, Decision, Outcome, Rule, Seq, SessionId, Timestamp, Verdict,
-};
+use crate::session::{About, Decision, Outcome, Rule, Seq, SessionId, Timestamp, Verdict};
 
 /// A session, decided again under other policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,8 +94,11 @@ impl CallReport {
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.unknown.is_some()
-            || (self.recorded.verdict, self.recorded.rule, self.recorded.standing)
-                != (self.under.verdict, self.under.rule, self.under.standing)
+            || (
+                self.recorded.verdict,
+                self.recorded.rule,
+                self.recorded.standing,
+            ) != (self.under.verdict, self.under.rule, self.under.standing)
     }
 }
 

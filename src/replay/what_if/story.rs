@@ -76,6 +76,11 @@ impl Story {
         self.unknown.is_none() && self.recorded == Told::default() && self.under == Told::default()
     }
 
+    /// It is the same in both worlds so far.
+    pub(super) fn agrees(&self) -> bool {
+        self.unknown.is_none() && self.recorded == self.under
+    }
+
     pub(super) fn on_record(&mut self, at: Timestamp, decision: &Decision) {
         self.recorded.note(decision);
         if let Decision::CallStarted(it) = decision {

@@ -260,7 +260,10 @@ pub(super) fn condition(value: &Value, of_gate: bool) -> Result<Condition, Misre
     }
     let read: Result<Condition, _> = serde_json::from_value(value.clone());
     let condition = read.map_err(|error| {
-        Misread::Because(format!("expected a condition, found {}: {error}", found(value)))
+        Misread::Because(format!(
+            "expected a condition, found {}: {error}",
+            found(value)
+        ))
     })?;
     let argument = S::arg("");
     for key in condition.keys() {

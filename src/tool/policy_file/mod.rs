@@ -329,5 +329,5 @@ impl std::error::Error for PolicyFileError {}
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail")]
-#[path = "tests.rs"]
+#[path = "policy_file_tests.rs"]
 mod tests;

@@ -35,7 +35,11 @@ impl Reader<'_> {
                 if !names.contains(&transition.to.as_str()) {
                     let (index, way) = (index.to_string(), way.to_string());
                     let path = ["phases", &index, "transitions", &way, "to"];
-                    let what = format!("expected a phase, found {:?}; {}", transition.to, listed(&names));
+                    let what = format!(
+                        "expected a phase, found {:?}; {}",
+                        transition.to,
+                        listed(&names)
+                    );
                     self.mistake(&path, what);
                 }
             }
@@ -44,7 +48,11 @@ impl Reader<'_> {
     }
 
     fn phase(&mut self, path: &[&str], entry: &Map<String, Value>) -> PhaseDeclaration {
-        self.strangers(path, entry, &["name", "instruction", "tools", "transitions"]);
+        self.strangers(
+            path,
+            entry,
+            &["name", "instruction", "tools", "transitions"],
+        );
         let mut phase = PhaseDeclaration {
             name: self.text(path, entry, "name").unwrap_or_default(),
             ..PhaseDeclaration::default()
@@ -159,9 +167,7 @@ pub(super) fn schema() -> Value {
 
 /// The grammar of [`Condition`](crate::session::Condition).
 pub(super) fn condition_schema() -> Value {
-    let one = |name: &str, schema: Value| {
-        json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
-    };
+    let one = |name: &str, schema: Value| json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false});
     let key = json!({"type": "string", "minLength": 1});
     let many = json!({"type": "array", "items": {"$ref": "#/$defs/condition"}});
     json!({

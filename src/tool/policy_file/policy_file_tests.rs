@@ -214,18 +214,39 @@ fn the_schema_takes_what_the_reader_takes() {
         (r#"{"running_max": 0}"#, false),
         (r#"{"tools": {"a": {"confirm": 1}}}"#, false),
         (r#"{"tools": {"a": {"colour": 1}}}"#, false),
-        (r#"{"tools": {"a": {"cached": true, "background": true}}}"#, true),
+        (
+            r#"{"tools": {"a": {"cached": true, "background": true}}}"#,
+            true,
+        ),
         (r#"{"tools": {"a": {"in_doubt": false}}}"#, false),
-        (r#"{"tools": {"a": {"retry": {"attempts": 1, "backoff": "1s"}}}}"#, false),
-        (r#"{"tools": {"a": {"retry": {"attempts": 2, "backoff": "0s"}}}}"#, true),
-        (r#"{"tools": {"a": {"limit_per_minute": 4294967296}}}"#, false),
+        (
+            r#"{"tools": {"a": {"retry": {"attempts": 1, "backoff": "1s"}}}}"#,
+            false,
+        ),
+        (
+            r#"{"tools": {"a": {"retry": {"attempts": 2, "backoff": "0s"}}}}"#,
+            true,
+        ),
+        (
+            r#"{"tools": {"a": {"limit_per_minute": 4294967296}}}"#,
+            false,
+        ),
         (r#"{"tools": {"a": {"phases": []}}}"#, false),
         (r#"{"tools": {"a": {"repeats": "never"}}}"#, false),
-        (r#"{"tools": {"a": {"when": {"or": [{"not": {"exists": "a"}}, {"equals": ["b", null]}]}}}}"#, true),
+        (
+            r#"{"tools": {"a": {"when": {"or": [{"not": {"exists": "a"}}, {"equals": ["b", null]}]}}}}"#,
+            true,
+        ),
         (r#"{"tools": {"a": {"when": {"is_tru": "a"}}}}"#, false),
-        (r#"{"tools": {"a": {"when": {"compares": ["a", "=", 1]}}}}"#, false),
+        (
+            r#"{"tools": {"a": {"when": {"compares": ["a", "=", 1]}}}}"#,
+            false,
+        ),
         (r#"{"phases": [{}]}"#, false),
-        (r#"{"phases": [{"name": "a", "transitions": [{"to": "a"}]}]}"#, false),
+        (
+            r#"{"phases": [{"name": "a", "transitions": [{"to": "a"}]}]}"#,
+            false,
+        ),
     ] {
         let read = parse(text);
         assert_eq!(read.is_ok(), sound, "{text}: {read:?}");

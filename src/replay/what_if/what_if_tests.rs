@@ -200,7 +200,10 @@ fn a_shorter_time_limit_would_have_ended_a_run_and_a_longer_one_leaves_it_open()
         let calls = under(&told, &of_tool("pay", timeout(longer)));
         assert!(!calls[0].is_changed());
         assert_eq!(calls[1].unknown, Some(Unknown::RunsOn));
-        assert_eq!(calls[1].recorded.standing, Standing::Ended(Outcome::TimedOut));
+        assert_eq!(
+            calls[1].recorded.standing,
+            Standing::Ended(Outcome::TimedOut)
+        );
     }
     let shorter_by_default = PolicyChanges {
         defaults: timeout(Some(2_999)),
@@ -255,7 +258,9 @@ fn a_phase_would_not_have_had_the_tool() {
     let told = begun(&toolbox().plain("pay").plain("verify"))
         .call("c1", "pay", json!({}))
         .returned(json!({}));
-    let told = told.call("c2", "verify", json!({})).tool_state("verified", json!(true))
+    let told = told
+        .call("c2", "verify", json!({}))
+        .tool_state("verified", json!(true))
         .returned(json!({}))
         .call("c3", "pay", json!({}))
         .returned(json!({}));
@@ -297,17 +302,27 @@ fn what_read_the_state_that_a_changed_call_wrote_is_unknown_until_somebody_else_
         .plain("set")
         .plain("pay")
         .when("pay", S::is_true("verified"));
-    let told = begun(&tools).call("c1", "verify", json!({})).tool_state("verified", json!(true))
+    let told = begun(&tools)
+        .call("c1", "verify", json!({}))
+        .tool_state("verified", json!(true))
         .returned(json!({}))
         .call("c2", "pay", json!({}))
         .returned(json!({}));
-    let told = told.call("c3", "set", json!({})).tool_state("verified", json!(true))
+    let told = told
+        .call("c3", "set", json!({}))
+        .tool_state("verified", json!(true))
         .returned(json!({}))
         .call("c4", "pay", json!({}))
         .returned(json!({}));
     let calls = under(&told, &of_tool("verify", gate(true)));
     assert_eq!(calls[1].unknown, Some(Unknown::DependsOn(calls[0].call)));
-    assert_eq!(calls[1].under, Told { standing: Standing::Unknown, ..Told::default() });
+    assert_eq!(
+        calls[1].under,
+        Told {
+            standing: Standing::Unknown,
+            ..Told::default()
+        }
+    );
     assert!(!calls[2].is_changed() && !calls[3].is_changed());
 }
 
@@ -318,11 +333,16 @@ fn a_limit_that_an_unknown_call_may_have_filled_is_unknown() {
         .plain("pay")
         .when("pay", S::is_true("verified"))
         .per_session("pay", 2);
-    let told = begun(&tools).call("c1", "verify", json!({})).tool_state("verified", json!(true)).returned(json!({}));
+    let told = begun(&tools)
+        .call("c1", "verify", json!({}))
+        .tool_state("verified", json!(true))
+        .returned(json!({}));
     let told = told.call("c2", "pay", json!({})).returned(json!({}));
     // The program writes the key itself, so from here on the state is known.
     let told = told.state("verified", json!(true));
-    let told = (3..=5).fold(told, |told, n| told.call(&format!("c{n}"), "pay", json!({})));
+    let told = (3..=5).fold(told, |told, n| {
+        told.call(&format!("c{n}"), "pay", json!({}))
+    });
     let calls = under(&told, &of_tool("verify", gate(true)));
     assert_eq!(calls[1].unknown, Some(Unknown::DependsOn(calls[0].call)));
     // One counted for sure, one perhaps: the second is known, the third is not.
@@ -332,7 +352,11 @@ fn a_limit_that_an_unknown_call_may_have_filled_is_unknown() {
 
 #[test]
 fn a_result_that_would_not_have_been_is_used_by_nobody() {
-    let tools = toolbox().plain("look").cached("look").plain("see").cached("see");
+    let tools = toolbox()
+        .plain("look")
+        .cached("look")
+        .plain("see")
+        .cached("see");
     let told = begun(&tools)
         .call("c1", "look", json!({"n": 1}))
         .returned(json!({}))
@@ -361,11 +385,13 @@ fn a_result_that_would_not_have_been_is_used_by_nobody() {
 
 #[test]
 fn a_gate_by_amount_asks_about_the_large_one_only() {
-    let told = [10, 5_000].into_iter().fold(begun(&toolbox().gated("pay")), |told, cents| {
-        told.call(&format!("c{cents}"), "pay", json!({"cents": cents}))
-            .granted("ada")
-            .returned(json!({}))
-    });
+    let told = [10, 5_000]
+        .into_iter()
+        .fold(begun(&toolbox().gated("pay")), |told, cents| {
+            told.call(&format!("c{cents}"), "pay", json!({"cents": cents}))
+                .granted("ada")
+                .returned(json!({}))
+        });
     let large = ToolPolicyChanges {
         confirm_when: Some(Some(S::compares("args:cents", Comparison::Greater, 1_000))),
         ..ToolPolicyChanges::default()
