@@ -328,6 +328,10 @@ impl fmt::Display for PolicyFileError {
 impl std::error::Error for PolicyFileError {}
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 #[path = "policy_file_tests.rs"]
 mod tests;
