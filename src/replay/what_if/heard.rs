@@ -108,9 +108,10 @@ impl WhatIf<'_> {
         heard: &mut Vec<(Seq, Observation)>,
     ) -> Option<ConfirmationAnswered> {
         let call = self.requests.get(&it.request).copied()?;
-        if let Some(story) = self.stories.get_mut(&call) {
-            story.goes_on(at);
-        }
+        let story = self.stories.get_mut(&call);
+        // What was asked before counts no more on record, either.
+        let story = story.filter(|story| story.requests.last() == Some(&it.request))?;
+        story.goes_on(at);
         let Some(request) = self.question(call) else {
             if it.confirmed && (it.payload.is_some() || it.edited_args.is_some()) {
                 self.leave_open(call, Unknown::WithoutAnswer);
@@ -219,8 +220,10 @@ impl WhatIf<'_> {
                 let story = self.stories.get(&call)?;
                 (story.has_recorded_limit() || story.is_over_limit(at)).then_some(deadline)
             }
-            Deadline::Confirmation { call, .. } => {
+            Deadline::Confirmation { call, request } => {
                 let story = self.stories.get(&call)?;
+                let last = story.requests.last();
+                last.filter(|last| **last == request)?;
                 let request = self.question(call)?;
                 let passed = story.has_recorded_expiry() || story.has_expired(at);
                 passed.then_some(Deadline::Confirmation { call, request })
