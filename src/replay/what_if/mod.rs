@@ -207,7 +207,7 @@ impl<'c> WhatIf<'c> {
         over.dedup();
         over.into_iter().for_each(|call| self.conclude(call));
         // What was delivered again is no call of its own.
-        if self.other.calls.get(&first.seq).is_none()
+        if !self.other.calls.contains_key(&first.seq)
             && self.stories.get(&first.seq).is_some_and(Story::is_empty)
         {
             self.stories.remove(&first.seq);
@@ -410,7 +410,7 @@ impl<'c> WhatIf<'c> {
                 self.doubt.may_count(&story.tool, at, call);
             }
         }
-        if self.other.calls.get(&call).is_some() {
+        if self.other.calls.contains_key(&call) {
             let seq = self.next_unrecorded();
             let reason = CancelReason::Operator;
             let gone = Decision::CallCancelled(CallCancelled { call, reason });
