@@ -109,8 +109,9 @@ impl WhatIf<'_> {
     ) -> Option<ConfirmationAnswered> {
         let call = self.requests.get(&it.request).copied()?;
         let story = self.stories.get_mut(&call);
-        // What was asked before counts no more on record, either.
-        let story = story.filter(|story| story.requests.last() == Some(&it.request))?;
+        // A question of before, or one that was answered, takes no answer on record, either.
+        let story = story.filter(|story| story.open_request == Some(it.request))?;
+        story.open_request = None;
         story.goes_on(at);
         let Some(request) = self.question(call) else {
             if it.confirmed && (it.payload.is_some() || it.edited_args.is_some()) {
@@ -222,8 +223,7 @@ impl WhatIf<'_> {
             }
             Deadline::Confirmation { call, request } => {
                 let story = self.stories.get(&call)?;
-                let last = story.requests.last();
-                last.filter(|last| **last == request)?;
+                story.open_request.filter(|open| *open == request)?;
                 let request = self.question(call)?;
                 let passed = story.has_recorded_expiry() || story.has_expired(at);
                 passed.then_some(Deadline::Confirmation { call, request })

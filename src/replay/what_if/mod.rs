@@ -185,6 +185,7 @@ impl<'c> WhatIf<'c> {
                 story.on_record(fact.at, decision);
                 if decision.question().is_some() {
                     story.requests.push(fact.seq);
+                    story.open_request = Some(fact.seq);
                     self.requests.insert(fact.seq, call);
                 }
                 if story.recorded.standing.is_end() {

@@ -14,6 +14,8 @@ pub(super) struct Story {
     heard: Option<Seq>,
     /// The questions about it on record.
     pub(super) requests: Vec<Seq>,
+    /// The one of them that waits for an answer.
+    pub(super) open_request: Option<Seq>,
     was_ready: bool,
     took_result: bool,
     pub(super) recorded: Told,
@@ -56,6 +58,7 @@ impl Story {
             is_the_programs,
             heard,
             requests: Vec::new(),
+            open_request: None,
             was_ready: false,
             took_result: false,
             recorded: Told::default(),
@@ -102,6 +105,7 @@ impl Story {
             Decision::ConfirmationExpired(_) | Decision::ConfirmationWithdrawn(_)
         );
         if ends {
+            self.open_request = None;
             self.goes_on(at);
         }
         begins(&mut self.runs, &mut self.questions, RECORDED, at, decision);
