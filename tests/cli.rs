@@ -36,3 +36,5 @@ mod service;
 mod settling;
 #[path = "cli/state.rs"]
 mod state;
+#[path = "cli/what_if.rs"]
+mod what_if;

@@ -18,8 +18,11 @@ use recount::journal::{
     Append, Draft, Hash, Journal, Line, MemoryJournal, Object, Record, block_on, verify,
 };
 use recount::ledger::{Ledger, fact_of};
-use recount::replay::{self, Report};
-use recount::session::{Decision, Event, Observation, Seq, SessionId};
+use recount::replay::{self, Report, what_if};
+use recount::session::{
+    Decision, Event, GateChange, Observation, PolicyChanges, Rule, Seq, SessionId,
+    ToolPolicyChanges, Verdict,
+};
 use serde_json::Value;
 
 #[test]
@@ -109,6 +112,48 @@ fn a_yes_made_into_a_no_is_found_at_the_first_decision_that_followed_from_it() {
     assert_eq!(diverged(&exported), Seq(at as u64 + 2));
 }
 
+#[test]
+fn under_its_own_policies_no_call_would_have_gone_otherwise() {
+    let mut calls = 0;
+    for file in corpus() {
+        let exported = Exported::read(&fs::read(&file).unwrap());
+        let report = exported.what_if(&PolicyChanges::default());
+        for call in &report.calls {
+            assert!(!call.is_changed(), "{}: {call:?}", file.display());
+            assert_eq!(call.heard, None, "{}: {call:?}", file.display());
+        }
+        calls += report.calls.len();
+    }
+    assert!(calls >= 35, "only {calls} calls");
+}
+
+#[test]
+fn under_gates_everywhere_no_call_would_have_run_unasked() {
+    let gate = ToolPolicyChanges {
+        confirm: Some(GateChange::Closed { hint: None }),
+        ..ToolPolicyChanges::default()
+    };
+    let gates = PolicyChanges {
+        defaults: gate,
+        ..PolicyChanges::default()
+    };
+    let (mut asked, mut allowed) = (0, 0);
+    for file in corpus() {
+        let exported = Exported::read(&fs::read(&file).unwrap());
+        for call in exported.what_if(&gates).calls {
+            match (call.under.verdict, call.under.rule) {
+                // A gate that is waived in the whole session, and a result that nothing runs for, ask nobody.
+                (Some(Verdict::Allowed), Some(Rule::Confirm | Rule::Cached)) | (None, _) => {}
+                (Some(Verdict::Allowed), _) => allowed += 1,
+                (Some(Verdict::Ask | Verdict::AskProgram), _) => asked += 1,
+                (Some(Verdict::Refused), _) => {}
+            }
+        }
+    }
+    assert_eq!(allowed, 0);
+    assert!(asked >= 25, "only {asked} calls");
+}
+
 fn diverged(exported: &Exported) -> Seq {
     exported.replay().diverged.unwrap().seq
 }
@@ -179,6 +224,16 @@ impl Exported {
 
     fn replay(&self) -> Report {
         block_on(replay::verify(&self.ledger(), self.session)).unwrap()
+    }
+
+    fn what_if(&self, changes: &PolicyChanges) -> what_if::Report {
+        block_on(what_if::what_if(
+            &self.ledger(),
+            self.session,
+            changes,
+            |_| {},
+        ))
+        .unwrap()
     }
 
     /// Changes the body of one record, and every hash that vouches for it.

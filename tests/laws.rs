@@ -29,6 +29,9 @@ mod telling;
 mod terms;
 #[path = "laws/verdicts.rs"]
 mod verdicts;
+#[cfg(feature = "engine")]
+#[path = "laws/what_if.rs"]
+mod what_if;
 
 use generator::{recordings, wild_recordings};
 use lawful::{Verdict, answers, ends, fold, leave, recording, repeat, supplies};
@@ -167,6 +170,12 @@ laws! {
     decisions_repeat: repeat::decisions_repeat, wild_recordings;
     the_rules_in_force_are_on_record: repeat::the_rules_in_force_are_on_record, wild_recordings;
     seqs_times_and_causes_are_in_order: order::seqs_times_and_causes_are_in_order, wild_recordings;
+}
+
+#[cfg(feature = "engine")]
+laws! {
+    the_same_policies_change_nothing: what_if::the_same_policies_change_nothing, wild_recordings;
+    other_policies_leave_the_record_as_it_is: what_if::other_policies_leave_the_record_as_it_is, wild_recordings;
 }
 
 /// The generator is worth something only if its histories reach what the laws speak of.

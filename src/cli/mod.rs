@@ -26,6 +26,7 @@ mod opening;
 mod os_user;
 mod outline;
 mod pending;
+mod policy;
 mod program;
 mod progress;
 mod prompt;
@@ -48,5 +49,6 @@ mod timeline;
 pub mod tools_file;
 mod unanswered;
 mod verify;
+mod what_if;
 
 pub use program::run;

@@ -15,6 +15,7 @@ use super::failure::{Exit, Failure};
 use super::import::Import;
 use super::log::Log;
 use super::pending::Pending;
+use super::policy::Policy;
 use super::reconcile::Reconcile;
 use super::repair::Repair;
 use super::replay::Replay;
@@ -91,6 +92,7 @@ enum Command {
     Replay(Replay),
     Diff(Diff),
     State(State),
+    Policy(Policy),
 }
 
 /// Runs the program as its command line says.
@@ -147,6 +149,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Replay(it) => it.run(screen).await,
         Command::Diff(it) => it.run(screen).await,
         Command::State(it) => it.run(screen).await,
+        Command::Policy(it) => it.run(screen).await,
     }
 }
 

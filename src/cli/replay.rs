@@ -13,7 +13,7 @@ use super::keys::Keys;
 use super::progress::Meter;
 use super::screen::Screen;
 use super::style::Tone;
-use super::{ids, opening};
+use super::{ids, opening, what_if};
 use crate::ledger::{Error, Ledger};
 use crate::replay;
 use crate::session::{SessionId, decide};
@@ -38,7 +38,10 @@ pub(super) struct Replay {
     all: bool,
     #[command(flatten)]
     keys: Keys,
-    /// Prints JSON lines, one a session.
+    /// Decides by the policies in this file, and shows which calls would have gone otherwise; see `recount policy`.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Prints JSON lines, one a session; with --policy one a call, and the totals.
     #[arg(long)]
     json: bool,
 }
@@ -46,6 +49,9 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        if let Some(file) = &self.policy {
+            return what_if::run(&ledger, self.session.as_deref(), file, self.json, screen).await;
+        }
         let sessions = match &self.session {
             Some(text) => vec![one(&ledger, text).await?],
             None => all(&ledger).await?,

@@ -17,15 +17,17 @@
 //! limit_per_minute = 2
 //! secret = ["/card/number"]        # sealed on record, open for the tool; takes --keys
 //! ```
+//!
+//! What a policy says is read as in a file of policies ([`policy_file`](crate::tool::policy_file)), which has more of it.
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::Value as Json;
-use toml::{Table, Value};
+use serde_json::{Map, Value};
 
-use crate::session::policy::{Background, InDoubt, Limits, Retry, ToolPolicy};
+use crate::session::policy::ToolPolicy;
+use crate::tool::policy_file::from_toml;
+use crate::tool::policy_file::keys::{self, expected, unknown_key};
 use crate::tool::{CommandTool, PolicyTool, ToolDispatcher, ToolMistake};
 
 /// Reads the text of a tools file.
@@ -49,24 +51,21 @@ pub fn parse(text: &str) -> Result<ToolDispatcher, ToolsFileError> {
     let syntax = |error: toml::de::Error| ToolsFileError {
         mistakes: vec![error.to_string().trim_end().to_owned()],
     };
-    let file: Table = text.parse().map_err(syntax)?;
+    let file: toml::Table = text.parse().map_err(syntax)?;
     let mut mistakes = Vec::new();
     let mut dispatcher = ToolDispatcher::new();
     for key in file.keys().filter(|key| *key != "tool") {
         mistakes.push(unknown_key(key, &["tool"]));
     }
-    let entries = match file.get("tool") {
-        Some(Value::Array(entries)) if !entries.is_empty() => entries.as_slice(),
+    let entries = match file.get("tool").map(from_toml) {
+        Some(Value::Array(entries)) if !entries.is_empty() => entries,
         Some(other) => {
-            mistakes.push(format!(
-                "expected tools as [[tool]], found {}",
-                found(other)
-            ));
-            &[]
+            mistakes.push(expected("tools as [[tool]]", &other));
+            Vec::new()
         }
         None => {
             mistakes.push("expected at least one [[tool]], found none".to_owned());
-            &[]
+            Vec::new()
         }
     };
     for (index, entry) in entries.iter().enumerate() {
@@ -102,7 +101,7 @@ impl std::error::Error for ToolsFileError {}
 
 /// Reads one `[[tool]]` and gathers what is wrong with it.
 struct Reader<'a> {
-    entry: Option<&'a Table>,
+    entry: Option<&'a Map<String, Value>>,
     tool: String,
     mistakes: Vec<String>,
 }
@@ -115,7 +114,7 @@ impl<'a> Reader<'a> {
             |name| format!("tool {name:?}"),
         );
         Self {
-            entry: entry.as_table(),
+            entry: entry.as_object(),
             tool,
             mistakes: Vec::new(),
         }
@@ -123,52 +122,33 @@ impl<'a> Reader<'a> {
 
     /// The tool, unless something it cannot be made without is wrong.
     fn tool(&mut self) -> Option<PolicyTool> {
+        let known: Vec<&str> = OWN_KEYS.into_iter().chain(keys::names_of_keys()).collect();
         for key in self
             .entry
             .into_iter()
-            .flat_map(Table::keys)
-            .filter(|key| !KEYS.contains(&key.as_str()))
+            .flat_map(Map::keys)
+            .filter(|key| !known.contains(&key.as_str()))
         {
             self.mistakes
-                .push(format!("{}: {}", self.tool, unknown_key(key, &KEYS)));
+                .push(format!("{}: {}", self.tool, unknown_key(key, &known)));
         }
         let name = self.required("name", "a string", as_text);
         let description = self.required("description", "a string", as_text);
         let command = self.required("command", "a list of at least one string", as_command);
         let parameters = self.optional("parameters", "a table or a string of JSON", as_schema);
-        let confirm = self.optional("confirm", "a hint or true", as_confirm);
-        let timeout = self.optional("timeout", TIME, as_time);
-        let in_doubt = self.optional(
-            "in_doubt",
-            "\"retry\", \"ask\" or \"settle_unknown\"",
-            as_rule,
-        );
         let long_running = self.optional("long_running", "true or false", Value::as_bool);
-        let secret = self.optional("secret", "a list of JSON Pointers", as_texts);
-        let cached = self.optional("cached", "a time or true", as_cached);
-        let background = self.optional(
-            "background",
-            "\"INTERRUPT\", \"WHEN_IDLE\", \"SILENT\" or true",
-            as_background,
-        );
-        let retry = self.optional("retry", "{ attempts = 3, backoff = \"200ms\" }", as_retry);
-        let limits = Limits {
-            per_session: self.optional("limit_per_session", "a whole number", as_count),
-            per_minute: self.optional("limit_per_minute", "a whole number", as_count),
-        };
+        let secret: Option<Vec<String>> =
+            self.optional("secret", "a list of JSON Pointers", keys::names);
+        let (policy, mistakes) = self.entry.map(keys::read).unwrap_or_default();
+        for (key, what) in mistakes {
+            self.mistakes.push(format!("{}: {key}: {what}", self.tool));
+        }
         let ((program, args), name) = (command?, name?);
         let function = CommandTool::new(name, description?, parameters, program, args);
-        let policy = ToolPolicy {
-            timeout,
-            cache: cached.is_some_and(|cached| cached.is_on),
-            cache_max_age: cached.and_then(|cached| cached.max_age),
-            background: background.flatten(),
-            retry,
-            limits,
-            ..confirm.unwrap_or_default()
-        };
+        let declared = policy.in_doubt;
+        let policy = policy.changed(ToolPolicy::default());
         let mut tool = PolicyTool::new(Arc::new(function), policy);
-        if let Some(rule) = in_doubt {
+        if let Some(rule) = declared {
             tool = tool.with_in_doubt(rule);
         }
         for pointer in secret.into_iter().flatten() {
@@ -196,20 +176,12 @@ impl<'a> Reader<'a> {
         self.optional(key, expected, read)
     }
 
-    fn optional<V>(
-        &mut self,
-        key: &str,
-        expected: &str,
-        read: fn(&Value) -> Option<V>,
-    ) -> Option<V> {
+    fn optional<V>(&mut self, key: &str, wanted: &str, read: fn(&Value) -> Option<V>) -> Option<V> {
         let value = self.entry?.get(key)?;
         let read = read(value);
         if read.is_none() {
-            self.mistakes.push(format!(
-                "{}: {key}: expected {expected}, found {}",
-                self.tool,
-                found(value)
-            ));
+            let what = expected(wanted, value);
+            self.mistakes.push(format!("{}: {key}: {what}", self.tool));
         }
         read
     }
@@ -219,160 +191,29 @@ fn as_text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-fn as_texts(value: &Value) -> Option<Vec<String>> {
-    value.as_array()?.iter().map(as_text).collect()
-}
-
 fn as_command(value: &Value) -> Option<(String, Vec<String>)> {
-    let mut words = as_texts(value)?.into_iter();
+    let words: Vec<String> = keys::names(value)?;
+    let mut words = words.into_iter();
     let program = words.next().filter(|program| !program.is_empty())?;
     Some((program, words.collect()))
 }
 
-fn as_schema(value: &Value) -> Option<Json> {
+fn as_schema(value: &Value) -> Option<Value> {
     match value {
         Value::String(text) => serde_json::from_str(text).ok(),
-        Value::Table(_) => Some(as_json(value)),
-        Value::Integer(_)
-        | Value::Float(_)
-        | Value::Boolean(_)
-        | Value::Datetime(_)
-        | Value::Array(_) => None,
+        Value::Object(_) => Some(value.clone()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
     }
 }
 
-fn as_json(value: &Value) -> Json {
-    match value {
-        Value::String(text) => text.as_str().into(),
-        Value::Integer(number) => (*number).into(),
-        Value::Float(number) => (*number).into(),
-        Value::Boolean(flag) => (*flag).into(),
-        // JSON has no times; text is how they are written in it.
-        Value::Datetime(time) => time.to_string().into(),
-        Value::Array(items) => items.iter().map(as_json).collect(),
-        Value::Table(table) => table
-            .iter()
-            .map(|(key, value)| (key.clone(), as_json(value)))
-            .collect(),
-    }
-}
-
-fn as_confirm(value: &Value) -> Option<ToolPolicy> {
-    match value {
-        Value::Boolean(true) => Some(ToolPolicy::gate("")),
-        Value::Boolean(false) => Some(ToolPolicy::default()),
-        Value::String(hint) => Some(ToolPolicy::gate(hint)),
-        Value::Integer(_)
-        | Value::Float(_)
-        | Value::Datetime(_)
-        | Value::Array(_)
-        | Value::Table(_) => None,
-    }
-}
-
-/// What `cached` says.
-#[derive(Clone, Copy)]
-struct Cached {
-    is_on: bool,
-    max_age: Option<Duration>,
-}
-
-fn as_cached(value: &Value) -> Option<Cached> {
-    let (is_on, max_age) = match value.as_bool() {
-        Some(is_on) => (is_on, None),
-        None => (true, Some(as_time(value)?)),
-    };
-    Some(Cached { is_on, max_age })
-}
-
-fn as_background(value: &Value) -> Option<Option<Background>> {
-    match value.as_bool() {
-        Some(is_on) => Some(is_on.then(Background::default)),
-        None => {
-            let scheduling = serde_json::from_value(value.as_str()?.into()).ok()?;
-            Some(Some(Background { scheduling }))
-        }
-    }
-}
-
-fn as_retry(value: &Value) -> Option<Retry> {
-    let table = value.as_table().filter(|table| table.len() == 2)?;
-    let backoff = as_time(table.get("backoff")?)?;
-    Some(Retry {
-        attempts_max: as_count(table.get("attempts")?)?,
-        backoff_ms: u64::try_from(backoff.as_millis()).ok()?,
-    })
-}
-
-fn as_count(value: &Value) -> Option<u32> {
-    u32::try_from(value.as_integer()?).ok()
-}
-
-fn as_time(value: &Value) -> Option<Duration> {
-    let text = value.as_str()?;
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-    let factor = match unit.trim_start() {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return None,
-    };
-    let millis = number.parse::<u64>().ok()?.checked_mul(factor);
-    millis.map(Duration::from_millis)
-}
-
-fn as_rule(value: &Value) -> Option<InDoubt> {
-    let rules = [InDoubt::Retry, InDoubt::Ask, InDoubt::SettleUnknown];
-    rules
-        .into_iter()
-        .find(|rule| value.as_str() == Some(rule.as_str()))
-}
-
-fn unknown_key(key: &str, known: &[&str]) -> String {
-    let near = known
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(key, name), name));
-    match near.min_by_key(|(distance, _)| *distance) {
-        Some((distance, name)) if distance <= name.len().div_ceil(3) => {
-            format!("{key}: unknown key; did you mean {name:?}?")
-        }
-        _ => format!("{key}: unknown key; expected one of {}", known.join(", ")),
-    }
-}
-
-/// A value for a message: on one line, and short.
-fn found(value: &Value) -> String {
-    let text = match value {
-        Value::Table(_) => return "a table".to_owned(),
-        Value::Array(items) if items.is_empty() => return "an empty list".to_owned(),
-        Value::String(text) => format!("{text:?}"),
-        other => other.to_string().replace('\n', " "),
-    };
-    if text.chars().count() > SHOWN_CHARS_MAX {
-        let start: String = text.chars().take(SHOWN_CHARS_MAX).collect();
-        return format!("{start}…");
-    }
-    text
-}
-
-const SHOWN_CHARS_MAX: usize = 80;
-const TIME: &str = "a time such as \"500ms\", \"10s\", \"2m\" or \"1h\"";
-const KEYS: [&str; 14] = [
+/// The keys of a tool that say nothing of its policy.
+const OWN_KEYS: [&str; 6] = [
     "name",
     "description",
     "command",
     "parameters",
-    "confirm",
-    "timeout",
-    "in_doubt",
     "long_running",
     "secret",
-    "cached",
-    "background",
-    "retry",
-    "limit_per_session",
-    "limit_per_minute",
 ];
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::session::catalog::ToolKind;
+use crate::session::policy::{Background, InDoubt, Limits, Retry};
 use crate::session::{Seq, SessionId};
 use crate::tool::{Pending, ToolContext, ToolOutcome};
 use std::time::Duration;
@@ -108,19 +109,19 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
     "#;
     let expected = [
         "tols: unknown key; did you mean \"tool\"?",
-        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, confirm, timeout, in_doubt, long_running, secret, cached, background, retry, limit_per_session, limit_per_minute",
+        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, long_running, secret, confirm, confirm_when, confirm_expires_after, timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats",
         "tool \"pay\": descripton: unknown key; did you mean \"description\"?",
         "tool \"pay\": description: expected a string, found nothing",
         "tool \"pay\": command: expected a list of at least one string, found \"pay.sh\"",
         "tool \"pay\": parameters: expected a table or a string of JSON, found \"{\"",
-        "tool \"pay\": confirm: expected a hint or true, found 1",
-        "tool \"pay\": timeout: expected a time such as \"500ms\", \"10s\", \"2m\" or \"1h\", found \"10 parsecs\"",
-        "tool \"pay\": in_doubt: expected \"retry\", \"ask\" or \"settle_unknown\", found \"try\"",
         "tool \"pay\": long_running: expected true or false, found \"yes\"",
+        "tool \"pay\": confirm: expected a hint, true or false, found 1",
+        "tool \"pay\": timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false, found \"10 parsecs\"",
+        "tool \"pay\": in_doubt: expected \"retry\", \"ask\" or \"settle_unknown\", found \"try\"",
         "tool number 2: name: expected a string, found nothing",
         "tool number 2: command: expected a list of at least one string, found an empty list",
+        "tool \"not a name\": timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false, found \"0s\"",
         "tool \"not a name\": expected a name of 1 to 64 letters, digits and `_ : . -`",
-        "tool \"not a name\": timeout: expected at least 1 ms, found 0",
         "tool \"not a name\": invalid parameter schema: expected a schema of type \"object\", found type string \"nothing\"",
         "tool \"twice\" is registered twice",
     ];
@@ -144,32 +145,6 @@ fn what_is_no_tools_file_is_said_to_be_none() {
         "{syntax:?}"
     );
     assert_eq!(mistakes("tool = [1]").len(), 3);
-}
-
-#[test]
-fn a_time_is_a_whole_number_and_a_unit() {
-    let millis = |text: &str| as_time(&text.into()).map(|time| time.as_millis());
-    for (text, expected) in [
-        ("500ms", 500),
-        ("10s", 10_000),
-        ("2 m", 120_000),
-        ("1h", 3_600_000),
-        ("0s", 0),
-    ] {
-        assert_eq!(millis(text), Some(expected), "{text}");
-    }
-    for text in [
-        "",
-        "10",
-        "s",
-        "-1s",
-        "1.5s",
-        "1d",
-        "99999999999999999999s",
-        "18446744073709551615h",
-    ] {
-        assert_eq!(millis(text), None, "{text}");
-    }
 }
 
 /// A file with one tool that has these lines, too.
@@ -222,18 +197,18 @@ fn what_is_wrong_with_reuse_background_retries_and_limits_is_said() {
     assert_eq!(
         mistakes(&with(lines)),
         [
-            "tool \"t\": cached: expected a time or true, found 5",
-            "tool \"t\": background: expected \"INTERRUPT\", \"WHEN_IDLE\", \"SILENT\" or true, found \"LATER\"",
-            "tool \"t\": retry: expected { attempts = 3, backoff = \"200ms\" }, found a table",
-            "tool \"t\": limit_per_minute: expected a whole number, found -1",
+            "tool \"t\": cached: expected a time such as \"5m\", true or false, found 5",
+            "tool \"t\": background: expected \"INTERRUPT\", \"WHEN_IDLE\", \"SILENT\", true or false, found \"LATER\"",
+            "tool \"t\": retry: expected { attempts = 3, backoff = \"200ms\" } with at least 2 attempts, or false, found a table",
+            "tool \"t\": limit_per_minute: expected a whole number of at least 1, or false, found -1",
         ]
     );
     let lines = "retry = { attempts = 3, backoff = \"1s\" }\nlimit_per_session = 0";
     assert_eq!(
         mistakes(&with(lines)),
         [
+            "tool \"t\": limit_per_session: expected a whole number of at least 1, or false, found 0",
             "tool \"t\": retry makes no sense: the tool is not declared idempotent",
-            "tool \"t\": limit_per_session: expected at least 1, found 0",
         ]
     );
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::ledger::Ledger;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Connector, Modality, setup};
-use crate::session::{Gates, OnSettled, PhaseDeclaration, PolicySet, ResponseShape};
+use crate::session::{Gates, OnSettled, PhaseDeclaration, PolicyChanges, PolicySet, ResponseShape};
 use crate::tool::{
     ConfirmationProvider, FunctionCall, FunctionResponse, Services, State, ToolDispatcher,
     ToolExecutionMode, Toolset,
@@ -18,6 +18,7 @@ use super::extractors::{Extractor, Turn};
 use super::folding::IDLE_FOLD_AFTER;
 use super::hooks::AgentHooks;
 use super::phases::{self, PhaseBuilder};
+use super::policies;
 use super::prepared::Prepared;
 use super::reconnects::Reconnects;
 use super::redaction::Redactor;
@@ -43,7 +44,8 @@ pub struct Agent {
     connector: Option<Arc<dyn Connector>>,
     provider: Option<Arc<dyn ConfirmationProvider>>,
     gates: GateChoice,
-    running_max: Option<u32>,
+    pub(super) running_max: Option<u32>,
+    pub(super) policies: Vec<PolicyChanges>,
     phases: Vec<PhaseDeclaration>,
     extractors: Vec<Extractor>,
     services: Services,
@@ -327,12 +329,6 @@ impl Agent {
         self
     }
 
-    /// How many calls of a session run at the same time; without it, any number.
-    pub fn running_max(mut self, calls: u32) -> Agent {
-        self.running_max = Some(calls);
-        self
-    }
-
     /// Seals the bodies of its sessions' records, and their objects, each session under a key of its own; the engine needs
     /// a [key store](super::EngineBuilder::keys). A session that has begun stays as it began.
     pub fn sealed(mut self) -> Agent {
@@ -375,7 +371,8 @@ impl Agent {
         mistakes.extend(unknown.into_iter().map(|tool| {
             format!("agent {name:?}: no tool is named {tool:?}, so nothing can be said of how it is executed; {known}")
         }));
-        let registered = dispatcher.register(self.tools);
+        let tools = policies::of_tools(self.tools, &self.policies);
+        let registered = tools.and_then(|tools| dispatcher.register(tools));
         for mistake in registered
             .as_ref()
             .err()
@@ -422,6 +419,7 @@ impl Agent {
             hooks: self.hooks.declared(),
             ..dispatcher.policies()
         };
+        let policies = policies::of_agent(policies, &self.policies);
         let platform = self.connector.as_ref().map(|it| it.platform());
         let platform = platform.unwrap_or_default();
         let capabilities = self

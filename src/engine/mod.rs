@@ -40,6 +40,7 @@ mod pending;
 mod performer;
 mod phases;
 mod piece;
+mod policies;
 mod prepared;
 mod reconciling;
 mod reconnecting;

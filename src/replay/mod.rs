@@ -10,6 +10,7 @@ mod report;
 mod state_at;
 mod state_view;
 mod verify;
+pub mod what_if;
 
 #[cfg(feature = "cli")]
 pub(crate) use json_tree::Tree;

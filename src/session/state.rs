@@ -324,6 +324,16 @@ impl Library {
         self.policies.insert(address, policies);
     }
 
+    /// The catalog of this address.
+    pub fn catalog(&self, address: &ObjectHash) -> Option<&Arc<Catalog>> {
+        self.catalogs.get(address)
+    }
+
+    /// The policies of this address.
+    pub fn policies(&self, address: &ObjectHash) -> Option<&Arc<PolicySet>> {
+        self.policies.get(address)
+    }
+
     /// The hashes among `named` that nobody handed in.
     pub fn missing(&self, named: &[ObjectHash]) -> Vec<ObjectHash> {
         let known = |hash: &&ObjectHash| {

@@ -84,6 +84,14 @@ pub enum ToolMistake {
         /// Why.
         reason: &'static str,
     },
+    /// A file of policies speaks of a tool that is not there.
+    #[error("the policies speak of the tool {tool:?}, which is not there; {hint}")]
+    UnknownTool {
+        /// The name.
+        tool: String,
+        /// Which one may be meant, or which there are.
+        hint: String,
+    },
     /// A default time limit of zero would fail every call.
     #[error("with_timeout: expected a default timeout of at least 1 ms, found 0")]
     ZeroDefaultTimeout,

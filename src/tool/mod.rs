@@ -20,6 +20,7 @@ mod long_running;
 mod mistake;
 mod outcome;
 mod pipeline;
+pub mod policy_file;
 mod policy_tool;
 mod provider_desk;
 mod result_formatter;

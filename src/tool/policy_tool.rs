@@ -17,6 +17,7 @@ use super::{
 };
 use crate::session::catalog::{Behavior, ToolDeclaration, ToolKind};
 use crate::session::policy::{InDoubt, ToolPolicy};
+use crate::session::{PolicyChanges, ToolPolicyChanges};
 
 /// A tool with its policy and its kind.
 ///
@@ -115,6 +116,25 @@ impl PolicyTool {
         if let Some(rule) = self.rule {
             self.policy.in_doubt = rule;
         }
+        self
+    }
+
+    /// Puts what a file of policies says in the place of what holds for it.
+    #[must_use]
+    pub(crate) fn changed_by(mut self, changes: &PolicyChanges) -> Self {
+        let own = changes.tools.get(self.name());
+        // What the service runs itself has no policy; who names it nevertheless is told so when it is registered.
+        if self.kind() == ToolKind::ServerSide && own.is_none() {
+            return self;
+        }
+        let policy = changes.changed(self.name(), self.policy.clone());
+        if policy.in_doubt != self.policy.in_doubt {
+            self.rule = Some(policy.in_doubt);
+        }
+        if changes.defaults.decides_gate() || own.is_some_and(ToolPolicyChanges::decides_gate) {
+            self.predicates.clear();
+        }
+        self.policy = policy;
         self
     }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    ConfirmationProvider, InputStreamingTool, PolicyTool, ResultFormatter, StreamingTool,
-    ToolDispatcher, ToolExecutionMode, ToolFunction,
+    ConfirmationProvider, InputStreamingTool, PolicyTool, RegistrationError, ResultFormatter,
+    StreamingTool, ToolDispatcher, ToolExecutionMode, ToolFunction, ToolMistake,
 };
+use crate::session::PolicyChanges;
 use crate::session::policy::{Background, ToolPolicy};
 
 /// Some tools, each with its policy; put together with `|`.
@@ -110,6 +111,56 @@ impl Toolset {
     pub fn map(mut self, change: impl FnMut(PolicyTool) -> PolicyTool) -> Self {
         self.tools = self.tools.into_iter().map(change).collect();
         self
+    }
+
+    /// Puts what a file of policies says of the tools in the place of what holds for them, and of the time limit of those that
+    /// have none of their own. What is there is checked when the tools are registered.
+    ///
+    /// ```
+    /// use recount::tool::{T, ToolDispatcher, policy_file};
+    /// use std::time::Duration;
+    ///
+    /// let search = || T::confirm(T::simple("search", "Searches", |_| async { Ok(1.into()) }), "Search?");
+    /// let file = policy_file::parse(r#"{"tools": {"search": {"confirm": false, "timeout": "5s"}}}"#)?;
+    /// let mut tools = ToolDispatcher::new();
+    /// tools.register(recount::tool::Toolset::from(search()).with_policies(&file)?)?;
+    /// let policy = tools.policies().of("search").clone();
+    /// assert_eq!((policy.confirm, policy.timeout), (false, Some(Duration::from_secs(5))));
+    ///
+    /// let other = policy_file::parse(r#"{"tools": {"serch": {"confirm": true}}}"#)?;
+    /// let wrong = recount::tool::Toolset::from(search()).with_policies(&other).unwrap_err();
+    /// assert_eq!(wrong.to_string(), "the policies speak of the tool \"serch\", which is not there; did you mean \"search\"?");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The file names tools that are not among these.
+    pub fn with_policies(mut self, changes: &PolicyChanges) -> Result<Self, RegistrationError> {
+        let names: BTreeSet<&str> = self.tools.iter().map(PolicyTool::name).collect();
+        let mut mistakes = Vec::new();
+        for name in changes
+            .tools
+            .keys()
+            .filter(|it| !names.contains(it.as_str()))
+        {
+            let near = names.iter().filter_map(|it| {
+                let distance = strsim::damerau_levenshtein(name, it);
+                (distance <= it.len().div_ceil(3)).then_some((distance, *it))
+            });
+            let hint = match near.min() {
+                Some((_, near)) => format!("did you mean {near:?}?"),
+                None => self.in_words(),
+            };
+            let tool = name.clone();
+            mistakes.push(ToolMistake::UnknownTool { tool, hint });
+        }
+        if !mistakes.is_empty() {
+            return Err(RegistrationError { mistakes });
+        }
+        if let Some(timeout) = changes.timeout {
+            self.timeout = timeout;
+        }
+        Ok(self.map(|tool| tool.changed_by(changes)))
     }
 
     /// The default time limit that came with it.

@@ -1,0 +1,162 @@
+//! How long it takes to decide a session of 100,000 calls again under other policies, in memory.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a bench that meets the impossible must stop"
+)]
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use recount::replay::what_if::WhatIf;
+use recount::session::{
+    Actor, CacheChange, ConfirmationAnswered, Decision, Event, Fact, FunctionCallReceived,
+    GateChange, Json, Library, Observation, PolicyChanges, ResponsesSent, Seq, Session, SessionId,
+    Timestamp, ToolPolicyChanges, ToolReturned, TurnCompleted, step,
+};
+use recount::testing::{history, toolbox};
+use serde_json::json;
+
+/// The calls of the session.
+const CALLS: u64 = 100_000;
+
+/// A session that is told observation by observation.
+struct Telling {
+    session: Session,
+    at: Timestamp,
+    epoch: Seq,
+    facts: Vec<Fact>,
+}
+
+impl Telling {
+    /// Records what the world does; gives back the place of the first record.
+    fn observed(&mut self, observation: impl Into<Observation>) -> usize {
+        self.at = self.at.after_ms(10);
+        let empty = Session::new(SessionId(uuid::Uuid::nil()));
+        let session = std::mem::replace(&mut self.session, empty);
+        let done =
+            step(session, self.at, observation.into()).expect("the decisions come to an end");
+        self.session = done.session;
+        let first = self.facts.len();
+        self.facts.extend(done.facts);
+        first
+    }
+
+    /// The model calls a tool, somebody agrees where somebody is asked, the tool returns, and the model hears it.
+    fn call(&mut self, n: u64, tool: &str) {
+        let epoch = self.epoch;
+        let first = self.observed(FunctionCallReceived {
+            epoch,
+            id: Some(format!("c{n}")),
+            name: Some(tool.to_owned()),
+            args: Some(Json::of(&json!({"order": n, "cents": 4200}))),
+            malformed_args: None,
+            invalid_args: None,
+            sealed_args: Vec::new(),
+            original_args: None,
+            by: None,
+        });
+        let call = self.facts[first].seq;
+        let asked = self.facts[first..]
+            .iter()
+            .find_map(|fact| match &fact.event {
+                Event::Decided(Decision::ConfirmationRequested(_)) => Some(fact.seq),
+                Event::Decided(_) | Event::Observed(_) => None,
+            });
+        if let Some(request) = asked {
+            self.observed(ConfirmationAnswered {
+                request,
+                confirmed: true,
+                reason: None,
+                payload: None,
+                edited_args: None,
+                extra: None,
+                found: None,
+                by: Actor::embedder("ada"),
+            });
+        }
+        let returned = self.observed(ToolReturned {
+            call,
+            attempt: 1,
+            failed: false,
+            response: Json::of(&json!({"done": true})),
+            error_kind: None,
+            scheduling: None,
+        });
+        let issued = self.facts[returned + 1].seq;
+        self.observed(ResponsesSent {
+            epoch,
+            responses: vec![issued],
+        });
+        self.observed(TurnCompleted {
+            epoch,
+            reason: None,
+        });
+    }
+}
+
+/// A session of which every other call is gated.
+fn recorded() -> (Library, Vec<Fact>) {
+    let tools = toolbox().plain("look").gated("pay");
+    let begun = history().opened("support").attached(&tools).connected();
+    let mut telling = Telling {
+        session: begun.session().clone(),
+        at: begun.now(),
+        epoch: begun.epoch(),
+        facts: begun.facts().to_vec(),
+    };
+    for n in 0..CALLS / 2 {
+        telling.call(2 * n, "look");
+        telling.call(2 * n + 1, "pay");
+    }
+    (begun.session().library().clone(), telling.facts)
+}
+
+fn gate(confirm: GateChange) -> ToolPolicyChanges {
+    ToolPolicyChanges {
+        confirm: Some(confirm),
+        ..ToolPolicyChanges::default()
+    }
+}
+
+fn what_if(c: &mut Criterion) {
+    let (library, facts) = recorded();
+    let decide = |changes: &PolicyChanges| {
+        let id = SessionId(uuid::Uuid::nil());
+        let mut world = WhatIf::new(id, library.clone(), changes);
+        for fact in &facts {
+            world.tell(fact.clone());
+        }
+        let calls = world.end().calls;
+        calls.iter().filter(|call| call.is_changed()).count() as u64
+    };
+    let same = PolicyChanges::default();
+    let swapped = PolicyChanges {
+        tools: [
+            ("look".to_owned(), gate(GateChange::Closed { hint: None })),
+            ("pay".to_owned(), gate(GateChange::Open)),
+        ]
+        .into(),
+        ..PolicyChanges::default()
+    };
+    let cached = PolicyChanges {
+        defaults: ToolPolicyChanges {
+            cached: Some(CacheChange::On { max_age: None }),
+            limit_per_session: Some(Some(1_000)),
+            ..ToolPolicyChanges::default()
+        },
+        ..PolicyChanges::default()
+    };
+    // A bench of wrong work measures nothing.
+    assert_eq!((decide(&same), decide(&swapped)), (0, CALLS));
+    assert_eq!(decide(&cached), CALLS - 2_000);
+
+    let mut group = c.benchmark_group("what_if");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(CALLS));
+    group.bench_function("same", |b| b.iter(|| decide(&same)));
+    group.bench_function("gates_swapped", |b| b.iter(|| decide(&swapped)));
+    group.bench_function("limits", |b| b.iter(|| decide(&cached)));
+    group.finish();
+}
+
+criterion_group!(benches, what_if);
+criterion_main!(benches);

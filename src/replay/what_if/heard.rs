@@ -1,0 +1,260 @@
+//! What the other world hears of what the world did: the same, as a rule; or it with the numbers of its own questions, a time that came
+//! earlier, or nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::story::Story;
+use super::{Unknown, WhatIf};
+use crate::session::{
+    Author, CallStarted, ConfirmationAnswered, Deadline, DeadlinePassed, Decision, Event,
+    Observation, Phase, PolicySet, RunnerAttached, RunnerDetached, Seq, Start, Timestamp,
+};
+
+impl WhatIf<'_> {
+    /// What the other world hears of an observation: it, something before it, something else, or nothing.
+    pub(super) fn heard_there(
+        &mut self,
+        seq: Seq,
+        at: Timestamp,
+        observation: Observation,
+    ) -> Vec<(Seq, Observation)> {
+        let mut heard = Vec::with_capacity(1);
+        if let Some((call, _)) = reported(&observation)
+            && self.has_timed_out(call, at)
+            && let Some(attempt) = self.other.calls.get(&call).map(|it| it.attempts)
+        {
+            let deadline = Deadline::Run { call, attempt };
+            heard.push((self.next_unrecorded(), passed(deadline, at)));
+        }
+        let observation = match observation {
+            Observation::RunnerAttached(it) => {
+                self.bring(&it);
+                let not_begun = self.early();
+                if !not_begun.is_empty() {
+                    let reason = "the runs on record that stand for these begin later".to_owned();
+                    let detached = RunnerDetached { reason, not_begun };
+                    heard.push((self.next_unrecorded(), detached.into()));
+                }
+                it.into()
+            }
+            Observation::RunnerDetached(mut it) => {
+                for start in &it.not_begun {
+                    if let Some(story) = self.stories.get_mut(&start.call) {
+                        story.not_begun(*start);
+                    }
+                }
+                it.not_begun.extend(self.early());
+                it.into()
+            }
+            Observation::ToolAsked(it) => {
+                if let Some(story) = self.stories.get_mut(&it.call) {
+                    story.asks_in_place(at, it.in_place);
+                }
+                it.into()
+            }
+            Observation::ConfirmationAnswered(it) => match self.answer_there(at, it, &mut heard) {
+                Some(it) => it.into(),
+                None => return heard,
+            },
+            Observation::DeadlinePassed(it) => match self.deadline_there(it.deadline, at) {
+                Some(deadline) => passed(deadline, it.due_us),
+                None => return heard,
+            },
+            as_it_is @ (Observation::SessionOpened(_)
+            | Observation::RunnerDraining(_)
+            | Observation::Connected(_)
+            | Observation::Disconnected(_)
+            | Observation::GoAwayReceived(_)
+            | Observation::SwitchPlanned(_)
+            | Observation::ReconnectScheduled(_)
+            | Observation::ConnectFailed(_)
+            | Observation::ReconnectsExhausted(_)
+            | Observation::HistorySent(_)
+            | Observation::ResumptionHandleReceived(_)
+            | Observation::FunctionCallReceived(_)
+            | Observation::HookAnswered(_)
+            | Observation::CallCancellationReceived(_)
+            | Observation::ToolReturned(_)
+            | Observation::ToolYielded(_)
+            | Observation::ToolPaused(_)
+            | Observation::ToolEventEmitted(_)
+            | Observation::StateChanged(_)
+            | Observation::AnswerRefused(_)
+            | Observation::ResponseSupplied(_)
+            | Observation::OutcomeFound(_)
+            | Observation::ResponsesSent(_)
+            | Observation::InstructionSent(_)
+            | Observation::ModelOutputReceived(_)
+            | Observation::TranscriptReceived(_)
+            | Observation::UserTextSent(_)
+            | Observation::TurnCompleted(_)
+            | Observation::TurnInterrupted(_)
+            | Observation::MediaCounted(_)
+            | Observation::UsageReported(_)
+            | Observation::FrameRejected(_)
+            | Observation::OperatorCancelled(_)
+            | Observation::SessionClosed(_)) => as_it_is,
+        };
+        heard.push((seq, observation));
+        heard
+    }
+
+    /// The answer that is on record, to the question of the other world; nothing where that world puts none.
+    fn answer_there(
+        &mut self,
+        at: Timestamp,
+        mut it: ConfirmationAnswered,
+        heard: &mut Vec<(Seq, Observation)>,
+    ) -> Option<ConfirmationAnswered> {
+        let call = self.requests.get(&it.request).copied()?;
+        let story = self.stories.get_mut(&call);
+        // A question of before, or one that was answered, takes no answer on record, either.
+        let story = story.filter(|story| story.open_request == Some(it.request))?;
+        story.open_request = None;
+        story.goes_on(at);
+        let Some(request) = self.question(call) else {
+            if it.confirmed && (it.payload.is_some() || it.edited_args.is_some()) {
+                self.leave_open(call, Unknown::WithoutAnswer);
+            }
+            return None;
+        };
+        if self.is_too_late(call, at) {
+            let deadline = Deadline::Confirmation { call, request };
+            heard.push((self.next_unrecorded(), passed(deadline, at)));
+        }
+        it.request = request;
+        Some(it)
+    }
+
+    /// A runner brings its policies: the other ones, in place of those on record.
+    fn bring(&mut self, it: &RunnerAttached) {
+        let library = self.other.library_mut();
+        let catalog = library.catalog(&it.catalog).cloned().unwrap_or_default();
+        let policies = library.policies(&it.policies).cloned().unwrap_or_default();
+        self.tools.extend(catalog.tools.keys().cloned());
+        let tools = catalog.tools.keys().map(String::as_str);
+        // When a call starts is for the record to say.
+        let running_max = policies.running_max;
+        let policies = self.changes.applied_to(PolicySet::clone(&policies), tools);
+        let policies = PolicySet {
+            running_max,
+            ..policies
+        };
+        library.add_policies(it.policies, Arc::new(policies));
+    }
+
+    /// A call that may start in the other world starts there with the run on record that stands for it, whatever keeps its place there.
+    pub(super) fn start_there(&mut self, at: Timestamp, recorded: &CallStarted) {
+        let ready = self.other.calls.get(&recorded.call).filter(|call| {
+            let next = call.attempts + 1 == recorded.attempt;
+            next && matches!(call.phase, Phase::Ready { .. })
+        });
+        let Some(limit) = ready.map(|call| self.time_limit(&call.name)) else {
+            return;
+        };
+        let started = Decision::CallStarted(CallStarted {
+            deadline_us: limit.map(|limit| at.after(limit)),
+            ..recorded.clone()
+        });
+        if let Some(story) = self.stories.get_mut(&recorded.call) {
+            story.in_the_other_world(at, &started);
+        }
+        let seq = self.next_unrecorded();
+        self.observe(seq, at, Event::Decided(started), &[]);
+    }
+
+    /// How long a run of the tool may take in the other world.
+    fn time_limit(&self, tool: &str) -> Option<Duration> {
+        let terms = &self.other.terms;
+        let policy = terms.policies.of(tool);
+        let declared = terms.catalog.tools.get(tool);
+        let inline = policy.background.is_none() && declared.is_some_and(|it| it.kind.is_inline());
+        policy.timeout.or(terms.policies.timeout.filter(|_| inline))
+    }
+
+    /// The runs in the other world for which one on record stands that has not begun.
+    fn early(&self) -> Vec<Start> {
+        let runs = |(call, story): (&Seq, &Story)| {
+            let attempt = self.other.calls.get(call).filter(|it| it.runs())?.attempts;
+            (story.attempts < attempt).then_some(Start {
+                call: *call,
+                attempt,
+            })
+        };
+        self.stories.iter().filter_map(runs).collect()
+    }
+
+    /// The open question about a call in the other world.
+    fn question(&self, call: Seq) -> Option<Seq> {
+        if let Phase::AwaitingConfirmation { request, about, .. } =
+            self.other.calls.get(&call)?.phase
+        {
+            let same = self
+                .stories
+                .get(&call)
+                .is_some_and(|it| it.asked_about == Some(about));
+            return same.then_some(request);
+        }
+        None
+    }
+
+    /// Whether the tool reports after its time in the other world was up.
+    fn has_timed_out(&self, call: Seq, at: Timestamp) -> bool {
+        let runs = self.other.calls.get(&call).filter(|it| it.runs());
+        let story = self.stories.get(&call);
+        runs.zip(story).is_some_and(|(call, story)| {
+            story.runs_on_record(call.attempts) && story.is_over_limit(at)
+        })
+    }
+
+    /// Whether an answer comes after its question in the other world expired.
+    fn is_too_late(&self, call: Seq, at: Timestamp) -> bool {
+        let story = self.stories.get(&call);
+        story.is_some_and(|it| it.has_expired(at))
+    }
+
+    /// The time that has come in the other world, where it comes there with this one.
+    fn deadline_there(&self, deadline: Deadline, at: Timestamp) -> Option<Deadline> {
+        match deadline {
+            Deadline::Run { call, .. } => {
+                let story = self.stories.get(&call)?;
+                (story.has_recorded_limit() || story.is_over_limit(at)).then_some(deadline)
+            }
+            Deadline::Confirmation { call, request } => {
+                let story = self.stories.get(&call)?;
+                story.open_request.filter(|open| *open == request)?;
+                let request = self.question(call)?;
+                let passed = story.has_recorded_expiry() || story.has_expired(at);
+                passed.then_some(Deadline::Confirmation { call, request })
+            }
+            Deadline::Retry { .. } => Some(deadline),
+        }
+    }
+}
+
+fn passed(deadline: Deadline, due_us: Timestamp) -> Observation {
+    DeadlinePassed { deadline, due_us }.into()
+}
+
+/// The call and the start of it of which a tool reports something.
+fn reported(observation: &Observation) -> Option<(Seq, u32)> {
+    if let Observation::ToolReturned(it) = observation {
+        return Some((it.call, it.attempt));
+    }
+    if let Observation::ToolYielded(it) = observation {
+        return Some((it.call, it.attempt));
+    }
+    if let Observation::ToolPaused(it) = observation {
+        return Some((it.call, it.attempt));
+    }
+    if let Observation::ToolAsked(it) = observation {
+        return Some((it.call, it.attempt));
+    }
+    if let Observation::StateChanged(it) = observation
+        && let Author::Tool { call, attempt } = it.author
+    {
+        return Some((call, attempt));
+    }
+    None
+}
