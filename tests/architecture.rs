@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &["session", "recount_journal"]),
     ("control", &["tool", "ledger", "session", "recount_journal"]),
     ("replay", &["ledger", "session", "recount_journal"]),
+    ("audit", &["ledger", "session", "recount_journal"]),
     ("simulator", &["live::wire", "session"]),
     ("engine", BELOW_ENGINE),
     ("server", BELOW_SERVER),
@@ -57,6 +58,7 @@ const BELOW_SERVER: &[&str] = &[
 ];
 
 const BELOW_CLI: &[&str] = &[
+    "audit",
     "server",
     "engine",
     "adk",

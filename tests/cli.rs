@@ -10,6 +10,8 @@
 
 #[path = "cli/answering.rs"]
 mod answering;
+#[path = "cli/auditing.rs"]
+mod auditing;
 #[path = "cli/copying.rs"]
 mod copying;
 #[path = "cli/damage.rs"]

@@ -4,6 +4,7 @@
 
 mod age;
 mod answer;
+mod audit;
 mod backup;
 mod compact;
 mod count;
@@ -44,5 +45,6 @@ mod timeline;
 pub mod tools_file;
 mod unanswered;
 mod verify;
+mod whole_file;
 
 pub use program::run;

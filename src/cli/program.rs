@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::answer::Answer;
+use super::audit::Audit;
 use super::backup::Backup;
 use super::compact::Compact;
 use super::demo::{Demo, Service};
@@ -87,6 +88,7 @@ enum Command {
     Repair(Repair),
     Compact(Compact),
     Replay(Replay),
+    Audit(Audit),
 }
 
 /// Runs the program as its command line says.
@@ -141,6 +143,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Repair(it) => it.run(screen).await,
         Command::Compact(it) => it.run(screen).await,
         Command::Replay(it) => it.run(screen).await,
+        Command::Audit(it) => it.run(screen).await,
     }
 }
 
