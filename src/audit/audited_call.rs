@@ -19,7 +19,7 @@ use crate::session::{
 /// ```json
 /// {"session":"0199…","agent":"support","external_id":"ticket-1001","labels":{"channel":"chat"},"on_behalf_of":null,
 ///  "sealed":false,"call":5,"call_id":"5b1c…","call_hash":"9f86…","wire_id":"fc-1","called_at":"2026-11-20T14:03:07.112345Z",
-///  "called_by":null,"tool":"refund","args":{"amount_cents":4200},"sealed_args":[],"flaw":null,"edited_args":null,
+///  "called_by":null,"tool":"refund","args":{"amount_cents":4200},"malformed_args":null,"sealed_args":[],"flaw":null,"edited_args":null,
 ///  "verdict":"approved","policy":{"seq":6,"verdict":"ask","rule":"confirm","reason":null,"policies":"60303a…","inputs":null},
 ///  "gates":{"enforced":true},"waived":null,"program":[],"questions":[…],
 ///  "runs":[{"seq":11,"attempt":1,"leave":"approved","request":7,"started_at":"…","ended_at":"…"}],
@@ -60,6 +60,8 @@ pub struct AuditedCall {
     pub tool: String,
     /// The arguments exactly as they are on record; under [`sealed_args`](Self::sealed_args) stands `{"$sealed":"v1.…"}`.
     pub args: Option<Json>,
+    /// What came instead of arguments that can be kept, as far as the journal kept it.
+    pub malformed_args: Option<String>,
     /// The JSON Pointers of the arguments that are secret, and sealed.
     pub sealed_args: Vec<String>,
     /// What was wrong with the arguments.
@@ -212,6 +214,14 @@ impl AuditedCall {
         let about_gate = |it: &&Question| it.about == About::Gate;
         let gate = self.questions.iter().rev().find(about_gate);
         gate.or(self.questions.last())
+    }
+
+    /// The text of the arguments as they are on record, well-formed or not; empty where none came.
+    pub fn args_text(&self) -> &str {
+        match (&self.args, &self.malformed_args) {
+            (Some(args), _) => args.as_str(),
+            (None, malformed) => malformed.as_deref().unwrap_or_default(),
+        }
     }
 
     /// Everybody who said or did something about it, by name.

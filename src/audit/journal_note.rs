@@ -1,4 +1,4 @@
-//! What the journal says of itself and an auditor has to know: stops that were not clean, repairs, and kinds of a later version.
+//! What the journal says of itself and an auditor has to know: crashes, repairs, and kinds of a later version.
 
 use recount_journal::{Journal, Record};
 use serde::Serialize;
@@ -78,7 +78,11 @@ fn told(kind: &str, body: &Value) -> Option<String> {
             let (records, cut) = (read("records").unwrap_or(0), read("cut_bytes").unwrap_or(0));
             let after = body.get("after").and_then(Value::as_str);
             (after == Some("crash")).then(|| {
-                format!("opened after a stop that was not clean: {records} records recovered, {cut} unfinished bytes cut off")
+                let cut = match cut {
+                    0 => String::new(),
+                    bytes => format!(", {bytes} unfinished bytes cut off"),
+                };
+                format!("opened after a crash: {records} records recovered{cut}")
             })
         }
         "journal_repaired" => Some(format!(

@@ -80,7 +80,13 @@ fn every_journal_ever_written_is_told_and_its_totals_add_up() {
         answers.extend(totals.answers.keys().copied());
     }
     let missing = Verdict::ALL.into_iter().filter(|it| !verdicts.contains(it));
-    let in_no_story = [Verdict::RefusedByProgram, Verdict::Undecided];
+    // Every session of the corpus was lived to its end, and no hook of it failed.
+    let in_no_story = [
+        Verdict::AllowedByProgram,
+        Verdict::Waiting,
+        Verdict::RefusedByProgram,
+        Verdict::Undecided,
+    ];
     assert_eq!(
         missing
             .filter(|it| !in_no_story.contains(it))
@@ -135,6 +141,8 @@ fn the_stories_of_the_corpus_answer_as_an_auditor_would_ask() {
         .filter(|it| it.verdict == Verdict::RefusedByPolicy)
         .map(|it| format!("{:?}", it.policy.as_ref().map(|it| it.rule)))
         .collect();
+    let malformed = flawed.calls.iter().find(|it| it.malformed_args.is_some());
+    assert!(malformed.is_some_and(|it| it.args.is_none() && !it.args_text().is_empty()));
     for rule in [Rule::UnknownTool, Rule::MalformedArgs, Rule::InvalidArgs] {
         assert!(rules.contains(&format!("{:?}", Some(rule))), "{rules:?}");
     }

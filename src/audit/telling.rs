@@ -291,6 +291,7 @@ impl Telling {
             called_by: it.by.clone(),
             tool: it.name.clone().unwrap_or_default(),
             args: it.args.clone(),
+            malformed_args: it.malformed_args.as_ref().map(|it| it.text.clone()),
             sealed_args: it.sealed_args.clone(),
             flaw: malformed.or_else(|| it.invalid_args.clone()),
             edited_args: None,

@@ -42,10 +42,12 @@ fn the_demo_is_told_with_its_approvals_and_its_failures() {
         "support",
         "ticket-1001",
         "channel=chat",
-        "refund {\"order_id\":\"1…",
+        "refund {\"order_id\":\"10…",
         "approved by ",
-        "ran",
-        "verdicts: ",
+        "allowed, rule default  ",
+        "  verdicts: 3 allowed by rule, 1 approved\n",
+        "  without confirmation: 3 calls ran\n",
+        "journal opened after a crash: ",
     ]);
     let json = bench
         .run("audit decisions demo --json --tool refund")

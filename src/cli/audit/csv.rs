@@ -119,7 +119,7 @@ fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
         age::stamp(call.called_at),
         call.called_by.as_ref().map(known).unwrap_or_default(),
         call.tool.clone(),
-        json(call.args.as_ref()),
+        call.args_text().to_owned(),
         json(call.edited_args.as_ref()),
         call.flaw.clone().unwrap_or_default(),
         call.verdict.to_string(),

@@ -255,7 +255,7 @@ fn unread(out: &mut String, report: &Report) {
 fn notes(out: &mut String, report: &Report) {
     out.push_str("<section>\n<h2 id=\"journal\">What the journal says of itself</h2>\n");
     if report.notes.is_empty() {
-        out.push_str("<p>No stop that was not clean, no repair.</p>\n");
+        out.push_str("<p>No crash, no repair.</p>\n");
     }
     let notes = report.notes.iter();
     listed(

@@ -5,7 +5,7 @@ use super::words::{self, Mood, spoken, waited, word};
 use crate::audit::{AuditedCall, Question, Verdict};
 use crate::cli::age;
 use crate::cli::count::count;
-use crate::session::{About, Actor, Json, Timestamp};
+use crate::session::{About, Actor, Timestamp};
 
 /// A row: the call, its arguments, and who or what let it run or kept it from it.
 pub(super) fn row(out: &mut String, call: &AuditedCall) {
@@ -13,7 +13,7 @@ pub(super) fn row(out: &mut String, call: &AuditedCall) {
     about(out, call);
     arguments(out, call);
     policy(out, call);
-    out.push_str("<td>");
+    out.push_str("<td class=\"who\">");
     for question in &call.questions {
         asked(out, question);
     }
@@ -39,8 +39,13 @@ pub(super) fn leave(call: &AuditedCall) -> String {
 }
 
 pub(super) fn time(at: Timestamp) -> String {
-    let shown = age::utc(at).format("%Y-%m-%d %H:%M:%S").to_string();
+    let shown = moment(at);
     format!("<time datetime=\"{}\">{shown}</time>", age::stamp(at))
+}
+
+/// A time for the eye; the caption says that it is UTC.
+fn moment(at: Timestamp) -> String {
+    age::utc(at).format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 fn about(out: &mut String, call: &AuditedCall) {
@@ -94,10 +99,12 @@ fn arguments(out: &mut String, call: &AuditedCall) {
         out,
         format_args!("<td class=\"what\"><strong>{}</strong>", text(tool)),
     );
-    json(out, call.args.as_ref());
+    if !call.args_text().is_empty() {
+        code(out, call.args_text());
+    }
     if let Some(edited) = &call.edited_args {
         out.push_str("<div class=\"small\">changed by a person to</div>");
-        json(out, Some(edited));
+        code(out, edited.as_str());
     }
     if let Some(flaw) = &call.flaw {
         put(
@@ -115,13 +122,9 @@ fn arguments(out: &mut String, call: &AuditedCall) {
     out.push_str("</td>");
 }
 
-fn json(out: &mut String, it: Option<&Json>) {
-    if let Some(it) = it {
-        put(
-            out,
-            format_args!("<code class=\"args\">{}</code>", text(it.as_str())),
-        );
-    }
+fn code(out: &mut String, it: &str) {
+    let it = text(it);
+    put(out, format_args!("<code class=\"args\">{it}</code>"));
 }
 
 fn policy(out: &mut String, call: &AuditedCall) {
@@ -209,9 +212,10 @@ fn asked(out: &mut String, it: &Question) {
             }
         ));
     }
-    lines.push(format!("asked {}", age::moment(it.asked_at)));
+    lines.push(format!("asked {}", moment(it.asked_at)));
     if let (Some(at), Some(us)) = (it.ended_at, it.waited_us) {
-        lines.push(format!("ended {}, after {}", age::moment(at), waited(us)));
+        let how = if it.by.is_some() { "answered" } else { "ended" };
+        lines.push(format!("{how} {}, after {}", moment(at), waited(us)));
     }
     lines.extend(it.reason.as_ref().map(|it| format!("because: {it}")));
     lines.extend(
@@ -228,7 +232,7 @@ fn asked(out: &mut String, it: &Question) {
         lines.push(format!(
             "{} tried at {}: {why}",
             known(&refused.by),
-            age::moment(refused.at)
+            moment(refused.at)
         ));
     }
     small(out, &lines);
@@ -246,11 +250,11 @@ fn runs(out: &mut String, call: &AuditedCall) {
         lines.push(count(call.runs.len(), "run"));
     }
     for run in &call.runs {
-        lines.push(format!("started {}", age::moment(run.started_at)));
+        lines.push(format!("started {}", moment(run.started_at)));
         lines.push(match run.ended_at {
             Some(at) => format!(
                 "ended {}, after {}",
-                age::moment(at),
+                moment(at),
                 waited(at.0.saturating_sub(run.started_at.0))
             ),
             None => "no end on record".to_owned(),
@@ -273,10 +277,10 @@ fn ended(out: &mut String, call: &AuditedCall) {
     };
     put(
         out,
-        format_args!("<td><span class=\"tag {mood}\">{outcome}</span>"),
+        format_args!("<td class=\"end\"><span class=\"tag {mood}\">{outcome}</span>"),
     );
     let mut lines = Vec::new();
-    lines.extend(call.ended.as_ref().map(|it| age::moment(it.at)));
+    lines.extend(call.ended.as_ref().map(|it| moment(it.at)));
     lines.extend(call.error_kind.clone());
     lines.extend(call.reused.map(|it| format!("the result of record {it}")));
     lines.extend(
@@ -307,7 +311,7 @@ fn ended(out: &mut String, call: &AuditedCall) {
             "found {} by {} at {}{reason}",
             it.found.as_str(),
             known(&it.by),
-            age::moment(it.at)
+            moment(it.at)
         ));
     }
     small(out, &lines);

@@ -78,7 +78,7 @@ fn who_approved_what_is_told_and_who_tried_too_late() {
         text(call.args.as_ref().unwrap().as_str()),
         format!("shown “{}”", question.hint.as_deref().unwrap()),
         format!("by {}", question.by.as_ref().unwrap().name),
-        ", after 1 min".to_owned(),
+        ", after 90 s".to_owned(),
         format!("{} (embedder) tried at ", question.refused[0].by.name),
         ": already answered".to_owned(),
         "<span class=\"tag good\">returned</span>".to_owned(),

@@ -11,8 +11,8 @@ use crate::cli::style::Tone;
 use crate::session::SessionId;
 
 /// How wide the call and its verdict are, where they are cut.
-const CALL_COLUMNS: usize = 24;
-const VERDICT_COLUMNS: usize = 20;
+const CALL_COLUMNS: usize = 23;
+const VERDICT_COLUMNS: usize = 21;
 
 /// Prints the report; `full` cuts nothing.
 pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<(), Failure> {
@@ -74,8 +74,9 @@ fn line(call: &AuditedCall, full: bool) -> String {
     } else {
         &call.tool
     };
-    let args = call.edited_args.as_ref().or(call.args.as_ref());
-    let mut what = format!("{tool} {}", args.map_or("", |it| it.as_str()));
+    let edited = call.edited_args.as_ref().map(|it| it.as_str());
+    let args = edited.unwrap_or_else(|| call.args_text());
+    let mut what = format!("{tool} {args}");
     if call.edited_args.is_some() {
         what.push_str(" (changed)");
     }

@@ -26,7 +26,7 @@ pub(super) fn verdict(call: &AuditedCall) -> String {
     let rule = call.policy.as_ref().map(|it| word(&it.rule));
     let rule = rule.unwrap_or_default();
     match call.verdict {
-        Verdict::AllowedByRule => format!("allowed by rule {rule}"),
+        Verdict::AllowedByRule => format!("allowed, rule {}", spoken(&rule)),
         Verdict::RefusedByPolicy => format!("refused: {}", spoken(&rule)),
         Verdict::Approved | Verdict::Denied | Verdict::Expired | Verdict::Withdrawn => {
             let said = spoken(call.verdict.as_str());
@@ -57,10 +57,11 @@ fn by_and_after(question: &Question) -> String {
 
 /// A time that was waited, in the unit that says most.
 pub(super) fn waited(us: i64) -> String {
-    if us < 1_000_000 {
-        return format!("{} ms", us / 1_000);
+    match us {
+        ..1_000_000 => format!("{} ms", us / 1_000),
+        1_000_000..120_000_000 => format!("{} s", us / 1_000_000),
+        120_000_000.. => age::span(Timestamp(0), Timestamp(us)),
     }
-    age::span(Timestamp(0), Timestamp(us))
 }
 
 /// How a call ended, or as what it waits.
@@ -148,4 +149,15 @@ pub(super) fn unread(sessions: &[UnreadSession]) -> Vec<String> {
 
 fn joined(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_told_in_the_unit_that_says_most() {
+        let told = [7_000, 1_999_999, 90_000_000, 120_000_000, 90_000_000_000].map(waited);
+        assert_eq!(told, ["7 ms", "1 s", "90 s", "2 min", "25 h"]);
+    }
 }
