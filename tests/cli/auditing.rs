@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use recount_journal::DiskJournal;
 use serde_json::Value;
 
 use crate::program::{Bench, Run};
@@ -123,6 +124,24 @@ fn what_cannot_be_asked_for_is_answered_with_what_can() {
     bench.run("audit decisions nope").fails(1, "no-journal");
     let both = bench.run("audit decisions j --json --csv");
     assert_eq!(both.code, 2);
+}
+
+#[test]
+fn beside_a_process_that_has_the_journal_open_a_copy_is_audited() {
+    let bench = with_story("approved");
+    let journal = DiskJournal::options(bench.path("j")).open().unwrap();
+    for form in ["", " --html report.html"] {
+        bench
+            .run(&format!("audit decisions j{form}"))
+            .fails(1, "journal-in-use")
+            .complains(&["recount backup PATH COPY"]);
+    }
+    bench.run("backup j copy").ends_with(0);
+    bench
+        .run("audit decisions copy")
+        .ends_with(0)
+        .says(&["1 call of 1 session"]);
+    drop(journal);
 }
 
 #[test]

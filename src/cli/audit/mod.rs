@@ -11,10 +11,11 @@ mod words;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use recount_journal::verify;
 use serde::Serialize;
 
 use super::count::count;
-use super::failure::{Exit, Failure};
+use super::failure::{Exit, Failure, IN_USE};
 use super::keys::Keys;
 use super::opening;
 use super::progress::Meter;
@@ -85,10 +86,12 @@ impl Decisions {
         let filter = self.asked.filter()?;
         // Verifying takes the journal for itself, so it comes before the opening.
         let verified = match &self.form.html {
-            Some(_) => Some(recount_journal::verify::directory(&self.path)?),
+            Some(_) => Some(verify::directory(&self.path).map_err(|it| copied(it.into()))?),
             None => None,
         };
-        let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let ledger = self
+            .keys
+            .of(opening::reading(&self.path).map_err(copied)?)?;
         let report = {
             let meter = Meter::new("Reading the sessions");
             decisions(&ledger, &filter, |done, total| meter.show(done, total)).await?
@@ -121,6 +124,14 @@ impl Decisions {
         }
         Ok(exit)
     }
+}
+
+/// Beside a service a copy is audited, which is a journal, too.
+fn copied(failure: Failure) -> Failure {
+    if failure.code != IN_USE {
+        return failure;
+    }
+    failure.advice("`recount backup PATH COPY` copies it beside that process; audit the copy")
 }
 
 fn of(report: &Report) -> String {
