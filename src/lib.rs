@@ -6,6 +6,8 @@ pub mod session;
 
 #[cfg(feature = "engine")]
 pub mod adk;
+#[cfg(feature = "engine")]
+pub mod audit;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "engine")]

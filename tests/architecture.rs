@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("control", &["tool", "ledger", "session", "recount_journal"]),
     ("replay", &["ledger", "session", "recount_journal"]),
     ("compare", &["ledger", "session"]),
+    ("audit", &["ledger", "session", "recount_journal"]),
     ("simulator", &["live::wire", "session"]),
     ("engine", BELOW_ENGINE),
     ("server", BELOW_SERVER),
@@ -58,6 +59,7 @@ const BELOW_SERVER: &[&str] = &[
 ];
 
 const BELOW_CLI: &[&str] = &[
+    "audit",
     "server",
     "engine",
     "adk",

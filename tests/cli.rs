@@ -12,6 +12,8 @@
 mod answering;
 #[path = "cli/comparing.rs"]
 mod comparing;
+#[path = "cli/auditing.rs"]
+mod auditing;
 #[path = "cli/copying.rs"]
 mod copying;
 #[path = "cli/damage.rs"]

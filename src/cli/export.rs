@@ -1,7 +1,6 @@
 //! `recount export`: the records as JSON lines, exactly as they are stored, with a trailer.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,6 +9,7 @@ use recount_journal::{Trailer, export};
 use super::count::count;
 use super::failure::{Exit, Failure};
 use super::screen::Screen;
+use super::whole_file::WholeFile;
 use super::{ids, opening};
 use crate::ledger::Ledger;
 use crate::session::SessionId;
@@ -64,38 +64,14 @@ async fn write(
     Ok(export(ledger.journal().as_ref(), session.map(|it| it.0), out).await?)
 }
 
-/// Writes beside the file and renames, so that half an export never has the final name.
+/// Half an export never has the final name.
 async fn write_file(
     ledger: &Ledger,
     session: Option<SessionId>,
     path: &Path,
 ) -> Result<Trailer, Failure> {
-    let name = path.file_name().ok_or_else(|| {
-        let what = format!("expected a file to write, found {}", path.display());
-        Failure::new("not-a-file", what).exit(Exit::Usage)
-    })?;
-    let mut draft_name = name.to_owned();
-    draft_name.push(format!(".{}.part", std::process::id()));
-    let draft = path.with_file_name(draft_name);
-    let failed = |error: std::io::Error| Failure::io(format!("write {}", path.display()), &error);
-    let written = async {
-        let mut out = BufWriter::new(File::create_new(&draft).map_err(failed)?);
-        let trailer = write(ledger, session, &mut out).await?;
-        let file = out
-            .into_inner()
-            .map_err(|error| failed(error.into_error()))?;
-        file.sync_all().map_err(failed)?;
-        fs::rename(&draft, path).map_err(failed)?;
-        // The name is on the disk only when its directory is.
-        let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
-        let directory = File::open(directory.unwrap_or(Path::new("."))).map_err(failed)?;
-        directory.sync_all().map_err(failed)?;
-        Ok(trailer)
-    }
-    .await;
-    if written.is_err() {
-        // It may never have come to be.
-        let _ = fs::remove_file(&draft);
-    }
-    written
+    let mut file = WholeFile::create(path)?;
+    let trailer = write(ledger, session, file.writer()).await?;
+    file.finish()?;
+    Ok(trailer)
 }

@@ -4,6 +4,7 @@
 
 mod age;
 mod answer;
+mod audit;
 mod backup;
 mod compact;
 mod count;
@@ -50,5 +51,6 @@ pub mod tools_file;
 mod unanswered;
 mod verify;
 mod what_if;
+mod whole_file;
 
 pub use program::run;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::answer::Answer;
+use super::audit::Audit;
 use super::backup::Backup;
 use super::compact::Compact;
 use super::demo::{Demo, Service};
@@ -93,6 +94,7 @@ enum Command {
     Diff(Diff),
     State(State),
     Policy(Policy),
+    Audit(Audit),
 }
 
 /// Runs the program as its command line says.
@@ -150,6 +152,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Diff(it) => it.run(screen).await,
         Command::State(it) => it.run(screen).await,
         Command::Policy(it) => it.run(screen).await,
+        Command::Audit(it) => it.run(screen).await,
     }
 }
 

@@ -167,3 +167,51 @@ fn a_wrong_master_key_and_none_are_told_apart() {
         .fails(1, "configuration")
         .complains(&["secret arguments", ".keys("]);
 }
+
+#[test]
+fn an_audit_counts_what_is_sealed_and_tells_it_with_its_keys_until_they_are_erased() {
+    let bench = Bench::new();
+    let (_simulator, _) = paused(&bench);
+    let session = bench.session("j");
+    let unread = |run: Run| {
+        let lines = run.ends_with(0).json_lines();
+        let rows: Vec<_> = lines.iter().map(|it| it["row"].as_str().unwrap()).collect();
+        assert_eq!(rows, ["unread", "totals"]);
+        lines[0].clone()
+    };
+    let sealed = unread(bench.run("audit decisions j --json"));
+    assert_eq!(
+        (&sealed["session"], &sealed["why"]),
+        (&session.clone().into(), &"key_not_given".into())
+    );
+    assert_eq!(
+        (&sealed["calls"], &sealed["answers"]),
+        (&1.into(), &0.into())
+    );
+    bench.run("audit decisions j").ends_with(0).says(&[
+        "0 calls of 0 sessions",
+        "1 session not told: sealed, and no key store was given",
+    ]);
+    bench
+        .run("audit decisions j --csv")
+        .ends_with(0)
+        .says(&[&session, ",key_not_given\r\n"]);
+
+    let told = run(&bench, "a", "audit decisions j --keys k --json").ends_with(0);
+    assert!(!told.out.contains("four-digits"), "{told:?}");
+    let call = &told.json_lines()[0];
+    assert_eq!(
+        (&call["verdict"], &call["sealed"]),
+        (&"waiting".into(), &true.into())
+    );
+    assert_eq!(call["sealed_args"], serde_json::json!(["/pin"]));
+    run(&bench, "a", "audit decisions j --keys k --html report.html")
+        .ends_with(0)
+        .says(&["Every decision follows again"]);
+    let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
+    assert!(!html.contains("four-digits") && html.contains("sealed: /pin"));
+
+    std::fs::remove_file(bench.path("k").join(format!("{session}.key"))).unwrap();
+    let erased = unread(run(&bench, "a", "audit decisions j --keys k --json"));
+    assert_eq!(erased["why"], "key_missing");
+}

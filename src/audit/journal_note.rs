@@ -1,0 +1,135 @@
+//! What the journal says of itself and an auditor has to know: crashes, repairs, and kinds of a later version.
+
+use recount_journal::{Journal, Record};
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::filter::Filter;
+use super::moment;
+use crate::ledger::Error;
+use crate::session::{Seq, SessionId, Timestamp};
+
+/// How many records are read at a time.
+const PAGE: usize = 1024;
+
+/// Something that the journal says of itself.
+///
+/// Openings and closings in good order are left out.
+///
+/// ```json
+/// {"seq":3,"at":"2026-11-20T14:03:07.112345Z","kind":"journal_repaired","what":"repaired: 2 records lost, 1 session hurt"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JournalNote {
+    /// Its record in the journal's own stream, whose id is nil.
+    pub seq: Seq,
+    /// When.
+    #[serde(serialize_with = "moment::text")]
+    pub at: Timestamp,
+    /// The kind of the record.
+    pub kind: String,
+    /// What it says, in words.
+    pub what: String,
+}
+
+/// What the journal says of itself within the times that are asked about.
+pub(super) async fn notes(
+    journal: &dyn Journal,
+    filter: &Filter,
+) -> Result<Vec<JournalNote>, Error> {
+    let session = SessionId(Uuid::nil());
+    let (mut notes, mut next) = (Vec::new(), Seq(1));
+    loop {
+        let lines = journal.read(session.0, next.0, PAGE).await?;
+        if lines.is_empty() {
+            return Ok(notes);
+        }
+        for line in &lines {
+            let seq = next;
+            let record = Record::parse(line.bytes()).map_err(|source| Error::Malformed {
+                session,
+                seq,
+                source,
+            })?;
+            let at = Timestamp(record.at_us);
+            let body = serde_json::from_str(record.body.get()).unwrap_or_default();
+            if let Some(what) = told(record.kind, &body).filter(|_| filter.covers(at)) {
+                let kind = record.kind.to_owned();
+                notes.push(JournalNote {
+                    seq,
+                    at,
+                    kind,
+                    what,
+                });
+            }
+            next = next.next();
+        }
+    }
+}
+
+fn told(kind: &str, body: &Value) -> Option<String> {
+    let number = |name: &str| body.get(name).and_then(Value::as_u64).unwrap_or_default();
+    match kind {
+        "journal_closed" => None,
+        "journal_opened" => {
+            let recovered = body.get("recovered")?;
+            let read = |name: &str| recovered.get(name).and_then(Value::as_u64);
+            let (records, cut) = (read("records").unwrap_or(0), read("cut_bytes").unwrap_or(0));
+            let after = body.get("after").and_then(Value::as_str);
+            (after == Some("crash")).then(|| {
+                let cut = match cut {
+                    0 => String::new(),
+                    bytes => format!(", {bytes} unfinished bytes cut off"),
+                };
+                format!("opened after a crash: {records} records recovered{cut}")
+            })
+        }
+        "journal_repaired" => Some(format!(
+            "repaired: {} records lost, {} set aside, {} sessions hurt, {} objects lost",
+            number("records_lost"),
+            number("records_salvaged"),
+            number("sessions_hurt"),
+            number("objects_lost"),
+        )),
+        _ => Some(format!("of a kind that this version does not know: {body}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_not_in_good_order_is_told() {
+        let recovered = json!({"records": 7, "cut_bytes": 12});
+        let opened = |after: &str| {
+            told(
+                "journal_opened",
+                &json!({"after": after, "recovered": recovered}),
+            )
+        };
+        assert_eq!(
+            (
+                opened("new"),
+                opened("clean"),
+                told("journal_closed", &json!({}))
+            ),
+            (None, None, None)
+        );
+        assert!(
+            opened("crash").is_some_and(|it| it.contains("7 records recovered, 12 unfinished"))
+        );
+        let repaired = told(
+            "journal_repaired",
+            &json!({"records_lost": 2, "sessions_hurt": 1}),
+        );
+        assert!(
+            repaired.is_some_and(|it| it.contains("2 records lost, 0 set aside, 1 sessions hurt"))
+        );
+        let later = told("session_erased", &json!({"session": "7"}));
+        assert!(later.is_some_and(|it| it.ends_with(r#"{"session":"7"}"#)));
+    }
+}

@@ -1,0 +1,233 @@
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use recount_journal::{DiskJournal, block_on};
+
+use super::*;
+use crate::audit::{LabelFilter, QuestionEnd, Verdict};
+use crate::session::{Outcome, Rule};
+
+fn corpus() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journals");
+    let folders = std::fs::read_dir(root)
+        .unwrap()
+        .map(|it| it.unwrap().path());
+    let files = folders
+        .filter(|it| it.is_dir())
+        .flat_map(|it| std::fs::read_dir(it).unwrap());
+    let mut files: Vec<PathBuf> = files.map(|it| it.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn told(file: &Path, filter: &Filter) -> Report {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    let bytes = std::fs::read(file).unwrap();
+    crate::ledger::import(&bytes[..], &path, None).unwrap();
+    let journal = DiskJournal::options(&path).read_only().open().unwrap();
+    let ledger = Ledger::new(Arc::new(journal));
+    block_on(decisions(&ledger, filter, |_, _| ())).unwrap()
+}
+
+fn story(name: &str) -> Report {
+    let file = format!("fixtures/journals/rules-1/{name}.jsonl");
+    told(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join(file),
+        &Filter::default(),
+    )
+}
+
+#[test]
+fn every_journal_ever_written_is_told_and_its_totals_add_up() {
+    let (mut verdicts, mut outcomes, mut answers) =
+        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for file in corpus() {
+        let report = told(&file, &Filter::default());
+        let name = file.display();
+        assert_eq!((report.sessions, report.unread.len()), (1, 0), "{name}");
+        let totals = &report.totals;
+        assert_eq!(totals.calls, report.calls.len() as u64, "{name}");
+        assert_eq!(
+            totals.verdicts.values().sum::<u64>(),
+            totals.calls,
+            "{name}"
+        );
+        assert_eq!(
+            totals.outcomes.values().sum::<u64>() + totals.open,
+            totals.calls,
+            "{name}"
+        );
+        for call in &report.calls {
+            let first = call.called_at;
+            assert!(call.moments().all(|at| at >= first), "{name}: {call:#?}");
+            let ran_unasked = call.ran_without_confirmation;
+            let unasked = matches!(
+                call.verdict,
+                Verdict::AllowedByRule | Verdict::AllowedByProgram | Verdict::GateWaived
+            );
+            assert!(!ran_unasked || unasked, "{name}: {call:#?}");
+        }
+        verdicts.extend(totals.verdicts.keys().copied());
+        outcomes.extend(totals.outcomes.keys().copied());
+        answers.extend(totals.answers.keys().copied());
+    }
+    let missing = Verdict::ALL.into_iter().filter(|it| !verdicts.contains(it));
+    // Every session of the corpus was lived to its end, and no hook of it failed.
+    let in_no_story = [
+        Verdict::AllowedByProgram,
+        Verdict::Waiting,
+        Verdict::RefusedByProgram,
+        Verdict::Undecided,
+    ];
+    assert_eq!(
+        missing
+            .filter(|it| !in_no_story.contains(it))
+            .collect::<Vec<_>>(),
+        []
+    );
+    assert_eq!(outcomes.len(), 10, "all but the interim one: {outcomes:?}");
+    assert_eq!(answers.len(), 7, "all but the open one: {answers:?}");
+}
+
+#[test]
+fn the_stories_of_the_corpus_answer_as_an_auditor_would_ask() {
+    let approved = story("approved");
+    let call = &approved.calls[0];
+    let question = call.deciding_question().unwrap();
+    assert_eq!(
+        (call.verdict, question.waited_us),
+        (Verdict::Approved, Some(90_000_000))
+    );
+    assert_eq!(question.hint.as_deref(), Some("Pay this?"));
+
+    let waived = story("gates_waived");
+    let call = waived
+        .calls
+        .iter()
+        .find(|it| it.verdict == Verdict::GateWaived)
+        .unwrap();
+    assert!(call.ran_without_confirmation && !call.gates.enforced && call.gates.reason.is_some());
+
+    let twice = story("answered_twice");
+    assert_eq!(twice.totals.refused_answers, 1);
+    assert_eq!(
+        twice.calls[0].questions[0].refused[0].refusal,
+        "already_answered"
+    );
+
+    let reconciled = story("cut_off_unknown_and_reconciled");
+    assert_eq!(reconciled.totals.unknown_to_this_day, 0);
+    assert!(reconciled.calls[0].reconciled.is_some());
+    assert_eq!(story("cut_off_and_unknown").totals.unknown_to_this_day, 1);
+
+    let settled = story("cut_off_asked_and_settled_as_done");
+    assert_eq!(
+        settled.totals.answers.get(&QuestionEnd::SettledAsDone),
+        Some(&1)
+    );
+
+    let flawed = story("not_found_invalid_malformed_and_failed");
+    let rules: BTreeSet<String> = flawed
+        .calls
+        .iter()
+        .filter(|it| it.verdict == Verdict::RefusedByPolicy)
+        .map(|it| format!("{:?}", it.policy.as_ref().map(|it| it.rule)))
+        .collect();
+    let malformed = flawed.calls.iter().find(|it| it.malformed_args.is_some());
+    assert!(malformed.is_some_and(|it| it.args.is_none() && !it.args_text().is_empty()));
+    for rule in [Rule::UnknownTool, Rule::MalformedArgs, Rule::InvalidArgs] {
+        assert!(rules.contains(&format!("{:?}", Some(rule))), "{rules:?}");
+    }
+}
+
+#[test]
+fn filters_take_what_meets_all_of_them() {
+    let file = corpus()
+        .into_iter()
+        .find(|it| it.ends_with("answered_twice.jsonl"))
+        .unwrap();
+    let all = told(&file, &Filter::default());
+    let call = &all.calls[0];
+    let counted = |filter: Filter| told(&file, &filter).calls.len();
+    let question = &call.questions[0];
+    let (by, late) = (&question.by.as_ref().unwrap().name, &question.refused[0]);
+    let answered = question.ended_at.unwrap();
+    let after = |at: Timestamp| Timestamp(at.0 + 1);
+    let last = call.moments().max().unwrap();
+    let actors = |name: &str| Filter {
+        actors: vec![name.to_owned()],
+        ..Filter::default()
+    };
+    assert_eq!(counted(actors(by)), 1);
+    assert_eq!(
+        counted(actors(&late.by.name)),
+        1,
+        "who tried to answer is found, too"
+    );
+    assert_eq!(counted(actors("nobody")), 0);
+    let tools = |name: &str| Filter {
+        tools: vec![name.to_owned(), "x".to_owned()],
+        ..Filter::default()
+    };
+    assert_eq!((counted(tools(&call.tool)), counted(tools("fly"))), (1, 0));
+    let verdicts = |verdict| Filter {
+        verdicts: vec![verdict],
+        ..Filter::default()
+    };
+    assert_eq!(
+        (
+            counted(verdicts(call.verdict)),
+            counted(verdicts(Verdict::Expired))
+        ),
+        (1, 0)
+    );
+    let outcomes = |outcome| Filter {
+        outcomes: vec![outcome],
+        ..Filter::default()
+    };
+    assert_eq!(
+        (
+            counted(outcomes(Outcome::Returned)),
+            counted(outcomes(Outcome::Denied))
+        ),
+        (1, 0)
+    );
+    let times = |from, until| Filter {
+        from,
+        until,
+        ..Filter::default()
+    };
+    assert_eq!(counted(times(Some(answered), Some(after(answered)))), 1);
+    assert_eq!(counted(times(Some(last), None)), 1);
+    assert_eq!(counted(times(Some(after(last)), None)), 0);
+    assert_eq!(counted(times(None, Some(call.called_at))), 0);
+    assert_eq!(counted(times(None, Some(after(call.called_at)))), 1);
+    // Between two moments nothing happened to it, although it waited.
+    let asked = question.asked_at;
+    assert!(after(asked) < answered);
+    assert_eq!(counted(times(Some(after(asked)), Some(answered))), 0);
+    let both = Filter {
+        tools: vec![call.tool.clone()],
+        ..actors("nobody")
+    };
+    assert_eq!(counted(both), 0);
+
+    let mut labelled = call.clone();
+    labelled.labels = BTreeMap::from([("tenant".to_owned(), "acme".to_owned())]);
+    let labels = |texts: &[&str]| Filter {
+        labels: texts.iter().map(|it| LabelFilter::parse(it)).collect(),
+        ..Filter::default()
+    };
+    assert!(labels(&["tenant"]).takes(&labelled) && labels(&["tenant=acme"]).takes(&labelled));
+    assert!(!labels(&["tenant=other"]).takes(&labelled) && !labels(&["acme"]).takes(&labelled));
+    assert!(!labels(&["tenant=acme", "region"]).takes(&labelled));
+    assert!(!labels(&["tenant"]).takes(call));
+}

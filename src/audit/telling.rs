@@ -1,0 +1,396 @@
+//! One session, fact by fact, as the rows of its calls.
+//!
+//! The session itself is folded along: which record is a new call, by what leave one started, with which arguments it runs and
+//! as what it waits is known there and is not worked out a second time.
+
+use std::collections::BTreeMap;
+
+use super::audited_call::{
+    AuditedCall, Cancellation, End, PolicyVerdict, ProgramWord, Reconciliation, Run, Waiver,
+};
+use super::question::{Question, QuestionEnd, RefusedAnswer};
+use super::verdict::Verdict;
+use crate::ledger::HintBy;
+use crate::session::{
+    ConfirmationAnswered, ConfirmationRequested, Deadline, Decision, Event, Fact, Finding,
+    FunctionCallReceived, Gates, Hook, Leave, ObjectHash, Observation, Outcome, Phase, Seq,
+    Session, SessionOpened, evolve,
+};
+
+/// The calls of a session as far as its facts were told.
+pub(super) struct Telling {
+    /// The fold of those facts; the objects that a fact names must be in it before the fact is told.
+    pub(super) session: Session,
+    sealed: bool,
+    opened: Option<SessionOpened>,
+    calls: BTreeMap<Seq, AuditedCall>,
+    /// The call that each question is about.
+    questions: BTreeMap<Seq, Seq>,
+}
+
+impl Telling {
+    /// Nothing has been told yet.
+    pub(super) fn new(session: Session, sealed: bool) -> Telling {
+        Telling {
+            session,
+            sealed,
+            opened: None,
+            calls: BTreeMap::new(),
+            questions: BTreeMap::new(),
+        }
+    }
+
+    /// Tells the next fact, whose record has this hash.
+    pub(super) fn tell(mut self, fact: &Fact, hash: ObjectHash) -> Telling {
+        self.session = evolve(self.session, fact);
+        match &fact.event {
+            Event::Observed(observation) => self.observed(observation, fact, hash),
+            Event::Decided(decision) => self.decided(decision, fact),
+        }
+        self
+    }
+
+    /// The rows, in the order in which the calls came.
+    pub(super) fn rows(self) -> impl Iterator<Item = AuditedCall> {
+        let Telling { session, calls, .. } = self;
+        calls.into_values().map(move |mut call| {
+            let open = session.calls.get(&call.seq);
+            call.waits_as = open.map(|it| it.phase.name());
+            call.verdict = Verdict::of(&call);
+            let confirmed = |run: &Run| matches!(run.leave, Leave::Approved(_));
+            call.ran_without_confirmation = !call.runs.iter().all(confirmed);
+            call
+        })
+    }
+
+    fn observed(&mut self, observation: &Observation, fact: &Fact, hash: ObjectHash) {
+        match observation {
+            Observation::SessionOpened(it) => self.opened = Some(it.clone()),
+            Observation::FunctionCallReceived(it) => self.received(it, fact, hash),
+            Observation::HookAnswered(it) => {
+                let says = match it.hook {
+                    Hook::OnToolCall => it.response.is_some() || it.failure.is_some(),
+                    Hook::ConfirmWhen => true,
+                    // It words what the model hears, and decides nothing about the call.
+                    Hook::BeforeToolResponse => false,
+                };
+                if let Some(call) = self.calls.get_mut(&it.call).filter(|_| says) {
+                    call.program.push(ProgramWord {
+                        seq: fact.seq,
+                        at: fact.at,
+                        hook: it.hook,
+                        answered: it.response.is_some(),
+                        gated: it.gated,
+                        failure: it.failure.clone(),
+                        by: it.by.clone(),
+                    });
+                }
+            }
+            Observation::ToolReturned(it) => {
+                self.run_ended(it.call, it.attempt, fact);
+                if let Some(call) = self.calls.get_mut(&it.call).filter(|it| it.ended.is_none()) {
+                    call.error_kind = it.error_kind.clone();
+                }
+            }
+            Observation::ToolPaused(it) => self.run_ended(it.call, it.attempt, fact),
+            Observation::ToolAsked(it) if !it.in_place => {
+                self.run_ended(it.call, it.attempt, fact);
+            }
+            Observation::DeadlinePassed(it) => {
+                if let Deadline::Run { call, attempt } = it.deadline {
+                    self.run_ended(call, attempt, fact);
+                }
+            }
+            Observation::RunnerDetached(it) => {
+                for start in &it.not_begun {
+                    if let Some(call) = self.calls.get_mut(&start.call) {
+                        // It is on record and never happened; its attempt is the next runner's.
+                        call.runs.retain(|run| run.attempt != start.attempt);
+                    }
+                }
+            }
+            Observation::ConfirmationAnswered(it) => self.answered(it, fact),
+            Observation::AnswerRefused(it) => {
+                if let Some(question) = self.question(it.request) {
+                    question.refused.push(RefusedAnswer {
+                        at: fact.at,
+                        refusal: it.refusal.clone(),
+                        by: it.by.clone(),
+                        last_recorded: it.last_recorded,
+                    });
+                }
+            }
+            Observation::ResponseSupplied(it) if !it.will_continue => {
+                if let Some(call) = self.calls.get_mut(&it.call) {
+                    call.supplied_by = Some(it.by.clone());
+                }
+            }
+            Observation::OutcomeFound(it) => {
+                if let Some(call) = self.calls.get_mut(&it.call) {
+                    call.reconciled = Some(Reconciliation {
+                        seq: fact.seq,
+                        at: fact.at,
+                        found: it.found.found_as(),
+                        reason: match &it.found {
+                            Finding::Done(_) => None,
+                            Finding::Failed(reason) => Some(reason.clone()),
+                        },
+                        by: it.by.clone(),
+                    });
+                }
+            }
+            Observation::OperatorCancelled(it) => {
+                if let Some(call) = self.calls.get_mut(&it.call) {
+                    call.cancelled = Some(Cancellation {
+                        at: fact.at,
+                        by: Some(it.by.clone()),
+                        reason: it.reason.clone(),
+                    });
+                }
+            }
+            Observation::RunnerAttached(_)
+            | Observation::RunnerDraining(_)
+            | Observation::Connected(_)
+            | Observation::Disconnected(_)
+            | Observation::GoAwayReceived(_)
+            | Observation::SwitchPlanned(_)
+            | Observation::ReconnectScheduled(_)
+            | Observation::ConnectFailed(_)
+            | Observation::ReconnectsExhausted(_)
+            | Observation::HistorySent(_)
+            | Observation::ResumptionHandleReceived(_)
+            | Observation::CallCancellationReceived(_)
+            | Observation::ToolYielded(_)
+            | Observation::ToolAsked(_)
+            | Observation::ToolEventEmitted(_)
+            | Observation::StateChanged(_)
+            | Observation::ResponseSupplied(_)
+            | Observation::ResponsesSent(_)
+            | Observation::InstructionSent(_)
+            | Observation::ModelOutputReceived(_)
+            | Observation::TranscriptReceived(_)
+            | Observation::UserTextSent(_)
+            | Observation::TurnCompleted(_)
+            | Observation::TurnInterrupted(_)
+            | Observation::MediaCounted(_)
+            | Observation::UsageReported(_)
+            | Observation::FrameRejected(_)
+            | Observation::SessionClosed(_) => {}
+        }
+    }
+
+    fn decided(&mut self, decision: &Decision, fact: &Fact) {
+        let Fact { seq, at, .. } = *fact;
+        let about = decision.call();
+        let Some(call) = about.and_then(|it| self.calls.get_mut(&it)) else {
+            return;
+        };
+        match decision {
+            Decision::PolicyDecided(it) => {
+                call.gates = self.session.terms.gates.clone();
+                call.policy = Some(PolicyVerdict {
+                    seq,
+                    verdict: it.verdict,
+                    rule: it.rule,
+                    reason: it.reason.clone(),
+                    policies: it.policies,
+                    inputs: it.inputs.clone(),
+                });
+            }
+            Decision::GateWaived(it) => {
+                let reason = it.reason.clone();
+                call.waived = Some(Waiver { seq, reason });
+            }
+            Decision::ConfirmationRequested(it) => self.asked(it, fact),
+            Decision::ConfirmationReopened(it) => {
+                if let Some(question) = self.question(it.request) {
+                    question.ends(QuestionEnd::Superseded, seq, at);
+                    question.superseded_by = Some(seq);
+                }
+                self.asked(&it.question, fact);
+            }
+            Decision::ConfirmationExpired(it) => {
+                if let Some(question) = self.question(it.request) {
+                    question.ends(QuestionEnd::Expired, seq, at);
+                }
+            }
+            Decision::ConfirmationWithdrawn(it) => {
+                if let Some(question) = self.question(it.request)
+                    && question.ends(QuestionEnd::Withdrawn, seq, at)
+                {
+                    question.reason = Some(it.reason.in_words().to_owned());
+                }
+            }
+            Decision::CallStarted(it) => {
+                let open = self.session.calls.get(&it.call);
+                if let Some(Phase::Running { leave, .. }) = open.map(|it| &it.phase) {
+                    call.runs.push(Run {
+                        seq,
+                        attempt: it.attempt,
+                        leave: *leave,
+                        request: match leave {
+                            Leave::Approved(request) => Some(*request),
+                            Leave::NotGated | Leave::Waived => None,
+                        },
+                        started_at: at,
+                        ended_at: None,
+                    });
+                }
+            }
+            Decision::ResultReused(it) => call.reused = Some(it.of),
+            Decision::CallCancelled(it) => {
+                call.ended = Some(End {
+                    seq,
+                    at,
+                    outcome: Outcome::Withdrawn,
+                    of: None,
+                });
+                let reason = Some(it.reason.in_words().to_owned());
+                let by = None;
+                call.cancelled
+                    .get_or_insert(Cancellation { at, by, reason });
+            }
+            Decision::ResponseIssued(it) if it.outcome != Outcome::Interim => {
+                call.ended = Some(End {
+                    seq,
+                    at,
+                    outcome: it.outcome,
+                    of: it.of,
+                });
+            }
+            Decision::ResponseIssued(_)
+            | Decision::CallReady(_)
+            | Decision::BackgroundSpawned(_)
+            | Decision::RetryScheduled(_)
+            | Decision::OutcomeReconciled(_)
+            | Decision::DeliveryChosen(_)
+            | Decision::PhaseEntered(_) => {}
+        }
+    }
+
+    fn received(&mut self, it: &FunctionCallReceived, fact: &Fact, hash: ObjectHash) {
+        // What the service delivers again is on record and no other call.
+        if !self.session.calls.contains_key(&fact.seq) {
+            return;
+        }
+        let session = self.session.id;
+        let opened = self.opened.as_ref();
+        let malformed = it.malformed_args.as_ref().map(|it| it.problem.clone());
+        let call = AuditedCall {
+            session,
+            agent: opened.map(|it| it.agent.clone()).unwrap_or_default(),
+            external_id: opened.and_then(|it| it.external_id.clone()),
+            labels: opened.map(|it| it.labels.clone()).unwrap_or_default(),
+            on_behalf_of: opened.and_then(|it| it.on_behalf_of.clone()),
+            sealed: self.sealed,
+            seq: fact.seq,
+            id: session.call_id(fact.seq),
+            hash,
+            wire_id: it.id.clone(),
+            called_at: fact.at,
+            called_by: it.by.clone(),
+            tool: it.name.clone().unwrap_or_default(),
+            args: it.args.clone(),
+            malformed_args: it.malformed_args.as_ref().map(|it| it.text.clone()),
+            sealed_args: it.sealed_args.clone(),
+            flaw: malformed.or_else(|| it.invalid_args.clone()),
+            edited_args: None,
+            verdict: Verdict::Undecided,
+            policy: None,
+            gates: Gates::enforced(),
+            waived: None,
+            program: Vec::new(),
+            questions: Vec::new(),
+            runs: Vec::new(),
+            ran_without_confirmation: false,
+            reused: None,
+            error_kind: None,
+            supplied_by: None,
+            cancelled: None,
+            ended: None,
+            waits_as: None,
+            reconciled: None,
+        };
+        self.calls.insert(fact.seq, call);
+    }
+
+    fn asked(&mut self, it: &ConfirmationRequested, fact: &Fact) {
+        let Some(call) = self.calls.get_mut(&it.call) else {
+            return;
+        };
+        self.questions.insert(fact.seq, it.call);
+        call.questions.push(Question {
+            id: self.session.id.request_id(fact.seq),
+            seq: fact.seq,
+            about: it.about,
+            hint: it.hint.clone(),
+            hint_by: match it.asked {
+                Some(_) => HintBy::Tool,
+                None => HintBy::Declaration,
+            },
+            args_sha256: it.args_sha256,
+            contract: it.contract,
+            asked_at: fact.at,
+            expires_at: it.expires_at_us,
+            end: QuestionEnd::Open,
+            ended_seq: None,
+            ended_at: None,
+            waited_us: None,
+            by: None,
+            reason: None,
+            payload: None,
+            edited_args: None,
+            found: None,
+            superseded_by: None,
+            refused: Vec::new(),
+        });
+    }
+
+    fn answered(&mut self, it: &ConfirmationAnswered, fact: &Fact) {
+        let end = match (&it.found, it.confirmed) {
+            (Some(Finding::Done(_)), _) => QuestionEnd::SettledAsDone,
+            (Some(Finding::Failed(_)), _) => QuestionEnd::SettledAsFailed,
+            (None, true) => QuestionEnd::Approved,
+            (None, false) => QuestionEnd::Denied,
+        };
+        let Some(question) = self.question(it.request) else {
+            return;
+        };
+        // The first on record counts.
+        if !question.ends(end, fact.seq, fact.at) {
+            return;
+        }
+        question.by = Some(it.by.clone());
+        question.reason = it.reason.clone();
+        question.payload = it.payload.clone();
+        question.edited_args = it.edited_args.clone();
+        question.found = it.found.clone();
+        let Some(about) = self.questions.get(&it.request) else {
+            return;
+        };
+        let open = self.session.calls.get(about);
+        if let (Some(open), Some(call)) = (open, self.calls.get_mut(about)) {
+            let changed = call.args.as_ref().is_some_and(|args| *args != open.args);
+            call.edited_args = changed.then(|| open.args.clone());
+        }
+    }
+
+    fn question(&mut self, request: Seq) -> Option<&mut Question> {
+        let call = self.questions.get(&request)?;
+        let questions = &mut self.calls.get_mut(call)?.questions;
+        questions.iter_mut().find(|it| it.seq == request)
+    }
+
+    /// A run has said how it ended, or its time was up; what an older one says changes nothing.
+    fn run_ended(&mut self, call: Seq, attempt: u32, fact: &Fact) {
+        let runs = self.calls.get_mut(&call).map(|it| &mut it.runs);
+        let run = runs.and_then(|it| it.iter_mut().find(|it| it.attempt == attempt));
+        if let Some(run) = run.filter(|it| it.ended_at.is_none()) {
+            run.ended_at = Some(fact.at);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "telling_tests.rs"]
+mod tests;

@@ -1,0 +1,491 @@
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::session::{
+    About, Actor, Answer, CancelReason, Command, Edits, HookAnswered, Hooks, InDoubt, Json, Rule,
+    Start, Timestamp, ToolPolicy, UnfitAnswer, admit, refusal_on_record,
+};
+use crate::testing::{History, Toolbox, history, toolbox};
+
+/// The rows of a history, as its journal would give them.
+fn rows(history: &History) -> Vec<AuditedCall> {
+    let library = history.session().library().clone();
+    let session = Session::with_library(history.session().id, library);
+    let telling = Telling::new(session, false);
+    let hash = |fact: &Fact| ObjectHash::of(&fact.seq.0.to_be_bytes());
+    let told = history.facts().iter();
+    told.fold(telling, |telling, fact| telling.tell(fact, hash(fact)))
+        .rows()
+        .collect()
+}
+
+/// The row of the only call.
+fn row(history: &History) -> AuditedCall {
+    let rows = rows(history);
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    rows.into_iter().next().unwrap()
+}
+
+fn begun(tools: &Toolbox) -> History {
+    history().opened("support").attached(tools).connected()
+}
+
+fn called(tools: &Toolbox) -> History {
+    begun(tools).call("c1", "pay", json!({"cents": 4200}))
+}
+
+fn gated() -> History {
+    called(&toolbox().gated("pay"))
+}
+
+fn ended(row: &AuditedCall) -> Option<Outcome> {
+    row.ended.as_ref().map(|it| it.outcome)
+}
+
+#[test]
+fn every_verdict_and_every_outcome_is_told_as_it_came_about() {
+    let plain = toolbox().plain("pay");
+    let gate = toolbox().gated("pay");
+    let hooked = |response: Option<Value>, failure: Option<&str>| {
+        let hooks = Hooks {
+            on_tool_call: true,
+            before_tool_response: false,
+        };
+        let history = called(&plain.clone().hooks(hooks));
+        let call = history.call_seq();
+        history.observed(HookAnswered {
+            hook: Hook::OnToolCall,
+            call,
+            of: None,
+            response: response.as_ref().map(Json::of),
+            failure: failure.map(str::to_owned),
+            gated: None,
+            by: Some(Actor::embedder("on_tool_call")),
+        })
+    };
+    let by_program = |gated| {
+        let history = called(&gate.clone().gated_by_program("pay"));
+        let call = history.call_seq();
+        history.observed(HookAnswered {
+            hook: Hook::ConfirmWhen,
+            call,
+            of: None,
+            response: None,
+            failure: None,
+            gated: Some(gated),
+            by: None,
+        })
+    };
+    let cut_off = |rule: InDoubt| {
+        called(&plain.clone().in_doubt("pay", rule))
+            .started()
+            .attached(&plain.clone().in_doubt("pay", rule))
+    };
+    let paid = json!({"paid": true});
+    let reused = called(&plain.clone().cached("pay"))
+        .returned(paid.clone())
+        .call("c2", "pay", json!({"cents": 4200}));
+    let stories: Vec<(History, &str, Option<Outcome>)> = vec![
+        (called(&plain), "allowed_by_rule", None),
+        (
+            called(&plain).returned(paid.clone()),
+            "allowed_by_rule",
+            Some(Outcome::Returned),
+        ),
+        (
+            called(&plain).failed_as("execution_failed"),
+            "allowed_by_rule",
+            Some(Outcome::Failed),
+        ),
+        (
+            called(&plain.clone().timeout_ms("pay", 5)).timed_out(),
+            "allowed_by_rule",
+            Some(Outcome::TimedOut),
+        ),
+        (
+            called(&plain).cancelled(),
+            "allowed_by_rule",
+            Some(Outcome::Cancelled),
+        ),
+        (
+            called(&plain).taken_back("c1"),
+            "allowed_by_rule",
+            Some(Outcome::Withdrawn),
+        ),
+        (
+            cut_off(InDoubt::SettleUnknown),
+            "allowed_by_rule",
+            Some(Outcome::Unknown),
+        ),
+        (
+            called(&toolbox().long_running("pay"))
+                .paused(None)
+                .supplied(paid.clone()),
+            "allowed_by_rule",
+            Some(Outcome::Supplied),
+        ),
+        (
+            by_program(false).returned(paid.clone()),
+            "allowed_by_program",
+            Some(Outcome::Returned),
+        ),
+        (by_program(true), "waiting", None),
+        (
+            called(&gate.clone().gated_by_program("pay")),
+            "undecided",
+            None,
+        ),
+        (
+            called(&gate.clone().gates_waived("nobody is there")).returned(paid.clone()),
+            "gate_waived",
+            Some(Outcome::Returned),
+        ),
+        (gated(), "waiting", None),
+        (gated().granted("ada"), "approved", None),
+        (
+            gated().granted("ada").returned(paid.clone()),
+            "approved",
+            Some(Outcome::Returned),
+        ),
+        (
+            gated().denied("ada", Some("no")),
+            "denied",
+            Some(Outcome::Denied),
+        ),
+        (
+            called(&gate.clone().expires_ms("pay", 9)).timed_out(),
+            "expired",
+            Some(Outcome::Expired),
+        ),
+        (gated().cancelled(), "withdrawn", Some(Outcome::Cancelled)),
+        (gated().closed(), "withdrawn", Some(Outcome::Withdrawn)),
+        (
+            begun(&plain).call("c1", "fly", json!({})),
+            "refused_by_policy",
+            Some(Outcome::Refused),
+        ),
+        (
+            hooked(Some(paid.clone()), None),
+            "answered_by_program",
+            Some(Outcome::Supplied),
+        ),
+        (
+            hooked(None, Some("it panicked")),
+            "refused_by_program",
+            Some(Outcome::Refused),
+        ),
+        (
+            hooked(None, None).returned(paid.clone()),
+            "allowed_by_rule",
+            Some(Outcome::Returned),
+        ),
+    ];
+    for (history, verdict, outcome) in stories {
+        let row = row(&history);
+        assert_eq!(
+            (row.verdict.as_str(), ended(&row)),
+            (verdict, outcome),
+            "{row:#?}"
+        );
+        assert_eq!(row.waits_as.is_none(), outcome.is_some(), "{row:#?}");
+    }
+    let rows = rows(&reused);
+    let last = rows.last().unwrap();
+    assert_eq!(
+        (last.verdict.as_str(), ended(last)),
+        ("result_reused", Some(Outcome::Returned))
+    );
+    assert!(last.reused.is_some() && last.runs.is_empty(), "{last:#?}");
+}
+
+#[test]
+fn an_approved_call_says_who_on_what_shown_what_how_long_and_when_it_ran() {
+    let history = gated()
+        .later(12_000)
+        .granted("ada")
+        .later(3_000)
+        .returned(json!({"paid": true}));
+    let row = row(&history);
+    let asked = row.called_at;
+    assert_eq!(
+        (
+            row.agent.as_str(),
+            row.tool.as_str(),
+            row.wire_id.as_deref()
+        ),
+        ("support", "pay", Some("c1"))
+    );
+    assert_eq!(row.args.as_ref().unwrap().as_str(), r#"{"cents":4200}"#);
+    assert_eq!(row.hash, ObjectHash::of(&row.seq.0.to_be_bytes()));
+    let policy = row.policy.as_ref().unwrap();
+    assert_eq!(
+        (policy.rule, policy.policies),
+        (Rule::Confirm, history.session().terms.policies_hash)
+    );
+    assert!(row.gates.enforced && !row.ran_without_confirmation);
+    let question = row.deciding_question().unwrap();
+    assert_eq!(question.hint.as_deref(), Some("May it pay?"));
+    assert_eq!(
+        (question.hint_by, question.about),
+        (HintBy::Declaration, About::Gate)
+    );
+    assert_eq!(question.id, row.session.request_id(question.seq));
+    assert_eq!(
+        (question.end, question.waited_us),
+        (QuestionEnd::Approved, Some(12_000_000))
+    );
+    assert_eq!(
+        (question.asked_at, question.ended_at),
+        (asked, Some(asked.after_ms(12_000)))
+    );
+    assert_eq!(question.by.as_ref(), Some(&Actor::embedder("ada")));
+    let [run] = &row.runs[..] else {
+        unreachable!("{row:#?}")
+    };
+    assert_eq!((run.attempt, run.request), (1, Some(question.seq)));
+    assert_eq!(
+        (run.started_at, run.ended_at),
+        (asked.after_ms(12_000), Some(asked.after_ms(15_000)))
+    );
+    assert_eq!(row.ended.unwrap().at, asked.after_ms(15_000));
+}
+
+#[test]
+fn a_call_that_ran_without_a_yes_says_by_which_leave() {
+    let waived = called(&toolbox().gated("pay").gates_waived("nobody is there"));
+    let row_of_waived = row(&waived);
+    assert!(row_of_waived.ran_without_confirmation);
+    assert_eq!(row_of_waived.waived.unwrap().reason, "nobody is there");
+    assert_eq!(
+        row_of_waived.gates.reason.as_deref(),
+        Some("nobody is there")
+    );
+    assert_eq!(row_of_waived.runs[0].leave, Leave::Waived);
+    let allowed = row(&called(&toolbox().plain("pay")));
+    assert!(allowed.ran_without_confirmation);
+    assert_eq!(
+        (allowed.runs[0].leave, allowed.policy.unwrap().rule),
+        (Leave::NotGated, Rule::Default)
+    );
+    // What did not run did not run without confirmation.
+    assert!(!row(&gated()).ran_without_confirmation);
+    assert!(!row(&gated().denied("ada", None)).ran_without_confirmation);
+}
+
+#[test]
+fn arguments_that_a_person_changed_are_told_before_and_after() {
+    let tools = toolbox().gated("pay").policy("pay", |it: &mut ToolPolicy| {
+        it.confirm_edits = Some(Edits::Allowed)
+    });
+    let asked = called(&tools);
+    let edited = Json::parse(r#"{"cents":4000}"#).unwrap();
+    let answer = Answer {
+        confirmed: true,
+        reason: Some("less".to_owned()),
+        payload: Some(Json::parse(r#"{"cost_centre":"4711"}"#).unwrap()),
+        edited_args: Some(edited.clone()),
+        ..Answer::default()
+    };
+    let request = asked.request();
+    let row = row(&asked.commanded(Command::AnswerConfirmation {
+        request,
+        answer: Ok(answer),
+        by: Actor::os_user("ada"),
+    }));
+    assert_eq!(row.args.as_ref().unwrap().as_str(), r#"{"cents":4200}"#);
+    assert_eq!(row.edited_args, Some(edited));
+    let question = row.deciding_question().unwrap();
+    assert_eq!(question.reason.as_deref(), Some("less"));
+    assert_eq!(
+        question.payload.as_ref().unwrap().as_str(),
+        r#"{"cost_centre":"4711"}"#
+    );
+}
+
+#[test]
+fn a_refused_answer_is_told_with_who_tried() {
+    let asked = gated();
+    let request = asked.request();
+    let by = Actor::embedder("mallory");
+    let unfit = UnfitAnswer::Malformed {
+        problem: "neither".to_owned(),
+    };
+    let refused = admit(
+        asked.session(),
+        Command::AnswerConfirmation {
+            request,
+            answer: Err(unfit),
+            by: by.clone(),
+        },
+    )
+    .unwrap_err();
+    let on_record = refusal_on_record(asked.session(), request, &by, &refused).unwrap();
+    let row = row(&asked.observed(on_record).granted("ada"));
+    let question = &row.questions[0];
+    assert_eq!(question.end, QuestionEnd::Approved);
+    assert_eq!(
+        (
+            &question.refused[0].by,
+            question.refused[0].refusal.as_str()
+        ),
+        (&by, "malformed_answer")
+    );
+    let names: Vec<&str> = row.people().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["ada", "mallory"]);
+}
+
+#[test]
+fn a_doubt_has_a_question_of_its_own_behind_the_word_about_the_gate() {
+    let tools = toolbox().gated("pay").in_doubt("pay", InDoubt::Ask);
+    let doubted = called(&tools).granted("ada").attached(&tools).later(500);
+    let waiting = row(&doubted);
+    assert_eq!(
+        (waiting.verdict, waiting.questions.len()),
+        (Verdict::Approved, 2)
+    );
+    assert_eq!(waiting.questions[1].about, About::InDoubt);
+    assert_eq!(waiting.waits_as, Some("awaiting_confirmation"));
+    let denied = row(&doubted.clone().denied("bob", None));
+    assert_eq!(
+        (denied.verdict, ended(&denied)),
+        (Verdict::Approved, Some(Outcome::Unknown))
+    );
+    assert_eq!(denied.questions[1].end, QuestionEnd::Denied);
+    assert!(denied.is_unknown() && !denied.ran_without_confirmation);
+    let request = doubted.request();
+    let settled = row(&doubted.commanded(Command::AnswerConfirmation {
+        request,
+        answer: Ok(Answer {
+            found: Some(Finding::failed("the bank refused it")),
+            ..Answer::default()
+        }),
+        by: Actor::os_user("bob"),
+    }));
+    assert_eq!(settled.questions[1].end, QuestionEnd::SettledAsFailed);
+    assert_eq!((settled.runs.len(), settled.runs[0].ended_at), (1, None));
+    assert!(!settled.is_unknown());
+}
+
+#[test]
+fn an_unknown_outcome_that_was_reconciled_is_known() {
+    let plain = toolbox().plain("pay");
+    let unknown = called(&plain).started().attached(&plain);
+    assert!(row(&unknown).is_unknown());
+    let call = unknown.call_seq();
+    let row = row(&unknown.later(9).commanded(Command::ReconcileOutcome {
+        call,
+        name: "pay".to_owned(),
+        found: Finding::done(&json!({"receipt": 17})),
+        by: Actor::os_user("bob"),
+    }));
+    let found = row.reconciled.as_ref().unwrap();
+    assert_eq!(
+        (found.by.name.as_str(), found.found.as_str()),
+        ("bob", "done")
+    );
+    assert_eq!(ended(&row), Some(Outcome::Unknown));
+    assert!(!row.is_unknown());
+}
+
+#[test]
+fn a_question_asked_anew_names_the_one_whose_place_it_took() {
+    let tools = toolbox().gated("pay");
+    let asked = called(&tools).detached();
+    let anew = asked.attached(&tools.clone().changed("pay"));
+    let waiting = row(&anew);
+    let [before, after] = &waiting.questions[..] else {
+        unreachable!("{waiting:#?}")
+    };
+    assert_eq!(
+        (before.end, before.superseded_by),
+        (QuestionEnd::Superseded, Some(after.seq))
+    );
+    assert_ne!(before.contract, after.contract);
+    assert_eq!(waiting.verdict, Verdict::Waiting);
+    assert_eq!(row(&anew.granted("ada")).verdict, Verdict::Approved);
+}
+
+#[test]
+fn a_tool_that_asks_by_itself_wrote_the_hint() {
+    let asked = called(&toolbox().plain("pay")).asks("From which account?");
+    let row = row(&asked.granted("ada"));
+    assert_eq!(row.verdict, Verdict::AllowedByRule);
+    assert_eq!(
+        (row.questions[0].hint_by, row.questions[0].about),
+        (HintBy::Tool, About::Tool)
+    );
+    assert_eq!(row.questions[0].end, QuestionEnd::Approved);
+    // It ran before it asked, by nobody's leave, and then by ada's.
+    assert!(row.ran_without_confirmation);
+    let leaves: Vec<Leave> = row.runs.iter().map(|it| it.leave).collect();
+    assert_eq!(
+        leaves,
+        [Leave::NotGated, Leave::Approved(row.questions[0].seq)]
+    );
+    assert!(row.runs[0].ended_at.is_some());
+}
+
+#[test]
+fn a_start_that_never_began_is_no_run() {
+    let history = called(&toolbox().plain("pay")).detached_before_it_began();
+    let row = row(&history);
+    assert!(
+        row.runs.is_empty() && !row.ran_without_confirmation,
+        "{row:#?}"
+    );
+    let Some(Event::Observed(Observation::RunnerDetached(it))) =
+        history.facts().last().map(|it| &it.event)
+    else {
+        unreachable!("it detached")
+    };
+    assert_eq!(
+        it.not_begun,
+        [Start {
+            call: row.seq,
+            attempt: 1
+        }]
+    );
+}
+
+#[test]
+fn what_is_delivered_twice_is_one_call() {
+    let twice = gated().call("c1", "pay", json!({"cents": 4200}));
+    assert_eq!(rows(&twice).len(), 1);
+}
+
+#[test]
+fn a_withdrawal_says_why_and_a_cancellation_who() {
+    let closed = row(&gated().closed());
+    let why = CancelReason::SessionClosed.in_words();
+    assert_eq!(closed.questions[0].reason.as_deref(), Some(why));
+    assert_eq!(closed.cancelled.unwrap().by, None);
+    let cancelled = row(&called(&toolbox().plain("pay")).cancelled());
+    assert_eq!(
+        cancelled.cancelled.unwrap().by,
+        Some(Actor::embedder("ops"))
+    );
+}
+
+#[test]
+fn a_row_in_json_has_the_words_of_the_journal_and_numbers_as_they_came() {
+    let history = begun(&toolbox().gated("pay")).call("c1", "pay", json!({"cents": 42.0}));
+    let json = serde_json::to_string(&row(&history.clone().granted("ada"))).unwrap();
+    for part in [
+        r#""args":{"cents":42.0}"#,
+        r#""called_at":"2025-11-21T04:40:00.000000Z""#,
+        r#""verdict":"approved""#,
+        r#""rule":"confirm""#,
+        r#""leave":"approved""#,
+        r#""by":{"name":"ada","authenticated_by":"embedder"}"#,
+        r#""waits_as":"running""#,
+    ] {
+        assert!(json.contains(part), "{part} in {json}");
+    }
+    assert_eq!(Timestamp(1_763_700_000_000_000), history.facts()[0].at);
+}

@@ -1,0 +1,277 @@
+//! The report for spreadsheets: RFC 4180, and no cell that a spreadsheet would run.
+
+use std::io::Write;
+
+use super::words::word;
+use crate::audit::{AuditedCall, Question, Report, UnreadSession};
+use crate::cli::age;
+use crate::cli::failure::Failure;
+use crate::cli::screen::Screen;
+use crate::session::{Actor, Json, Timestamp};
+
+/// The columns, which are only ever added to.
+const COLUMNS: [&str; 54] = [
+    "session",
+    "agent",
+    "external_id",
+    "labels",
+    "on_behalf_of",
+    "call",
+    "call_id",
+    "call_hash",
+    "wire_id",
+    "called_at",
+    "called_by",
+    "tool",
+    "args",
+    "edited_args",
+    "flaw",
+    "verdict",
+    "policy_verdict",
+    "rule",
+    "policy_reason",
+    "policies",
+    "gates_enforced",
+    "gates_reason",
+    "about",
+    "hint",
+    "hint_by",
+    "asked_at",
+    "expires_at",
+    "answered_at",
+    "waited_us",
+    "answer",
+    "answered_by",
+    "authenticated_by",
+    "answer_reason",
+    "payload",
+    "other_questions",
+    "refused_answers",
+    "runs",
+    "started_at",
+    "run_ended_at",
+    "ran_without_confirmation",
+    "ended_at",
+    "outcome",
+    "error_kind",
+    "waits_as",
+    "reused",
+    "supplied_by",
+    "cancelled_by",
+    "cancel_reason",
+    "found",
+    "found_by",
+    "found_at",
+    "found_reason",
+    "sealed",
+    "unread",
+];
+
+/// Prints a line a call, and one for each session that could not be told.
+pub(super) fn print(report: &Report, screen: &mut Screen) -> Result<(), Failure> {
+    let mut text = line(COLUMNS.iter().copied());
+    for call in &report.calls {
+        text.push_str(&line(cells(call).iter().map(String::as_str)));
+    }
+    for session in &report.unread {
+        text.push_str(&line(unread(session).iter().map(String::as_str)));
+    }
+    screen
+        .writer()
+        .write_all(text.as_bytes())
+        .map_err(|error| Failure::io("write to standard output", &error))
+}
+
+fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
+    let question = call.deciding_question();
+    let policy = call.policy.as_ref();
+    let labels = call
+        .labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
+    let others: Vec<&Question> = call
+        .questions
+        .iter()
+        .filter(|it| question.is_none_or(|deciding| deciding.seq != it.seq))
+        .collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => serde_json::to_string(others).unwrap_or_default(),
+    };
+    let refused = call.questions.iter().flat_map(|it| &it.refused);
+    let refused = refused.map(|it| {
+        let by = known(&it.by);
+        format!("{by} at {}: {}", age::stamp(it.at), it.refusal)
+    });
+    let (first, last) = (call.runs.first(), call.runs.last());
+    let cancelled = call.cancelled.as_ref();
+    let found = call.reconciled.as_ref();
+    [
+        call.session.to_string(),
+        call.agent.clone(),
+        call.external_id.clone().unwrap_or_default(),
+        labels.collect::<Vec<_>>().join(" "),
+        call.on_behalf_of.clone().unwrap_or_default(),
+        call.seq.to_string(),
+        call.id.to_string(),
+        call.hash.to_string(),
+        call.wire_id.clone().unwrap_or_default(),
+        age::stamp(call.called_at),
+        call.called_by.as_ref().map(known).unwrap_or_default(),
+        call.tool.clone(),
+        call.args_text().to_owned(),
+        json(call.edited_args.as_ref()),
+        call.flaw.clone().unwrap_or_default(),
+        call.verdict.to_string(),
+        policy.map(|it| word(&it.verdict)).unwrap_or_default(),
+        policy.map(|it| word(&it.rule)).unwrap_or_default(),
+        policy.and_then(|it| it.reason.clone()).unwrap_or_default(),
+        policy
+            .and_then(|it| it.policies)
+            .map(|it| it.to_string())
+            .unwrap_or_default(),
+        call.gates.enforced.to_string(),
+        call.gates.reason.clone().unwrap_or_default(),
+        question.map(|it| word(&it.about)).unwrap_or_default(),
+        question.and_then(|it| it.hint.clone()).unwrap_or_default(),
+        question.map(|it| word(&it.hint_by)).unwrap_or_default(),
+        question
+            .map(|it| age::stamp(it.asked_at))
+            .unwrap_or_default(),
+        time(question.and_then(|it| it.expires_at)),
+        time(question.and_then(|it| it.ended_at)),
+        question
+            .and_then(|it| it.waited_us)
+            .map(|it| it.to_string())
+            .unwrap_or_default(),
+        question
+            .map(|it| it.end.as_str().to_owned())
+            .unwrap_or_default(),
+        question
+            .and_then(|it| it.by.as_ref())
+            .map(|it| it.name.clone())
+            .unwrap_or_default(),
+        question
+            .and_then(|it| it.by.as_ref())
+            .map(|it| word(&it.authenticated_by))
+            .unwrap_or_default(),
+        question
+            .and_then(|it| it.reason.clone())
+            .unwrap_or_default(),
+        json(question.and_then(|it| it.payload.as_ref())),
+        others,
+        refused.collect::<Vec<_>>().join("; "),
+        call.runs.len().to_string(),
+        time(first.map(|it| it.started_at)),
+        time(last.and_then(|it| it.ended_at)),
+        call.ran_without_confirmation.to_string(),
+        time(call.ended.as_ref().map(|it| it.at)),
+        call.ended
+            .as_ref()
+            .map(|it| word(&it.outcome))
+            .unwrap_or_default(),
+        call.error_kind.clone().unwrap_or_default(),
+        call.waits_as.unwrap_or_default().to_owned(),
+        call.reused.map(|it| it.to_string()).unwrap_or_default(),
+        call.supplied_by.as_ref().map(known).unwrap_or_default(),
+        cancelled
+            .and_then(|it| it.by.as_ref())
+            .map(known)
+            .unwrap_or_default(),
+        cancelled
+            .and_then(|it| it.reason.clone())
+            .unwrap_or_default(),
+        found
+            .map(|it| it.found.as_str().to_owned())
+            .unwrap_or_default(),
+        found.map(|it| known(&it.by)).unwrap_or_default(),
+        time(found.map(|it| it.at)),
+        found.and_then(|it| it.reason.clone()).unwrap_or_default(),
+        call.sealed.to_string(),
+        String::new(),
+    ]
+}
+
+fn unread(it: &UnreadSession) -> [String; COLUMNS.len()] {
+    let mut cells = [const { String::new() }; COLUMNS.len()];
+    for (cell, column) in cells.iter_mut().zip(COLUMNS) {
+        *cell = match column {
+            "session" => it.session.to_string(),
+            "called_at" => age::stamp(it.first_at),
+            "unread" => match &it.problem {
+                Some(problem) => format!("{}: {problem}", it.why.as_str()),
+                None => it.why.as_str().to_owned(),
+            },
+            _ => String::new(),
+        };
+    }
+    cells
+}
+
+fn known(actor: &Actor) -> String {
+    format!("{} ({})", actor.name, word(&actor.authenticated_by))
+}
+
+fn json(it: Option<&Json>) -> String {
+    it.map(|it| it.as_str().to_owned()).unwrap_or_default()
+}
+
+fn time(at: Option<Timestamp>) -> String {
+    at.map(age::stamp).unwrap_or_default()
+}
+
+fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    let cells: Vec<String> = cells.map(cell).collect();
+    format!("{}\r\n", cells.join(","))
+}
+
+/// A cell as RFC 4180 has it. What a spreadsheet would take for a formula gets an apostrophe in front, and whatever is not plain is
+/// quoted, so that a reader which divides at other characters finds no new cell within.
+fn cell(text: &str) -> String {
+    let runs = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
+    let guard = if runs { "'" } else { "" };
+    let plain = |c: char| c.is_ascii_alphanumeric() || " _.:/-()".contains(c);
+    if !runs && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("\"{guard}{}\"", text.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_begins_as_a_formula_does() {
+        for (text, safe) in [
+            ("=1+2", "\"'=1+2\""),
+            ("+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""),
+            ("-2+3", "\"'-2+3\""),
+            ("-plain", "\"'-plain\""),
+            ("@SUM(A1)", "\"'@SUM(A1)\""),
+            ("\t=1", "\"'\t=1\""),
+            ("\r=1", "\"'\r=1\""),
+            ("\n=1", "\"'\n=1\""),
+            ("＝1", "\"'＝1\""),
+            ("=\"a\",\"b\"", "\"'=\"\"a\"\",\"\"b\"\"\""),
+        ] {
+            assert_eq!(cell(text), safe, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn cells_are_quoted_as_rfc_4180_says() {
+        assert_eq!(cell("returned"), "returned");
+        assert_eq!(
+            cell("2026-11-20T14:03:07.112345Z"),
+            "2026-11-20T14:03:07.112345Z"
+        );
+        assert_eq!(cell(""), "");
+        assert_eq!(cell("a,b"), "\"a,b\"");
+        assert_eq!(cell("a\r\nb"), "\"a\r\nb\"");
+        assert_eq!(cell(r#"{"a":"b"}"#), r#""{""a"":""b""}""#);
+        // Where a semicolon divides cells, this is one cell all the same.
+        assert_eq!(cell("a;=1"), "\"a;=1\"");
+        assert_eq!(line(["a", "=b"].into_iter()), "a,\"'=b\"\r\n");
+    }
+}

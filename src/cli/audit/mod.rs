@@ -1,0 +1,159 @@
+//! `recount audit`: who decided what, when and on which arguments, over all sessions of a journal.
+
+mod asked;
+mod csv;
+mod html;
+mod html_call;
+mod proof;
+mod table;
+mod words;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use recount_journal::verify;
+use serde::Serialize;
+
+use super::count::count;
+use super::failure::{Exit, Failure, IN_USE};
+use super::keys::Keys;
+use super::opening;
+use super::progress::Meter;
+use super::screen::Screen;
+use super::style::Tone;
+use super::whole_file::WholeFile;
+use crate::audit::{AuditedCall, JournalNote, Report, Totals, Unread, UnreadSession, decisions};
+use crate::engine::SystemClock;
+use asked::Asked;
+use proof::Proof;
+
+/// Answers the questions of an auditor about a whole journal.
+#[derive(Args)]
+pub(super) struct Audit {
+    #[command(subcommand)]
+    about: About,
+}
+
+#[derive(Subcommand)]
+enum About {
+    Decisions(Decisions),
+}
+
+/// Tells of every call who let it run, on which arguments, and what became of it.
+///
+/// Also of those that ran without confirmation, and which rule allowed that; of denials, expiries, unknown outcomes, and of
+/// sessions that are sealed. Nothing is decided again and nothing runs.
+#[derive(Args)]
+struct Decisions {
+    /// The directory of the journal, or of a backup of it.
+    path: PathBuf,
+    #[command(flatten)]
+    asked: Asked,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    form: Form,
+    /// Cuts nothing in the table.
+    #[arg(long)]
+    full: bool,
+}
+
+/// In which form it is told.
+#[derive(Args)]
+#[group(multiple = false)]
+struct Form {
+    /// Prints JSON lines: each call, what could not be told, and the totals.
+    #[arg(long)]
+    json: bool,
+    /// Prints a table for spreadsheets, one line a call.
+    #[arg(long)]
+    csv: bool,
+    /// Writes a report that stands for itself, with the verdict of verify and replay on top.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+impl Audit {
+    pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        match self.about {
+            About::Decisions(it) => it.run(screen).await,
+        }
+    }
+}
+
+impl Decisions {
+    async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let filter = self.asked.filter()?;
+        // Verifying takes the journal for itself, so it comes before the opening.
+        let verified = match &self.form.html {
+            Some(_) => Some(verify::directory(&self.path).map_err(|it| copied(it.into()))?),
+            None => None,
+        };
+        let ledger = self
+            .keys
+            .of(opening::reading(&self.path).map_err(copied)?)?;
+        let report = {
+            let meter = Meter::new("Reading the sessions");
+            decisions(&ledger, &filter, |done, total| meter.show(done, total)).await?
+        };
+        let unreadable = report.unread.iter().any(|it| it.why == Unread::Unreadable);
+        let exit = if unreadable { Exit::Damaged } else { Exit::Ok };
+        if let (Some(file), Some(verified)) = (&self.form.html, verified) {
+            let proof = Proof::of(&ledger, verified).await?;
+            let head = html::Head {
+                journal: self.path.display().to_string(),
+                asked: self.asked.in_words(),
+                written_at: SystemClock::shared().now(),
+            };
+            let mut out = WholeFile::create(file)?;
+            out.write(html::document(&head, &proof, &report).as_bytes())?;
+            out.finish()?;
+            screen.line(&format!("Wrote {}: {}", file.display(), of(&report)))?;
+            let tone = if proof.holds() { Tone::Good } else { Tone::Bad };
+            for sentence in proof.in_words() {
+                screen.toned(tone, &sentence)?;
+            }
+            return Ok(proof.exit().unwrap_or(exit));
+        }
+        if self.form.json {
+            in_json(&report, screen)?;
+        } else if self.form.csv {
+            csv::print(&report, screen)?;
+        } else {
+            table::print(&report, self.full, screen)?;
+        }
+        Ok(exit)
+    }
+}
+
+/// Beside a service a copy is audited, which is a journal, too.
+fn copied(failure: Failure) -> Failure {
+    if failure.code != IN_USE {
+        return failure;
+    }
+    failure.advice("`recount backup PATH COPY` copies it beside that process; audit the copy")
+}
+
+fn of(report: &Report) -> String {
+    let calls = count(report.totals.calls, "call");
+    format!("{calls} of {}", count(report.sessions, "session"))
+}
+
+/// A line of the report in JSON; `row` says what it is.
+#[derive(Serialize)]
+#[serde(tag = "row", rename_all = "snake_case")]
+enum Row<'a> {
+    Call(&'a AuditedCall),
+    Unread(&'a UnreadSession),
+    Note(&'a JournalNote),
+    Totals(&'a Totals),
+}
+
+fn in_json(report: &Report, screen: &mut Screen) -> Result<(), Failure> {
+    let calls = report.calls.iter().map(Row::Call);
+    let unread = report.unread.iter().map(Row::Unread);
+    let notes = report.notes.iter().map(Row::Note);
+    let totals = std::iter::once(Row::Totals(&report.totals));
+    let mut rows = calls.chain(unread).chain(notes).chain(totals);
+    rows.try_for_each(|row| screen.json(&row))
+}

@@ -1,0 +1,239 @@
+//! What `recount audit decisions` answers about the demo's journal, and about a journal of sessions that were told before.
+
+use std::fs;
+use std::path::Path;
+
+use recount_journal::DiskJournal;
+use serde_json::Value;
+
+use crate::program::{Bench, Run};
+
+/// A journal of the corpus, imported; its sessions, ids and times are the same for ever.
+fn with_story(name: &str) -> Bench {
+    let bench = Bench::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = root.join(format!("fixtures/journals/rules-1/{name}.jsonl"));
+    fs::copy(file, bench.path("story.jsonl")).unwrap();
+    bench.run("import story.jsonl j").ends_with(0);
+    bench
+}
+
+fn calls(run: &Run) -> Vec<Value> {
+    let mut lines = run.json_lines();
+    lines.retain(|it| it["row"] == "call");
+    lines
+}
+
+#[test]
+fn a_table_says_who_let_run_what_in_lines_that_fit() {
+    let bench = with_story("every_policy_and_a_restart");
+    let told = bench.run("audit decisions j").ends_with(0);
+    assert_eq!(told.out.lines().find(|it| it.chars().count() > 80), None);
+    insta::assert_snapshot!(told.out);
+    let full = bench.run("audit decisions j --full").ends_with(0);
+    assert!(full.out.len() > told.out.len() && !full.out.contains('…'));
+}
+
+#[test]
+fn the_demo_is_told_with_its_approvals_and_its_failures() {
+    let bench = Bench::with_demo();
+    let id = bench.session("demo");
+    bench.run("audit decisions demo").ends_with(0).says(&[
+        &id,
+        "support",
+        "ticket-1001",
+        "channel=chat",
+        "refund {\"order_id\":\"10…",
+        "approved by ",
+        "allowed, rule default  ",
+        "  verdicts: 3 allowed by rule, 1 approved\n",
+        "  without confirmation: 3 calls ran\n",
+        "journal opened after a crash: ",
+    ]);
+    let json = bench
+        .run("audit decisions demo --json --tool refund")
+        .ends_with(0);
+    let calls = calls(&json);
+    assert_eq!(calls.len(), 1);
+    let question = &calls[0]["questions"][0];
+    assert_eq!(calls[0]["verdict"], "approved");
+    assert_eq!(question["hint"], "Refund money to the customer?");
+    assert_eq!(question["by"]["authenticated_by"], "os_user");
+    assert_eq!(calls[0]["args"]["amount_cents"], 4200);
+    assert!(question["waited_us"].as_i64() > Some(0));
+    let totals = json.json_lines().pop().unwrap();
+    assert_eq!(
+        (&totals["row"], &totals["calls"]),
+        (&"totals".into(), &1.into())
+    );
+}
+
+#[test]
+fn filters_combine_and_none_is_no_error() {
+    let bench = with_story("answered_twice");
+    let all = calls(&bench.run("audit decisions j --json").ends_with(0));
+    let by = all[0]["questions"][0]["by"]["name"].as_str().unwrap();
+    let day = &all[0]["called_at"].as_str().unwrap()[..10];
+    let found = |options: &str| {
+        let run = bench.run(&format!("audit decisions j --json {options}"));
+        calls(&run.ends_with(0)).len()
+    };
+    assert_eq!(
+        found(&format!(
+            "--actor {by} --from {day} --to {day} --verdict approved"
+        )),
+        1
+    );
+    assert_eq!(found(&format!("--actor {by} --verdict denied")), 0);
+    assert_eq!(
+        found("--verdict denied --verdict approved --outcome returned"),
+        1
+    );
+    assert_eq!(
+        (
+            found("--to 2020-01-01"),
+            found("--from 2199-01-01T00:00:00Z")
+        ),
+        (0, 0)
+    );
+    bench
+        .run("audit decisions j --actor nobody")
+        .ends_with(0)
+        .says(&["0 calls of 1 session"]);
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_answered_with_what_can() {
+    let bench = with_story("approved");
+    bench
+        .run("audit decisions j --verdict aproved")
+        .fails(2, "not-a-verdict")
+        .complains(&["did you mean approved?", "allowed_by_rule, ", "gate_waived"]);
+    bench
+        .run("audit decisions j --outcome done")
+        .fails(2, "not-an-outcome")
+        .complains(&["returned, failed, "]);
+    bench
+        .run("audit decisions j --from yesterday")
+        .fails(2, "not-a-time")
+        .complains(&["\"yesterday\"", "2026-11-01"]);
+    bench
+        .run("audit decisions j --from 2026-02-01 --to 2026-01-01")
+        .fails(2, "not-a-time")
+        .complains(&["--from before --to"]);
+    bench.run("audit decisions nope").fails(1, "no-journal");
+    let both = bench.run("audit decisions j --json --csv");
+    assert_eq!(both.code, 2);
+}
+
+#[test]
+fn beside_a_process_that_has_the_journal_open_a_copy_is_audited() {
+    let bench = with_story("approved");
+    let journal = DiskJournal::options(bench.path("j")).open().unwrap();
+    for form in ["", " --html report.html"] {
+        bench
+            .run(&format!("audit decisions j{form}"))
+            .fails(1, "journal-in-use")
+            .complains(&["recount backup PATH COPY"]);
+    }
+    bench.run("backup j copy").ends_with(0);
+    bench
+        .run("audit decisions copy")
+        .ends_with(0)
+        .says(&["1 call of 1 session"]);
+    drop(journal);
+}
+
+#[test]
+fn a_table_for_spreadsheets_has_one_line_a_call_and_as_many_cells_in_each() {
+    let bench = with_story("answered_twice");
+    let csv = bench.run("audit decisions j --csv").ends_with(0).out;
+    let records = records(&csv);
+    assert_eq!(records.len(), 2);
+    assert_eq!(records[0].len(), records[1].len());
+    let cell = |column: &str| {
+        let at = records[0].iter().position(|it| it == column).unwrap();
+        records[1][at].as_str()
+    };
+    let json = calls(&bench.run("audit decisions j --json"));
+    assert_eq!(cell("session"), json[0]["session"]);
+    assert_eq!(cell("call_hash"), json[0]["call_hash"]);
+    assert_eq!(
+        (cell("verdict"), cell("outcome"), cell("rule")),
+        ("approved", "returned", "confirm")
+    );
+    assert_eq!(cell("answered_by"), json[0]["questions"][0]["by"]["name"]);
+    assert_eq!(
+        cell("waited_us"),
+        json[0]["questions"][0]["waited_us"].to_string()
+    );
+    let args: Value = serde_json::from_str(cell("args")).unwrap();
+    assert_eq!(args, json[0]["args"]);
+    assert!(cell("refused_answers").ends_with(": already_answered"));
+    assert_eq!(
+        (cell("ran_without_confirmation"), cell("unread")),
+        ("false", "")
+    );
+}
+
+/// The cells of each record, as RFC 4180 says it.
+fn records(csv: &str) -> Vec<Vec<String>> {
+    let (mut records, mut record, mut cell, mut quoted) =
+        (Vec::new(), Vec::new(), String::new(), false);
+    let mut chars = csv.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => cell.extend(chars.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => record.push(std::mem::take(&mut cell)),
+            '\r' if !quoted => assert_eq!(chars.peek(), Some(&'\n')),
+            '\n' if !quoted => {
+                record.push(std::mem::take(&mut cell));
+                records.push(std::mem::take(&mut record));
+            }
+            c => cell.push(c),
+        }
+    }
+    assert!(
+        cell.is_empty() && record.is_empty() && !quoted,
+        "the last record ends with a line"
+    );
+    records
+}
+
+#[test]
+fn a_report_is_one_file_that_appears_whole_with_both_verdicts_on_top() {
+    let bench = with_story("every_policy_and_a_restart");
+    bench.write("report.html", "what stood there before");
+    bench
+        .run("audit decisions j --html report.html")
+        .ends_with(0)
+        .says(&[
+            "Wrote report.html: ",
+            "every hash and every chain holds",
+            "Every decision follows again",
+        ]);
+    let html = fs::read_to_string(bench.path("report.html")).unwrap();
+    let root = bench.run("verify j --json").json()["root"].clone();
+    for part in [
+        "Verified: sound",
+        "Replayed: the same decisions",
+        root.as_str().unwrap(),
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("<script") && html.ends_with("</html>\n"));
+    let names = fs::read_dir(bench.path("")).unwrap();
+    let drafts = names.filter(|it| {
+        it.as_ref()
+            .unwrap()
+            .path()
+            .extension()
+            .is_some_and(|it| it == "part")
+    });
+    assert_eq!(drafts.count(), 0);
+    bench
+        .run("audit decisions j --html nowhere/report.html")
+        .fails(1, "io")
+        .complains(&["nowhere"]);
+}
