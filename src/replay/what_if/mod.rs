@@ -278,7 +278,7 @@ impl<'c> WhatIf<'c> {
         }
     }
 
-    fn evolve_in_place(&mut self, seq: Seq, at: Timestamp, event: Event) {
+    fn fold(&mut self, seq: Seq, at: Timestamp, event: Event) {
         let cause = None;
         let fact = Fact {
             seq,
