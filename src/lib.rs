@@ -16,13 +16,18 @@ pub mod engine;
 pub mod guide;
 #[cfg(feature = "engine")]
 pub mod ledger;
+#[cfg(feature = "engine")]
+pub mod fixture;
 pub mod live;
+#[cfg(feature = "play")]
+pub mod play;
 #[cfg(feature = "engine")]
 pub mod prelude;
 #[cfg(feature = "engine")]
 pub mod replay;
 #[cfg(feature = "simulator")]
 pub mod simulator;
+pub mod story;
 #[cfg(any(test, feature = "given"))]
 pub mod testing;
 #[cfg(feature = "engine")]

@@ -24,7 +24,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("control", &["tool", "ledger", "session", "recount_journal"]),
     ("replay", &["ledger", "session", "recount_journal"]),
     ("simulator", &["live::wire", "session"]),
+    ("story", &["session"]),
+    ("fixture", &["story", "ledger", "session", "recount_journal"]),
     ("engine", BELOW_ENGINE),
+    ("play", BELOW_SERVER),
     ("server", BELOW_SERVER),
     ("prelude", BELOW_CLI),
     ("testing", BELOW_CLI),
@@ -32,6 +35,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 const BELOW_ENGINE: &[&str] = &[
+    "fixture",
+    "story",
     "adk",
     "live",
     "live::wire",
@@ -44,6 +49,8 @@ const BELOW_ENGINE: &[&str] = &[
 ];
 
 const BELOW_SERVER: &[&str] = &[
+    "fixture",
+    "story",
     "engine",
     "adk",
     "live",
@@ -58,6 +65,9 @@ const BELOW_SERVER: &[&str] = &[
 
 const BELOW_CLI: &[&str] = &[
     "server",
+    "play",
+    "fixture",
+    "story",
     "engine",
     "adk",
     "live",

@@ -10,6 +10,7 @@ mod count;
 mod demo;
 mod export;
 mod failure;
+mod fixture;
 mod follow;
 mod found;
 mod given_json;

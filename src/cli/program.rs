@@ -11,6 +11,7 @@ use super::compact::Compact;
 use super::demo::{Demo, Service};
 use super::export::Export;
 use super::failure::{Exit, Failure};
+use super::fixture::Fixtures;
 use super::import::Import;
 use super::log::Log;
 use super::pending::Pending;
@@ -34,7 +35,7 @@ const EXIT_CODES: &str = "Exit codes:
   2  the command line is wrong
   3  refused: a rule said no, such as a request that was answered before
   4  damaged: a journal or an export is not what was written
-  5  diverged: a replay came to other decisions
+  5  diverged: a replay came to other decisions, or a fixture to another story
   6  sealed: a session cannot be read without its key
 
 Ids may be cut to any unique beginning of four digits or more.
@@ -87,6 +88,8 @@ enum Command {
     Repair(Repair),
     Compact(Compact),
     Replay(Replay),
+    #[command(subcommand)]
+    Fixture(Fixtures),
 }
 
 /// Runs the program as its command line says.
@@ -141,6 +144,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Repair(it) => it.run(screen).await,
         Command::Compact(it) => it.run(screen).await,
         Command::Replay(it) => it.run(screen).await,
+        Command::Fixture(it) => it.run(screen).await,
     }
 }
 

@@ -4,6 +4,8 @@
 //! knows how a decision is made.
 
 #[cfg(feature = "testing")]
+mod assertions;
+#[cfg(feature = "testing")]
 mod clock;
 #[cfg(feature = "testing")]
 mod crash;
@@ -21,6 +23,8 @@ mod toolbox;
 mod world_words;
 
 #[cfg(feature = "testing")]
+pub use assertions::{OnRecord, replayed};
+#[cfg(feature = "testing")]
 pub use clock::ManualClock;
 #[cfg(feature = "testing")]
 pub use crash::{Crash, CrashPoint, CrashingConnector, CrashingTool};
@@ -35,4 +39,9 @@ pub use life::Life;
 #[cfg(feature = "testing")]
 pub use scripted_model::ScriptedModel;
 pub use toolbox::{Toolbox, toolbox};
+#[cfg(feature = "testing")]
+pub use crate::fixture::{Fixture, Recording};
+#[cfg(feature = "testing")]
+pub use crate::play::{Played, Told};
+pub use crate::story::Story;
 pub use world_words::written;

@@ -112,6 +112,13 @@ impl Toolset {
         self
     }
 
+    /// The same tools, and nobody in this process who answers for them.
+    #[cfg(feature = "play")]
+    pub(crate) fn without_providers(mut self) -> Self {
+        self.providers.clear();
+        self
+    }
+
     /// The default time limit that came with it.
     pub(super) fn timeout(&self) -> Option<Duration> {
         self.timeout
