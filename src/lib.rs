@@ -12,12 +12,12 @@ pub mod cli;
 pub mod control;
 #[cfg(feature = "engine")]
 pub mod engine;
+#[cfg(feature = "engine")]
+pub mod fixture;
 #[cfg(all(doc, feature = "live"))]
 pub mod guide;
 #[cfg(feature = "engine")]
 pub mod ledger;
-#[cfg(feature = "engine")]
-pub mod fixture;
 pub mod live;
 #[cfg(feature = "play")]
 pub mod play;

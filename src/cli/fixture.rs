@@ -112,7 +112,11 @@ impl Test {
         let all = count(self.dirs.len(), "fixture");
         let (tone, told, exit) = match other {
             0 => (Tone::Good, format!("Played as recorded: {all}"), Exit::Ok),
-            _ => (Tone::Bad, format!("{other} of {all} went another way"), Exit::Diverged),
+            _ => (
+                Tone::Bad,
+                format!("{other} of {all} went another way"),
+                Exit::Diverged,
+            ),
         };
         if !self.json {
             screen.toned(tone, &told)?;
@@ -150,7 +154,10 @@ impl Migrate {
             if self.json {
                 screen.json(&json!({"fixture": dir, "format": format, "migrated": false}))?;
             } else {
-                screen.line(&format!("{}: of format {format}, which is current", shown(dir)))?;
+                screen.line(&format!(
+                    "{}: of format {format}, which is current",
+                    shown(dir)
+                ))?;
             }
         }
         Ok(Exit::Ok)

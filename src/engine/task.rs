@@ -21,8 +21,8 @@ use super::media::Media;
 use super::notices::Publisher;
 use super::performer::Performer;
 use super::prepared::Prepared;
-use super::reconnecting::Reconnecting;
 use super::reasons;
+use super::reconnecting::Reconnecting;
 use super::recorded::refused;
 use super::registry::Registry;
 use super::slots::Slots;
@@ -169,8 +169,7 @@ impl SessionTask {
             Input::Connect(reply) => Box::pin(self.connect(reply)).await,
             Input::Opened(opened) => Box::pin(self.opened(opened)).await,
             Input::Disconnect(reply) => {
-                let outcome =
-                    Box::pin(self.disconnect(reasons::DISCONNECTED)).await;
+                let outcome = Box::pin(self.disconnect(reasons::DISCONNECTED)).await;
                 self.answer(reply, outcome)
             }
             Input::Drain { until, reply } => Box::pin(self.drain(until, reply)).await,

@@ -61,11 +61,15 @@ impl Driver<'_> {
     pub(super) fn detach(&mut self, it: &RunnerDetached) {
         let engine = self.engine.clone();
         if it.reason == DISCONNECTED {
-            self.with_handle("the disconnection", |live| async move { live.disconnect().await });
+            self.with_handle("the disconnection", |live| async move {
+                live.disconnect().await
+            });
         } else if it.reason == DROPPED {
             self.live = None;
         } else if it.reason == SHUT_DOWN && !self.drains {
-            self.attempt("the shutdown", async move { engine.shutdown(Duration::ZERO).await });
+            self.attempt("the shutdown", async move {
+                engine.shutdown(Duration::ZERO).await
+            });
         }
         self.asked_to_connect = false;
     }
@@ -98,8 +102,11 @@ impl Driver<'_> {
         })
     }
 
-    pub(super) fn with_handle<Fut>(&self, what: &'static str, act: impl FnOnce(Arc<LiveHandle>) -> Fut)
-    where
+    pub(super) fn with_handle<Fut>(
+        &self,
+        what: &'static str,
+        act: impl FnOnce(Arc<LiveHandle>) -> Fut,
+    ) where
         Fut: Future<Output = Result<(), engine::Error>> + Send + 'static,
     {
         match self.live.clone() {

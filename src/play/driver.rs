@@ -20,6 +20,9 @@ use crate::session::{Author, Event, Fact, Observation, Seq, SessionId};
 /// How long beyond its time something that the engine does by itself is waited for.
 const PATIENCE_MS: u64 = 1_000;
 
+/// How long a connection is waited for: the waits between tries have a random part.
+const CONNECTING_MS: u64 = 120_000;
+
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -57,18 +60,19 @@ impl<'f> Driver<'f> {
         let header = fixture.header();
         let clock = Arc::new(PlayedClock::new(header.began_at_us, header.session));
         let model = RecordedModel::new(header.model.clone(), fixture.steps());
-        let agent = agent.played(
-            model.clone(),
-            header.capabilities,
-            header.gates,
-            |tool| match fixture.real_tools {
-                true => tool,
-                false => {
-                    let body = tools::body(&tool.declaration(), &prompter);
-                    tool.performed_by(body)
-                }
-            },
-        );
+        let agent =
+            agent.played(
+                model.clone(),
+                header.capabilities,
+                header.gates,
+                |tool| match fixture.real_tools {
+                    true => tool,
+                    false => {
+                        let body = tools::body(&tool.declaration(), &prompter);
+                        tool.performed_by(body)
+                    }
+                },
+            );
         let engine = Engine::in_memory()
             .clock(clock.clone())
             .keys(Arc::new(MemoryKeyStore::default()))
@@ -159,20 +163,31 @@ impl<'f> Driver<'f> {
                 }
                 let model = self.model.clone();
                 let mut sent = None;
-                self.wait(at_ms, |_| {
+                let patience_ms = match is_setup(frame.as_str()) {
+                    true => CONNECTING_MS,
+                    false => PATIENCE_MS,
+                };
+                self.wait((at_ms, patience_ms), |_| {
                     sent = model.take_sent();
                     sent.is_some()
                 })
                 .await?;
                 match sent {
-                    Some(sent) => self.sent.push((Some(at), self.fixture.redacted_frame(&sent))),
-                    None => self.undone(format!("the engine did not send {}", short(frame.as_str()))),
+                    Some(sent) => self
+                        .sent
+                        .push((Some(at), self.fixture.redacted_frame(&sent))),
+                    None => {
+                        self.undone(format!("the engine did not send {}", short(frame.as_str())))
+                    }
                 }
             }
             Step::ConnectionOpened | Step::ConnectionRefused(_) => {
                 self.ask_to_connect();
                 let (model, tried) = (self.model.clone(), self.tried);
-                if self.wait(at_ms, |_| model.tried() > tried).await? {
+                if self
+                    .wait((at_ms, CONNECTING_MS), |_| model.tried() > tried)
+                    .await?
+                {
                     self.tried += 1;
                 } else {
                     self.undone("the engine did not connect".to_owned());
@@ -206,7 +221,10 @@ impl<'f> Driver<'f> {
         if let Observation::DeadlinePassed(_) = observation {
             self.deadlines += 1;
             let nth = self.deadlines;
-            if !self.wait(at_ms, |facts| passed(facts) >= nth).await? {
+            if !self
+                .wait((at_ms, PATIENCE_MS), |facts| passed(facts) >= nth)
+                .await?
+            {
                 self.undone("no deadline passed".to_owned());
             }
             return Ok(());
@@ -216,7 +234,9 @@ impl<'f> Driver<'f> {
         match observation {
             Observation::UserTextSent(it) => {
                 let text = it.text.clone();
-                self.with_handle("the user's words", move |live| async move { live.send_text(text).await });
+                self.with_handle("the user's words", move |live| async move {
+                    live.send_text(text).await
+                });
             }
             Observation::FunctionCallReceived(it) => {
                 let (name, args) = (it.name.clone().unwrap_or_default(), it.args.clone());
@@ -292,14 +312,16 @@ impl<'f> Driver<'f> {
             return Ok(());
         }
         let ends = |it: &Observation| ends_run(it) && of_tool(it) == Some(number);
-        let expected = so_far.iter().filter(|it| matches!(&it.step, Step::Observed(it) if ends(it)));
+        let expected = so_far
+            .iter()
+            .filter(|it| matches!(&it.step, Step::Observed(it) if ends(it)));
         let (expected, call) = (expected.count(), self.numbers.call_at(number));
         let ended = |fact: &&Fact| match &fact.event {
             Event::Observed(it) => ends_run(it) && of_tool(it) == call,
             Event::Decided(_) => false,
         };
         let came = |facts: &[Fact]| facts.iter().filter(ended).count() >= expected;
-        if !self.wait(at_ms, came).await? {
+        if !self.wait((at_ms, PATIENCE_MS), came).await? {
             self.undone(format!("the tool of call {number} did not end its run"));
         }
         Ok(())
@@ -313,10 +335,10 @@ impl<'f> Driver<'f> {
     /// Waits for what the engine does by itself, a little beyond its time; whether it came.
     async fn wait(
         &mut self,
-        at_ms: u64,
+        (at_ms, patience_ms): (u64, u64),
         mut came: impl FnMut(&[Fact]) -> bool,
     ) -> Result<bool, Error> {
-        let last = self.clock.instant(at_ms.saturating_add(PATIENCE_MS));
+        let last = self.clock.instant(at_ms.saturating_add(patience_ms));
         if came(&self.facts) {
             return Ok(true);
         }
@@ -342,7 +364,9 @@ impl<'f> Driver<'f> {
     }
 
     fn is_closed(&self) -> bool {
-        self.facts.iter().any(|it| it.event.kind() == "session_closed")
+        self.facts
+            .iter()
+            .any(|it| it.event.kind() == "session_closed")
     }
 
     async fn end(mut self) -> Result<Played, Error> {

@@ -7,7 +7,9 @@ use crate::{engine, ledger};
 #[non_exhaustive]
 pub enum Error {
     /// Code of the program took part, and it is not here.
-    #[error("the conversation cannot be played without its program: {what} is code; play it in a test of the program")]
+    #[error(
+        "the conversation cannot be played without its program: {what} is code; play it in a test of the program"
+    )]
     NeedsProgram {
         /// What is code.
         what: String,

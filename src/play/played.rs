@@ -78,7 +78,10 @@ impl Played {
         let mut told = String::new();
         // A string takes whatever is written to it.
         if let Some(difference) = self.difference() {
-            let _ = write!(told, "The story differs (- recorded, + played):\n{difference}");
+            let _ = write!(
+                told,
+                "The story differs (- recorded, + played):\n{difference}"
+            );
         }
         for (recorded, sent) in self.sent_otherwise() {
             let _ = writeln!(told, "The model was sent something else:");
@@ -100,7 +103,9 @@ impl Played {
     pub fn assert_as_recorded(&self) {
         let report = self.report();
         if !report.is_empty() {
-            panic!("{report}`recount fixture update` writes down what was played, if that is right.");
+            panic!(
+                "{report}`recount fixture update` writes down what was played, if that is right."
+            );
         }
     }
 

@@ -80,7 +80,10 @@ impl Told {
     #[track_caller]
     #[expect(clippy::panic, reason = "an assertion of a test")]
     pub fn assert_called(&self, tool: &str, args: Value) {
-        if !self.calls().any(|it| is_of(it, tool) && args_of(it) == args) {
+        if !self
+            .calls()
+            .any(|it| is_of(it, tool) && args_of(it) == args)
+        {
             panic!("{tool} was not called with {args}; {}", self.called());
         }
     }

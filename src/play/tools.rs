@@ -104,7 +104,11 @@ struct Recorded {
 }
 
 impl Recorded {
-    async fn play(&self, context: &ToolContext, yields: Option<&mpsc::Sender<Value>>) -> ToolOutcome {
+    async fn play(
+        &self,
+        context: &ToolContext,
+        yields: Option<&mpsc::Sender<Value>>,
+    ) -> ToolOutcome {
         let call = context.call_id();
         loop {
             let outcome = match self.prompter.next(call).await {

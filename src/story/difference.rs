@@ -85,12 +85,19 @@ fn said(line: &str) -> &str {
 /// All lines of both, as kept, removed or added.
 fn compared(one: &[String], two: &[String]) -> Vec<Change> {
     let before = one.iter().zip(two).take_while(|(a, b)| a == b).count();
-    let (one_rest, two_rest) = (one.get(before..).unwrap_or_default(), two.get(before..).unwrap_or_default());
+    let (one_rest, two_rest) = (
+        one.get(before..).unwrap_or_default(),
+        two.get(before..).unwrap_or_default(),
+    );
     let same_end = |(a, b): &(&String, &String)| a == b;
     let after = one_rest.iter().rev().zip(two_rest.iter().rev());
     let after = after.take_while(same_end).count();
-    let middle = |it: &[String], length: usize| it.iter().take(length - after).cloned().collect::<Vec<_>>();
-    let (removed, added) = (middle(one_rest, one_rest.len()), middle(two_rest, two_rest.len()));
+    let middle =
+        |it: &[String], length: usize| it.iter().take(length - after).cloned().collect::<Vec<_>>();
+    let (removed, added) = (
+        middle(one_rest, one_rest.len()),
+        middle(two_rest, two_rest.len()),
+    );
     let kept = |lines: &[String]| lines.iter().cloned().map(Change::Kept).collect::<Vec<_>>();
     let mut changes = kept(one.get(..before).unwrap_or_default());
     changes.extend(shortest(&removed, &added));
@@ -103,12 +110,20 @@ fn shortest(one: &[String], two: &[String]) -> Vec<Change> {
     let removed = |it: &String| Change::Removed(it.clone());
     let added = |it: &String| Change::Added(it.clone());
     if one.len().saturating_mul(two.len()) > PAIRS_MAX {
-        return one.iter().map(removed).chain(two.iter().map(added)).collect();
+        return one
+            .iter()
+            .map(removed)
+            .chain(two.iter().map(added))
+            .collect();
     }
     // `longest[i][j]`: how many lines `one[i..]` and `two[j..]` share.
     let mut longest = vec![vec![0_u32; two.len() + 1]; one.len() + 1];
     let at = |table: &[Vec<u32>], i: usize, j: usize| {
-        table.get(i).and_then(|row| row.get(j)).copied().unwrap_or(0)
+        table
+            .get(i)
+            .and_then(|row| row.get(j))
+            .copied()
+            .unwrap_or(0)
     };
     for (i, a) in one.iter().enumerate().rev() {
         for (j, b) in two.iter().enumerate().rev() {
@@ -190,7 +205,10 @@ mod tests {
         let lines: Vec<String> = (1..=20).map(|it| format!("line {it}")).collect();
         let mut other = lines.clone();
         other[9] = "changed".to_owned();
-        let (one, two) = (Story::read(&lines.join("\n")), Story::read(&other.join("\n")));
+        let (one, two) = (
+            Story::read(&lines.join("\n")),
+            Story::read(&other.join("\n")),
+        );
         let difference = one.difference(&two).map(|it| (it.count(), it.to_string()));
         let (count, text) = difference.unwrap_or_default();
         assert_eq!(count, (1, 1));

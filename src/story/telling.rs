@@ -66,21 +66,19 @@ const FOREIGN: [&str; 13] = [
 
 /// What names another record.
 const RECORDS: [&str; 8] = [
-    "after",
-    "asked",
-    "call",
-    "of",
-    "phase",
-    "request",
-    "response",
-    "through",
+    "after", "asked", "call", "of", "phase", "request", "response", "through",
 ];
 
 impl Teller {
-    /// The line of an event; none of one that only counts audio and video, which no two runs have the same.
+    /// The line of an event; none of one that only counts audio and video, or says when a frame had left: no two runs have these
+    /// the same.
     pub fn tell(&mut self, fact: &Fact) -> Option<String> {
         let who = match &fact.event {
-            Event::Observed(Observation::MediaCounted(_)) => return None,
+            Event::Observed(
+                Observation::MediaCounted(_)
+                | Observation::ResponsesSent(_)
+                | Observation::InstructionSent(_),
+            ) => return None,
             Event::Observed(observation) => observation.actor().as_str(),
             Event::Decided(_) => "→",
         };
@@ -250,25 +248,38 @@ mod tests {
     fn asked(id: &str, name: &str) -> History {
         let tools = toolbox().gated("refund");
         let begun = history().opened("support").attached(&tools).connected();
-        begun.user_text(name).call(id, "refund", json!({"order": 17}))
+        begun
+            .user_text(name)
+            .call(id, "refund", json!({"order": 17}))
     }
 
     #[test]
     fn two_runs_that_differ_in_ids_alone_are_told_the_same() {
         let run = |id: &str, uuid: &str| {
-            Story::of(asked(id, &format!("about {uuid}, {uuid}")).granted("ada").facts())
+            Story::of(
+                asked(id, &format!("about {uuid}, {uuid}"))
+                    .granted("ada")
+                    .facts(),
+            )
         };
         let one = run("function-call-1", "0197c2b0-0000-7000-8000-00000000000a");
         let two = run("function-call-2", "0197C2B0-0000-7000-8000-0000000000ff");
         assert_eq!(one, two);
-        assert!(one.lines()[3].ends_with(r#"text="about uuid#1, uuid#1""#), "{one}");
+        assert!(
+            one.lines()[3].ends_with(r#"text="about uuid#1, uuid#1""#),
+            "{one}"
+        );
         assert_ne!(one, run("c", "something else"));
     }
 
     #[test]
     fn a_story_reads_from_top_to_bottom() {
-        let told = Story::of(asked("c1", "Refund it")
-            .granted("ada").returned(json!({"done": true})).facts());
+        let told = Story::of(
+            asked("c1", "Refund it")
+                .granted("ada")
+                .returned(json!({"done": true}))
+                .facts(),
+        );
         insta::assert_snapshot!(told);
     }
 

@@ -133,7 +133,8 @@ async fn all(ledger: &Ledger) -> Result<usize, String> {
         for (session, _) in page {
             let session = SessionId(session);
             let report = replay::verify(ledger, session).await;
-            let report = report.map_err(|error| format!("session {session} cannot be read: {error}"))?;
+            let report =
+                report.map_err(|error| format!("session {session} cannot be read: {error}"))?;
             if let Some(it) = report.diverged {
                 let said = |said: &Option<replay::Said>| match said {
                     Some(said) => format!("{} {}", said.kind, said.body),

@@ -19,9 +19,16 @@ mod journals;
 mod life;
 #[cfg(feature = "testing")]
 mod scripted_model;
+#[cfg(feature = "proptest")]
+mod strategies;
 mod toolbox;
 mod world_words;
 
+#[cfg(feature = "testing")]
+pub use crate::fixture::{Fixture, Recording};
+#[cfg(feature = "testing")]
+pub use crate::play::{Played, Told};
+pub use crate::story::Story;
 #[cfg(feature = "testing")]
 pub use assertions::{OnRecord, replayed};
 #[cfg(feature = "testing")]
@@ -38,10 +45,7 @@ pub use journals::{CrashingJournal, FailingJournal, StuckJournal, SurvivingJourn
 pub use life::Life;
 #[cfg(feature = "testing")]
 pub use scripted_model::ScriptedModel;
+#[cfg(feature = "proptest")]
+pub use strategies::histories;
 pub use toolbox::{Toolbox, toolbox};
-#[cfg(feature = "testing")]
-pub use crate::fixture::{Fixture, Recording};
-#[cfg(feature = "testing")]
-pub use crate::play::{Played, Told};
-pub use crate::story::Story;
 pub use world_words::written;
