@@ -273,14 +273,21 @@ mod tests {
     }
 
     #[test]
-    fn a_story_reads_from_top_to_bottom() {
-        let told = Story::of(
-            asked("c1", "Refund it")
-                .granted("ada")
-                .returned(json!({"done": true}))
-                .facts(),
-        );
-        insta::assert_snapshot!(told);
+    fn a_line_has_who_what_and_the_lines_that_it_names() {
+        let story = Story::of(asked("c1", "Refund it").facts());
+        let told = [
+            story.lines().first(),
+            story.lines().get(3),
+            story.lines().get(4),
+            story.lines().get(5),
+        ];
+        let expected = [
+            "  1  engine  session_opened              agent=support",
+            r#"  4  user    user_text_sent              text="Refund it""#,
+            r#"  5  model   function_call_received      id=#1 name=refund args={"order":17}"#,
+            "  6  →       policy_decided              call=5 verdict=ask rule=confirm",
+        ];
+        assert_eq!(told.map(|it| it.map_or("", String::as_str)), expected);
     }
 
     #[test]

@@ -17,22 +17,13 @@ use crate::session::SessionId;
 /// [`History`](super::History). The snapshot is one line an event, with nothing in it that two runs differ in: no times, no hashes, ids
 /// numbered as they come up.
 ///
-/// ```
+/// ```no_run
 /// use recount::assert_session_snapshot;
 /// use recount::testing::{history, toolbox};
-/// use serde_json::json;
 ///
-/// # fn main() {
 /// let session = history().opened("support").attached(&toolbox().plain("ping")).connected();
-/// # // Where there is no snapshot yet, insta would write one.
-/// # fn not_run(session: recount::testing::History) {
 /// assert_session_snapshot!(session);
-/// # }
-/// # let _ = session;
-/// // or, with the lines in the test itself:
-/// # let session = recount::testing::history().opened("support");
-/// assert_session_snapshot!(session, @"  1  engine  session_opened              agent=support");
-/// # }
+/// assert_session_snapshot!("before the first call", session);
 /// ```
 ///
 /// A name may stand before the session, and `@"…"` behind it, as with `insta::assert_snapshot!`.
