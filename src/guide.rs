@@ -38,3 +38,11 @@ pub mod migration {}
 
 #[doc = include_str!("../docs/adk.md")]
 pub mod adk {}
+
+#[doc = include_str!("../docs/fixtures.md")]
+#[cfg(feature = "testing")]
+pub mod fixtures {}
+
+#[doc = include_str!("../docs/testing.md")]
+#[cfg(feature = "testing")]
+pub mod testing {}

@@ -16,17 +16,22 @@ pub mod compare;
 pub mod control;
 #[cfg(feature = "engine")]
 pub mod engine;
+#[cfg(feature = "engine")]
+pub mod fixture;
 #[cfg(all(doc, feature = "live"))]
 pub mod guide;
 #[cfg(feature = "engine")]
 pub mod ledger;
 pub mod live;
+#[cfg(feature = "play")]
+pub mod play;
 #[cfg(feature = "engine")]
 pub mod prelude;
 #[cfg(feature = "engine")]
 pub mod replay;
 #[cfg(feature = "simulator")]
 pub mod simulator;
+pub mod story;
 #[cfg(any(test, feature = "given"))]
 pub mod testing;
 #[cfg(feature = "engine")]

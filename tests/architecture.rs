@@ -26,7 +26,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("compare", &["ledger", "session"]),
     ("audit", &["ledger", "session", "recount_journal"]),
     ("simulator", &["live::wire", "session"]),
+    ("story", &["session"]),
+    ("fixture", &["story", "ledger", "session", "recount_journal"]),
     ("engine", BELOW_ENGINE),
+    ("play", BELOW_SERVER),
     ("server", BELOW_SERVER),
     ("prelude", BELOW_CLI),
     ("testing", BELOW_CLI),
@@ -34,6 +37,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 const BELOW_ENGINE: &[&str] = &[
+    "fixture",
+    "story",
     "adk",
     "live",
     "live::wire",
@@ -46,6 +51,8 @@ const BELOW_ENGINE: &[&str] = &[
 ];
 
 const BELOW_SERVER: &[&str] = &[
+    "fixture",
+    "story",
     "engine",
     "adk",
     "live",
@@ -61,6 +68,9 @@ const BELOW_SERVER: &[&str] = &[
 const BELOW_CLI: &[&str] = &[
     "audit",
     "server",
+    "play",
+    "fixture",
+    "story",
     "engine",
     "adk",
     "live",

@@ -24,6 +24,8 @@ mod demo;
 mod doors;
 #[path = "cli/errors.rs"]
 mod errors;
+#[path = "cli/fixtures.rs"]
+mod fixtures;
 #[path = "cli/looking.rs"]
 mod looking;
 #[path = "cli/operating.rs"]

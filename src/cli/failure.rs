@@ -9,7 +9,7 @@ use recount_journal as journal;
 
 use super::one_line::one_line;
 use crate::session::{Rejection, UnfitAnswer};
-use crate::{engine, ledger};
+use crate::{engine, fixture, ledger, play};
 
 /// How the program ends; the numbers are promised in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +217,47 @@ impl From<engine::Error> for Failure {
             | engine::Error::NotConnected { .. }
             | engine::Error::Stopped { .. }
             | engine::Error::ShutDown => Failure::new("engine", what),
+        }
+    }
+}
+
+impl From<fixture::Error> for Failure {
+    fn from(error: fixture::Error) -> Failure {
+        let what = one_line(&causes(&error)).into_owned();
+        match error {
+            fixture::Error::Missing { .. } => Failure::new("no-fixture", what)
+                .advice("give the directory that holds fixture.json and steps.jsonl"),
+            fixture::Error::Newer { .. } => Failure::new("newer-format", what)
+                .advice("use the version of recount that wrote it, or a later one"),
+            fixture::Error::Header { .. } | fixture::Error::Step { .. } => {
+                Failure::new("damaged", what)
+                    .exit(Exit::Damaged)
+                    .advice("docs/fixtures.md has the shapes")
+            }
+            fixture::Error::Exists { .. } => Failure::new("occupied", what)
+                .advice("give a directory that holds no fixture; nothing was changed"),
+            fixture::Error::NoBeginning { .. } | fixture::Error::Restarted { .. } => {
+                Failure::new("no-fixture", what)
+            }
+            fixture::Error::Io { path, source } => Failure::io(
+                format!("use {}", one_line(&path.display().to_string())),
+                &source,
+            ),
+            fixture::Error::Ledger(error) => error.into(),
+        }
+    }
+}
+
+impl From<play::Error> for Failure {
+    fn from(error: play::Error) -> Failure {
+        let what = one_line(&causes(&error)).into_owned();
+        match error {
+            play::Error::NeedsProgram { .. } => Failure::new("needs-program", what).advice(
+                "in a test of the program: Fixture::load(DIR)?.play(&agent)?.assert_as_recorded()",
+            ),
+            play::Error::Runtime { source } => Failure::io("begin a runtime", &source),
+            play::Error::Engine(error) => error.into(),
+            play::Error::Ledger(error) => error.into(),
         }
     }
 }

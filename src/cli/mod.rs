@@ -13,6 +13,7 @@ mod diff;
 mod divergence;
 mod export;
 mod failure;
+mod fixture;
 mod follow;
 mod found;
 mod given_json;

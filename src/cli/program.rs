@@ -13,6 +13,7 @@ use super::demo::{Demo, Service};
 use super::diff::Diff;
 use super::export::Export;
 use super::failure::{Exit, Failure};
+use super::fixture::Fixtures;
 use super::import::Import;
 use super::log::Log;
 use super::pending::Pending;
@@ -38,7 +39,8 @@ const EXIT_CODES: &str = "Exit codes:
   2  the command line is wrong
   3  refused: a rule said no, such as a request that was answered before
   4  damaged: a journal or an export is not what was written
-  5  diverged: a replay came to other decisions, or two sessions differ
+  5  diverged: a replay came to other decisions, two sessions differ, or a fixture
+     came to another story
   6  sealed: a session cannot be read without its key
 
 Ids may be cut to any unique beginning of four digits or more.
@@ -95,6 +97,8 @@ enum Command {
     State(State),
     Policy(Policy),
     Audit(Audit),
+    #[command(subcommand)]
+    Fixture(Fixtures),
 }
 
 /// Runs the program as its command line says.
@@ -153,6 +157,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::State(it) => it.run(screen).await,
         Command::Policy(it) => it.run(screen).await,
         Command::Audit(it) => it.run(screen).await,
+        Command::Fixture(it) => it.run(screen).await,
     }
 }
 

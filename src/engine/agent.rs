@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::fixture::Recording;
 use crate::ledger::Ledger;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Connector, Modality, setup};
@@ -21,7 +22,6 @@ use super::phases::{self, PhaseBuilder};
 use super::policies;
 use super::prepared::Prepared;
 use super::reconnects::Reconnects;
-use super::redaction::Redactor;
 
 /// How long a service may take to complete the setup.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -40,9 +40,9 @@ const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
 pub struct Agent {
     model: String,
     instruction: Option<String>,
-    tools: Toolset,
-    connector: Option<Arc<dyn Connector>>,
-    provider: Option<Arc<dyn ConfirmationProvider>>,
+    pub(super) tools: Toolset,
+    pub(super) connector: Option<Arc<dyn Connector>>,
+    pub(super) provider: Option<Arc<dyn ConfirmationProvider>>,
     gates: GateChoice,
     pub(super) running_max: Option<u32>,
     pub(super) policies: Vec<PolicyChanges>,
@@ -53,13 +53,15 @@ pub struct Agent {
     response: ResponseShape,
     on_settled: OnSettled,
     idle_fold_after: Option<Duration>,
-    hooks: AgentHooks,
+    pub(super) hooks: AgentHooks,
     manner: Manner,
-    capabilities: Option<Capabilities>,
+    pub(super) capabilities: Option<Capabilities>,
     sealed: bool,
     reconnects: Reconnects,
     setup_timeout: Option<Duration>,
     pub(super) withholds_input: bool,
+    /// Where its sessions are recorded, and whether there is only one.
+    pub(super) recording: Option<(Recording, bool)>,
 }
 
 /// Who decides whether gates hold.
@@ -261,32 +263,6 @@ impl Agent {
         self
     }
 
-    /// Takes out of everything that people, models and tools say what must not be on record, before it is there: from
-    /// texts, transcripts, arguments, results, events of tools, the state, and reasons; a session's labels stay.
-    ///
-    /// The closure gets each text, and each string and number of a JSON value; what it gives back stands in its place. It
-    /// sees a piece at a time, so what a transcript spreads over two pieces it cannot find. From arguments it takes for
-    /// good: nobody is asked about, and no tool gets, what is not on record. For what a tool needs there is
-    /// [`T::secret`](crate::tool::T::secret). Where it panics, nothing of that piece is kept. What
-    /// it gives back should not be longer than the text: a record that grows over its 4 MiB by it stops the session.
-    ///
-    /// ```
-    /// use recount::prelude::*;
-    ///
-    /// let agent = Agent::new().redact(|text| {
-    ///     let digits = text.chars().filter(char::is_ascii_digit).count();
-    ///     (digits > 12).then(|| "[number]".to_owned())
-    /// });
-    /// # let _ = agent;
-    /// ```
-    pub fn redact(
-        mut self,
-        redactor: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
-    ) -> Agent {
-        self.hooks.redactor = Some(Redactor::new(redactor));
-        self
-    }
-
     /// How calls of the tool `name` are executed; the name must be that of a tool.
     ///
     /// The policy form is [`T::background`](crate::tool::T::background); here the words may be chosen, too.
@@ -336,6 +312,10 @@ impl Agent {
         self
     }
 
+    pub(super) fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+
     /// What becomes of the outcome of a call that ends while its session has no connection; parked unless set.
     pub fn on_settled(mut self, choice: OnSettled) -> Agent {
         self.on_settled = choice;
@@ -364,7 +344,9 @@ impl Agent {
 
     /// Checks everything at once and makes it ready to serve.
     pub(crate) fn prepare(mut self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
-        let mut mistakes = Vec::new();
+        let unfit = self.recording_mistakes().into_iter();
+        let unfit = unfit.map(|it| format!("agent {name:?}: {it}"));
+        let mut mistakes: Vec<String> = unfit.collect();
         let mut dispatcher = ToolDispatcher::new();
         let (formatters, unknown) = self.tools.execute(self.modes);
         let known = self.tools.in_words();
@@ -462,7 +444,8 @@ impl Agent {
                 Gates::waived("no durable journal and no confirmation provider")
             }
         };
-        Ok(Prepared {
+        let prepared = Prepared {
+            recorder: None,
             name: name.to_owned(),
             capabilities,
             non_blocking: non_blocking.into(),
@@ -484,7 +467,8 @@ impl Agent {
             hooks: self.hooks,
             manner: self.manner,
             formatters,
-        })
+        };
+        Ok(prepared.recorded(self.recording))
     }
 }
 

@@ -4,9 +4,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::error::Error;
 use super::inbox::{Input, Opened, Reply};
+use super::recorded::sent;
 use super::socket::{self, Socket};
 use super::story::Story;
 use super::task::SessionTask;
+use crate::fixture::Step;
 use crate::ledger::Objects;
 use crate::live::{ConnectError, Connection, continuation, setup};
 use crate::session::{Connected, Disconnected, HistorySent, Observation, Rejection};
@@ -74,6 +76,7 @@ impl SessionTask {
             non_blocking: agent.non_blocking.to_vec(),
             resumed: handle.map(|it| it.fingerprint()),
         };
+        self.record_step(|| sent(&message));
         self.reconnecting.openings += 1;
         let number = self.reconnecting.openings;
         let (own, farewell) = (self.own.clone(), self.reconnecting.farewell());
@@ -140,6 +143,7 @@ impl SessionTask {
         connection: Connection,
         story: Option<Story>,
     ) -> Result<(), Error> {
+        self.record_step(|| Step::ConnectionOpened);
         self.put(vec![connected.into()], Objects::default()).await?;
         let epoch = self.session.connection.unwrap_or(self.session.head);
         self.reconnecting.connected(self.clock.now());
@@ -147,7 +151,8 @@ impl SessionTask {
         self.sockets += 1;
         let (incoming, inbox) = (self.incoming_sender.clone(), self.own.clone());
         let media = (self.media.clone(), self.json_depth_max());
-        let socket = Socket::start(self.sockets, epoch, connection, incoming, inbox, media);
+        let socket = Socket::start(self.sockets, epoch, connection, incoming, inbox, media)
+            .recorded(self.recorder());
         if let Some(story) = story {
             // What is still owed refers to it, so it comes first.
             let told = HistorySent {

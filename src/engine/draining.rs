@@ -8,6 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::Engine;
 use super::error::Error;
 use super::inbox::{Input, Reply};
+use super::reasons::SHUT_DOWN;
 use super::task::SessionTask;
 use crate::session::{
     Actor, Effect, Hook, Observation, OperatorCancelled, Phase, RunnerDetached, RunnerDraining,
@@ -114,7 +115,7 @@ impl SessionTask {
         if self.is_drained() || self.attached.is_none() || self.session.draining {
             return Ok(());
         }
-        let reason = "the engine shuts down".to_owned();
+        let reason = SHUT_DOWN.to_owned();
         self.record(vec![RunnerDraining { reason }.into()]).await
     }
 
@@ -177,7 +178,7 @@ impl SessionTask {
 
     /// Ends the task's work: what still runs is cut off, and the socket says goodbye.
     pub(super) async fn shut_down(&mut self) {
-        let outcome = self.disconnect("the engine shuts down").await;
+        let outcome = self.disconnect(SHUT_DOWN).await;
         self.reconnecting.farewell().await;
         self.registry.remove(self.id);
         if let Some(draining) = self.draining.take() {

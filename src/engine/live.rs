@@ -49,7 +49,7 @@ impl Live {
 
 /// Describes a live session.
 pub struct LiveBuilder {
-    agent: Agent,
+    pub(super) agent: Agent,
     name: String,
     journal: Option<PathBuf>,
     engine: Option<Engine>,

@@ -40,12 +40,16 @@ mod pending;
 mod performer;
 mod phases;
 mod piece;
+#[cfg(feature = "play")]
+mod played;
 mod policies;
 mod prepared;
+pub(crate) mod reasons;
 mod reconciling;
 mod reconnecting;
 mod reconnects;
 mod record;
+mod recorded;
 mod redaction;
 mod registry;
 mod responding;

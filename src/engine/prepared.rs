@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::extractors::Extractor;
 use super::hooks::AgentHooks;
 use super::reconnects::Reconnects;
+use crate::fixture::Recorder;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Connector};
 use crate::session::{Catalog, Gates, PolicySet};
@@ -14,6 +15,8 @@ use crate::tool::{ConfirmationProvider, ResultFormatter, Services, ToolDispatche
 
 /// An agent that was checked.
 pub(crate) struct Prepared {
+    /// Writes its sessions down as fixtures.
+    pub(super) recorder: Option<Arc<Recorder>>,
     pub(crate) name: String,
     pub(crate) model: String,
     pub(crate) instruction: Option<String>,

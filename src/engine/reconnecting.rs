@@ -17,7 +17,9 @@ use tokio_util::task::AbortOnDropHandle;
 use super::close_codes::{self, AfterLoss, Refusal};
 use super::error::Error;
 use super::inbox::{Input, Reply};
+use super::recorded::refused;
 use super::task::SessionTask;
+use crate::fixture::Step;
 use crate::ledger::Objects;
 use crate::live::{ConnectError, ConnectionLost};
 use crate::session::{
@@ -231,6 +233,7 @@ impl SessionTask {
         let refusal = close_codes::refusal(&error);
         let rejected = offered.filter(|_| self.gives_up_handle(refusal));
         let (code, reason) = close_codes::told(&error);
+        self.record_step(|| Step::ConnectionRefused(refused(code, &reason)));
         let failed = Observation::from(ConnectFailed {
             attempt: self.reconnecting.attempts.max(1),
             code,

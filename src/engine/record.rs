@@ -105,6 +105,7 @@ impl SessionTask {
                 durability,
             )
             .await?;
+        self.record_facts(&facts);
         self.note_waiting();
         if !was_paused && self.session.should_pause() {
             let session = &self.session;

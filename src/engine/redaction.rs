@@ -3,8 +3,37 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::agent::Agent;
 use super::task::SessionTask;
 use crate::session::{Command, Finding, Json, Observation};
+
+impl Agent {
+    /// Takes out of everything that people, models and tools say what must not be on record, before it is there: from
+    /// texts, transcripts, arguments, results, events of tools, the state, and reasons; a session's labels stay.
+    ///
+    /// The closure gets each text, and each string and number of a JSON value; what it gives back stands in its place. It
+    /// sees a piece at a time, so what a transcript spreads over two pieces it cannot find. From arguments it takes for
+    /// good: nobody is asked about, and no tool gets, what is not on record. For what a tool needs there is
+    /// [`T::secret`](crate::tool::T::secret). Where it panics, nothing of that piece is kept. What
+    /// it gives back should not be longer than the text: a record that grows over its 4 MiB by it stops the session.
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    ///
+    /// let agent = Agent::new().redact(|text| {
+    ///     let digits = text.chars().filter(char::is_ascii_digit).count();
+    ///     (digits > 12).then(|| "[number]".to_owned())
+    /// });
+    /// # let _ = agent;
+    /// ```
+    pub fn redact(
+        mut self,
+        redactor: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Agent {
+        self.hooks.redactor = Some(Redactor::new(redactor));
+        self
+    }
+}
 
 impl SessionTask {
     /// Takes out of a second result of a call what is not in the first one, which is on record: the same result again is no other.
@@ -141,7 +170,7 @@ impl Redactor {
 
     /// The JSON text with the redactor's words for the strings and numbers in it; names stay as they are. None where it has
     /// nothing to say.
-    fn in_json(&self, text: &str) -> Option<String> {
+    pub(super) fn in_json(&self, text: &str) -> Option<String> {
         let (mut redacted, mut kept, mut rest) = (String::new(), text, text);
         let mut found = false;
         while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {

@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::inbox::{Inbox, Incoming, Input};
 use super::media::Media;
 use super::piece::Pieces;
+use super::recorded::OfSession;
 use crate::live::wire::ServerMessage;
 use crate::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
@@ -50,6 +51,7 @@ pub(super) struct Socket {
     /// Taken by whoever waits for its end.
     writer: Option<JoinHandle<()>>,
     media: Arc<Media>,
+    recorder: Option<OfSession>,
 }
 
 impl Socket {
@@ -77,11 +79,21 @@ impl Socket {
             reader,
             writer: Some(writer),
             media,
+            recorder: None,
         }
+    }
+
+    /// Has what it sends written down.
+    pub(super) fn recorded(mut self, recorder: Option<OfSession>) -> Socket {
+        self.recorder = recorder;
+        self
     }
 
     /// Queues a message; where it cannot be written, the reader reports the loss.
     pub(super) fn send(&self, text: String, carries: Option<Carried>) {
+        if let Some(recorder) = &self.recorder {
+            recorder.sent(&text);
+        }
         let _ = self.outgoing.send(Outgoing { text, carries });
     }
 

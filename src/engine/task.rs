@@ -21,11 +21,14 @@ use super::media::Media;
 use super::notices::Publisher;
 use super::performer::Performer;
 use super::prepared::Prepared;
+use super::reasons;
 use super::reconnecting::Reconnecting;
+use super::recorded::refused;
 use super::registry::Registry;
 use super::slots::Slots;
 use super::socket::{Carried, Outgoing, Socket};
 use super::timer::Timer;
+use crate::fixture::Step;
 use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
@@ -169,8 +172,7 @@ impl SessionTask {
             Input::Connect(reply) => Box::pin(self.connect(reply)).await,
             Input::Opened(opened) => Box::pin(self.opened(opened)).await,
             Input::Disconnect(reply) => {
-                let outcome =
-                    Box::pin(self.disconnect("disconnected by the embedding program")).await;
+                let outcome = Box::pin(self.disconnect(reasons::DISCONNECTED)).await;
                 self.answer(reply, outcome)
             }
             Input::Drain { until, reply } => Box::pin(self.drain(until, reply)).await,
@@ -240,7 +242,7 @@ impl SessionTask {
             Input::HandleDropped => {
                 self.handles = self.handles.saturating_sub(1);
                 if self.handles == 0 {
-                    Box::pin(self.disconnect("the handle was dropped")).await
+                    Box::pin(self.disconnect(reasons::DROPPED)).await
                 } else {
                     Ok(())
                 }
@@ -317,11 +319,13 @@ impl SessionTask {
         match (incoming, current) {
             (Incoming::Frame { socket, text }, Some((id, epoch))) if socket == id => {
                 self.silence = None;
+                self.record_frame(&text);
                 let heard = self.hear(epoch, &text).await;
                 self.media.reached(epoch);
                 heard
             }
             (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
+                self.record_step(|| Step::ConnectionLost(refused(lost.code, &lost.reason)));
                 Box::pin(self.lost(epoch, lost)).await
             }
             // What an older connection still had to say belongs to nobody.

@@ -10,6 +10,7 @@ use crate::session::{
 };
 
 use super::toolbox::{PROGRAM, Toolbox};
+use crate::story::Story;
 
 /// An empty history.
 ///
@@ -348,6 +349,12 @@ impl History {
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Its story: one line an event.
+    #[must_use]
+    pub fn story(&self) -> Story {
+        Story::of(&self.facts)
     }
 
     /// Everything on record.

@@ -4,6 +4,8 @@
 //! knows how a decision is made.
 
 #[cfg(feature = "testing")]
+mod assertions;
+#[cfg(feature = "testing")]
 mod clock;
 #[cfg(feature = "testing")]
 mod crash;
@@ -17,9 +19,18 @@ mod journals;
 mod life;
 #[cfg(feature = "testing")]
 mod scripted_model;
+#[cfg(feature = "proptest")]
+mod strategies;
 mod toolbox;
 mod world_words;
 
+#[cfg(feature = "testing")]
+pub use crate::fixture::{Fixture, Recording};
+#[cfg(feature = "testing")]
+pub use crate::play::{Played, Told};
+pub use crate::story::Story;
+#[cfg(feature = "testing")]
+pub use assertions::{OnRecord, replayed};
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
 #[cfg(feature = "testing")]
@@ -34,5 +45,7 @@ pub use journals::{CrashingJournal, FailingJournal, StuckJournal, SurvivingJourn
 pub use life::Life;
 #[cfg(feature = "testing")]
 pub use scripted_model::ScriptedModel;
+#[cfg(feature = "proptest")]
+pub use strategies::histories;
 pub use toolbox::{Toolbox, toolbox};
 pub use world_words::written;

@@ -232,6 +232,12 @@ impl ToolContext {
         self.emitter.emit(event)
     }
 
+    /// As [`emit`](ToolContext::emit), of an event that is on record.
+    #[cfg(feature = "play")]
+    pub(crate) fn emit_json(&self, name: &str, data: Json) -> Result<(), ToolError> {
+        self.emitter.emit_json(name, data)
+    }
+
     /// Sets the state.
     #[must_use]
     pub fn with_state(mut self, state: State) -> Self {

@@ -56,6 +56,8 @@ pub use long_running::LongRunningFunctionTool;
 pub use mistake::{RegistrationError, ToolMistake};
 pub use outcome::{Ask, Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;
+#[cfg(feature = "play")]
+pub(crate) use policy_tool::without_note;
 pub use result_formatter::{
     DefaultResultFormatter, FunctionCall, ResultFormatter, ToolExecutionMode,
 };

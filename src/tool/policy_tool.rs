@@ -185,6 +185,13 @@ impl PolicyTool {
         self
     }
 
+    /// The same tool, with the body of another.
+    #[cfg(feature = "play")]
+    pub(crate) fn performed_by(self, other: PolicyTool) -> Self {
+        let body = other.body;
+        Self { body, ..self }
+    }
+
     /// The name the model calls it by.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -389,6 +396,13 @@ fn paused(outcome: ToolOutcome) -> ToolOutcome {
 }
 
 /// Tells the model not to repeat a pending call.
+/// The description of a tool without what is added to it where the tool is a long-running one.
+#[cfg(feature = "play")]
+pub(crate) fn without_note(description: &str) -> &str {
+    let told = description.strip_suffix(LONG_RUNNING_NOTE);
+    told.map_or(description, |it| it.strip_suffix("\n\n").unwrap_or(it))
+}
+
 const LONG_RUNNING_NOTE: &str = "NOTE: This is a long-running operation. Do not call this tool again while an earlier call is still pending.";
 
 #[cfg(test)]

@@ -106,19 +106,23 @@ impl Emitter {
         // Through the text, because a value rounds what it cannot hold.
         let text = serde_json::to_string(event).map_err(|error| unwritable(&error))?;
         let data = Json::parse(&text).map_err(|problem| unwritable(&problem))?;
+        self.emit_json(E::NAME, data)
+    }
+
+    /// Emits an event whose name is known only now, such as one on record.
+    pub(crate) fn emit_json(&self, name: &str, data: Json) -> Result<(), ToolError> {
         let Some((events, call, attempt)) = &self.0 else {
             return Ok(());
         };
         let emitted = ToolEventEmitted {
             call: *call,
             attempt: *attempt,
-            name: E::NAME.to_owned(),
+            name: name.to_owned(),
             data,
         };
         let full = || {
             ToolError::LimitReached(format!(
-                "event {:?}: {EVENTS_WAITING_MAX} events of this run wait for the journal already",
-                E::NAME
+                "event {name:?}: {EVENTS_WAITING_MAX} events of this run wait for the journal already"
             ))
         };
         if events.take(emitted) {

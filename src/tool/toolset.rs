@@ -163,6 +163,13 @@ impl Toolset {
         Ok(self.map(|tool| tool.changed_by(changes)))
     }
 
+    /// The same tools, and nobody in this process who answers for them.
+    #[cfg(feature = "play")]
+    pub(crate) fn without_providers(mut self) -> Self {
+        self.providers.clear();
+        self
+    }
+
     /// The default time limit that came with it.
     pub(super) fn timeout(&self) -> Option<Duration> {
         self.timeout

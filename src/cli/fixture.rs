@@ -1,0 +1,222 @@
+//! `recount fixture`: recorded conversations, played, written down anew, brought up to date, and taken from journals.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::count::count;
+use super::failure::{Exit, Failure};
+use super::keys::Keys;
+use super::one_line::one_line;
+use super::screen::Screen;
+use super::style::Tone;
+use super::{ids, opening};
+use crate::fixture::Fixture;
+use crate::play::Played;
+use crate::story::Change;
+
+/// Plays recorded conversations, writes down what comes of them, and takes them from journals.
+///
+/// Nothing but what is on record takes part: the recorded model, and tools that do what they did. A conversation in which the
+/// program's own code decided is played in a test of the program.
+#[derive(Subcommand)]
+pub(super) enum Fixtures {
+    Test(Test),
+    Update(Update),
+    Migrate(Migrate),
+    Export(Export),
+}
+
+/// Plays fixtures and tells where they come to another story.
+#[derive(Args)]
+pub(super) struct Test {
+    /// The directories of the fixtures.
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// Prints JSON lines, one a fixture.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Plays fixtures and writes down what came of them: the story, and what the model was sent.
+#[derive(Args)]
+pub(super) struct Update {
+    /// The directories of the fixtures.
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// Prints JSON lines, one a fixture.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Rewrites fixtures of older formats in the format of this version.
+#[derive(Args)]
+pub(super) struct Migrate {
+    /// The directories of the fixtures.
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// Prints JSON lines, one a fixture.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Makes a fixture of a session that a journal holds.
+///
+/// A journal has no audio, no frames as they came, and not the words of answers that were refused; docs/fixtures.md says what follows.
+#[derive(Args)]
+pub(super) struct Export {
+    /// The directory of the journal.
+    path: PathBuf,
+    /// The session: its id, or a unique beginning of it.
+    session: String,
+    /// The directory to write, which holds no fixture yet.
+    dir: PathBuf,
+    /// Takes out what stands at this JSON Pointer, at every depth; may be given several times.
+    #[arg(long, value_name = "POINTER")]
+    redact: Vec<String>,
+    #[command(flatten)]
+    keys: Keys,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Fixtures {
+    pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        match self {
+            Fixtures::Test(it) => it.run(screen),
+            Fixtures::Update(it) => it.run(screen),
+            Fixtures::Migrate(it) => it.run(screen),
+            Fixtures::Export(it) => it.run(screen).await,
+        }
+    }
+}
+
+impl Test {
+    fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let mut other = 0_u64;
+        for dir in &self.dirs {
+            let played = Fixture::load(dir)?.play_by_itself()?;
+            let report = played.report();
+            other += u64::from(!report.is_empty());
+            if self.json {
+                screen.json(&as_json(dir, &played))?;
+            } else if report.is_empty() {
+                screen.line(&format!("{}: as recorded", shown(dir)))?;
+            } else {
+                screen.toned(Tone::Heading, &shown(dir))?;
+                show(&report, screen)?;
+            }
+        }
+        let all = count(self.dirs.len(), "fixture");
+        let (tone, told, exit) = match other {
+            0 => (Tone::Good, format!("Played as recorded: {all}"), Exit::Ok),
+            _ => (
+                Tone::Bad,
+                format!("{other} of {all} went another way"),
+                Exit::Diverged,
+            ),
+        };
+        if !self.json {
+            screen.toned(tone, &told)?;
+        }
+        Ok(exit)
+    }
+}
+
+impl Update {
+    fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        for dir in &self.dirs {
+            let played = Fixture::load(dir)?.play_by_itself()?;
+            let report = played.report();
+            let changed = !report.is_empty() || Fixture::load(dir)?.story().is_none();
+            if changed {
+                played.updated().save(dir)?;
+            }
+            if self.json {
+                screen.json(&json!({"fixture": dir, "updated": changed, "report": report}))?;
+            } else if changed {
+                screen.toned(Tone::Heading, &format!("{}: updated", shown(dir)))?;
+                show(&report, screen)?;
+            } else {
+                screen.line(&format!("{}: as it was", shown(dir)))?;
+            }
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+impl Migrate {
+    fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        for dir in &self.dirs {
+            let format = Fixture::migrate(dir)?;
+            if self.json {
+                screen.json(&json!({"fixture": dir, "format": format, "migrated": false}))?;
+            } else {
+                screen.line(&format!(
+                    "{}: of format {format}, which is current",
+                    shown(dir)
+                ))?;
+            }
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+impl Export {
+    async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        if let Some(wrong) = self.redact.iter().find(|it| !it.starts_with('/')) {
+            let what = format!("expected a JSON Pointer such as /card, found {wrong:?}");
+            return Err(Failure::new("bad-request", what).exit(Exit::Usage));
+        }
+        let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let session = ids::session(&ledger, &self.session).await?;
+        let fixture = Fixture::export_to(&ledger, session, &self.redact, &self.dir).await?;
+        let steps = fixture.steps().len();
+        if self.json {
+            screen.json(&json!({"fixture": self.dir, "session": session, "steps": steps}))?;
+        } else {
+            let (dir, steps) = (shown(&self.dir), count(steps, "step"));
+            screen.line(&format!("Exported session {session} to {dir}: {steps}"))?;
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+fn as_json(dir: &Path, played: &Played) -> Value {
+    let line = |it: &Change| match it {
+        Change::Kept(line) => json!({"kept": line}),
+        Change::Removed(line) => json!({"recorded": line}),
+        Change::Added(line) => json!({"played": line}),
+        Change::Skipped(lines) => json!({"skipped": lines}),
+    };
+    let story = played.difference();
+    let story = story.map(|it| it.changes().iter().map(line).collect::<Vec<_>>());
+    let sent = played.sent_otherwise().into_iter();
+    let sent = sent.map(|(recorded, played)| json!({"recorded": recorded, "played": played}));
+    json!({
+        "fixture": dir,
+        "as_recorded": played.is_as_recorded(),
+        "story": story,
+        "sent_otherwise": sent.collect::<Vec<_>>(),
+        "undone": played.undone(),
+    })
+}
+
+/// A report in colour: what is on record and was not played, and the other way round.
+fn show(report: &str, screen: &mut Screen) -> Result<(), Failure> {
+    for line in report.lines() {
+        let tone = match line.get(..2) {
+            Some("- ") => Tone::Bad,
+            Some("+ ") => Tone::Good,
+            Some(_) | None => Tone::Plain,
+        };
+        screen.toned(tone, &one_line(line))?;
+    }
+    Ok(())
+}
+
+fn shown(dir: &Path) -> String {
+    one_line(&dir.display().to_string()).into_owned()
+}

@@ -1,0 +1,10 @@
+//! Why a runner lets go, where somebody has it do so, in the words on record.
+
+/// [`LiveHandle::disconnect`](super::LiveHandle::disconnect).
+pub(crate) const DISCONNECTED: &str = "disconnected by the embedding program";
+
+/// The last handle is gone.
+pub(crate) const DROPPED: &str = "the handle was dropped";
+
+/// [`Engine::shutdown`](super::Engine::shutdown).
+pub(crate) const SHUT_DOWN: &str = "the engine shuts down";

@@ -1,0 +1,57 @@
+//! The time of a played conversation: the runtime's own, which moves on when nothing else happens.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use recount_journal::BoxFuture;
+use tokio::time::Instant;
+
+use crate::engine::Clock;
+use crate::session::{SessionId, Timestamp};
+
+/// Begins when the conversation began, and gives the session its name.
+pub(super) struct PlayedClock {
+    began: Instant,
+    began_at: Timestamp,
+    session: SessionId,
+    drawn: AtomicU64,
+}
+
+impl PlayedClock {
+    pub(super) fn new(began_at: Timestamp, session: SessionId) -> PlayedClock {
+        PlayedClock {
+            began: Instant::now(),
+            began_at,
+            session,
+            drawn: AtomicU64::new(0),
+        }
+    }
+
+    /// When it is so many milliseconds after the beginning.
+    pub(super) fn instant(&self, at_ms: u64) -> Instant {
+        self.began + Duration::from_millis(at_ms)
+    }
+}
+
+impl Clock for PlayedClock {
+    fn now(&self) -> Timestamp {
+        let since = i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX);
+        Timestamp(self.began_at.0.saturating_add(since))
+    }
+
+    fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
+        let after = u64::try_from(due.0.saturating_sub(self.began_at.0)).unwrap_or_default();
+        let due = self.began + Duration::from_micros(after);
+        Box::pin(tokio::time::sleep_until(due))
+    }
+
+    fn new_session(&self) -> SessionId {
+        self.session
+    }
+
+    /// The same numbers in every play.
+    fn entropy(&self) -> u64 {
+        let drawn = self.drawn.fetch_add(1, Ordering::Relaxed) + 1;
+        drawn.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}

@@ -1,0 +1,442 @@
+//! Plays a fixture step by step.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use recount_journal::seal::MemoryKeyStore;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::clock::PlayedClock;
+use super::error::Error;
+use super::model::RecordedModel;
+use super::played::{Played, is_setup};
+use super::told::Told;
+use super::tools::{self, Prompter};
+use crate::engine::{self, Agent, Engine, LiveHandle};
+use crate::fixture::{Fixture, Numbers, Step};
+use crate::session::{Author, Event, Fact, Observation, Seq, SessionId};
+
+/// How long beyond its time something that the engine does by itself is waited for.
+const PATIENCE_MS: u64 = 1_000;
+
+/// How long a connection is waited for: the waits between tries have a random part.
+const CONNECTING_MS: u64 = 120_000;
+
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How many records are read at a time.
+const PAGE: usize = 1024;
+
+/// One play.
+pub(super) struct Driver<'f> {
+    fixture: &'f Fixture,
+    pub(super) engine: Engine,
+    clock: Arc<PlayedClock>,
+    pub(super) model: RecordedModel,
+    prompter: Prompter,
+    pub(super) live: Option<Arc<LiveHandle>>,
+    /// Somebody is about to have the session's handle.
+    pub(super) taking: Option<JoinHandle<Result<LiveHandle, engine::Error>>>,
+    /// Whether a connection was asked for, which the engine keeps up by itself then.
+    pub(super) asked_to_connect: bool,
+    pub(super) drains: bool,
+    tried: usize,
+    deadlines: usize,
+    pub(super) facts: Vec<Fact>,
+    pub(super) numbers: Numbers,
+    sent: Vec<(Option<usize>, String)>,
+    pub(super) undone: Arc<Mutex<Vec<String>>>,
+}
+
+impl<'f> Driver<'f> {
+    /// Plays the fixture with an agent to its end.
+    pub(super) async fn play(
+        fixture: &'f Fixture,
+        agent: Agent,
+        prompter: Prompter,
+    ) -> Result<Played, Error> {
+        let header = fixture.header();
+        let clock = Arc::new(PlayedClock::new(header.began_at_us, header.session));
+        let model = RecordedModel::new(header.model.clone(), fixture.steps());
+        let agent =
+            agent.played(
+                model.clone(),
+                header.capabilities,
+                header.gates,
+                |tool| match fixture.real_tools {
+                    true => tool,
+                    false => {
+                        let body = tools::body(&tool.declaration(), &prompter);
+                        tool.performed_by(body)
+                    }
+                },
+            );
+        let engine = Engine::in_memory()
+            .clock(clock.clone())
+            .keys(Arc::new(MemoryKeyStore::default()))
+            .agent(&header.agent, agent)
+            .open()
+            .await?;
+        let mut driver = Driver {
+            fixture,
+            engine,
+            clock,
+            model,
+            prompter,
+            live: None,
+            taking: None,
+            asked_to_connect: false,
+            drains: false,
+            tried: 0,
+            deadlines: 0,
+            facts: Vec::new(),
+            numbers: Numbers::default(),
+            sent: Vec::new(),
+            undone: Arc::default(),
+        };
+        driver.begin();
+        for at in 0..fixture.steps().len() {
+            driver.settle().await?;
+            driver.step(at).await?;
+        }
+        driver.settle().await?;
+        driver.end().await
+    }
+
+    fn begin(&mut self) {
+        let header = self.fixture.header();
+        let mut session = self.engine.session(&header.agent);
+        if let Some(id) = &header.external_id {
+            session = session.external_id(id);
+        }
+        if let Some(name) = &header.on_behalf_of {
+            session = session.on_behalf_of(name);
+        }
+        for (key, value) in &header.labels {
+            session = session.label(key, value);
+        }
+        let first = self.fixture.steps().first().map(|it| &it.step);
+        self.asked_to_connect = first.is_some_and(is_of_connecting);
+        self.taking = Some(if self.asked_to_connect {
+            tokio::spawn(session.connect())
+        } else {
+            tokio::spawn(session.open())
+        });
+    }
+
+    /// Everything that was begun comes to all it comes to by itself: time moves on only when nothing else happens.
+    async fn settle(&mut self) -> Result<(), Error> {
+        sleep(Duration::from_millis(1)).await;
+        if let Some(taking) = self.taking.take_if(|it| it.is_finished())
+            && let Ok(taken) = taking.await
+        {
+            match taken {
+                Ok(live) => self.live = Some(Arc::new(live)),
+                // What there is to say of it is on record.
+                Err(engine::Error::Connect(_) | engine::Error::NotConnected { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        loop {
+            let next = self.facts.last().map_or(Seq(1), |it| it.seq.next());
+            let ledger = self.engine.ledger();
+            let page = ledger.facts(self.session(), next, PAGE).await?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            page.iter().for_each(|it| self.numbers.learn(it));
+            self.facts.extend(page);
+        }
+    }
+
+    async fn step(&mut self, at: usize) -> Result<(), Error> {
+        let Some(timed) = self.fixture.steps().get(at) else {
+            return Ok(());
+        };
+        let at_ms = timed.at_ms;
+        match &timed.step {
+            Step::FrameOut(frame) => {
+                if is_setup(frame.as_str()) {
+                    self.ask_to_connect();
+                }
+                let model = self.model.clone();
+                let mut sent = None;
+                let patience_ms = match is_setup(frame.as_str()) {
+                    true => CONNECTING_MS,
+                    false => PATIENCE_MS,
+                };
+                self.wait((at_ms, patience_ms), |_| {
+                    sent = model.take_sent();
+                    sent.is_some()
+                })
+                .await?;
+                match sent {
+                    Some(sent) => self
+                        .sent
+                        .push((Some(at), self.fixture.redacted_frame(&sent))),
+                    None => {
+                        self.undone(format!("the engine did not send {}", short(frame.as_str())))
+                    }
+                }
+            }
+            Step::ConnectionOpened | Step::ConnectionRefused(_) => {
+                self.ask_to_connect();
+                let (model, tried) = (self.model.clone(), self.tried);
+                if self
+                    .wait((at_ms, CONNECTING_MS), |_| model.tried() > tried)
+                    .await?
+                {
+                    self.tried += 1;
+                } else {
+                    self.undone("the engine did not connect".to_owned());
+                }
+            }
+            Step::FrameIn(frame) => self.receive(at_ms, frame.as_str()).await,
+            Step::TextIn(text) => self.receive(at_ms, text).await,
+            Step::ConnectionLost(lost) => {
+                self.until(at_ms).await;
+                if !self.model.lose(lost) {
+                    self.undone("there was no connection to lose".to_owned());
+                }
+            }
+            Step::Observed(observation) => match of_tool(observation) {
+                Some(call) => self.perform(at, call).await?,
+                None => self.observed(at_ms, observation).await?,
+            },
+        }
+        Ok(())
+    }
+
+    async fn receive(&mut self, at_ms: u64, frame: &str) {
+        self.until(at_ms).await;
+        if !self.model.send(frame) {
+            self.undone(format!("nobody was connected to receive {}", short(frame)));
+        }
+    }
+
+    async fn observed(&mut self, at_ms: u64, observation: &Observation) -> Result<(), Error> {
+        // What the engine does by itself is waited for; everything else is done at its time.
+        if let Observation::DeadlinePassed(_) = observation {
+            self.deadlines += 1;
+            let nth = self.deadlines;
+            if !self
+                .wait((at_ms, PATIENCE_MS), |facts| passed(facts) >= nth)
+                .await?
+            {
+                self.undone("no deadline passed".to_owned());
+            }
+            return Ok(());
+        }
+        self.until(at_ms).await;
+        let engine = self.engine.clone();
+        match observation {
+            Observation::UserTextSent(it) => {
+                let text = it.text.clone();
+                self.with_handle("the user's words", move |live| async move {
+                    live.send_text(text).await
+                });
+            }
+            Observation::FunctionCallReceived(it) => {
+                let (name, args) = (it.name.clone().unwrap_or_default(), it.args.clone());
+                let args = args.map_or_else(Default::default, |it| it.to_value());
+                if let Some(by) = it.by.clone() {
+                    self.with_handle("a call of the program", move |live| async move {
+                        // How it ends is on record.
+                        let _ = live.call_function(&name, args, by).await;
+                        Ok(())
+                    });
+                }
+            }
+            Observation::StateChanged(it) => self.change_state(it),
+            Observation::ConfirmationAnswered(it) => self.answer(it),
+            Observation::ResponseSupplied(it) => self.supply(it),
+            Observation::OutcomeFound(it) => match self.ticket(it.call) {
+                Some(ticket) => {
+                    let (found, by) = (it.found.clone(), it.by.clone());
+                    self.attempt("what was found of a call", async move {
+                        engine.reconcile(&ticket, found, by).await.map(drop)
+                    });
+                }
+                None => self.undone(format!("call {} was not made", it.call)),
+            },
+            Observation::OperatorCancelled(it) => match self.numbers.call_at(it.call) {
+                Some(call) => {
+                    let (reason, by) = (it.reason.clone(), it.by.clone());
+                    self.with_handle("a cancellation", move |live| async move {
+                        live.cancel(call, reason, by).await.map(drop)
+                    });
+                }
+                None => self.undone(format!("call {} was not made", it.call)),
+            },
+            Observation::SessionClosed(it) if !self.is_closed() => {
+                let (session, reason, by) = (self.session(), it.reason.clone(), it.by.clone());
+                self.attempt("the end of the session", async move {
+                    engine.close_session(session, &reason, by).await.map(drop)
+                });
+            }
+            Observation::SessionClosed(_) => {}
+            Observation::RunnerDraining(_) => {
+                self.drains = true;
+                let grace = Duration::from_secs(60 * 60);
+                self.attempt("the shutdown", async move { engine.shutdown(grace).await });
+            }
+            Observation::RunnerDetached(it) => self.detach(it),
+            other => self.undone(format!("{} cannot be played", other.kind())),
+        }
+        Ok(())
+    }
+
+    /// What a tool does: it is prompted, or the end of its run is waited for where it is real.
+    async fn perform(&mut self, at: usize, number: Seq) -> Result<(), Error> {
+        let steps = self.fixture.steps();
+        let (Some(timed), Some(so_far)) = (steps.get(at), steps.get(..=at)) else {
+            return Ok(());
+        };
+        let (at_ms, Step::Observed(observation)) = (timed.at_ms, &timed.step) else {
+            return Ok(());
+        };
+        if !self.fixture.real_tools {
+            self.until(at_ms).await;
+            match self.numbers.call_at(number) {
+                Some(call) => {
+                    let call = self.session().call_id(call);
+                    self.prompter.prompt(call, observation.clone());
+                }
+                None => self.undone(format!("call {number} was not made")),
+            }
+            return Ok(());
+        }
+        if !ends_run(observation) {
+            return Ok(());
+        }
+        let ends = |it: &Observation| ends_run(it) && of_tool(it) == Some(number);
+        let expected = so_far
+            .iter()
+            .filter(|it| matches!(&it.step, Step::Observed(it) if ends(it)));
+        let (expected, call) = (expected.count(), self.numbers.call_at(number));
+        let ended = |fact: &&Fact| match &fact.event {
+            Event::Observed(it) => ends_run(it) && of_tool(it) == call,
+            Event::Decided(_) => false,
+        };
+        let came = |facts: &[Fact]| facts.iter().filter(ended).count() >= expected;
+        if !self.wait((at_ms, PATIENCE_MS), came).await? {
+            self.undone(format!("the tool of call {number} did not end its run"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn undone(&self, what: String) {
+        let mut undone = self.undone.lock().unwrap_or_else(PoisonError::into_inner);
+        undone.push(what);
+    }
+
+    /// Waits for what the engine does by itself, a little beyond its time; whether it came.
+    async fn wait(
+        &mut self,
+        (at_ms, patience_ms): (u64, u64),
+        mut came: impl FnMut(&[Fact]) -> bool,
+    ) -> Result<bool, Error> {
+        let last = self.clock.instant(at_ms.saturating_add(patience_ms));
+        if came(&self.facts) {
+            return Ok(true);
+        }
+        self.until(at_ms).await;
+        loop {
+            self.settle().await?;
+            if came(&self.facts) {
+                return Ok(true);
+            }
+            if Instant::now() >= last {
+                return Ok(false);
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    async fn until(&self, at_ms: u64) {
+        sleep_until(self.clock.instant(at_ms)).await;
+    }
+
+    pub(super) fn session(&self) -> SessionId {
+        self.fixture.header().session
+    }
+
+    fn is_closed(&self) -> bool {
+        self.facts
+            .iter()
+            .any(|it| it.event.kind() == "session_closed")
+    }
+
+    async fn end(mut self) -> Result<Played, Error> {
+        while let Some(frame) = self.model.take_sent() {
+            let frame = self.fixture.redacted_frame(&frame);
+            self.sent.push((None, frame));
+        }
+        let undone = self.undone.lock().map(|it| it.clone()).unwrap_or_default();
+        self.live = None;
+        self.engine.shutdown(Duration::ZERO).await?;
+        Ok(Played {
+            told: Told::of(&self.fixture.redacted_facts(&self.facts)),
+            fixture: self.fixture.clone(),
+            sent: self.sent,
+            undone,
+            compares_setup: true,
+        })
+    }
+}
+
+/// Whether the engine takes this step when it connects.
+fn is_of_connecting(step: &Step) -> bool {
+    match step {
+        Step::FrameOut(frame) => is_setup(frame.as_str()),
+        Step::ConnectionOpened | Step::ConnectionRefused(_) => true,
+        Step::FrameIn(_) | Step::TextIn(_) | Step::ConnectionLost(_) | Step::Observed(_) => false,
+    }
+}
+
+/// The call whose tool does this.
+fn of_tool(observation: &Observation) -> Option<Seq> {
+    if let Observation::ToolReturned(it) = observation {
+        Some(it.call)
+    } else if let Observation::ToolYielded(it) = observation {
+        Some(it.call)
+    } else if let Observation::ToolPaused(it) = observation {
+        Some(it.call)
+    } else if let Observation::ToolAsked(it) = observation {
+        Some(it.call)
+    } else if let Observation::ToolEventEmitted(it) = observation {
+        Some(it.call)
+    } else if let Observation::StateChanged(it) = observation
+        && let Author::Tool { call, .. } = &it.author
+    {
+        Some(*call)
+    } else {
+        None
+    }
+}
+
+/// Whether a run ends with this.
+fn ends_run(observation: &Observation) -> bool {
+    matches!(
+        observation,
+        Observation::ToolReturned(_) | Observation::ToolPaused(_) | Observation::ToolAsked(_)
+    )
+}
+
+/// How many deadlines have passed.
+fn passed(facts: &[Fact]) -> usize {
+    let passed = |fact: &&Fact| fact.event.kind() == "deadline_passed";
+    facts.iter().filter(passed).count()
+}
+
+/// The beginning of a frame.
+fn short(frame: &str) -> String {
+    const CHARS: usize = 120;
+    let mut short: String = frame.chars().take(CHARS).collect();
+    if frame.chars().nth(CHARS).is_some() {
+        short.push('…');
+    }
+    short
+}

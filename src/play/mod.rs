@@ -1,0 +1,110 @@
+//! Playing fixtures back: the engine runs for real, against the recorded model, in virtual time and without a socket.
+//!
+//! Nothing in `play` decides anything; what it does not know is how a fixture came about.
+
+mod acts;
+mod clock;
+mod driver;
+mod error;
+mod model;
+mod played;
+mod told;
+mod tools;
+
+pub use error::Error;
+pub use played::Played;
+pub use told::Told;
+
+use std::panic::resume_unwind;
+use std::thread;
+
+use driver::Driver;
+use tools::Prompter;
+
+use crate::engine::Agent;
+use crate::fixture::Fixture;
+
+impl Fixture {
+    /// Plays the conversation with an agent: its policies, phases, hooks and instruction; what its tools do is on record,
+    /// unless they are to [run for real](Fixture::with_real_tools).
+    ///
+    /// Each step comes at its time, and not before what went before it has led to all it leads to by itself. A runtime of its own is
+    /// used, on a thread of its own, whose time moves on when nothing else happens; so it takes no time, may be called in any
+    /// test, and comes to the same in every run. What a real tool waits for outside the process does not stop that time.
+    ///
+    /// ```
+    /// use recount::fixture::Fixture;
+    /// use recount::prelude::*;
+    ///
+    /// let refund = T::confirm(T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }), "Refund it?");
+    /// let agent = Agent::new().model("gemini-live-2.5-flash").tools(refund);
+    /// let session = Fixture::load("fixtures/conversations/refund")?.play(&agent)?;
+    /// session.assert_called("refund", json!({"order": 17}));
+    /// session.assert_as_recorded();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where the agent is not configured right, or the machinery fails. What comes of the conversation is no error.
+    ///
+    /// # Panics
+    /// Where code of the agent panics that the engine does not catch.
+    pub fn play(&self, agent: &Agent) -> Result<Played, Error> {
+        let prompter = Prompter::default();
+        self.played(agent.clone(), prompter)
+    }
+
+    /// Plays the conversation with the tools and policies on record, and no code at all.
+    ///
+    /// ```
+    /// use recount::fixture::Fixture;
+    ///
+    /// let session = Fixture::load("fixtures/conversations/refund")?.play_by_itself()?;
+    /// session.assert_as_recorded();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NeedsProgram`] where code took part whose answers a fixture does not hold, and as [`play`](Fixture::play).
+    pub fn play_by_itself(&self) -> Result<Played, Error> {
+        let (header, prompter) = (&self.header, Prompter::default());
+        if let Some(what) = needs_program(&header.policies) {
+            return Err(Error::NeedsProgram { what });
+        }
+        let tools = tools::on_record(&header.catalog, &header.policies, &prompter);
+        let model = header.model.as_deref().unwrap_or("recorded");
+        let agent = Agent::of_record(model, tools, &header.policies);
+        let mut fixture = self.clone();
+        fixture.real_tools = false;
+        fixture.played(agent, prompter).map(Played::without_setup)
+    }
+
+    fn played(&self, agent: Agent, prompter: Prompter) -> Result<Played, Error> {
+        let play = || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .start_paused(true)
+                .build();
+            let runtime = runtime.map_err(|source| Error::Runtime { source })?;
+            runtime.block_on(Driver::play(self, agent, prompter))
+        };
+        // A runtime may not be begun within another, and a test may have one.
+        thread::scope(|scope| match scope.spawn(play).join() {
+            Ok(played) => played,
+            Err(panic) => resume_unwind(panic),
+        })
+    }
+}
+
+/// What of these policies only a program can answer.
+fn needs_program(policies: &crate::session::PolicySet) -> Option<String> {
+    if policies.hooks.on_tool_call {
+        return Some("on_tool_call".to_owned());
+    }
+    if policies.hooks.before_tool_response {
+        return Some("before_tool_response".to_owned());
+    }
+    let mut tools = policies.tools.iter();
+    let asks = tools.find(|(_, policy)| policy.confirm_asks_program);
+    asks.map(|(tool, _)| format!("the gate of {tool}"))
+}

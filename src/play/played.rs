@@ -1,0 +1,153 @@
+//! What came of playing a fixture.
+
+use std::fmt::Write as _;
+use std::ops::Deref;
+
+use super::told::Told;
+use crate::fixture::{Fixture, Step, Timed};
+use crate::session::Json;
+use crate::story::Difference;
+
+/// What came of playing a fixture: the session, and where it went another way than on record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Played {
+    pub(super) told: Told,
+    pub(super) fixture: Fixture,
+    /// The frames that were sent, each with the step that it stands for, if there is one.
+    pub(super) sent: Vec<(Option<usize>, String)>,
+    /// What of the fixture could not be done.
+    pub(super) undone: Vec<String>,
+    pub(super) compares_setup: bool,
+}
+
+impl Played {
+    /// In which lines the story differs from the one on record; nothing where it does not, and where none is on record.
+    pub fn difference(&self) -> Option<Difference> {
+        let recorded = self.fixture.story()?;
+        recorded.difference(&self.story())
+    }
+
+    /// What the model was sent, frame by frame.
+    pub fn sent(&self) -> impl Iterator<Item = &str> {
+        self.sent.iter().map(|(_, frame)| frame.as_str())
+    }
+
+    /// Where the model was sent something else than on record: what is on record, and what was sent instead. Nothing is
+    /// said of the frames of a fixture that was exported, which holds none.
+    pub fn sent_otherwise(&self) -> Vec<(Option<String>, Option<String>)> {
+        let mut otherwise = Vec::new();
+        let recorded = |(at, timed): (usize, &Timed)| match &timed.step {
+            Step::FrameOut(frame) => Some((at, frame.to_string())),
+            Step::FrameIn(_)
+            | Step::TextIn(_)
+            | Step::ConnectionOpened
+            | Step::ConnectionRefused(_)
+            | Step::ConnectionLost(_)
+            | Step::Observed(_) => None,
+        };
+        let steps = self.fixture.steps().iter().enumerate();
+        let recorded: Vec<(usize, String)> = steps.filter_map(recorded).collect();
+        if recorded.is_empty() {
+            return otherwise;
+        }
+        for (step, frame) in &recorded {
+            let sent = self.sent.iter().find(|(at, _)| *at == Some(*step));
+            let sent = sent.map(|(_, sent)| sent.clone());
+            let same = sent.as_deref().is_some_and(|sent| is_same(frame, sent));
+            if !same && (self.compares_setup || !is_setup(frame)) {
+                otherwise.push((Some(frame.clone()), sent));
+            }
+        }
+        let more = self.sent.iter().filter(|(at, _)| at.is_none());
+        otherwise.extend(more.map(|(_, frame)| (None, Some(frame.clone()))));
+        otherwise
+    }
+
+    /// What of the fixture could not be done, such as an answer to a question that was not asked.
+    pub fn undone(&self) -> &[String] {
+        &self.undone
+    }
+
+    /// Whether it went as on record: the same story, the same frames to the model, and everything done.
+    pub fn is_as_recorded(&self) -> bool {
+        self.report().is_empty()
+    }
+
+    /// Where it went another way than on record, in words; empty where it did not.
+    pub fn report(&self) -> String {
+        let mut told = String::new();
+        // A string takes whatever is written to it.
+        if let Some(difference) = self.difference() {
+            let _ = write!(
+                told,
+                "The story differs (- recorded, + played):\n{difference}"
+            );
+        }
+        for (recorded, sent) in self.sent_otherwise() {
+            let _ = writeln!(told, "The model was sent something else:");
+            let _ = recorded.map(|it| writeln!(told, "- {it}"));
+            let _ = sent.map(|it| writeln!(told, "+ {it}"));
+        }
+        for what in &self.undone {
+            let _ = writeln!(told, "Not done: {what}");
+        }
+        told
+    }
+
+    /// Fails the test unless it went as on record.
+    ///
+    /// # Panics
+    /// Where it did not; the message shows the difference.
+    #[track_caller]
+    #[expect(clippy::panic, reason = "an assertion of a test")]
+    pub fn assert_as_recorded(&self) {
+        let report = self.report();
+        if !report.is_empty() {
+            panic!(
+                "{report}`recount fixture update` writes down what was played, if that is right."
+            );
+        }
+    }
+
+    /// The fixture with this story, and with the frames that were sent now in the place of those on record.
+    #[must_use]
+    pub fn updated(&self) -> Fixture {
+        let mut fixture = self.fixture.clone();
+        fixture.story = Some(self.story());
+        for (at, frame) in &self.sent {
+            let step = at.and_then(|at| fixture.steps.get_mut(at));
+            let is_ours = self.compares_setup || !is_setup(frame);
+            if let (Some(step), true, Ok(frame)) = (step, is_ours, Json::parse(frame)) {
+                step.step = Step::FrameOut(frame);
+            }
+        }
+        fixture
+    }
+
+    /// The setup is not compared: instruction, voice and all else that the agent's code says are not on record.
+    pub(super) fn without_setup(mut self) -> Played {
+        self.compares_setup = false;
+        self
+    }
+}
+
+/// Whether two frames say the same; the order of fields says nothing.
+fn is_same(one: &str, two: &str) -> bool {
+    let value = |it: &str| Json::parse(it).map(|it| it.canonical());
+    match (value(one), value(two)) {
+        (Ok(one), Ok(two)) => one == two,
+        (_, _) => one == two,
+    }
+}
+
+pub(super) fn is_setup(frame: &str) -> bool {
+    frame.starts_with(r#"{"setup""#)
+}
+
+impl Deref for Played {
+    type Target = Told;
+
+    fn deref(&self) -> &Told {
+        &self.told
+    }
+}

@@ -1,0 +1,305 @@
+//! Recorded tools: they do what is on record, when it is on record.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::{broadcast, mpsc};
+
+use crate::session::catalog::{Catalog, ToolDeclaration, ToolKind};
+use crate::session::{
+    CallId, Observation, PolicySet, StateChange, ToolAsked, ToolReturned, ToolYielded,
+};
+use crate::tool::{
+    Ask, InputEvent, InputStreamingTool, Pending, PolicyTool, StreamingTool, ToolConfirmation,
+    ToolContext, ToolError, ToolFunction, ToolOutcome, Toolset, without_note,
+};
+
+/// What the tools are to do, by call.
+#[derive(Clone, Default)]
+pub(super) struct Prompter(Arc<Mutex<BTreeMap<CallId, Prompts>>>);
+
+/// What one call is to do: whoever runs it takes it, one run after the other.
+#[derive(Clone)]
+struct Prompts {
+    sender: mpsc::UnboundedSender<Observation>,
+    receiver: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Observation>>>,
+}
+
+impl Prompter {
+    /// Has the tool of a call do this, as soon as it runs.
+    pub(super) fn prompt(&self, call: CallId, what: Observation) {
+        let _ = self.of(call).sender.send(what);
+    }
+
+    fn of(&self, call: CallId) -> Prompts {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let prompts = all.entry(call).or_insert_with(|| {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            let receiver = Arc::new(tokio::sync::Mutex::new(receiver));
+            Prompts { sender, receiver }
+        });
+        prompts.clone()
+    }
+
+    async fn next(&self, call: CallId) -> Observation {
+        let prompts = self.of(call);
+        let mut receiver = prompts.receiver.lock().await;
+        match receiver.recv().await {
+            Some(next) => next,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// The tools of a fixture, with what held for them.
+pub(super) fn on_record(catalog: &Catalog, policies: &PolicySet, prompter: &Prompter) -> Toolset {
+    let mut all = Toolset::new();
+    for declared in catalog.tools.values() {
+        let policy = policies.of(&declared.name).clone();
+        let in_doubt = policy.in_doubt;
+        let mut tool = body(declared, prompter)
+            .with_policy(policy)
+            .with_in_doubt(in_doubt);
+        if declared.kind == ToolKind::LongRunning {
+            tool = tool.long_running();
+        }
+        if let Some(behavior) = declared.behavior {
+            tool = tool.with_behavior(behavior);
+        }
+        if let Some(category) = &declared.category {
+            tool = tool.with_category(category);
+        }
+        for pointer in &declared.secret {
+            tool = tool.with_secret(pointer);
+        }
+        all = all | Toolset::from(tool);
+    }
+    all
+}
+
+/// A tool that is declared so and does what is on record.
+pub(super) fn body(declared: &ToolDeclaration, prompter: &Prompter) -> PolicyTool {
+    let recorded = Recorded {
+        declared: declared.clone(),
+        prompter: prompter.clone(),
+    };
+    match declared.kind {
+        ToolKind::Function | ToolKind::LongRunning => {
+            PolicyTool::new(Arc::new(recorded), Default::default())
+        }
+        ToolKind::Streaming => PolicyTool::streaming(Arc::new(recorded)),
+        ToolKind::InputStreaming => PolicyTool::input_streaming(Arc::new(recorded)),
+        ToolKind::ServerSide => {
+            let declaration = declared.server_side.clone().unwrap_or_default();
+            PolicyTool::server_side(&declared.name, declaration)
+        }
+    }
+}
+
+struct Recorded {
+    declared: ToolDeclaration,
+    prompter: Prompter,
+}
+
+impl Recorded {
+    async fn play(
+        &self,
+        context: &ToolContext,
+        yields: Option<&mpsc::Sender<Value>>,
+    ) -> ToolOutcome {
+        let call = context.call_id();
+        loop {
+            let outcome = match self.prompter.next(call).await {
+                Observation::ToolReturned(it) => Some(returned(&it)),
+                Observation::ToolPaused(it) => {
+                    let interim = it.interim.map(|it| it.to_value());
+                    let pending = interim.map_or_else(Pending::new, Pending::with_interim);
+                    Some(ToolOutcome::Paused(pending))
+                }
+                Observation::ToolAsked(it) if !it.in_place => Some(ToolOutcome::Asked(ask(&it))),
+                Observation::ToolAsked(it) => {
+                    // What comes of it is what the tool does next.
+                    let _ = context.request_confirmation(ask(&it)).await;
+                    None
+                }
+                Observation::ToolYielded(it) => match yields {
+                    Some(yields) => yielded(&it, yields).await,
+                    None => None,
+                },
+                Observation::ToolEventEmitted(it) => {
+                    let emitted = context.emit_json(&it.name, it.data);
+                    emitted.err().map(ToolOutcome::Failed)
+                }
+                Observation::StateChanged(it) => {
+                    it.changes.iter().for_each(|it| write(context, it));
+                    None
+                }
+                other => {
+                    let told = format!("a tool does nothing such as {}", other.kind());
+                    Some(ToolOutcome::Failed(ToolError::Other(told)))
+                }
+            };
+            if let Some(outcome) = outcome {
+                return outcome;
+            }
+        }
+    }
+}
+
+/// How a run ended: what is on record is in the words for the model, and is put into the same again.
+fn returned(it: &ToolReturned) -> ToolOutcome {
+    let response = it.response.to_value();
+    let told = match response.get("output") {
+        Some(output) if response.get("scheduling").is_some() => output.clone(),
+        Some(_) | None => response,
+    };
+    if it.failed {
+        return ToolOutcome::Failed(ToolError::of_response(&told));
+    }
+    // In the background the result stands within words of ours.
+    let is_worded = told.get("status").and_then(Value::as_str) == Some("completed");
+    let result = match told.get("result") {
+        Some(result) if is_worded && told.get("tool").is_some() => result.clone(),
+        Some(_) | None => told,
+    };
+    match it.scheduling {
+        Some(scheduling) => ToolOutcome::Scheduled(result, scheduling),
+        None => ToolOutcome::Returned(result),
+    }
+}
+
+fn ask(it: &ToolAsked) -> Ask {
+    let mut ask = Ask::new(&it.hint, it.state.to_value());
+    if let Some(schema) = &it.payload_schema {
+        ask = ask.payload_schema(schema.to_value());
+    }
+    if let Some(ms) = it.expires_after_ms {
+        ask = ask.expires_after(std::time::Duration::from_millis(ms));
+    }
+    ask
+}
+
+async fn yielded(it: &ToolYielded, yields: &mpsc::Sender<Value>) -> Option<ToolOutcome> {
+    let sent = yields.send(it.response.to_value()).await;
+    let nobody = |_| ToolOutcome::Failed(ToolError::Other("nobody listens".to_owned()));
+    sent.err().map(nobody)
+}
+
+fn write(context: &ToolContext, change: &StateChange) {
+    let value: Value = change.value.to_value();
+    if value.is_null() {
+        context.state.remove(&change.key);
+    } else {
+        context.state.set(&change.key, &change.value);
+    }
+}
+
+#[async_trait]
+impl ToolFunction for Recorded {
+    fn name(&self) -> &str {
+        &self.declared.name
+    }
+
+    fn description(&self) -> &str {
+        without_note(&self.declared.description)
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        self.declared.parameters.clone()
+    }
+
+    async fn call(&self, _args: Value) -> Result<Value, ToolError> {
+        let told = "a recorded tool runs where a fixture is played".to_owned();
+        Err(ToolError::NotAvailable(told))
+    }
+
+    async fn invoke(&self, _args: Value, context: ToolContext) -> ToolOutcome {
+        self.play(&context, None).await
+    }
+
+    async fn resume(
+        &self,
+        context: ToolContext,
+        _state: Value,
+        _answer: ToolConfirmation,
+    ) -> ToolOutcome {
+        self.play(&context, None).await
+    }
+}
+
+/// The end of a stream, which says no more than that it is one.
+fn ended(outcome: ToolOutcome) -> Result<(), ToolError> {
+    match outcome {
+        ToolOutcome::Failed(error) => Err(error),
+        ToolOutcome::Returned(_)
+        | ToolOutcome::Scheduled(..)
+        | ToolOutcome::Paused(_)
+        | ToolOutcome::Asked(_) => Ok(()),
+    }
+}
+
+#[async_trait]
+impl StreamingTool for Recorded {
+    fn name(&self) -> &str {
+        &self.declared.name
+    }
+
+    fn description(&self) -> &str {
+        &self.declared.description
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        self.declared.parameters.clone()
+    }
+
+    async fn run(&self, _args: Value, _yields: mpsc::Sender<Value>) -> Result<(), ToolError> {
+        let told = "a recorded tool runs where a fixture is played".to_owned();
+        Err(ToolError::NotAvailable(told))
+    }
+
+    async fn run_with_context(
+        &self,
+        _args: Value,
+        context: ToolContext,
+        yields: mpsc::Sender<Value>,
+    ) -> Result<(), ToolError> {
+        ended(self.play(&context, Some(&yields)).await)
+    }
+}
+
+#[async_trait]
+impl InputStreamingTool for Recorded {
+    fn name(&self) -> &str {
+        &self.declared.name
+    }
+
+    fn description(&self) -> &str {
+        &self.declared.description
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        self.declared.parameters.clone()
+    }
+
+    async fn run(
+        &self,
+        _args: Value,
+        _input: broadcast::Receiver<InputEvent>,
+        _yields: mpsc::Sender<Value>,
+    ) -> Result<(), ToolError> {
+        let told = "a recorded tool runs where a fixture is played".to_owned();
+        Err(ToolError::NotAvailable(told))
+    }
+
+    async fn run_with_context(
+        &self,
+        _args: Value,
+        context: ToolContext,
+        _input: broadcast::Receiver<InputEvent>,
+        yields: mpsc::Sender<Value>,
+    ) -> Result<(), ToolError> {
+        ended(self.play(&context, Some(&yields)).await)
+    }
+}

@@ -1,0 +1,120 @@
+//! `recount fixture`: what a journal's session plays to, and where it went another way.
+
+use std::time::Duration;
+
+use recount::prelude::*;
+use recount::simulator::{Script, Simulator};
+
+use crate::program::Bench;
+use crate::service::runtime;
+
+const SCRIPT: &str = r#"
+{"on": {"text": "refund"}, "send": [{"call": [{"id": "c1", "name": "refund", "args": {"order": 17, "card": "4111 1111"}}]}]}
+{"on": {"responses_to": ["c1"]}, "send": [{"say": "Refunded."}]}
+"#;
+
+/// The journal `j` with one session, in which a refund was granted, and that as the fixture `fixture`.
+fn exported() -> Bench {
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let simulator = Simulator::start(Script::parse(SCRIPT).unwrap());
+        let simulator = simulator.listen("127.0.0.1:0").await.unwrap();
+        let refund = T::simple("refund", "Refunds", |_| async {
+            Ok(json!({"refunded": true}))
+        });
+        let support = Agent::new()
+            .model("m")
+            .tools(T::confirm(refund, "Refund it?"))
+            .connect_to(Endpoint::url(simulator.url()));
+        let engine = Engine::builder(bench.path("j")).agent("support", support);
+        let engine = engine.open().await.unwrap();
+        let live = engine.session("support").connect().await.unwrap();
+        let mut updates = live.subscribe();
+        live.send_text("refund").await.unwrap();
+        let asked = updates
+            .wait_for(|it| it.kind() == "confirmation_requested")
+            .await;
+        assert!(asked.is_some());
+        let pending = live.pending().await.unwrap();
+        let granted = ToolConfirmation::confirmed();
+        live.answer(pending[0].id, granted, Actor::embedder("ada"))
+            .await
+            .unwrap();
+        while updates.turn().await.as_deref() != Some("Refunded.") {}
+        engine.shutdown(Duration::ZERO).await.unwrap();
+    });
+    let session = bench.session("j");
+    let told = bench.run(&format!(
+        "fixture export j {session} fixture --redact /card --json"
+    ));
+    let told = told.ends_with(0).json();
+    assert_eq!(
+        (&told["fixture"], &told["session"]),
+        (&json!("fixture"), &json!(session))
+    );
+    let steps = std::fs::read_to_string(bench.path("fixture/steps.jsonl")).unwrap();
+    assert_eq!(told["steps"], json!(steps.lines().count()));
+    assert!(!steps.contains("4111"), "{steps}");
+    bench
+}
+
+#[test]
+fn what_was_exported_plays_as_recorded_and_a_story_that_differs_is_shown() {
+    let bench = exported();
+    let told = bench.run("fixture test fixture");
+    assert!(
+        told.out.ends_with("Played as recorded: 1 fixture\n"),
+        "{told:?}"
+    );
+    assert_eq!(told.code, 0);
+    let story = std::fs::read_to_string(bench.path("fixture/story.txt")).unwrap();
+    let other = story.replacen("verdict=ask", "verdict=allowed", 1);
+    assert_ne!(story, other);
+    bench.write("fixture/story.txt", &other);
+    let told = bench.run("fixture test fixture");
+    assert_eq!(told.code, 5);
+    let changed: Vec<&str> = told
+        .out
+        .lines()
+        .filter(|it| it.starts_with(['-', '+']))
+        .collect();
+    assert_eq!(changed.len(), 2, "{told:?}");
+    assert!(
+        changed[0].starts_with('-') && changed[0].contains("verdict=allowed"),
+        "{told:?}"
+    );
+    assert!(
+        changed[1].starts_with('+') && changed[1].contains("verdict=ask"),
+        "{told:?}"
+    );
+    assert!(
+        told.out.ends_with("1 of 1 fixture went another way\n"),
+        "{told:?}"
+    );
+    let as_json = bench.run("fixture test fixture --json");
+    assert_eq!(as_json.ends_with(5).json()["as_recorded"], json!(false));
+    bench.run("fixture update fixture").ends_with(0);
+    assert_eq!(
+        std::fs::read_to_string(bench.path("fixture/story.txt")).unwrap(),
+        story
+    );
+    let again = bench.run("fixture update fixture");
+    assert_eq!(again.out, "fixture: as it was\n");
+}
+
+#[test]
+fn what_is_no_fixture_or_a_later_one_says_so() {
+    let bench = exported();
+    let told = bench.run("fixture migrate fixture");
+    assert_eq!(told.out, "fixture: of format 1, which is current\n");
+    bench.run("fixture test elsewhere").fails(1, "no-fixture");
+    let header = std::fs::read_to_string(bench.path("fixture/fixture.json")).unwrap();
+    bench.write("fixture/fixture.json", &header.replacen(": 1,", ": 7,", 1));
+    bench
+        .run("fixture migrate fixture")
+        .fails(1, "newer-format");
+    let session = bench.session("j");
+    let export = |rest: &str| bench.run(&format!("fixture export j {session} {rest}"));
+    export("other --redact card").fails(2, "bad-request");
+    export("fixture").fails(1, "occupied");
+}
