@@ -97,6 +97,7 @@ impl Telling {
 fn recorded() -> (Library, Vec<Fact>) {
     let tools = toolbox().plain("look").gated("pay");
     let begun = history().opened("support").attached(&tools).connected();
+    let begun = begun.handle("h1");
     let mut telling = Telling {
         session: begun.session().clone(),
         at: begun.now(),
