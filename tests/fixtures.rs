@@ -269,11 +269,6 @@ fn a_journal_replays_and_one_whose_end_was_cut_does_not() {
         report.contains("- recorded  nothing\n+ derived   policy_decided"),
         "{report}"
     );
-    let _ = (
-        Actor::embedder("ada"),
-        SessionId(uuid::Uuid::nil()),
-        Duration::ZERO,
-    );
 }
 
 #[test]
