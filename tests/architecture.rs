@@ -27,7 +27,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("audit", &["ledger", "session", "recount_journal"]),
     ("simulator", &["live::wire", "session"]),
     ("story", &["session"]),
-    ("fixture", &["story", "ledger", "session", "recount_journal"]),
+    (
+        "fixture",
+        &["story", "ledger", "session", "recount_journal"],
+    ),
     ("engine", BELOW_ENGINE),
     ("play", BELOW_SERVER),
     ("server", BELOW_SERVER),

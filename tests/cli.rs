@@ -10,10 +10,10 @@
 
 #[path = "cli/answering.rs"]
 mod answering;
-#[path = "cli/comparing.rs"]
-mod comparing;
 #[path = "cli/auditing.rs"]
 mod auditing;
+#[path = "cli/comparing.rs"]
+mod comparing;
 #[path = "cli/copying.rs"]
 mod copying;
 #[path = "cli/damage.rs"]

@@ -13,6 +13,7 @@ use recount::engine::Error as EngineError;
 use recount::journal::{self, Append, Draft, Journal, block_on};
 use recount::ledger::{Error, Ledger, UnknownKinds};
 use recount::prelude::*;
+use recount::replay;
 use recount::session::{DecodeError, Seq, SessionId};
 use recount::testing::{ScriptedModel, SurvivingJournal};
 
@@ -86,6 +87,10 @@ async fn a_kind_that_nobody_knows_is_refused_and_named_unless_it_may_be_passed_o
     }
     assert_eq!(facts.len() as u64, records - 2);
     assert_eq!(ledger.fact(id, Seq(records)).await.unwrap(), None);
+    // What stands around it is told again.
+    let report = replay::verify(&ledger, id).await.unwrap();
+    let told = report.observations + report.decisions;
+    assert_eq!((report.diverged, told), (None, records - 2));
     // What is passed over is still there.
     let kept = ledger.entries(id, Seq(records), 1).await.unwrap();
     assert_eq!(kept.first().unwrap().record().unwrap().kind, KIND);

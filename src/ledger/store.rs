@@ -173,6 +173,14 @@ impl Ledger {
         }
     }
 
+    /// Whether a record is of a kind that nobody knows, and may be passed over.
+    pub(crate) fn passes_over(&self, entry: &Entry) -> bool {
+        match self.unknown {
+            UnknownKinds::Refuse => false,
+            UnknownKinds::Skip => !Event::is_known(entry.kind()),
+        }
+    }
+
     /// Whether a record that could not be read is passed over.
     fn skips(&self, error: &Error) -> bool {
         let Error::Unreadable {

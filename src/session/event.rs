@@ -63,6 +63,12 @@ impl Event {
         }
     }
 
+    /// Whether an event is of this kind.
+    #[cfg(feature = "engine")]
+    pub(crate) fn is_known(kind: &str) -> bool {
+        Observation::KINDS.contains(&kind) || Decision::KINDS.contains(&kind)
+    }
+
     /// Reads an event back from its kind and body.
     ///
     /// ```

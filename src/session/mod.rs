@@ -83,7 +83,7 @@ pub use state::{
     Delivery, Library, Reconciled, Request, RequestState, Runner, Session, Settled, Stay, Supplied,
     Terms, Wording,
 };
+pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 #[cfg(feature = "engine")]
 pub(crate) use step::{evolve_in_place, step_in_place};
-pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 pub use time::Timestamp;

@@ -70,7 +70,10 @@ pub(crate) fn step_in_place(
         cause: about.filter(|cause| Seq(0) < *cause && *cause <= session.head),
         event: Event::Observed(observation),
     });
-    facts.last().into_iter().for_each(|it| evolve_in_place(session, it));
+    facts
+        .last()
+        .into_iter()
+        .for_each(|it| evolve_in_place(session, it));
     // Each open call and each delivery takes a handful of decisions at most, so this bound is never met.
     let open = session.calls.len() + session.deliveries.len() + session.terms.policies.phases.len();
     let decisions_max = 16 + 8 * open;
@@ -87,7 +90,10 @@ pub(crate) fn step_in_place(
             cause,
             event: Event::Decided(decision),
         });
-        facts.last().into_iter().for_each(|it| evolve_in_place(session, it));
+        facts
+            .last()
+            .into_iter()
+            .for_each(|it| evolve_in_place(session, it));
     }
     Ok(())
 }

@@ -26,7 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ledger::{Error, Ledger};
 use crate::session::{
     Author, CallCancelled, CancelReason, Decision, Event, Fact, Library, Observation, Outcome,
-    Phase, PolicyChanges, Seq, Session, SessionId, StateChanged, Timestamp, decide, evolve_in_place,
+    Phase, PolicyChanges, Seq, Session, SessionId, StateChanged, Timestamp, decide,
+    evolve_in_place,
 };
 use doubt::Doubt;
 pub use report::{CallReport, Report, Standing, Told, Unknown};
