@@ -184,6 +184,10 @@ fn around(changes: Vec<Change>) -> Vec<Change> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a test may stop at the first surprise"
+)]
 mod tests {
     use super::*;
 

@@ -239,6 +239,10 @@ fn unsealed(value: &Value) -> Value {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a test may stop at the first surprise"
+)]
 mod tests {
     use crate::session::{MediaCount, MediaCounted, Seq};
     use crate::story::Story;
