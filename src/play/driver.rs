@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::clock::PlayedClock;
 use super::error::Error;
+use super::journal::PlayedJournal;
 use super::model::RecordedModel;
 use super::played::{Played, is_setup};
 use super::told::Told;
@@ -74,6 +75,7 @@ impl<'f> Driver<'f> {
                 },
             );
         let engine = Engine::in_memory()
+            .journal(Arc::<PlayedJournal>::default())
             .clock(clock.clone())
             .keys(Arc::new(MemoryKeyStore::default()))
             .agent(&header.agent, agent)

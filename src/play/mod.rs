@@ -6,6 +6,7 @@ mod acts;
 mod clock;
 mod driver;
 mod error;
+mod journal;
 mod model;
 mod played;
 mod told;
