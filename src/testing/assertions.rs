@@ -87,6 +87,12 @@ impl OnRecord for Engine {
     }
 }
 
+impl<R: OnRecord> OnRecord for &R {
+    fn ledger(&self) -> Ledger {
+        (*self).ledger()
+    }
+}
+
 impl<J: Journal> OnRecord for Arc<J> {
     fn ledger(&self) -> Ledger {
         Ledger::new(self.clone())
