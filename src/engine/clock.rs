@@ -7,6 +7,9 @@ use recount_journal::BoxFuture;
 
 use crate::session::{SessionId, Timestamp};
 
+/// How often the machine's clock is asked while a time is awaited.
+const ASKED_AGAIN: Duration = Duration::from_secs(60);
+
 /// Tells the time and wakes at a time.
 ///
 /// The engine asks no other clock, so a test that owns this one owns every deadline.
@@ -46,9 +49,9 @@ impl Clock for SystemClock {
     fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
         let clock = *self;
         Box::pin(async move {
-            // The wall clock may be set while we sleep, so it is asked again.
+            // The wall clock may be set while we sleep, and goes on while the machine sleeps, so it is asked again and again.
             while let Ok(left @ 1..) = u64::try_from(due.0.saturating_sub(clock.now().0)) {
-                tokio::time::sleep(Duration::from_micros(left)).await;
+                tokio::time::sleep(Duration::from_micros(left).min(ASKED_AGAIN)).await;
             }
         })
     }

@@ -19,7 +19,10 @@ impl SessionTask {
         let Some(due) = self.performer.first_due() else {
             return;
         };
-        if self.timer.as_ref().is_some_and(|timer| timer.due <= due) {
+        // One whose time is past sleeps on where the clock was set forward.
+        let now = self.clock.now();
+        let serves = |timer: &Timer| now < timer.due && timer.due <= due;
+        if self.timer.as_ref().is_some_and(serves) {
             return;
         }
         let (reached, own) = (self.clock.reached(due), self.own.clone());

@@ -60,10 +60,10 @@ impl Committer {
             let Some(end) = end.as_mut() else {
                 return Err("the end of the log is gone".to_owned());
             };
-            let appends = self.shared.take();
+            let appends = self.shared.state().take();
             if !appends.is_empty() {
                 end.commit(&self.shared, appends)?;
-            } else if self.closing()? {
+            } else if self.is_over()? {
                 let closing = self.closing_record()?;
                 return end.commit(&self.shared, vec![closing]);
             }
@@ -76,11 +76,11 @@ impl Committer {
         end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the journal is to be closed; an error if it failed.
-    fn closing(&self) -> Result<bool, String> {
+    /// Whether the journal is to be closed and everything admitted is committed; an error if it failed.
+    fn is_over(&self) -> Result<bool, String> {
         let state = self.shared.state();
         state.outcome().map_err(|error| error.to_string())?;
-        Ok(state.closing)
+        Ok(state.is_over())
     }
 
     /// What is not in the index is held in memory, and that must not grow without bounds.

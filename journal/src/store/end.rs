@@ -14,16 +14,22 @@ use crate::log::{Block, LogWriter, Written};
 /// How many appends of one stream alone show that nobody else appends.
 const ALONE: u32 = 8;
 
-/// How long a commit may usually take to be made by the append itself, in the middle of a task of its caller's runtime. To hand
+/// How long a commit may take that is made by the append itself, in the middle of a task of its caller's runtime. To hand
 /// it to the thread and to be woken again costs two times 35 to 50 µs on a virtual machine.
 const SWIFT: Duration = Duration::from_micros(500);
+
+/// How many commits in a row show that the next will be as swift.
+const SWIFT_RUN: u32 = 4;
+
+/// How long that is believed: a disk that nobody used may sleep.
+const BELIEVED: Duration = Duration::from_secs(1);
 
 /// What is needed to commit. After an error it must not be used again.
 pub(crate) struct LogEnd {
     writer: LogWriter,
     index: Arc<Index>,
-    /// What the last commits took, the latest counting most; nothing is known of the first.
-    usual: Duration,
+    /// How many of the last commits were swift.
+    swift: u32,
     /// The stream of the last append, and how many before it were of the same one.
     stream: Uuid,
     run: u32,
@@ -36,7 +42,7 @@ impl LogEnd {
         Self {
             writer,
             index,
-            usual: Duration::MAX,
+            swift: 0,
             stream: Uuid::nil(),
             run: 0,
             ended: Instant::now(),
@@ -51,41 +57,45 @@ impl LogEnd {
 
     /// Whether what is queued will most likely be committed at once, with no wait but for one short sync.
     pub(crate) fn is_swift(&self, state: &State) -> bool {
-        self.usual <= SWIFT
+        self.swift >= SWIFT_RUN
+            && self.ended.elapsed() < BELIEVED
             && state.unindexed_bytes < GATHER_BYTES
             && self.writer.has_room_for(state.queued_bytes())
     }
 
-    /// Commits, or fails the journal with the cause.
+    /// Commits and acknowledges, or fails the journal with the cause and refuses.
     pub(crate) fn commit(&mut self, shared: &Shared, appends: Vec<Queued>) -> Result<(), String> {
-        catch_unwind(AssertUnwindSafe(|| self.try_commit(shared, appends)))
-            .unwrap_or_else(|_| Err("the committer panicked".to_owned()))
-            .inspect_err(|cause| shared.state().fail(cause.clone()))
+        let tried = catch_unwind(AssertUnwindSafe(|| self.try_commit(shared, &appends)))
+            .unwrap_or_else(|_| Err("a commit panicked".to_owned()));
+        match tried {
+            Ok(()) => {
+                appends.into_iter().for_each(Queued::acknowledge);
+                Ok(())
+            }
+            Err(cause) => {
+                // Later appends must be refused before the first of these learns of it.
+                let cause = shared.state().fail(cause);
+                appends.into_iter().for_each(|queued| queued.refuse(&cause));
+                Err(cause)
+            }
+        }
     }
 
-    fn try_commit(&mut self, shared: &Shared, appends: Vec<Queued>) -> Result<(), String> {
+    fn try_commit(&mut self, shared: &Shared, appends: &[Queued]) -> Result<(), String> {
         let begun = Instant::now();
         let entries = appends.iter().map(|queued| queued.entry.as_slice());
-        let (written, block) = match self.writer.commit(entries) {
-            Ok(written) => written,
-            Err(error) => {
-                let cause = format!("failed to write and sync the log: {error}");
-                // Later appends must be refused before the first of these learns of it.
-                shared.state().fail(cause.clone());
-                appends.into_iter().for_each(|queued| queued.refuse(&cause));
-                return Err(cause);
-            }
-        };
+        let (written, block) = self
+            .writer
+            .commit(entries)
+            .map_err(|error| format!("failed to write and sync the log: {error}"))?;
         let took = begun.elapsed();
-        self.usual = match self.usual {
-            Duration::MAX => took,
-            usual => (usual * 7 + took) / 8,
+        self.take_in(shared, appends, written, block, took)?;
+        self.swift = if took <= SWIFT {
+            self.swift.saturating_add(1)
+        } else {
+            0
         };
-        if let Err(cause) = self.take_in(shared, &appends, written, block, took) {
-            appends.into_iter().for_each(|queued| queued.refuse(&cause));
-            return Err(cause);
-        }
-        for queued in &appends {
+        for queued in appends {
             let stream = queued.added.session;
             self.run = if stream == self.stream {
                 self.run.saturating_add(1)
@@ -95,7 +105,6 @@ impl LogEnd {
             self.stream = stream;
         }
         self.ended = Instant::now();
-        appends.into_iter().for_each(Queued::acknowledge);
         Ok(())
     }
 
@@ -133,3 +142,8 @@ impl LogEnd {
             .map_err(|error| format!("failed to close the log: {error}"))
     }
 }
+
+#[cfg(all(test, feature = "testing"))]
+#[path = "end_tests.rs"]
+#[expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+mod tests;

@@ -269,22 +269,28 @@ impl Shared {
         }
     }
 
-    /// Commits what is queued, if nobody is at it and it takes no longer than waking who would, and says whether it did.
-    fn commit_here(&self, stream: Uuid) -> bool {
+    /// Commits what is queued, if nobody is at it and it takes no longer than waking who would, and says whether nothing is left.
+    pub(super) fn commit_here(&self, stream: Uuid) -> bool {
         let Ok(mut end) = self.end.try_lock() else {
             return false;
         };
-        match end.as_mut() {
-            Some(end) if end.is_alone(stream) && end.is_swift(&self.state()) => {
-                let ended = end.commit(self, self.take()).is_err();
-                if ended {
-                    // The thread has to let go of everything.
-                    self.arrived.notify_all();
-                }
-                true
+        let Some(end) = end.as_mut().filter(|end| end.is_alone(stream)) else {
+            return false;
+        };
+        let (appends, all) = {
+            let mut state = self.state();
+            if !end.is_swift(&state) {
+                return false;
             }
-            Some(_) | None => false,
+            (state.take(), state.queue.is_empty())
+        };
+        // It may have been taken along meanwhile, or been refused with all others.
+        if !appends.is_empty() && end.commit(self, appends).is_err() {
+            // The thread has to let go of everything.
+            self.arrived.notify_all();
+            return true;
         }
+        all
     }
 
     /// Waits until there is something to commit, or the journal is closing.
@@ -303,24 +309,6 @@ impl Shared {
             .wait_timeout_while(state, COMPANY, nobody_waits)
             .unwrap_or_else(PoisonError::into_inner);
         state.gathering = false;
-    }
-
-    /// What the next commit takes. Whoever asks holds the end of the log, so that commits keep the order of the queue.
-    pub(super) fn take(&self) -> Vec<Queued> {
-        let mut state = self.state();
-        let mut bytes = 0;
-        let mut taken = Vec::with_capacity(state.queue.len().min(COMMIT_LIMIT.0));
-        while taken.len() < COMMIT_LIMIT.0 && bytes < COMMIT_LIMIT.1 {
-            let Some(queued) = state.queue.pop_front() else {
-                break;
-            };
-            bytes += queued.entry.len();
-            taken.push(queued);
-        }
-        state.queued_bytes = state.queued_bytes.saturating_sub(bytes);
-        state.pressing &= !state.queue.is_empty();
-        state.waiting_for_room.clear();
-        taken
     }
 
     /// Begins to close; the committer does the rest.
@@ -350,6 +338,28 @@ impl State {
         self.admitted += 1;
         self.queue.push_back(queued);
         self.meter.queued(self.queue.len());
+    }
+
+    /// What the next commit takes. Whoever asks holds the end of the log, so that commits keep the order of the queue.
+    pub(super) fn take(&mut self) -> Vec<Queued> {
+        let mut bytes = 0;
+        let mut taken = Vec::with_capacity(self.queue.len().min(COMMIT_LIMIT.0));
+        while taken.len() < COMMIT_LIMIT.0 && bytes < COMMIT_LIMIT.1 {
+            let Some(queued) = self.queue.pop_front() else {
+                break;
+            };
+            bytes += queued.entry.len();
+            taken.push(queued);
+        }
+        self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
+        self.pressing &= !self.queue.is_empty();
+        self.waiting_for_room.clear();
+        taken
+    }
+
+    /// Whether nothing can come into the queue any more, and nothing is in it.
+    pub(super) fn is_over(&self) -> bool {
+        self.closing && self.queue.is_empty()
     }
 
     /// The bytes of what is queued.
@@ -394,13 +404,15 @@ impl State {
         self.unindexed.get(at).map(|(_, block)| Arc::clone(block))
     }
 
-    /// Stops everything after a failure: nothing is acknowledged or answered from here on.
-    pub(crate) fn fail(&mut self, cause: String) {
+    /// Stops everything after a failure: nothing is acknowledged or answered from here on. Returns the cause, which is that of the
+    /// first failure.
+    pub(crate) fn fail(&mut self, cause: String) -> String {
         let failure = self.failure.get_or_insert(cause).clone();
         for queued in self.queue.drain(..) {
             queued.refuse(&failure);
         }
         self.stop();
+        failure
     }
 
     /// Lets go of the index and says whether it was there; who still reads keeps it a little longer.

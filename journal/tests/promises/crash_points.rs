@@ -31,6 +31,10 @@ fn histories() -> Vec<History> {
     (1..=3).map(History::new).collect()
 }
 
+/// How many appends of one history come in a row: the first of them are committed by the thread of the journal, the rest where they
+/// are made.
+const IN_A_ROW: usize = 16;
+
 /// Appends one after the other, until one fails.
 fn appends(
     journal: &dyn Journal,
@@ -40,7 +44,7 @@ fn appends(
 ) -> Result<(), Error> {
     let mut random = Random::new(SEED);
     for number in 0..count {
-        let at = number % histories.len();
+        let at = number / IN_A_ROW % histories.len();
         histories[at].append(journal, &mut random, || disk.changes())?;
     }
     Ok(())
