@@ -177,9 +177,8 @@ impl LiveHandle {
     /// # Errors
     /// Where the journal cannot be read.
     pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
-        let mut pending = self.engine.pending().await?;
-        pending.retain(|it| it.session == self.session);
-        Ok(pending)
+        let ledger = &self.engine.inner.ledger;
+        Ok(ledger.pending_in(self.session).await?)
     }
 
     /// What of this session waits for a response from outside.
@@ -187,9 +186,8 @@ impl LiveHandle {
     /// # Errors
     /// Where the journal cannot be read.
     pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
-        let mut paused = self.engine.paused().await?;
-        paused.retain(|it| it.session == self.session);
-        Ok(paused)
+        let ledger = &self.engine.inner.ledger;
+        Ok(ledger.paused_in(self.session).await?)
     }
 
     /// The calls of this session that wait for a person or for a result from outside, as

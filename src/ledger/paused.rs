@@ -51,8 +51,21 @@ impl Ledger {
     /// # Errors
     /// Whatever keeps the journal from being read.
     pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
+        self.paused_of(&self.open_items().await?).await
+    }
+
+    /// The calls of one session that wait for a result from outside, oldest first. It costs what is open in that session.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn paused_in(&self, session: SessionId) -> Result<Vec<PausedCall>, Error> {
+        let items = self.journal().open_work_of(session.0).await?;
+        self.paused_of(&items).await
+    }
+
+    async fn paused_of(&self, items: &[OpenItem]) -> Result<Vec<PausedCall>, Error> {
         let mut paused = Vec::new();
-        for item in self.open_items().await? {
+        for item in items {
             if item.kind != OpenKind::Paused.as_str() {
                 continue;
             }
@@ -64,7 +77,7 @@ impl Ledger {
             let Some((_, opened)) = opened else {
                 continue;
             };
-            let Some((received, edited)) = self.call_that_paused(&item).await? else {
+            let Some((received, edited)) = self.call_that_paused(item).await? else {
                 continue;
             };
             let called_with = received.args.unwrap_or_else(Json::empty_object);

@@ -95,6 +95,19 @@ impl Ledger {
         self.pending_of(&self.open_requests().await?).await
     }
 
+    /// The requests of one session that wait for an answer, oldest first. It costs what is open in that session.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn pending_in(
+        &self,
+        session: SessionId,
+    ) -> Result<Vec<PendingConfirmation>, Error> {
+        let mut requests = self.journal().open_work_of(session.0).await?;
+        requests.retain(|it| it.kind == OpenKind::Confirmation.as_str());
+        self.pending_of(&requests).await
+    }
+
     /// The open items that wait for an answer.
     pub(crate) async fn open_requests(&self) -> Result<Vec<OpenItem>, Error> {
         let mut requests: Vec<OpenItem> = Vec::new();
