@@ -14,7 +14,7 @@ use recount::journal::{self, Append, Draft, Journal, block_on};
 use recount::ledger::{Error, Ledger, UnknownKinds};
 use recount::prelude::*;
 use recount::replay;
-use recount::session::{DecodeError, Seq, SessionId};
+use recount::session::{DecodeError, RULES, Seq, SessionId};
 use recount::testing::{ScriptedModel, SurvivingJournal};
 
 const KIND: &str = "model_pondered";
@@ -114,4 +114,55 @@ async fn an_engine_goes_on_behind_what_it_passes_over_and_serves_nothing_else() 
     let closed = lenient.close_session(id, "done", by).await.unwrap();
     assert!(closed > Seq(before), "{closed} behind {before}");
     lenient.shutdown(Duration::ZERO).await.unwrap();
+}
+
+/// Attaches a runner by the rules of a newer program.
+fn attach_by_newer_rules(journal: &Arc<SurvivingJournal>, session: SessionId) -> Seq {
+    let head = block_on(journal.head(session.0)).unwrap().unwrap();
+    let lines = block_on(journal.read(session.0, 1, usize::MAX)).unwrap();
+    let records = lines.iter().map(|line| line.record().unwrap());
+    let attached = records.filter(|it| it.kind == "runner_attached").last();
+    let body = attached.unwrap().body.to_string();
+    let newer = body.replace(&format!(r#""rules":{RULES}"#), r#""rules":4711"#);
+    assert_ne!(body, newer);
+    let draft = Draft {
+        session: session.0,
+        seq: head.seq + 1,
+        at_us: head.at_us,
+        kind: "runner_attached",
+        cause: None,
+        actor: journal::Actor::new("engine"),
+        body: &newer,
+        prev: head.hash,
+    };
+    let append = Append::new(session.0, head.seq, vec![draft.line()]);
+    block_on(journal.append(append)).unwrap();
+    Seq(head.seq + 1)
+}
+
+#[tokio::test]
+async fn what_newer_rules_decided_is_refused_and_never_decided_again_by_these() {
+    let journal = SurvivingJournal::new();
+    let first = engine(&journal, UnknownKinds::Refuse).await;
+    let id = first.session("desk").open().await.unwrap().session_id();
+    first.shutdown(Duration::ZERO).await.unwrap();
+    let ledger = Ledger::new(journal.clone());
+    assert!(
+        replay::verify(&ledger, id)
+            .await
+            .unwrap()
+            .diverged
+            .is_none()
+    );
+
+    let attached = attach_by_newer_rules(&journal, id);
+    let told = replay::verify(&ledger, id).await.unwrap_err();
+    assert!(
+        matches!(told, Error::NewerRules { seq, rules: 4711, .. } if seq == attached),
+        "{told}"
+    );
+    assert!(ledger.load(id).await.is_err());
+    let again = engine(&journal, UnknownKinds::Refuse).await;
+    assert!(again.resume(id).await.is_err());
+    again.shutdown(Duration::ZERO).await.unwrap();
 }

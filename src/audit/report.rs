@@ -142,6 +142,7 @@ async fn unread(
         | Error::Seal(_)
         | Error::Unreadable { .. }
         | Error::Malformed { .. }
+        | Error::NewerRules { .. }
         | Error::MissingObject { .. }
         | Error::UnknownSession { .. }
         | Error::Unwritable { .. }

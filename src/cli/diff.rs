@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::count::count;
 use super::failure::{Exit, Failure};
@@ -15,9 +15,11 @@ use super::screen::{COLUMNS, Screen};
 use super::style::Tone;
 use crate::compare::{CallNamed, Change, Difference, Exactness, Story, differences, told};
 use crate::ledger::Ledger;
-use crate::session::{SessionId, Speaker};
+use crate::session::{Json, SessionId, Speaker};
 
 /// Compares two sessions, turn by turn and call by call; times and ids do not count.
+///
+/// What the sessions are known by counts, too: agent, model, rules and the reason of their close; with `--exact` also program, labels and names.
 ///
 /// A session is named by its journal and its id, `journal:018f2c`; a journal alone stands for its only session, and a second
 /// id alone for one of the same journal. Exits with 5 where they differ.
@@ -170,7 +172,8 @@ fn both(it: &Difference) -> Option<(&CallNamed, &CallNamed)> {
         | Difference::PolicyChanged { call, b, .. }
         | Difference::DecisionChanged { call, b, .. }
         | Difference::ReportChanged { call, b, .. } => Some((call, b)),
-        Difference::TurnMissing { .. }
+        Difference::SessionChanged { .. }
+        | Difference::TurnMissing { .. }
         | Difference::TurnAdded { .. }
         | Difference::WordsChanged { .. }
         | Difference::PhasesChanged { .. }
@@ -182,6 +185,13 @@ fn both(it: &Difference) -> Option<(&CallNamed, &CallNamed)> {
 
 fn show_one(it: &Difference, screen: &mut Screen) -> Result<(), Failure> {
     match it {
+        Difference::SessionChanged { field, a, b } => {
+            screen.toned(Tone::Heading, &format!("The session's {}", one_line(field)))?;
+            let told =
+                |it: &Option<String>| it.as_deref().map_or("absent".into(), one_line).into_owned();
+            gone(&told(a), screen)?;
+            come(&told(b), screen)
+        }
         Difference::TurnMissing { turn, user } => {
             gone(&format!("turn {turn}: {}", quoted_words(user)), screen)
         }
@@ -256,10 +266,8 @@ fn changed(what: &str, changes: &[Change], screen: &mut Screen) -> Result<(), Fa
     Ok(())
 }
 
-fn value(value: Option<&Value>) -> String {
-    value.map_or("absent".to_owned(), |it| {
-        one_line(&it.to_string()).into_owned()
-    })
+fn value(value: Option<&Json>) -> String {
+    value.map_or("absent".to_owned(), |it| one_line(it.as_str()).into_owned())
 }
 
 fn lines(what: &str, a: &[String], b: &[String], screen: &mut Screen) -> Result<(), Failure> {

@@ -177,6 +177,9 @@ impl From<ledger::Error> for Failure {
             ledger::Error::Unreadable { .. } => Failure::new("unreadable", what)
                 .exit(Exit::Damaged)
                 .advice("a newer version of recount may have written it; `recount verify PATH` tells damage"),
+            ledger::Error::NewerRules { .. } => Failure::new("newer-rules", what)
+                .exit(Exit::Damaged)
+                .advice("use the version of recount that wrote it, or a newer one"),
             ledger::Error::Malformed { .. } | ledger::Error::MissingObject { .. } => {
                 Failure::new("damaged", what)
                     .exit(Exit::Damaged)

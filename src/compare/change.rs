@@ -1,55 +1,66 @@
 //! Where two JSON values differ.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
-use serde_json::Value;
+
+use crate::replay::changes;
+use crate::session::Json;
 
 /// One place at which two JSON values differ.
 ///
 /// ```
 /// use recount::compare::Change;
-/// use serde_json::json;
+/// use recount::session::Json;
 ///
-/// let changes = Change::between(&json!({"order": 7, "cents": 4200}), &json!({"order": 7, "cents": 4300}));
-/// let [Change { at, a, b }] = changes.as_slice() else { unreachable!() };
-/// assert_eq!((at.as_str(), a, b), ("/cents", &Some(json!(4200)), &Some(json!(4300))));
+/// let (a, b) = (Json::parse(r#"{"order":7,"cents":4200}"#)?, Json::parse(r#"{ "cents": 4300, "order": 7 }"#)?);
+/// let found = Change::between(&a, &b);
+/// let [Change { at, a, b }] = found.as_slice() else { unreachable!() };
+/// assert_eq!(at, "/cents");
+/// assert_eq!([a, b].map(|it| it.as_ref().map(Json::as_str)), [Some("4200"), Some("4300")]);
+/// # Ok::<(), recount::session::JsonProblem>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// A JSON Pointer.
     pub at: String,
     /// What the first has there.
-    pub a: Option<Value>,
+    pub a: Option<Json>,
     /// What the second has there.
-    pub b: Option<Value>,
+    pub b: Option<Json>,
 }
 
 impl Change {
-    /// Every place at which two values differ, as deep as both have objects there.
-    pub fn between(a: &Value, b: &Value) -> Vec<Change> {
-        let mut changes = Vec::new();
-        find("", Some(a), Some(b), &mut changes);
-        changes
+    /// Every place at which two values differ, as deep as both have objects there. The order of keys and the space between them do not
+    /// count; a number is the text it is written as, however long.
+    pub fn between(a: &Json, b: &Json) -> Vec<Change> {
+        let changed = changes(&in_order(a), &in_order(b)).into_iter();
+        let named = changed.map(|it| Change {
+            at: it.pointer,
+            a: it.before,
+            b: it.after,
+        });
+        named.collect()
     }
 }
 
-fn find(at: &str, a: Option<&Value>, b: Option<&Value>, changes: &mut Vec<Change>) {
-    if a == b {
-        return;
-    }
-    let (Some(Value::Object(left)), Some(Value::Object(right))) = (a, b) else {
-        changes.push(Change {
-            at: at.to_owned(),
-            a: a.cloned(),
-            b: b.cloned(),
-        });
-        return;
-    };
-    let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
-    for name in names {
-        let escaped = name.replace('~', "~0").replace('/', "~1");
-        let at = format!("{at}/{escaped}");
-        find(&at, left.get(name), right.get(name), changes);
+/// The value as it is compared.
+pub(super) fn in_order(value: &Json) -> Json {
+    // What is canonical is JSON still.
+    Json::parse(&value.canonical()).unwrap_or_else(|_| value.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_more_than_what_a_float_holds() {
+        let of = |digit: char| {
+            let args = format!(r#"{{"order":12345678901234567890123456789{digit}}}"#);
+            Json::parse(&args).unwrap_or_else(|_| Json::empty_object())
+        };
+        assert!(Change::between(&of('0'), &of('0')).is_empty());
+        let found = Change::between(&of('0'), &of('1'));
+        let places: Vec<&str> = found.iter().map(|it| it.at.as_str()).collect();
+        assert_eq!(places, ["/order"]);
     }
 }

@@ -1,9 +1,8 @@
 //! What two stories do not have in common.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::alignment::{Aligned, align};
 use super::change::Change;
@@ -33,6 +32,15 @@ pub struct CallNamed {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "difference", rename_all = "snake_case")]
 pub enum Difference {
+    /// The sessions as a whole are not alike.
+    SessionChanged {
+        /// In what: a field of [`Story::about`].
+        field: String,
+        /// In `a`.
+        a: Option<String>,
+        /// In `b`.
+        b: Option<String>,
+    },
     /// A turn of `a` is not in `b`.
     TurnMissing {
         /// The turn of `a`, from 1.
@@ -135,12 +143,27 @@ pub enum Difference {
     },
 }
 
-/// Every difference between two stories: first of the turns, then of the calls, each in their order.
+/// Every difference between two stories: first of the sessions, then of the turns, then of the calls, each in their order.
 pub fn differences(a: &Story, b: &Story) -> Vec<Difference> {
     let mut found = Vec::new();
+    sessions(a, b, &mut found);
     turns(a, b, &mut found);
     calls(a, b, &mut found);
     found
+}
+
+fn sessions(a: &Story, b: &Story, found: &mut Vec<Difference>) {
+    let fields: BTreeSet<&String> = a.about.keys().chain(b.about.keys()).collect();
+    for field in fields {
+        let (a, b) = (a.about.get(field), b.about.get(field));
+        if a != b {
+            found.push(Difference::SessionChanged {
+                field: field.clone(),
+                a: a.cloned(),
+                b: b.cloned(),
+            });
+        }
+    }
 }
 
 fn turns(a: &Story, b: &Story, found: &mut Vec<Difference>) {
@@ -202,39 +225,25 @@ fn turn_keys(story: &Story) -> Vec<(String, Vec<String>)> {
 }
 
 fn calls(a: &Story, b: &Story, found: &mut Vec<Difference>) {
-    let key = |call: &CallTold| (call.tool.clone(), canonical(&call.args));
+    let key = |call: &CallTold| (call.tool.clone(), call.args.canonical());
     let keys_a: Vec<_> = a.calls.iter().map(key).collect();
     let keys_b: Vec<_> = b.calls.iter().map(key).collect();
+    // What is equal belongs together, wherever it stands; only what is left is paired by its tool.
+    let moved = moved(&keys_a, &keys_b);
     let tool = |of: &Story, at: usize| of.calls.get(at).map(|it| it.tool.clone());
-    let aligned = align(&keys_a, &keys_b, |at, of_b| tool(a, at) == tool(b, of_b));
-    // What one side has alone may stand elsewhere on the other.
-    let mut elsewhere: BTreeMap<&(String, String), Vec<usize>> = BTreeMap::new();
-    for it in aligned.iter().rev() {
-        if let Aligned::OnlyB(at) = it
-            && let Some(key) = keys_b.get(*at)
-        {
-            elsewhere.entry(key).or_default().push(*at);
-        }
-    }
-    let mut moved = Vec::new();
-    let mut moved_to = Vec::new();
-    for it in &aligned {
-        if let Aligned::OnlyA(at) = it
-            && let Some(to) = keys_a.get(*at).and_then(|key| elsewhere.get_mut(key))
-            && let Some(to) = to.pop()
-        {
-            moved.push((*at, to));
-            moved_to.push(to);
-        }
-    }
+    let stays =
+        |at: usize, of_b: usize| !moved.contains_key(&at) && !moved.values().any(|to| *to == of_b);
+    let aligned = align(&keys_a, &keys_b, |at, of_b| {
+        stays(at, of_b) && tool(a, at) == tool(b, of_b)
+    });
     for it in aligned {
         match it {
             Aligned::OnlyA(at) => {
                 let Some(call) = a.calls.get(at) else {
                     continue;
                 };
-                match moved.iter().find(|(from, _)| *from == at) {
-                    Some((_, to)) => {
+                match moved.get(&at) {
+                    Some(to) => {
                         let Some(of_b) = b.calls.get(*to) else {
                             continue;
                         };
@@ -248,7 +257,7 @@ fn calls(a: &Story, b: &Story, found: &mut Vec<Difference>) {
                     None => found.push(Difference::CallMissing { call: named(call) }),
                 }
             }
-            Aligned::OnlyB(at) if moved_to.contains(&at) => {}
+            Aligned::OnlyB(at) if moved.values().any(|to| *to == at) => {}
             Aligned::OnlyB(at) => {
                 let call = b.calls.get(at).map(named);
                 found.extend(call.map(|call| Difference::CallAdded { call }));
@@ -262,10 +271,33 @@ fn calls(a: &Story, b: &Story, found: &mut Vec<Difference>) {
     }
 }
 
+/// What stands elsewhere on the other side: the places of `a` with those of `b`.
+fn moved<K: Ord + std::hash::Hash>(keys_a: &[K], keys_b: &[K]) -> BTreeMap<usize, usize> {
+    let aligned = align(keys_a, keys_b, |_, _| false);
+    let mut elsewhere: BTreeMap<&K, Vec<usize>> = BTreeMap::new();
+    for it in aligned.iter().rev() {
+        if let Aligned::OnlyB(at) = it
+            && let Some(key) = keys_b.get(*at)
+        {
+            elsewhere.entry(key).or_default().push(*at);
+        }
+    }
+    let mut moved = BTreeMap::new();
+    for it in &aligned {
+        if let Aligned::OnlyA(at) = it
+            && let Some(to) = keys_a.get(*at).and_then(|key| elsewhere.get_mut(key))
+            && let Some(to) = to.pop()
+        {
+            moved.insert(*at, to);
+        }
+    }
+    moved
+}
+
 /// In what one call, which both have, differs.
 fn same_call(a: &CallTold, b: &CallTold, found: &mut Vec<Difference>) {
     let both = || (named(a), named(b));
-    let changes = Change::between(&a.args.to_value(), &b.args.to_value());
+    let changes = Change::between(&a.args, &b.args);
     if !changes.is_empty() {
         let (call, b) = both();
         found.push(Difference::ArgumentsChanged { call, b, changes });
@@ -317,12 +349,6 @@ fn named(call: &CallTold) -> CallNamed {
         tool: call.tool.clone(),
         args: call.args.clone(),
     }
-}
-
-/// Arguments that mean the same are written the same: their keys in order.
-fn canonical(args: &Json) -> String {
-    let value: Value = args.to_value();
-    value.to_string()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::Value;
 
 use super::super::story::Turn;
 use super::*;
@@ -17,7 +17,7 @@ fn call(seq: u64, turn: usize, tool: &str, args: &str) -> CallTold {
         turn,
         tool: tool.to_owned(),
         args: Json::parse(args).unwrap(),
-        policy: json!({}),
+        policy: Json::empty_object(),
         decisions: vec!["call_ready {}".to_owned()],
         reports: vec![r#"tool_returned {"response":{}}"#.to_owned()],
     }
@@ -25,6 +25,7 @@ fn call(seq: u64, turn: usize, tool: &str, args: &str) -> CallTold {
 
 fn story(calls: Vec<CallTold>) -> Story {
     Story {
+        about: BTreeMap::new(),
         turns: vec![turn("hello", "good day"), turn("refund 7", "done")],
         calls,
     }
@@ -66,6 +67,26 @@ fn a_call_is_missing_added_or_elsewhere() {
     let reordered = found(&a, &b);
     assert_eq!(reordered.len(), 1, "{reordered:?}");
     assert!(reordered.iter().all(|it| it.starts_with("call_reordered")));
+}
+
+#[test]
+fn a_call_that_moved_is_not_taken_for_another_of_its_tool() {
+    let (look, say) = (
+        |seq| call(seq, 0, "look", "{}"),
+        |seq, n: u8| call(seq, 0, "say", &format!(r#"{{"n":{n}}}"#)),
+    );
+    let a = story(vec![look(5), say(9, 1)]);
+    let b = story(vec![say(5, 1), look(9), say(13, 2)]);
+    assert_eq!(found(&a, &b), ["call_reordered 9 5", "call_added 13"]);
+}
+
+#[test]
+fn two_sessions_of_other_agents_are_not_the_same() {
+    let (mut a, mut b) = (story(Vec::new()), story(Vec::new()));
+    a.about.insert("agent".to_owned(), "support".to_owned());
+    b.about.insert("agent".to_owned(), "sales".to_owned());
+    assert_eq!(found(&a, &b), ["session_changed"]);
+    assert_eq!(found(&a, &a), Vec::<String>::new());
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 
+use super::change::in_order;
 use crate::ledger::{Error, Ledger};
+use crate::replay::Tree;
 use crate::session::{
-    Decision, Event, Fact, Json, Observation, Seq, Session, SessionId, Speaker, evolve,
+    Decision, Event, Fact, Json, Observation, Seq, Session, SessionId, SessionOpened, Speaker,
+    evolve,
 };
 
 /// How many records are read at a time.
@@ -25,6 +28,9 @@ pub enum Exactness {
 /// A session as it is compared with another.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Story {
+    /// What the session as a whole is known by: `agent`, `model`, `rules`, and `closed`, the reason of its close. Where ids count, also `program`,
+    /// `external_id`, `on_behalf_of`, and each label, as `labels/channel`.
+    pub about: BTreeMap<String, String>,
     /// The turns, in their order; the last one may not have ended.
     pub turns: Vec<Turn>,
     /// The calls of all turns, in the order in which they came.
@@ -56,7 +62,7 @@ pub struct CallTold {
     /// The arguments, as they are on record.
     pub args: Json,
     /// The policy of the tool that held when the call came.
-    pub policy: Value,
+    pub policy: Json,
     /// What the engine decided, a kind and a body each.
     pub decisions: Vec<String>,
     /// What the tool, the clock and persons reported, a kind and a body each.
@@ -94,6 +100,7 @@ pub async fn told(
 /// A story as it grows.
 struct Telling {
     exactness: Exactness,
+    session: BTreeMap<String, String>,
     turns: Vec<Turn>,
     turn: Turn,
     /// Whether anything has happened in the turn.
@@ -107,6 +114,7 @@ impl Telling {
     fn new(exactness: Exactness) -> Telling {
         Telling {
             exactness,
+            session: BTreeMap::new(),
             turns: Vec::new(),
             turn: Turn::default(),
             begun: false,
@@ -142,8 +150,7 @@ impl Telling {
             let call = CallTold {
                 seq: fact.seq,
                 turn: self.turns.len(),
-                // A policy always writes itself.
-                policy: serde_json::to_value(policy).unwrap_or_default(),
+                policy: Json::of_serialized(&policy),
                 tool,
                 args: it.args.clone().unwrap_or_else(Json::empty_object),
                 decisions: Vec::new(),
@@ -160,6 +167,14 @@ impl Telling {
             self.end_turn(false);
         } else if let Observation::TurnInterrupted(_) = observation {
             self.end_turn(true);
+        } else if let Observation::SessionOpened(it) = observation {
+            self.opened(it);
+        } else if let Observation::RunnerAttached(it) = observation {
+            self.known_by("rules", &it.rules.to_string());
+        } else if let Observation::Connected(it) = observation {
+            self.known_by("model", &it.model);
+        } else if let Observation::SessionClosed(it) = observation {
+            self.known_by("closed", &it.reason);
         } else if let Observation::ResponsesSent(_) = observation {
             // When something left is no part of the story.
         } else if let Some(about) = observation.provenance().about {
@@ -170,6 +185,31 @@ impl Telling {
                 call.reports.push(line);
             }
         }
+    }
+
+    fn opened(&mut self, opened: &SessionOpened) {
+        self.known_by("agent", &opened.agent);
+        self.known_by("rules", &opened.rules.to_string());
+        match self.exactness {
+            Exactness::Meaning => {}
+            Exactness::Record => {
+                self.known_by("program", &opened.program);
+                let names = [
+                    ("external_id", &opened.external_id),
+                    ("on_behalf_of", &opened.on_behalf_of),
+                ];
+                for (field, name) in names {
+                    name.iter().for_each(|name| self.known_by(field, name));
+                }
+                for (label, value) in &opened.labels {
+                    self.known_by(&format!("labels/{label}"), value);
+                }
+            }
+        }
+    }
+
+    fn known_by(&mut self, field: &str, value: &str) {
+        self.session.insert(field.to_owned(), value.to_owned());
     }
 
     fn said(&mut self, speaker: Speaker, text: &str) {
@@ -195,6 +235,7 @@ impl Telling {
     fn story(mut self) -> Story {
         self.end_turn(false);
         Story {
+            about: self.session,
             turns: self.turns,
             calls: self.calls.into_values().collect(),
         }
@@ -206,9 +247,9 @@ impl Telling {
         match self.exactness {
             Exactness::Record => format!("{} {body}", event.kind()),
             Exactness::Meaning => {
-                let mut body: Value = serde_json::from_str(&body).unwrap_or_default();
-                leave_out(&mut body);
-                format!("{} {body}", event.kind())
+                let body = Json::parse(&body).map(|it| in_order(&it));
+                let meant = body.map(|it| without_names(it.raw()));
+                format!("{} {}", event.kind(), meant.unwrap_or_default())
             }
         }
     }
@@ -242,15 +283,20 @@ const OURS: [&str; 9] = [
     "tool",
 ];
 
-/// Takes times and names out of the body of an event.
-fn leave_out(body: &mut Value) {
-    let Value::Object(fields) = body else {
-        return;
+/// The body of an event without times and names.
+fn without_names(body: &RawValue) -> String {
+    let Tree::Members(fields) = Tree::of(body) else {
+        return body.get().to_owned();
     };
-    fields.retain(|name, _| !NAMES.contains(&name.as_str()) && !name.ends_with("_us"));
-    for name in OURS {
-        if let Some(inner) = fields.get_mut(name) {
-            leave_out(inner);
-        }
-    }
+    let counts = |name: &str| !NAMES.contains(&name) && !name.ends_with("_us");
+    let kept = fields.iter().filter(|(name, _)| counts(name));
+    let written = kept.map(|(name, value)| {
+        let value = if OURS.contains(&name.as_str()) {
+            without_names(value)
+        } else {
+            value.get().to_owned()
+        };
+        format!("{name:?}:{value}")
+    });
+    format!("{{{}}}", written.collect::<Vec<_>>().join(","))
 }

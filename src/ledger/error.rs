@@ -45,6 +45,19 @@ pub enum Error {
         /// What is wrong with it.
         source: recount_journal::Malformed,
     },
+    /// A newer program decided the session from here on, by rules that this program does not have.
+    #[error(
+        "record {seq} of session {session} was decided by rules {rules}, and this program knows the rules up to {}",
+        crate::session::RULES
+    )]
+    NewerRules {
+        /// The session.
+        session: SessionId,
+        /// The record that names the rules.
+        seq: Seq,
+        /// Their number.
+        rules: u32,
+    },
     /// An event names an object that the journal does not hold, or that is not what it should be.
     #[error(
         "session {session} names the object {hash}, which the journal does not hold or cannot read as a catalog or policies"

@@ -99,10 +99,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Whatever keeps the journal from being read.
-    pub async fn pending_in(
-        &self,
-        session: SessionId,
-    ) -> Result<Vec<PendingConfirmation>, Error> {
+    pub async fn pending_in(&self, session: SessionId) -> Result<Vec<PendingConfirmation>, Error> {
         let mut requests = self.journal().open_work_of(session.0).await?;
         requests.retain(|it| it.kind == OpenKind::Confirmation.as_str());
         self.pending_of(&requests).await

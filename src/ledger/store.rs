@@ -9,7 +9,7 @@ use tracing::Instrument;
 use super::line::{self, Entry};
 use super::{Error, Seal, UnknownKinds};
 use crate::session::{
-    DecodeError, Event, Fact, OpenWork, Seq, Session, SessionId, evolve, open_work,
+    DecodeError, Event, Fact, OpenWork, RULES, Seq, Session, SessionId, evolve, open_work,
 };
 
 /// How many records are read at a time.
@@ -267,11 +267,20 @@ impl Ledger {
     /// Hands the objects that `fact` names to `session`, so that it can be folded.
     ///
     /// # Errors
-    /// [`Error::MissingObject`] where the journal does not hold one, or holds something else there.
+    /// [`Error::MissingObject`] where the journal does not hold one, or holds something else there; [`Error::NewerRules`] where it
+    /// was a newer program that decided what follows.
     pub async fn provide(&self, session: &mut Session, fact: &Fact) -> Result<(), Error> {
         let Event::Observed(observation) = &fact.event else {
             return Ok(());
         };
+        // By other rules than these the state itself may mean something else.
+        if let Some(rules) = observation.rules().filter(|rules| *rules > RULES) {
+            return Err(Error::NewerRules {
+                session: session.id,
+                seq: fact.seq,
+                rules,
+            });
+        }
         for hash in session.library().missing(&observation.objects()) {
             let missing = Error::MissingObject {
                 session: session.id,

@@ -142,4 +142,15 @@ impl Observation {
             Vec::new()
         }
     }
+
+    /// The number of the rules that decide from this record on, where it names one.
+    pub fn rules(&self) -> Option<u32> {
+        if let Observation::SessionOpened(it) = self {
+            Some(it.rules)
+        } else if let Observation::RunnerAttached(it) = self {
+            Some(it.rules)
+        } else {
+            None
+        }
+    }
 }
