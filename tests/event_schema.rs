@@ -715,3 +715,110 @@ fn decisions() -> Vec<Decision> {
         .into(),
     ]
 }
+
+/// The JSON Schema of the same, which others read.
+#[cfg(all(feature = "schema", feature = "engine"))]
+mod json_schema {
+    use std::path::Path;
+
+    use boon::{Compiler, SchemaIndex, Schemas};
+
+    use super::*;
+
+    /// The published schema; with `RECOUNT_WRITE_DOCS=1` it is written anew.
+    #[test]
+    fn what_is_published_is_what_the_events_are() {
+        let schema =
+            serde_json::to_string_pretty(&event_schema()).expect("a schema is JSON") + "\n";
+        let place = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/events.schema.json");
+        if std::env::var_os("RECOUNT_WRITE_DOCS").is_some() {
+            std::fs::write(place, &schema).expect("the schema can be written");
+        }
+        let published = std::fs::read_to_string(place).unwrap_or_default();
+        assert!(
+            published == schema,
+            "docs/events.schema.json is not what the events are; write it anew with RECOUNT_WRITE_DOCS=1, and name the change in CHANGELOG.md"
+        );
+    }
+
+    #[test]
+    fn every_example_fits_the_schema_of_its_kind_and_no_other_shape_does() {
+        let mut kinds = Kinds::new();
+        for event in examples() {
+            for body in [full(&event), minimal(&event)] {
+                let told = kinds.fits(event.kind(), &body);
+                assert_eq!(told, Ok(()), "{} {body}", event.kind());
+            }
+        }
+        assert!(kinds.fits("call_ready", r#"{"call":"five"}"#).is_err());
+        assert!(kinds.fits("call_ready", "{}").is_err());
+        assert!(
+            kinds
+                .fits(
+                    "policy_decided",
+                    r#"{"call":5,"verdict":"perhaps","rule":"default"}"#
+                )
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn every_record_of_every_old_journal_fits() {
+        let mut kinds = Kinds::new();
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journals/rules-1");
+        let mut records = 0;
+        for journal in std::fs::read_dir(corpus).expect("the corpus is there") {
+            let path = journal.expect("an entry").path();
+            for line in std::fs::read_to_string(&path).expect("a text").lines() {
+                let line: Value = serde_json::from_str(line).expect("JSON");
+                let (Some(kind), Some(body)) =
+                    (line.get("kind").and_then(Value::as_str), line.get("body"))
+                else {
+                    continue;
+                };
+                if kind.starts_with("journal_") {
+                    continue;
+                }
+                records += 1;
+                assert_eq!(
+                    kinds.fits(kind, &body.to_string()),
+                    Ok(()),
+                    "{}: {line}",
+                    path.display()
+                );
+            }
+        }
+        assert!(records > 500, "{records}");
+    }
+
+    /// The schemas of all kinds, ready to be asked.
+    struct Kinds {
+        compiler: Compiler,
+        schemas: Schemas,
+    }
+
+    impl Kinds {
+        fn new() -> Kinds {
+            let mut compiler = Compiler::new();
+            compiler
+                .add_resource("events.json", event_schema())
+                .expect("a schema");
+            Kinds {
+                compiler,
+                schemas: Schemas::new(),
+            }
+        }
+
+        fn fits(&mut self, kind: &str, body: &str) -> Result<(), String> {
+            let place = format!("events.json#/$defs/{kind}");
+            let index: SchemaIndex = self
+                .compiler
+                .compile(&place, &mut self.schemas)
+                .map_err(|error| error.to_string())?;
+            let body: Value = serde_json::from_str(body).expect("JSON");
+            self.schemas
+                .validate(&body, index)
+                .map_err(|error| error.to_string())
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The kind of party behind a record; it stays in clear for ever, so it holds no name.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActorKind {
@@ -39,6 +40,7 @@ impl ActorKind {
 /// ```json
 /// {"name":"ada","authenticated_by":"os_user"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Actor {
     /// The name as the door that let them in knows it.
@@ -48,6 +50,7 @@ pub struct Actor {
 }
 
 /// How an actor's name was established. Never taken from the message itself.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Authentication {

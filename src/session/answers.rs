@@ -14,6 +14,7 @@ use super::json::Json;
 /// {"request":7,"confirmed":true,"payload":{"cost_centre":"4711"},"edited_args":{"cents":4000},"by":{"name":"ada","authenticated_by":"os_user"}}
 /// {"request":9,"confirmed":false,"found":{"done":{"receipt":17}},"by":{"name":"ada","authenticated_by":"os_user"}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationAnswered {
     /// The request.
@@ -40,6 +41,7 @@ pub struct ConfirmationAnswered {
 }
 
 /// `answer_refused`: somebody answered and it did not count.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerRefused {
     /// The request they named.
@@ -59,6 +61,7 @@ pub struct AnswerRefused {
 /// {"call":5,"response":{"shipped":true},"by":{"name":"warehouse","authenticated_by":"embedder"}}
 /// {"call":5,"response":{"packed":3,"of":4},"will_continue":true,"by":{"name":"warehouse","authenticated_by":"embedder"}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseSupplied {
     /// The call.
@@ -77,6 +80,7 @@ pub struct ResponseSupplied {
 /// ```json
 /// {"call":5,"tool":"pay","found":{"done":{"receipt":17}},"by":{"name":"ada","authenticated_by":"os_user"}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeFound {
     /// The call.
@@ -95,6 +99,7 @@ pub struct OutcomeFound {
 /// {"call":5,"reason":"wrong order","by":{"name":"ada","authenticated_by":"os_user"}}
 /// {"call":6,"by":{"name":"ada","authenticated_by":"os_user"},"response":{"status":"cancelled","call_id":"fc-2"}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorCancelled {
     /// The call.

@@ -14,6 +14,7 @@ use super::catalog::Behavior;
 ///  "client_content":true,"initial_history":false,"json_schema":true,"context_update":false,"google_search":true,
 ///  "code_execution":false,"url_context":false}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default)]
 #[non_exhaustive]

@@ -112,6 +112,7 @@ impl ToolDeclaration {
 }
 
 /// Whether the model waits for a call's answer.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Behavior {

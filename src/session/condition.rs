@@ -24,6 +24,7 @@ use super::json::Json;
 /// Integers are compared digit by digit, however long they are; where one of two numbers has a fraction or an exponent
 /// both are compared as 64-bit floats, so `1` equals `1.0`. Texts are ordered by their code points. Whatever cannot be
 /// compared, also a key that is not there, makes a comparison false.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
@@ -44,6 +45,7 @@ pub enum Condition {
 }
 
 /// How a value may stand to another.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Comparison {
     /// Smaller.

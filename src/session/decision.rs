@@ -58,6 +58,7 @@ events! {
 /// {"call":14,"verdict":"allowed","rule":"cached","policies":"9f86…","inputs":{"of":11}}
 /// {"call":18,"verdict":"refused","rule":"pending","reason":"…","policies":"9f86…","inputs":{"of":14}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyDecided {
     /// The call.
@@ -79,6 +80,7 @@ pub struct PolicyDecided {
 }
 
 /// What the policies say to a call.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -93,6 +95,7 @@ pub enum Verdict {
 }
 
 /// The rule behind a verdict.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
@@ -121,6 +124,7 @@ pub enum Rule {
 }
 
 /// `gate_waived`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateWaived {
     /// The call.
@@ -134,6 +138,7 @@ pub struct GateWaived {
 /// ```json
 /// {"call":5,"about":"gate","hint":"Refund 42.00 EUR?","args_sha256":"44136f…","contract":"1b4f0e…","declaration":"60303a…"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationRequested {
     /// The call.
@@ -161,6 +166,7 @@ pub struct ConfirmationRequested {
 }
 
 /// What a confirmation request asks.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum About {
@@ -173,6 +179,7 @@ pub enum About {
 }
 
 /// `confirmation_expired`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationExpired {
     /// The call.
@@ -182,6 +189,7 @@ pub struct ConfirmationExpired {
 }
 
 /// `confirmation_withdrawn`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationWithdrawn {
     /// The call.
@@ -193,6 +201,7 @@ pub struct ConfirmationWithdrawn {
 }
 
 /// `confirmation_reopened`: the seq of this record names the new request; the old one takes no answers any more.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationReopened {
     /// The request it takes the place of.
@@ -204,6 +213,7 @@ pub struct ConfirmationReopened {
 }
 
 /// `call_ready`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallReady {
     /// The call.
@@ -215,6 +225,7 @@ pub struct CallReady {
 /// ```json
 /// {"call":5,"attempt":1,"runner":2,"deadline_us":1763700000000000}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallStarted {
     /// The call.
@@ -229,6 +240,7 @@ pub struct CallStarted {
 }
 
 /// `result_reused`: nothing runs, because an earlier call with the same arguments has returned.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultReused {
     /// The call.
@@ -242,6 +254,7 @@ pub struct ResultReused {
 /// ```json
 /// {"call":5,"attempt":1,"scheduling":"WHEN_IDLE"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackgroundSpawned {
     /// The call.
@@ -253,6 +266,7 @@ pub struct BackgroundSpawned {
 }
 
 /// `retry_scheduled`: the run failed, and there will be another.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryScheduled {
     /// The call.
@@ -268,6 +282,7 @@ pub struct RetryScheduled {
 /// ```json
 /// {"phase":"inform_debt","from":"verify_identity","when":{"is_true":"identity_verified"}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseEntered {
     /// The phase.
@@ -281,6 +296,7 @@ pub struct PhaseEntered {
 }
 
 /// `call_cancelled`: the model took it back or the session closed, so nobody waits for a response.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCancelled {
     /// The call.
@@ -290,6 +306,7 @@ pub struct CallCancelled {
 }
 
 /// Why a call ends early.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelReason {
@@ -310,6 +327,7 @@ pub enum CancelReason {
 /// ```json
 /// {"call":5,"outcome":"returned","of":9,"route":{"via":"tool_response","epoch":3}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseIssued {
     /// The call.
@@ -327,6 +345,7 @@ pub struct ResponseIssued {
 }
 
 /// How a call ended, or that it goes on.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -355,6 +374,7 @@ pub enum Outcome {
 }
 
 /// How a response travels to the model.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "via", rename_all = "snake_case")]
 pub enum Route {
@@ -384,6 +404,7 @@ pub enum Route {
 /// ```json
 /// {"call":5,"of":21,"route":{"via":"conversation","epoch":3}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeReconciled {
     /// The call.
@@ -408,6 +429,7 @@ impl OutcomeReconciled {
 }
 
 /// `delivery_chosen`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryChosen {
     /// The response: the seq of its `response_issued`, or of an `outcome_reconciled`.

@@ -133,6 +133,14 @@ macro_rules! events {
                 match self { $($name::$variant(it) => serde_json::to_string(it),)+ }
             }
 
+            #[cfg(feature = "schema")]
+            pub(super) fn schemas(
+                generator: &mut schemars::SchemaGenerator,
+                kinds: &mut serde_json::Map<String, serde_json::Value>,
+            ) {
+                $(kinds.insert($kind.to_owned(), <$variant as schemars::JsonSchema>::json_schema(generator).into());)+
+            }
+
             pub(super) fn decode(kind: &str, body: &str) -> Option<Result<$name, serde_json::Error>> {
                 match kind {
                     $($kind => Some(serde_json::from_str(body).map($name::$variant)),)+

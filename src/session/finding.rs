@@ -11,6 +11,7 @@ use super::json::Json;
 /// {"done":{"receipt":17}}
 /// {"failed":"the bank refused it"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
@@ -21,6 +22,7 @@ pub enum Finding {
 }
 
 /// Which of the two was found, without the words.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FoundAs {

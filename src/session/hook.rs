@@ -21,6 +21,7 @@ use super::json::Json;
 /// {"hook":"before_tool_response","call":5,"of":8,"response":{"error":"not now"}}
 /// {"hook":"confirm_when","call":5,"gated":true}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookAnswered {
     /// Which hook.
@@ -45,6 +46,7 @@ pub struct HookAnswered {
 }
 
 /// A hook through which calls and responses go.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hook {
@@ -68,6 +70,7 @@ impl Hook {
 }
 
 /// Which hooks an agent has, as its policies say it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Hooks {
     /// Calls are shown to the program before anything else looks at them.

@@ -20,6 +20,7 @@ pub struct SessionId(pub Uuid);
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seq(pub u64);
 
 /// Names a call outside the journal.

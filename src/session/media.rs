@@ -10,6 +10,7 @@ use super::id::Seq;
 /// {"epoch":3,"heard":{"audio":{"frames":50,"bytes":96000}},"sent":{"audio":{"frames":25,"bytes":16000},"video":{"frames":1,"bytes":20480}},
 ///  "withheld":{"audio":{"frames":5,"bytes":3200}}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaCounted {
     /// The connection.
@@ -26,6 +27,7 @@ pub struct MediaCounted {
 }
 
 /// Audio and video in one direction.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaCount {
     /// Audio.
@@ -37,6 +39,7 @@ pub struct MediaCount {
 }
 
 /// Frames, and their bytes before any encoding.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frames {
     /// How many.

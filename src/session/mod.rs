@@ -16,6 +16,8 @@ mod condition;
 mod decision;
 mod effect;
 mod event;
+#[cfg(feature = "schema")]
+mod event_schema;
 mod finding;
 mod hook;
 mod id;
@@ -60,6 +62,8 @@ pub use condition::{Comparison, Condition, S};
 pub use decision::*;
 pub use effect::Effect;
 pub use event::{DecodeError, Event, Fact};
+#[cfg(feature = "schema")]
+pub use event_schema::event_schema;
 pub use finding::{Finding, FoundAs};
 pub use hook::{Hook, Hooks};
 pub use id::{CallId, RequestId, Seq, SessionId};

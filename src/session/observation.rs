@@ -116,6 +116,7 @@ events! {
 /// ```json
 /// {"agent":"support","external_id":"ticket-7","labels":{"tenant":"acme"},"rules":1,"program":"recount 0.1.0"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionOpened {
     /// The registered agent that serves the session; code is not in the journal.
@@ -136,6 +137,7 @@ pub struct SessionOpened {
 }
 
 /// `runner_attached`: from here on calls may start, by these declarations, policies and rules.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerAttached {
     /// The agent that the process runs.
@@ -157,6 +159,7 @@ pub struct RunnerAttached {
 /// ```json
 /// {"enforced":false,"reason":"no durable journal and no confirmation provider"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gates {
     /// A gated call waits for a person; otherwise `gate_waived` says that it did not.
@@ -189,6 +192,7 @@ impl Gates {
 /// ```json
 /// {"model":"models/gemini-live-2.5-flash","endpoint":"wss://generativelanguage.googleapis.com","resumed":"c0ffee0123456789"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connected {
     /// The model asked for.
@@ -210,6 +214,7 @@ pub struct Connected {
 }
 
 /// `disconnected`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disconnected {
     /// The epoch that ended.
@@ -222,6 +227,7 @@ pub struct Disconnected {
 }
 
 /// `go_away_received`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoAwayReceived {
     /// The connection it came on.
@@ -236,6 +242,7 @@ pub struct GoAwayReceived {
 /// ```json
 /// {"epoch":3,"resumable":true,"fingerprint":"c0ffee0123456789","expires_at_us":1795190587112345}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResumptionHandleReceived {
     /// The connection it came on.
@@ -257,6 +264,7 @@ pub struct ResumptionHandleReceived {
 /// {"epoch":0,"name":"look_up","args":{"order":7},"by":{"name":"pipeline","authenticated_by":"embedder"}}
 /// {"epoch":3,"id":"fc-2","name":"pay","args":{"cents":4200,"card":{"$sealed":"v1.…"}},"sealed_args":["/card"]}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionCallReceived {
     /// The connection it came on.
@@ -290,6 +298,7 @@ pub struct FunctionCallReceived {
 }
 
 /// Arguments that are not one well-formed JSON object.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MalformedArgs {
     /// The text as it came.
@@ -299,6 +308,7 @@ pub struct MalformedArgs {
 }
 
 /// `call_cancellation_received`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCancellationReceived {
     /// The connection it came on.
@@ -308,6 +318,7 @@ pub struct CallCancellationReceived {
 }
 
 /// `responses_sent`: written to the socket, which is not yet delivered.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponsesSent {
     /// The connection.
@@ -317,6 +328,7 @@ pub struct ResponsesSent {
 }
 
 /// `deadline_passed`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadlinePassed {
     /// Whose.
@@ -326,6 +338,7 @@ pub struct DeadlinePassed {
 }
 
 /// What waits for a time to come.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deadline {
@@ -353,6 +366,7 @@ pub enum Deadline {
 }
 
 /// `model_output_received`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelOutputReceived {
     /// The connection it came on.
@@ -362,6 +376,7 @@ pub struct ModelOutputReceived {
 }
 
 /// `transcript_received`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranscriptReceived {
     /// The connection it came on.
@@ -373,6 +388,7 @@ pub struct TranscriptReceived {
 }
 
 /// Who spoke.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
@@ -383,6 +399,7 @@ pub enum Speaker {
 }
 
 /// `user_text_sent`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserTextSent {
     /// The connection it went to.
@@ -392,6 +409,7 @@ pub struct UserTextSent {
 }
 
 /// `turn_completed`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnCompleted {
     /// The connection it came on.
@@ -402,6 +420,7 @@ pub struct TurnCompleted {
 }
 
 /// `turn_interrupted`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnInterrupted {
     /// The connection it came on.
@@ -409,6 +428,7 @@ pub struct TurnInterrupted {
 }
 
 /// `usage_reported`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageReported {
     /// The connection it came on.
@@ -418,6 +438,7 @@ pub struct UsageReported {
 }
 
 /// `frame_rejected`: what came is not a message that we know how to read; the conversation goes on.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameRejected {
     /// The connection it came on.
@@ -427,6 +448,7 @@ pub struct FrameRejected {
 }
 
 /// `session_closed`: what is open is cancelled, nothing is accepted any more.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionClosed {
     /// Why.

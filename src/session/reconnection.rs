@@ -10,6 +10,7 @@ use super::time::Timestamp;
 /// ```json
 /// {"epoch":3,"due_us":1763700040000000}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchPlanned {
     /// The connection.
@@ -24,6 +25,7 @@ pub struct SwitchPlanned {
 /// ```json
 /// {"attempt":2,"due_us":1763700000412000,"resumes":"c0ffee0123456789"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReconnectScheduled {
     /// Which try since the last connection, from 1.
@@ -40,6 +42,7 @@ pub struct ReconnectScheduled {
 /// ```json
 /// {"attempt":1,"code":1007,"reason":"Request contains an invalid argument.","rejected":"c0ffee0123456789"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectFailed {
     /// Which try since the last connection, from 1.
@@ -55,6 +58,7 @@ pub struct ConnectFailed {
 }
 
 /// `reconnects_exhausted`: no further try is made; what runs is cancelled, what waits stays open.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReconnectsExhausted {
     /// How many tries there were.
@@ -68,6 +72,7 @@ pub struct ReconnectsExhausted {
 /// ```json
 /// {"epoch":40,"after":0,"through":39,"turns":12,"left_out":3,"answer_wanted":true,"form":"announced"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistorySent {
     /// The connection.
@@ -90,6 +95,7 @@ pub struct HistorySent {
 }
 
 /// How a history is told: as the model takes it, and as far as it lets one tell it without answering.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryForm {
@@ -115,6 +121,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 /// `runner_draining`: the process will end soon. It starts nothing more; what runs may end.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerDraining {
     /// Why.
@@ -126,6 +133,7 @@ pub struct RunnerDraining {
 /// ```json
 /// {"reason":"the engine shuts down","not_begun":[{"call":9,"attempt":1}]}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerDetached {
     /// Why.
@@ -136,6 +144,7 @@ pub struct RunnerDetached {
 }
 
 /// A start of a call's tool.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// The call.

@@ -26,6 +26,7 @@ use super::scheduling::FunctionResponseScheduling;
 ///     json!({"output": {"error": "too late", "kind": "timeout", "success": false}, "scheduling": "SILENT"}),
 /// );
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseShape {

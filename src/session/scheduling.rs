@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(serde_json::to_string(&FunctionResponseScheduling::WhenIdle)?, "\"WHEN_IDLE\"");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize,
 )]

@@ -16,6 +16,7 @@ use super::json::Json;
 /// {"changes":[{"key":"topic","value":"debt"}],"author":{"hook":"topic"}}
 /// {"changes":[{"key":"user:name","value":null}],"author":{"program":{"name":"ada","authenticated_by":"embedder"}}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateChanged {
     /// What was written, in the order in which it counts.
@@ -25,6 +26,7 @@ pub struct StateChanged {
 }
 
 /// One write.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateChange {
     /// The key, with the prefix that says how long the value lives; see [`Scope`](super::Scope).
@@ -34,6 +36,7 @@ pub struct StateChange {
 }
 
 /// Who wrote to the state.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
@@ -51,6 +54,7 @@ pub enum Author {
 }
 
 /// `instruction_sent`: the model was told the instruction of the phase it is in.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstructionSent {
     /// The connection it went to.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::tool_policy::milliseconds;
 
 /// Microseconds since 1970-01-01T00:00:00Z.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

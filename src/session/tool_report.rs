@@ -12,6 +12,7 @@ use super::scheduling::FunctionResponseScheduling;
 /// {"call":5,"attempt":1,"failed":false,"response":{"refunded":true}}
 /// {"call":6,"attempt":1,"failed":true,"response":{"error":"no such order","kind":"execution_failed"},"error_kind":"execution_failed"}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolReturned {
     /// The call.
@@ -35,6 +36,7 @@ pub struct ToolReturned {
 /// ```json
 /// {"call":5,"attempt":1,"runner":2,"response":{"step":2}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolYielded {
     /// The call.
@@ -50,6 +52,7 @@ pub struct ToolYielded {
 }
 
 /// `tool_paused`: the tool has begun, the result will be supplied later.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolPaused {
     /// The call.
@@ -68,6 +71,7 @@ pub struct ToolPaused {
 /// {"call":5,"attempt":1,"hint":"How many days?","payload_schema":{"type":"integer"},"state":{"asked_for":5},"expires_after_ms":600000}
 /// {"call":5,"attempt":1,"hint":"Send it?","state":null,"in_place":true}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolAsked {
     /// The call.
@@ -94,6 +98,7 @@ pub struct ToolAsked {
 /// ```json
 /// {"call":5,"attempt":1,"name":"escalated","data":{"to":"ada"}}
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolEventEmitted {
     /// The call.
