@@ -176,7 +176,7 @@ impl From<ledger::Error> for Failure {
             ledger::Error::Journal(error) => error.into(),
             ledger::Error::Unreadable { .. } => Failure::new("unreadable", what)
                 .exit(Exit::Damaged)
-                .advice("a newer version of recount may have written it; `recount verify PATH` tells damage"),
+                .advice("where a newer version of recount wrote it, `--unknown-kinds skip` passes over what only that knows; `recount verify PATH` tells damage"),
             ledger::Error::Malformed { .. } | ledger::Error::MissingObject { .. } => {
                 Failure::new("damaged", what)
                     .exit(Exit::Damaged)
