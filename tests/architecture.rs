@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &["session", "recount_journal"]),
     ("control", &["tool", "ledger", "session", "recount_journal"]),
     ("replay", &["ledger", "session", "recount_journal"]),
-    ("compare", &["ledger", "session"]),
+    ("compare", &["fixture", "story", "ledger", "session"]),
     ("audit", &["ledger", "session", "recount_journal"]),
     ("simulator", &["live::wire", "session"]),
     ("story", &["session"]),

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::super::story::Turn;
 use super::*;
+use crate::session::Seq;
 
 fn turn(user: &str, model: &str) -> Turn {
     Turn {
@@ -13,7 +14,7 @@ fn turn(user: &str, model: &str) -> Turn {
 
 fn call(seq: u64, turn: usize, tool: &str, args: &str) -> CallTold {
     CallTold {
-        seq: Seq(seq),
+        place: Place::Seq(Seq(seq)),
         turn,
         tool: tool.to_owned(),
         args: Json::parse(args).unwrap(),
