@@ -23,7 +23,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &["session", "recount_journal"]),
     ("control", &["tool", "ledger", "session", "recount_journal"]),
     ("replay", &["ledger", "session", "recount_journal"]),
-    ("compare", &["ledger", "replay", "session"]),
+    (
+        "compare",
+        &["fixture", "story", "ledger", "replay", "session"],
+    ),
     ("audit", &["ledger", "session", "recount_journal"]),
     ("simulator", &["live::wire", "session"]),
     ("story", &["session"]),

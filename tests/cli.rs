@@ -40,5 +40,7 @@ mod service;
 mod settling;
 #[path = "cli/state.rs"]
 mod state;
+#[path = "cli/unknown_kinds.rs"]
+mod unknown_kinds;
 #[path = "cli/what_if.rs"]
 mod what_if;

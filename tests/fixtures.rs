@@ -146,6 +146,35 @@ fn a_connection_that_was_lost_is_lost_again_and_comes_back() {
 }
 
 #[test]
+fn a_try_to_connect_that_was_refused_is_refused_again_after_its_setup_was_heard() {
+    let stage = Stage::new();
+    stage.refused_and_back(stage.fixture());
+    let fixture = Fixture::load(stage.fixture()).unwrap();
+    let refused = |it: &&recount::fixture::Timed| matches!(it.step, Step::ConnectionRefused(_));
+    assert_eq!(fixture.steps().iter().filter(refused).count(), 1);
+    let played = fixture.play(&agent()).unwrap();
+    assert_eq!(played.report(), "");
+    let setups = played.sent().filter(|it| it.starts_with(r#"{"setup""#));
+    assert_eq!(setups.count(), 3);
+}
+
+#[test]
+fn a_tool_that_runs_earlier_than_on_record_takes_as_long_as_it_did() {
+    let stage = Stage::new();
+    stage.refunded(stage.fixture());
+    let fixture = Fixture::load(stage.fixture()).unwrap();
+    let ungated = Agent::new().model("gemini-live-2.5-flash").tools(refund());
+    let played = fixture.play(&ungated).unwrap();
+    let at = |kind: &str| {
+        let mut facts = played.facts().iter();
+        facts.find(|it| it.event.kind() == kind).unwrap().at.0
+    };
+    // On record it had waited a minute and a half for ada, which is no part of its run.
+    let ran_us = at("tool_returned") - at("call_started");
+    assert!(ran_us < 10_000_000, "{ran_us}");
+}
+
+#[test]
 fn what_a_journal_holds_plays_as_it_is_on_record() {
     let stage = Stage::new();
     let (session, ledger) = stage.refunded(stage.fixture());
@@ -270,9 +299,29 @@ fn a_journal_replays_and_one_whose_end_was_cut_does_not() {
     );
 }
 
+/// Where the conversation in the tree is.
+const IN_THE_TREE: &str = "fixtures/conversations/refund";
+
+/// `RECOUNT_WRITE_FIXTURES=1` writes it anew.
+#[test]
+fn the_conversation_in_the_tree_is_what_is_recorded() {
+    let stage = Stage::new();
+    stage.refunded(Recording::to(stage.fixture()).redacting("/card"));
+    if std::env::var_os("RECOUNT_WRITE_FIXTURES").is_some() {
+        let recorded = Fixture::load(stage.fixture()).unwrap();
+        recorded.save(IN_THE_TREE).unwrap();
+    }
+    let lines = |dir: &std::path::Path| -> Vec<String> {
+        let text = files(dir);
+        let lines = text.lines().filter(|it| !it.contains(r#""program": "#));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(lines(IN_THE_TREE.as_ref()), lines(&stage.fixture()));
+}
+
 #[test]
 fn the_conversation_in_the_tree_plays() {
-    let fixture = Fixture::load("fixtures/conversations/refund").unwrap();
+    let fixture = Fixture::load(IN_THE_TREE).unwrap();
     fixture.play_by_itself().unwrap().assert_as_recorded();
     let session = fixture.play(&agent()).unwrap();
     session.assert_as_recorded();

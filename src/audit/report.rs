@@ -116,6 +116,9 @@ async fn tell(
     while let Some(last) = entries.last() {
         next = last.seq.next();
         for entry in &entries {
+            if ledger.passes_over(entry) {
+                continue;
+            }
             let fact = entry.fact()?;
             ledger.provide(&mut telling.session, &fact).await?;
             let hash = ObjectHash::from_bytes(*entry.hash().as_bytes());

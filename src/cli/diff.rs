@@ -1,4 +1,4 @@
-//! `recount diff`: where two sessions part.
+//! `recount diff`: where two sessions part, or a session and a fixture.
 
 use std::path::{Path, PathBuf};
 
@@ -13,27 +13,35 @@ use super::one_line::{cut, one_line};
 use super::opening::{quoted, reading};
 use super::screen::{COLUMNS, Screen};
 use super::style::Tone;
-use crate::compare::{CallNamed, Change, Difference, Exactness, Story, differences, told};
+use super::unknown_kinds::UnknownKinds;
+use crate::compare::{
+    CallNamed, Change, Difference, Exactness, Place, Story, differences, recorded, told,
+    told_beside,
+};
+use crate::fixture::{self, Fixture};
 use crate::ledger::Ledger;
 use crate::session::{Json, SessionId, Speaker};
 
-/// Compares two sessions, turn by turn and call by call; times and ids do not count.
+/// Compares two sessions, or a session and a fixture, turn by turn and call by call; times and ids do not count.
 ///
 /// What the sessions are known by counts, too: agent, model, rules and the reason of their close; with `--exact` also program, labels and names.
 ///
 /// A session is named by its journal and its id, `journal:018f2c`; a journal alone stands for its only session, and a second
-/// id alone for one of the same journal. Exits with 5 where they differ.
+/// id alone for one of the same journal. A fixture is named by its directory: it is compared as the story that it records, and
+/// what it takes out is taken out of the session, too. Exits with 5 where they differ.
 #[derive(Args)]
 pub(super) struct Diff {
-    /// The first session: JOURNAL:SESSION.
+    /// The first: JOURNAL:SESSION, or the directory of a fixture.
     #[arg(value_name = "A")]
     a: String,
-    /// The second session: JOURNAL:SESSION, or SESSION in the same journal.
+    /// The second: JOURNAL:SESSION, SESSION in the same journal, or the directory of a fixture.
     #[arg(value_name = "B")]
     b: String,
     #[command(flatten)]
     keys: Keys,
-    /// Times and ids count, too.
+    #[command(flatten)]
+    unknown: UnknownKinds,
+    /// Times and ids count, too; a fixture holds none.
     #[arg(long)]
     exact: bool,
     /// Prints JSON lines: one a difference, and one of the counts.
@@ -41,32 +49,33 @@ pub(super) struct Diff {
     json: bool,
 }
 
-/// A session as somebody named it.
-struct Operand {
-    journal: PathBuf,
-    session: Option<String>,
+/// One side as somebody named it.
+enum Side {
+    Session {
+        journal: PathBuf,
+        session: Option<String>,
+    },
+    Fixture {
+        dir: PathBuf,
+        fixture: Box<Fixture>,
+    },
 }
 
 impl Diff {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let a = operand(&self.a, None)?;
-        let b = operand(&self.b, Some(&a.journal))?;
-        let exactness = if self.exact {
-            Exactness::Record
-        } else {
-            Exactness::Meaning
-        };
-        let ledger = self.keys.of(reading(&a.journal)?)?;
-        let of_a = story(&ledger, &a, exactness).await?;
-        // Only one reading of a journal may be open at a time.
-        let ledger = if b.journal == a.journal {
-            ledger
-        } else {
-            drop(ledger);
-            self.keys.of(reading(&b.journal)?)?
-        };
-        let of_b = story(&ledger, &b, exactness).await?;
+        let a = side(&self.a, None)?;
+        let b = side(&self.b, a.journal())?;
+        let beside = a.fixture().or(b.fixture());
+        if self.exact && beside.is_some() {
+            let what =
+                "expected two sessions for --exact, found a fixture, which holds no times and ids";
+            return Err(Failure::new("bad-request", what).exit(Exit::Usage));
+        }
+        let mut open = None;
+        let of_a = self.story(&a, beside, &mut open, screen).await?;
+        let of_b = self.story(&b, beside, &mut open, screen).await?;
         let found = differences(&of_a, &of_b);
+        let taken_out = taken_out(&a, &b);
         if self.json {
             for it in &found {
                 screen.json(it)?;
@@ -76,9 +85,16 @@ impl Diff {
                 "differences": found.len(),
                 "turns": {"a": of_a.turns.len(), "b": of_b.turns.len()},
                 "calls": {"a": of_a.calls.len(), "b": of_b.calls.len()},
+                "taken_out": taken_out,
             }))?;
         } else {
             show(&found, screen)?;
+            if !taken_out.is_empty() {
+                let fields = one_line(&taken_out.join(", ")).into_owned();
+                screen.line(&format!(
+                    "Not compared, since the fixture has it taken out: {fields}"
+                ))?;
+            }
             sum_up(&found, &of_a, screen)?;
         }
         Ok(if found.is_empty() {
@@ -87,16 +103,96 @@ impl Diff {
             Exit::Diverged
         })
     }
+
+    /// The story of one side; `open` is the journal that is open so far.
+    async fn story(
+        &self,
+        side: &Side,
+        beside: Option<&Fixture>,
+        open: &mut Option<(PathBuf, Ledger)>,
+        screen: &Screen,
+    ) -> Result<Story, Failure> {
+        let (journal, session) = match side {
+            Side::Fixture { dir, fixture } => {
+                return recorded(fixture).ok_or_else(|| no_story(dir));
+            }
+            Side::Session { journal, session } => (journal, session),
+        };
+        // Only one reading of a journal may be open at a time.
+        let ledger = match open.take().filter(|(path, _)| path == journal) {
+            Some((_, ledger)) => ledger,
+            None => self.unknown.of(self.keys.of(reading(journal)?)?, screen),
+        };
+        let id = match session {
+            Some(text) => ids::session(&ledger, text).await?,
+            None => only_session(&ledger, journal).await?,
+        };
+        let story = match beside {
+            Some(fixture) => told_beside(fixture, &ledger, id).await?,
+            None => told(&ledger, id, self.exactness()).await?,
+        };
+        *open = Some((journal.clone(), ledger));
+        Ok(story)
+    }
+
+    fn exactness(&self) -> Exactness {
+        if self.exact {
+            Exactness::Record
+        } else {
+            Exactness::Meaning
+        }
+    }
 }
 
-fn operand(text: &str, same: Option<&Path>) -> Result<Operand, Failure> {
+impl Side {
+    fn journal(&self) -> Option<&Path> {
+        match self {
+            Side::Session { journal, .. } => Some(journal),
+            Side::Fixture { .. } => None,
+        }
+    }
+
+    fn fixture(&self) -> Option<&Fixture> {
+        match self {
+            Side::Session { .. } => None,
+            Side::Fixture { fixture, .. } => Some(fixture),
+        }
+    }
+}
+
+/// What the fixtures among the two have taken out.
+fn taken_out(a: &Side, b: &Side) -> Vec<String> {
+    let fixtures = a.fixture().into_iter().chain(b.fixture());
+    let mut fields: Vec<String> = fixtures
+        .flat_map(|it| it.header().redacted.iter().cloned())
+        .collect();
+    fields.sort();
+    fields.dedup();
+    fields
+}
+
+fn no_story(dir: &Path) -> Failure {
+    let dir = quoted(dir);
+    let what =
+        format!("the fixture {dir} has no story.txt, so what was decided there is not known");
+    Failure::new("no-fixture", what).advice(format!(
+        "`recount fixture update {dir}` plays it and writes down what comes of it"
+    ))
+}
+
+fn side(text: &str, same: Option<&Path>) -> Result<Side, Failure> {
     let is_journal = |path: &str| Path::new(path).join("JOURNAL").is_file();
-    let of = |journal: &Path, session: Option<&str>| Operand {
+    let of = |journal: &Path, session: Option<&str>| Side::Session {
         journal: journal.to_owned(),
         session: session.map(str::to_owned),
     };
     if is_journal(text) {
         return Ok(of(Path::new(text), None));
+    }
+    if fixture::is_there(Path::new(text)) {
+        let fixture = Box::new(Fixture::load(text)?);
+        let dir = PathBuf::from(text);
+        return Ok(Side::Fixture { dir, fixture });
     }
     match (text.rsplit_once(':'), same) {
         (Some((journal, session)), _) if is_journal(journal) => {
@@ -106,20 +202,13 @@ fn operand(text: &str, same: Option<&Path>) -> Result<Operand, Failure> {
         (None, Some(journal)) => Ok(of(journal, Some(text))),
         (None, None) => {
             let shown = one_line(text);
-            let what = format!("expected JOURNAL:SESSION, found {shown:?}");
+            let what =
+                format!("expected JOURNAL:SESSION or the directory of a fixture, found {shown:?}");
             Err(Failure::new("not-a-session", what)
                 .exit(Exit::Usage)
                 .advice("`recount sessions JOURNAL` lists the sessions of a journal"))
         }
     }
-}
-
-async fn story(ledger: &Ledger, operand: &Operand, exactness: Exactness) -> Result<Story, Failure> {
-    let session = match &operand.session {
-        Some(text) => ids::session(ledger, text).await?,
-        None => only_session(ledger, &operand.journal).await?,
-    };
-    Ok(told(ledger, session, exactness).await?)
 }
 
 async fn only_session(ledger: &Ledger, journal: &Path) -> Result<SessionId, Failure> {
@@ -147,11 +236,10 @@ fn show(found: &[Difference], screen: &mut Screen) -> Result<(), Failure> {
             // What differs in one call stands below one line.
             if last != Some(call) {
                 let line = format!(
-                    "Turn {}, {}  (seq {} and {})",
+                    "Turn {}, {}  ({})",
                     call.turn,
                     called(call),
-                    call.seq,
-                    b.seq
+                    places(call.place, b.place)
                 );
                 screen.toned(Tone::Heading, &line)?;
             }
@@ -240,7 +328,16 @@ fn show_one(it: &Difference, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 fn whole(call: &CallNamed) -> String {
-    format!("turn {}: {}  (seq {})", call.turn, called(call), call.seq)
+    format!("turn {}: {}  ({})", call.turn, called(call), call.place)
+}
+
+/// Where a call stands on both sides.
+fn places(a: Place, b: Place) -> String {
+    match (a, b) {
+        (Place::Seq(_), Place::Seq(b)) => format!("{a} and {b}"),
+        (Place::Line(_), Place::Line(b)) => format!("{a} and {b}"),
+        (Place::Seq(_), Place::Line(_)) | (Place::Line(_), Place::Seq(_)) => format!("{a} and {b}"),
+    }
 }
 
 fn called(call: &CallNamed) -> String {

@@ -176,7 +176,7 @@ impl From<ledger::Error> for Failure {
             ledger::Error::Journal(error) => error.into(),
             ledger::Error::Unreadable { .. } => Failure::new("unreadable", what)
                 .exit(Exit::Damaged)
-                .advice("a newer version of recount may have written it; `recount verify PATH` tells damage"),
+                .advice("where a newer version of recount wrote it, `--unknown-kinds skip` passes over what only that knows; `recount verify PATH` tells damage"),
             ledger::Error::NewerRules { .. } => Failure::new("newer-rules", what)
                 .exit(Exit::Damaged)
                 .advice("use the version of recount that wrote it, or a newer one"),

@@ -11,6 +11,7 @@ use super::keys::Keys;
 use super::one_line::one_line;
 use super::screen::Screen;
 use super::style::Tone;
+use super::unknown_kinds::UnknownKinds;
 use super::{ids, opening};
 use crate::fixture::Fixture;
 use crate::play::Played;
@@ -77,6 +78,8 @@ pub(super) struct Export {
     redact: Vec<String>,
     #[command(flatten)]
     keys: Keys,
+    #[command(flatten)]
+    unknown: UnknownKinds,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
@@ -171,6 +174,7 @@ impl Export {
             return Err(Failure::new("bad-request", what).exit(Exit::Usage));
         }
         let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let ledger = self.unknown.of(ledger, screen);
         let session = ids::session(&ledger, &self.session).await?;
         let fixture = Fixture::export_to(&ledger, session, &self.redact, &self.dir).await?;
         let steps = fixture.steps().len();

@@ -50,6 +50,7 @@ mod style;
 mod timeline;
 pub mod tools_file;
 mod unanswered;
+mod unknown_kinds;
 mod verify;
 mod what_if;
 mod whole_file;

@@ -31,6 +31,7 @@ use super::show::Show;
 use super::simulate::Simulate;
 use super::state::State;
 use super::style::{ColorChoice, Palette};
+use super::unknown_kinds;
 use super::verify::Verify;
 
 const EXIT_CODES: &str = "Exit codes:
@@ -119,6 +120,9 @@ pub fn run() -> ExitCode {
         });
     // What was printed before a failure is shown before it.
     let flushed = screen.flush();
+    let warning = unknown_kinds::warning(&screen.passed_over);
+    // Nobody is left to be warned where this fails.
+    let _ = std::io::stderr().write_all(warning.as_bytes());
     let exit = match outcome.and_then(|exit| flushed.map(|()| exit)) {
         Ok(exit) => exit,
         Err(failure) => {

@@ -13,6 +13,7 @@ use super::keys::Keys;
 use super::progress::Meter;
 use super::screen::Screen;
 use super::style::Tone;
+use super::unknown_kinds::UnknownKinds;
 use super::{ids, opening, what_if};
 use crate::ledger::{Error, Ledger};
 use crate::replay;
@@ -38,6 +39,8 @@ pub(super) struct Replay {
     all: bool,
     #[command(flatten)]
     keys: Keys,
+    #[command(flatten)]
+    unknown: UnknownKinds,
     /// Decides by the policies in this file, and shows which calls would have gone otherwise; see `recount policy`.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
@@ -49,6 +52,7 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let ledger = self.unknown.of(ledger, screen);
         if let Some(file) = &self.policy {
             return what_if::run(&ledger, self.session.as_deref(), file, self.json, screen).await;
         }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::failure::Failure;
 use super::style::{Palette, Tone};
+use crate::ledger::PassedOver;
 
 /// How wide a line may be.
 pub(super) const COLUMNS: usize = 80;
@@ -17,6 +18,8 @@ pub(super) struct Screen {
     pub(super) palette: Palette,
     /// A prompt stands in the last line and waits for an answer.
     prompting: bool,
+    /// What the command passed over, of which it warns at its end.
+    pub(super) passed_over: PassedOver,
 }
 
 impl Screen {
@@ -26,6 +29,7 @@ impl Screen {
             out: BufWriter::new(io::stdout()),
             palette,
             prompting: false,
+            passed_over: PassedOver::default(),
         }
     }
 

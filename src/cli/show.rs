@@ -12,6 +12,7 @@ use super::one_line::one_line;
 use super::opening;
 use super::screen::Screen;
 use super::style::Tone;
+use super::unknown_kinds::UnknownKinds;
 use crate::ledger::{self, Ledger};
 use crate::session::catalog::{contract_hash, declaration_hash};
 use crate::session::{
@@ -33,6 +34,8 @@ pub(super) struct Show {
     hash: String,
     #[command(flatten)]
     keys: Keys,
+    #[command(flatten)]
+    unknown: UnknownKinds,
     /// Prints one JSON object: hash, kind, where it is named, content.
     #[arg(long)]
     json: bool,
@@ -60,6 +63,7 @@ impl Show {
             return Err(Failure::new("not-a-hash", what).exit(Exit::Usage));
         }
         let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let ledger = self.unknown.of(ledger, screen);
         let (found, sealed) = search(&ledger, &wanted).await?;
         match found.as_slice() {
             [it] if self.json => screen.json(&as_json(it))?,

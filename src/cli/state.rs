@@ -12,6 +12,7 @@ use super::one_line::one_line;
 use super::outline::outline;
 use super::screen::Screen;
 use super::style::Tone;
+use super::unknown_kinds::UnknownKinds;
 use super::{age, ids, opening};
 use crate::ledger::{Error, Ledger};
 use crate::replay::{NamesNothing, NoState, changes, state_at, state_json, value_at};
@@ -37,6 +38,8 @@ pub(super) struct State {
     pointer: Option<String>,
     #[command(flatten)]
     keys: Keys,
+    #[command(flatten)]
+    unknown: UnknownKinds,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
@@ -74,6 +77,7 @@ struct ChangeJson<'a> {
 impl State {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let ledger = self.unknown.of(ledger, screen);
         let session = ids::session(&ledger, &self.session).await?;
         let records = match ledger.journal().head(session.0).await? {
             Some(head) => head.seq,

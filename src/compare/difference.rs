@@ -6,14 +6,15 @@ use serde::Serialize;
 
 use super::alignment::{Aligned, align};
 use super::change::Change;
-use super::story::{CallTold, Story};
-use crate::session::{Json, Seq, Speaker};
+use super::story::{CallTold, Place, Story};
+use crate::session::{Json, Speaker};
 
 /// A call as a difference names it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallNamed {
-    /// Its record.
-    pub seq: Seq,
+    /// Where it was received.
+    #[serde(flatten)]
+    pub place: Place,
     /// Its turn, from 1.
     pub turn: usize,
     /// The tool.
@@ -344,7 +345,7 @@ fn apart(a: &[String], b: &[String]) -> (Vec<String>, Vec<String>) {
 
 fn named(call: &CallTold) -> CallNamed {
     CallNamed {
-        seq: call.seq,
+        place: call.place,
         turn: call.turn + 1,
         tool: call.tool.clone(),
         args: call.args.clone(),

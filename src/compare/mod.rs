@@ -1,13 +1,17 @@
-//! Two sessions side by side: where their stories part, whatever their times and ids.
+//! Two sessions side by side, or a session and a fixture: where their stories part, whatever their times and ids.
 //!
 //! Turns are matched by what was said and called, calls by tool and arguments. Nothing is decided here and nothing runs:
-//! what is compared stands on record.
+//! what is compared stands on record. A fixture tells less than a journal, so a session beside one is told as it tells.
 
 mod alignment;
+mod beside;
 mod change;
 mod difference;
 mod story;
+mod told;
 
+pub use beside::{recorded, told_beside};
 pub use change::Change;
 pub use difference::{CallNamed, Difference, differences};
-pub use story::{CallTold, Exactness, Story, Turn, told};
+pub use story::{CallTold, Place, Story, Turn};
+pub use told::{Exactness, told};

@@ -16,11 +16,9 @@ pub(crate) fn observations(session: &Session) -> Vec<Observation> {
             reason,
         })
     });
-    let detached = session.runner.map(|_| {
-        let reason = "the process that could run tools is gone".to_owned();
-        let not_begun = Vec::new();
-        Observation::from(RunnerDetached { reason, not_begun })
-    });
+    let detached = session
+        .runner
+        .map(|_| Observation::from(RunnerDetached::of_gone_process()));
     let mut ends: Vec<Observation> = disconnected.into_iter().chain(detached).collect();
     if session.leaving.is_some() {
         // What a connection that is to be left holds back must not start under a runner that is gone.

@@ -26,4 +26,4 @@ pub use seal::Seal;
 pub use secrets::{open_arguments, seal_arguments};
 pub(crate) use store::IN_PLACE;
 pub use store::{Ledger, Loaded, Objects, Recorded, Tail};
-pub use unknown_kinds::UnknownKinds;
+pub use unknown_kinds::{PassedOver, UnknownKinds, UnknownRecord};

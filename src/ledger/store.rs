@@ -7,7 +7,7 @@ use recount_journal::{Append, Durability, Hash, Journal, Line, Object, OpenItem,
 use tracing::Instrument;
 
 use super::line::{self, Entry};
-use super::{Error, Seal, UnknownKinds};
+use super::{Error, PassedOver, Seal, UnknownKinds};
 use crate::session::{
     DecodeError, Event, Fact, OpenWork, RULES, Seq, Session, SessionId, evolve, open_work,
 };
@@ -21,6 +21,7 @@ pub struct Ledger {
     journal: Arc<dyn Journal>,
     keys: Option<Arc<dyn KeyStore>>,
     unknown: UnknownKinds,
+    passed_over: Option<PassedOver>,
 }
 
 /// The end of a session's stream: what the next append follows.
@@ -77,6 +78,7 @@ impl Ledger {
             journal,
             keys: None,
             unknown: UnknownKinds::default(),
+            passed_over: None,
         }
     }
 
@@ -92,6 +94,26 @@ impl Ledger {
     #[must_use]
     pub fn unknown_kinds(self, unknown: UnknownKinds) -> Ledger {
         Ledger { unknown, ..self }
+    }
+
+    /// Notes there which records are passed over from now on.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use recount::journal::MemoryJournal;
+    /// use recount::ledger::{Ledger, PassedOver, UnknownKinds};
+    ///
+    /// let passed_over = PassedOver::default();
+    /// let ledger = Ledger::new(Arc::new(MemoryJournal::new())).unknown_kinds(UnknownKinds::Skip).noting(&passed_over);
+    /// assert!(passed_over.records().is_empty());
+    /// # let _ = ledger;
+    /// ```
+    #[must_use]
+    pub fn noting(self, passed_over: &PassedOver) -> Ledger {
+        Ledger {
+            passed_over: Some(passed_over.clone()),
+            ..self
+        }
     }
 
     /// With the keys of its sealed sessions.
@@ -173,11 +195,17 @@ impl Ledger {
         }
     }
 
-    /// Whether a record is of a kind that nobody knows, and may be passed over.
+    /// Whether a record is of a kind that nobody knows, and is passed over.
     pub(crate) fn passes_over(&self, entry: &Entry) -> bool {
+        if Event::is_known(entry.kind()) {
+            return false;
+        }
         match self.unknown {
             UnknownKinds::Refuse => false,
-            UnknownKinds::Skip => !Event::is_known(entry.kind()),
+            UnknownKinds::Skip => {
+                self.pass_over(entry.session, entry.seq, entry.kind());
+                true
+            }
         }
     }
 
@@ -194,9 +222,16 @@ impl Ledger {
         match self.unknown {
             UnknownKinds::Refuse => false,
             UnknownKinds::Skip => {
-                tracing::warn!(%session, %seq, kind, "a record of an unknown kind was passed over");
+                self.pass_over(*session, *seq, kind);
                 true
             }
+        }
+    }
+
+    fn pass_over(&self, session: SessionId, seq: Seq, kind: &str) {
+        tracing::warn!(%session, %seq, kind, "a record of an unknown kind was passed over");
+        if let Some(passed_over) = &self.passed_over {
+            passed_over.note(session, seq, kind);
         }
     }
 

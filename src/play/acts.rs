@@ -72,6 +72,7 @@ impl Driver<'_> {
             });
         }
         self.asked_to_connect = false;
+        self.was_connected = false;
     }
 
     /// Asks for a connection, unless the engine makes one by itself.
@@ -81,7 +82,13 @@ impl Driver<'_> {
         }
         let (engine, session) = (self.engine.clone(), self.session());
         match &self.live {
-            Some(_) => self.with_handle("a connection", |live| async move { live.connect().await }),
+            Some(_) => self.with_handle("a connection", |live| async move {
+                match live.connect().await {
+                    // What there is to say of it is on record.
+                    Err(engine::Error::Connect(_)) => Ok(()),
+                    other => other,
+                }
+            }),
             None => {
                 self.taking = Some(tokio::spawn(async move { engine.resume(session).await }));
             }

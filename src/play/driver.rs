@@ -1,5 +1,6 @@
 //! Plays a fixture step by step.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,11 +16,11 @@ use super::played::{Played, is_setup};
 use super::told::Told;
 use super::tools::{self, Prompter};
 use crate::engine::{self, Agent, Engine, LiveHandle};
-use crate::fixture::{Fixture, Numbers, Step};
-use crate::session::{Author, Event, Fact, Observation, Seq, SessionId};
+use crate::fixture::{Fixture, Numbers, Step, run_of};
+use crate::session::{Fact, Observation, Seq, SessionId};
 
 /// How long beyond its time something that the engine does by itself is waited for.
-const PATIENCE_MS: u64 = 1_000;
+pub(super) const PATIENCE_MS: u64 = 1_000;
 
 /// How long a connection is waited for: the waits between tries have a random part.
 const CONNECTING_MS: u64 = 120_000;
@@ -32,18 +33,24 @@ const PAGE: usize = 1024;
 
 /// One play.
 pub(super) struct Driver<'f> {
-    fixture: &'f Fixture,
+    pub(super) fixture: &'f Fixture,
     pub(super) engine: Engine,
-    clock: Arc<PlayedClock>,
+    pub(super) clock: Arc<PlayedClock>,
     pub(super) model: RecordedModel,
-    prompter: Prompter,
+    pub(super) prompter: Prompter,
     pub(super) live: Option<Arc<LiveHandle>>,
     /// Somebody is about to have the session's handle.
     pub(super) taking: Option<JoinHandle<Result<LiveHandle, engine::Error>>>,
     /// Whether a connection was asked for, which the engine keeps up by itself then.
     pub(super) asked_to_connect: bool,
+    /// Whether there was a connection since.
+    pub(super) was_connected: bool,
     pub(super) drains: bool,
     tried: usize,
+    /// The step that comes next.
+    pub(super) next: usize,
+    /// The steps of tools that came before their turn.
+    pub(super) ahead: BTreeSet<usize>,
     deadlines: usize,
     pub(super) facts: Vec<Fact>,
     pub(super) numbers: Numbers,
@@ -90,8 +97,11 @@ impl<'f> Driver<'f> {
             live: None,
             taking: None,
             asked_to_connect: false,
+            was_connected: false,
             drains: false,
             tried: 0,
+            next: 0,
+            ahead: BTreeSet::new(),
             deadlines: 0,
             facts: Vec::new(),
             numbers: Numbers::default(),
@@ -100,6 +110,7 @@ impl<'f> Driver<'f> {
         };
         driver.begin();
         for at in 0..fixture.steps().len() {
+            driver.next = at;
             driver.settle().await?;
             driver.step(at).await?;
         }
@@ -191,31 +202,36 @@ impl<'f> Driver<'f> {
                     .await?
                 {
                     self.tried += 1;
+                    self.was_connected |= matches!(timed.step, Step::ConnectionOpened);
+                    // Whoever asked was told of the refusal, and the engine does not try again.
+                    self.asked_to_connect &= self.was_connected;
                 } else {
                     self.undone("the engine did not connect".to_owned());
                 }
             }
-            Step::FrameIn(frame) => self.receive(at_ms, frame.as_str()).await,
-            Step::TextIn(text) => self.receive(at_ms, text).await,
+            Step::FrameIn(frame) => self.receive(at_ms, frame.as_str()).await?,
+            Step::TextIn(text) => self.receive(at_ms, text).await?,
             Step::ConnectionLost(lost) => {
-                self.until(at_ms).await;
+                self.until(at_ms).await?;
                 if !self.model.lose(lost) {
                     self.undone("there was no connection to lose".to_owned());
                 }
             }
-            Step::Observed(observation) => match of_tool(observation) {
-                Some(call) => self.perform(at, call).await?,
+            Step::Observed(observation) => match run_of(observation) {
+                Some((call, _)) if self.fixture.real_tools => self.perform(at, call).await?,
+                Some(_) => self.prompt_in_turn(at).await?,
                 None => self.observed(at_ms, observation).await?,
             },
         }
         Ok(())
     }
 
-    async fn receive(&mut self, at_ms: u64, frame: &str) {
-        self.until(at_ms).await;
+    async fn receive(&mut self, at_ms: u64, frame: &str) -> Result<(), Error> {
+        self.until(at_ms).await?;
         if !self.model.send(frame) {
             self.undone(format!("nobody was connected to receive {}", short(frame)));
         }
+        Ok(())
     }
 
     async fn observed(&mut self, at_ms: u64, observation: &Observation) -> Result<(), Error> {
@@ -231,7 +247,7 @@ impl<'f> Driver<'f> {
             }
             return Ok(());
         }
-        self.until(at_ms).await;
+        self.until(at_ms).await?;
         let engine = self.engine.clone();
         match observation {
             Observation::UserTextSent(it) => {
@@ -285,46 +301,37 @@ impl<'f> Driver<'f> {
                 self.attempt("the shutdown", async move { engine.shutdown(grace).await });
             }
             Observation::RunnerDetached(it) => self.detach(it),
-            other => self.undone(format!("{} cannot be played", other.kind())),
-        }
-        Ok(())
-    }
-
-    /// What a tool does: it is prompted, or the end of its run is waited for where it is real.
-    async fn perform(&mut self, at: usize, number: Seq) -> Result<(), Error> {
-        let steps = self.fixture.steps();
-        let (Some(timed), Some(so_far)) = (steps.get(at), steps.get(..=at)) else {
-            return Ok(());
-        };
-        let (at_ms, Step::Observed(observation)) = (timed.at_ms, &timed.step) else {
-            return Ok(());
-        };
-        if !self.fixture.real_tools {
-            self.until(at_ms).await;
-            match self.numbers.call_at(number) {
-                Some(call) => {
-                    let call = self.session().call_id(call);
-                    self.prompter.prompt(call, observation.clone());
-                }
-                None => self.undone(format!("call {number} was not made")),
+            Observation::SessionOpened(_)
+            | Observation::RunnerAttached(_)
+            | Observation::Connected(_)
+            | Observation::Disconnected(_)
+            | Observation::GoAwayReceived(_)
+            | Observation::SwitchPlanned(_)
+            | Observation::ReconnectScheduled(_)
+            | Observation::ConnectFailed(_)
+            | Observation::ReconnectsExhausted(_)
+            | Observation::HistorySent(_)
+            | Observation::ResumptionHandleReceived(_)
+            | Observation::HookAnswered(_)
+            | Observation::CallCancellationReceived(_)
+            | Observation::ToolReturned(_)
+            | Observation::ToolYielded(_)
+            | Observation::ToolPaused(_)
+            | Observation::ToolAsked(_)
+            | Observation::ToolEventEmitted(_)
+            | Observation::AnswerRefused(_)
+            | Observation::ResponsesSent(_)
+            | Observation::InstructionSent(_)
+            | Observation::DeadlinePassed(_)
+            | Observation::ModelOutputReceived(_)
+            | Observation::TranscriptReceived(_)
+            | Observation::TurnCompleted(_)
+            | Observation::TurnInterrupted(_)
+            | Observation::MediaCounted(_)
+            | Observation::UsageReported(_)
+            | Observation::FrameRejected(_) => {
+                self.undone(format!("{} cannot be played", observation.kind()))
             }
-            return Ok(());
-        }
-        if !ends_run(observation) {
-            return Ok(());
-        }
-        let ends = |it: &Observation| ends_run(it) && of_tool(it) == Some(number);
-        let expected = so_far
-            .iter()
-            .filter(|it| matches!(&it.step, Step::Observed(it) if ends(it)));
-        let (expected, call) = (expected.count(), self.numbers.call_at(number));
-        let ended = |fact: &&Fact| match &fact.event {
-            Event::Observed(it) => ends_run(it) && of_tool(it) == call,
-            Event::Decided(_) => false,
-        };
-        let came = |facts: &[Fact]| facts.iter().filter(ended).count() >= expected;
-        if !self.wait((at_ms, PATIENCE_MS), came).await? {
-            self.undone(format!("the tool of call {number} did not end its run"));
         }
         Ok(())
     }
@@ -335,7 +342,7 @@ impl<'f> Driver<'f> {
     }
 
     /// Waits for what the engine does by itself, a little beyond its time; whether it came.
-    async fn wait(
+    pub(super) async fn wait(
         &mut self,
         (at_ms, patience_ms): (u64, u64),
         mut came: impl FnMut(&[Fact]) -> bool,
@@ -344,7 +351,7 @@ impl<'f> Driver<'f> {
         if came(&self.facts) {
             return Ok(true);
         }
-        self.until(at_ms).await;
+        self.until(at_ms).await?;
         loop {
             self.settle().await?;
             if came(&self.facts) {
@@ -357,8 +364,17 @@ impl<'f> Driver<'f> {
         }
     }
 
-    async fn until(&self, at_ms: u64) {
+    /// Waits for a time of the recording. A tool whose run began earlier than on record does what it did as long after that,
+    /// though its turn has not come.
+    async fn until(&mut self, at_ms: u64) -> Result<(), Error> {
+        while let Some((due_ms, step)) = self.due_before(at_ms) {
+            sleep_until(self.clock.instant(due_ms)).await;
+            self.prompt(step);
+            self.ahead.insert(step);
+            self.settle().await?;
+        }
         sleep_until(self.clock.instant(at_ms)).await;
+        Ok(())
     }
 
     pub(super) fn session(&self) -> SessionId {
@@ -396,35 +412,6 @@ fn is_of_connecting(step: &Step) -> bool {
         Step::ConnectionOpened | Step::ConnectionRefused(_) => true,
         Step::FrameIn(_) | Step::TextIn(_) | Step::ConnectionLost(_) | Step::Observed(_) => false,
     }
-}
-
-/// The call whose tool does this.
-fn of_tool(observation: &Observation) -> Option<Seq> {
-    if let Observation::ToolReturned(it) = observation {
-        Some(it.call)
-    } else if let Observation::ToolYielded(it) = observation {
-        Some(it.call)
-    } else if let Observation::ToolPaused(it) = observation {
-        Some(it.call)
-    } else if let Observation::ToolAsked(it) = observation {
-        Some(it.call)
-    } else if let Observation::ToolEventEmitted(it) = observation {
-        Some(it.call)
-    } else if let Observation::StateChanged(it) = observation
-        && let Author::Tool { call, .. } = &it.author
-    {
-        Some(*call)
-    } else {
-        None
-    }
-}
-
-/// Whether a run ends with this.
-fn ends_run(observation: &Observation) -> bool {
-    matches!(
-        observation,
-        Observation::ToolReturned(_) | Observation::ToolPaused(_) | Observation::ToolAsked(_)
-    )
 }
 
 /// How many deadlines have passed.

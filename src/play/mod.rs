@@ -8,6 +8,7 @@ mod driver;
 mod error;
 mod journal;
 mod model;
+mod performing;
 mod played;
 mod told;
 mod tools;

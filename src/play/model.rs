@@ -23,7 +23,6 @@ struct Stage {
     /// What comes of each try to connect.
     tries: VecDeque<Result<(), Refused>>,
     tried: usize,
-    opened: usize,
     frames: Option<mpsc::UnboundedSender<Result<String, ConnectionLost>>>,
     sent: VecDeque<String>,
 }
@@ -42,7 +41,6 @@ impl RecordedModel {
         let stage = Stage {
             tries: tries.collect(),
             tried: 0,
-            opened: 0,
             frames: None,
             sent: VecDeque::new(),
         };
@@ -104,13 +102,15 @@ impl Connector for RecordedModel {
     async fn connect(&self) -> Result<Connection, ConnectError> {
         let mut stage = self.lock();
         stage.tried += 1;
+        let (frames, receiver) = mpsc::unbounded_channel();
+        // Whoever sends the setup gets this for it; a refusal, too, comes after the setup was heard.
         match stage.tries.pop_front() {
-            Some(Ok(())) => {}
+            Some(Ok(())) => {
+                let _ = frames.send(Ok(r#"{"setupComplete":{}}"#.to_owned()));
+                stage.frames = Some(frames);
+            }
             Some(Err(Refused { code, reason })) => {
-                return Err(ConnectError::SetupRefused {
-                    endpoint: self.endpoint(),
-                    lost: ConnectionLost { code, reason },
-                });
+                let _ = frames.send(Err(ConnectionLost { code, reason }));
             }
             None => {
                 return Err(ConnectError::Unreachable {
@@ -119,11 +119,6 @@ impl Connector for RecordedModel {
                 });
             }
         }
-        stage.opened += 1;
-        let (frames, receiver) = mpsc::unbounded_channel();
-        // Whoever sends the setup gets this for it.
-        let _ = frames.send(Ok(r#"{"setupComplete":{}}"#.to_owned()));
-        stage.frames = Some(frames);
         Ok(Connection {
             sender: Box::new(Sender(self.clone())),
             receiver: Box::new(Receiver(receiver)),

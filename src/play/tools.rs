@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc};
+use tokio::time::{Instant, sleep_until};
 
 use crate::session::catalog::{Catalog, ToolDeclaration, ToolKind};
 use crate::session::{
@@ -23,14 +25,21 @@ pub(super) struct Prompter(Arc<Mutex<BTreeMap<CallId, Prompts>>>);
 /// What one call is to do: whoever runs it takes it, one run after the other.
 #[derive(Clone)]
 struct Prompts {
-    sender: mpsc::UnboundedSender<Observation>,
-    receiver: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Observation>>>,
+    sender: mpsc::UnboundedSender<Prompt>,
+    receiver: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Prompt>>>,
+}
+
+/// One thing that a tool is to do.
+pub(super) struct Prompt {
+    /// Not before its run is as old.
+    pub(super) after: Option<Duration>,
+    pub(super) what: Observation,
 }
 
 impl Prompter {
-    /// Has the tool of a call do this, as soon as it runs.
-    pub(super) fn prompt(&self, call: CallId, what: Observation) {
-        let _ = self.of(call).sender.send(what);
+    /// Has the tool of a call do this, as soon as it runs, and as long after as it is said.
+    pub(super) fn prompt(&self, call: CallId, prompt: Prompt) {
+        let _ = self.of(call).sender.send(prompt);
     }
 
     fn of(&self, call: CallId) -> Prompts {
@@ -43,7 +52,7 @@ impl Prompter {
         prompts.clone()
     }
 
-    async fn next(&self, call: CallId) -> Observation {
+    async fn next(&self, call: CallId) -> Prompt {
         let prompts = self.of(call);
         let mut receiver = prompts.receiver.lock().await;
         match receiver.recv().await {
@@ -109,9 +118,14 @@ impl Recorded {
         context: &ToolContext,
         yields: Option<&mpsc::Sender<Value>>,
     ) -> ToolOutcome {
-        let call = context.call_id();
+        let (call, began) = (context.call_id(), Instant::now());
         loop {
-            let outcome = match self.prompter.next(call).await {
+            let Prompt { after, what } = self.prompter.next(call).await;
+            if let Some(after) = after {
+                sleep_until(began + after).await;
+            }
+            let kind = what.kind();
+            let outcome = match what {
                 Observation::ToolReturned(it) => Some(returned(&it)),
                 Observation::ToolPaused(it) => {
                     let interim = it.interim.map(|it| it.to_value());
@@ -136,8 +150,40 @@ impl Recorded {
                     it.changes.iter().for_each(|it| write(context, it));
                     None
                 }
-                other => {
-                    let told = format!("a tool does nothing such as {}", other.kind());
+                Observation::SessionOpened(_)
+                | Observation::RunnerAttached(_)
+                | Observation::RunnerDetached(_)
+                | Observation::RunnerDraining(_)
+                | Observation::Connected(_)
+                | Observation::Disconnected(_)
+                | Observation::GoAwayReceived(_)
+                | Observation::SwitchPlanned(_)
+                | Observation::ReconnectScheduled(_)
+                | Observation::ConnectFailed(_)
+                | Observation::ReconnectsExhausted(_)
+                | Observation::HistorySent(_)
+                | Observation::ResumptionHandleReceived(_)
+                | Observation::FunctionCallReceived(_)
+                | Observation::HookAnswered(_)
+                | Observation::CallCancellationReceived(_)
+                | Observation::ConfirmationAnswered(_)
+                | Observation::AnswerRefused(_)
+                | Observation::ResponseSupplied(_)
+                | Observation::OutcomeFound(_)
+                | Observation::ResponsesSent(_)
+                | Observation::InstructionSent(_)
+                | Observation::DeadlinePassed(_)
+                | Observation::ModelOutputReceived(_)
+                | Observation::TranscriptReceived(_)
+                | Observation::UserTextSent(_)
+                | Observation::TurnCompleted(_)
+                | Observation::TurnInterrupted(_)
+                | Observation::MediaCounted(_)
+                | Observation::UsageReported(_)
+                | Observation::FrameRejected(_)
+                | Observation::OperatorCancelled(_)
+                | Observation::SessionClosed(_) => {
+                    let told = format!("a tool does nothing such as {kind}");
                     Some(ToolOutcome::Failed(ToolError::Other(told)))
                 }
             };
@@ -176,7 +222,7 @@ fn ask(it: &ToolAsked) -> Ask {
         ask = ask.payload_schema(schema.to_value());
     }
     if let Some(ms) = it.expires_after_ms {
-        ask = ask.expires_after(std::time::Duration::from_millis(ms));
+        ask = ask.expires_after(Duration::from_millis(ms));
     }
     ask
 }

@@ -65,7 +65,9 @@ pub async fn state_at(
     while state.head < asked {
         let left = usize::try_from(asked.0 - state.head.0).unwrap_or(PAGE);
         let next = state.head.next();
-        let facts = ledger.facts(session, next, left.min(PAGE)).await?;
+        let mut facts = ledger.facts(session, next, left.min(PAGE)).await?;
+        // Behind what is passed over, the next that is known may stand too late.
+        facts.retain(|fact| fact.seq <= asked);
         if facts.is_empty() {
             break;
         }

@@ -6,6 +6,7 @@ use super::decision::Decision;
 use super::id::Seq;
 use super::observation::Observation;
 use super::time::Timestamp;
+use super::upcast::upcast;
 
 /// A fact of the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl Event {
         Observation::KINDS.contains(&kind) || Decision::KINDS.contains(&kind)
     }
 
-    /// Reads an event back from its kind and body.
+    /// Reads an event back from its kind and body, which an older version may have written: all that reads one reads it here.
     ///
     /// ```
     /// use recount::session::{Event, Observation};
@@ -80,9 +81,10 @@ impl Event {
     /// # Errors
     /// [`DecodeError`] where no event has the kind, or the body is not of its shape.
     pub fn decode(kind: &str, body: &str) -> Result<Event, DecodeError> {
-        let decoded = Observation::decode(kind, body)
+        let body = upcast(kind, body);
+        let decoded = Observation::decode(kind, &body)
             .map(|result| result.map(Event::Observed))
-            .or_else(|| Decision::decode(kind, body).map(|result| result.map(Event::Decided)));
+            .or_else(|| Decision::decode(kind, &body).map(|result| result.map(Event::Decided)));
         match decoded {
             Some(result) => result.map_err(|source| DecodeError::Body {
                 kind: kind.to_owned(),

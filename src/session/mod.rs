@@ -48,6 +48,7 @@ mod step;
 mod time;
 mod tool_policy;
 mod tool_report;
+mod upcast;
 mod waiting;
 
 pub use actor::{Actor, ActorKind, Authentication};

@@ -143,6 +143,26 @@ pub struct RunnerDetached {
     pub not_begun: Vec<Start>,
 }
 
+/// What stands in the place of the words of a process that is gone without one.
+#[cfg(feature = "engine")]
+const GONE: &str = "the process that could run tools is gone";
+
+#[cfg(feature = "engine")]
+impl RunnerDetached {
+    /// As whoever takes the session up records it of a process that died.
+    pub(crate) fn of_gone_process() -> RunnerDetached {
+        RunnerDetached {
+            reason: GONE.to_owned(),
+            not_begun: Vec::new(),
+        }
+    }
+
+    /// Whether it was recorded by whoever took the session up, and not by the process itself.
+    pub(crate) fn is_of_gone_process(&self) -> bool {
+        self.reason == GONE
+    }
+}
+
 /// A start of a call's tool.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

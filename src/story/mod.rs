@@ -5,11 +5,13 @@
 
 mod difference;
 mod fields;
+mod line;
 mod telling;
 
 use std::fmt;
 
 pub use difference::{Change, Difference};
+pub use line::{Field, Line, Said};
 pub use telling::Teller;
 
 use crate::session::Fact;

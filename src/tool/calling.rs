@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::gate::verdict;
-use super::pipeline::{Due, Ended, Next, Start};
+use super::next::{Due, Ended, Next, Start};
 use super::provider_desk::{ProviderDesk, Question, answer_of};
 use super::{
     Ask, Asked, Emitter, Identity, PolicyTool, State, ToolConfirmation, ToolContext,

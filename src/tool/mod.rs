@@ -18,6 +18,7 @@ mod input;
 mod input_streaming_tool;
 mod long_running;
 mod mistake;
+mod next;
 mod outcome;
 mod pipeline;
 pub mod policy_file;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
@@ -9,6 +10,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::session::Event;
 use crate::tool::{StaticConfirmation, StreamingTool, T, Toolset};
 
 struct Chunks;

@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use futures_util::FutureExt;
 use tokio::time::Instant;
 
-use super::pipeline::{Core, Due, Next};
+use super::next::{Due, Next};
+use super::pipeline::Core;
 use super::{
     Asked, ConfirmationProvider, ConfirmationRequest, ToolConfirmation, ToolError, ToolEvents,
 };

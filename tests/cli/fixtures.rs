@@ -118,3 +118,84 @@ fn what_is_no_fixture_or_a_later_one_says_so() {
     export("other --redact card").fails(2, "bad-request");
     export("fixture").fails(1, "occupied");
 }
+
+#[test]
+fn a_session_beside_the_fixture_of_it_is_the_same_and_beside_another_story_it_is_not() {
+    let bench = exported();
+    let same = bench.run("diff j fixture").ends_with(0);
+    same.says(&[
+        "since the fixture has it taken out: /card",
+        "The same: 1 turn, 1 call",
+    ]);
+    // Which side the fixture is on makes no difference.
+    let last = bench.run("diff fixture j --json").ends_with(0).json();
+    assert_eq!(
+        (&last["same"], &last["taken_out"], &last["calls"]),
+        (&json!(true), &json!(["/card"]), &json!({"a": 1, "b": 1}))
+    );
+    bench.run("diff fixture fixture").ends_with(0);
+
+    // What the story on record says otherwise is told of the call that it is about.
+    let story = std::fs::read_to_string(bench.path("fixture/story.txt")).unwrap();
+    let other = story
+        .replacen(
+            "verdict=ask rule=confirm",
+            "verdict=allowed rule=default",
+            1,
+        )
+        .replacen(r#"{"refunded":true}"#, r#"{"refunded":false}"#, 1);
+    assert_ne!(story, other);
+    bench.write("fixture/story.txt", &other);
+    let told = bench.run("diff fixture j").ends_with(5);
+    insta::assert_snapshot!("a_fixture_beside_a_session", told.out);
+    let lines = bench.run("diff j fixture --json").ends_with(5).json_lines();
+    let decided = lines
+        .iter()
+        .find(|it| it["difference"] == "decision_changed")
+        .unwrap();
+    assert_eq!(
+        (&decided["only_a"], &decided["only_b"]),
+        (
+            &json!(["policy_decided verdict=ask rule=confirm"]),
+            &json!(["policy_decided verdict=allowed rule=default"])
+        )
+    );
+    assert!(
+        decided["call"]["seq"].is_u64() && decided["b"]["line"].is_u64(),
+        "{decided}"
+    );
+
+    // The policies stand in the header.
+    let header = std::fs::read_to_string(bench.path("fixture/fixture.json")).unwrap();
+    bench.write(
+        "fixture/fixture.json",
+        &header.replacen("Refund it?", "Really?", 1),
+    );
+    let lines = bench.run("diff j fixture --json").ends_with(5).json_lines();
+    let policy = lines
+        .iter()
+        .find(|it| it["difference"] == "policy_changed")
+        .unwrap();
+    assert_eq!(
+        policy["changes"],
+        json!([{"at": "/confirm/hint", "a": "Refund it?", "b": "Really?"}])
+    );
+}
+
+#[test]
+fn what_a_fixture_does_not_hold_is_not_compared_as_if_it_did() {
+    let bench = exported();
+    bench
+        .run("diff j fixture --exact")
+        .fails(2, "bad-request")
+        .complains(&["no times and ids"]);
+    std::fs::remove_file(bench.path("fixture/story.txt")).unwrap();
+    bench
+        .run("diff j fixture")
+        .fails(1, "no-fixture")
+        .complains(&["story.txt", "recount fixture update fixture"]);
+    bench
+        .run("diff fixture 0199")
+        .fails(2, "not-a-session")
+        .complains(&["JOURNAL:SESSION", "fixture"]);
+}

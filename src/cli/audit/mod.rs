@@ -21,6 +21,7 @@ use super::opening;
 use super::progress::Meter;
 use super::screen::Screen;
 use super::style::Tone;
+use super::unknown_kinds::UnknownKinds;
 use super::whole_file::WholeFile;
 use crate::audit::{AuditedCall, JournalNote, Report, Totals, Unread, UnreadSession, decisions};
 use crate::engine::SystemClock;
@@ -51,6 +52,8 @@ struct Decisions {
     asked: Asked,
     #[command(flatten)]
     keys: Keys,
+    #[command(flatten)]
+    unknown: UnknownKinds,
     #[command(flatten)]
     form: Form,
     /// Cuts nothing in the table.
@@ -92,6 +95,7 @@ impl Decisions {
         let ledger = self
             .keys
             .of(opening::reading(&self.path).map_err(copied)?)?;
+        let ledger = self.unknown.of(ledger, screen);
         let report = {
             let meter = Meter::new("Reading the sessions");
             decisions(&ledger, &filter, |done, total| meter.show(done, total)).await?

@@ -57,8 +57,11 @@ pub async fn what_if(
         }
         read(entries.len() as u64);
         for entry in &entries {
+            next = entry.seq.next();
+            if ledger.passes_over(entry) {
+                continue;
+            }
             let fact = entry.fact()?;
-            next = fact.seq.next();
             ledger.provide(&mut world.other, &fact).await?;
             world.tell(fact);
         }

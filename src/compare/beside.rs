@@ -1,0 +1,152 @@
+//! A fixture as it is compared, and a session beside one.
+
+use std::collections::BTreeMap;
+
+use super::story::{Growing, Place, Story};
+use super::told::{policy_of, read};
+use crate::fixture::Fixture;
+use crate::ledger::{Error, Ledger};
+use crate::session::{Event, Fact, Json, Observation, SessionId, Speaker};
+use crate::story::{Field, Line, Said, Teller};
+
+/// The story that a fixture records, as it is compared; nothing where none is written down, because nobody knows then what
+/// was decided.
+///
+/// ```
+/// use recount::compare::recorded;
+/// use recount::fixture::Fixture;
+///
+/// let fixture = Fixture::load("fixtures/conversations/refund")?;
+/// let story = recorded(&fixture).unwrap();
+/// assert_eq!(story.turns[0].user, "Please refund order 17.");
+/// assert_eq!(story.calls[0].decisions[0], "policy_decided verdict=ask rule=confirm");
+/// # Ok::<(), recount::fixture::Error>(())
+/// ```
+pub fn recorded(fixture: &Fixture) -> Option<Story> {
+    let policies = &fixture.header().policies;
+    let mut growing = Growing::default();
+    for line in fixture.story()?.lines() {
+        let Some(line) = Line::read(line) else {
+            continue;
+        };
+        let place = Place::Line(line.number);
+        hear(&mut growing, &line, place, |tool| {
+            Json::of_serialized(&policies.of(tool))
+        });
+    }
+    Some(growing.story())
+}
+
+/// Reads a session as it is compared with a fixture: told as that is told, without what is taken out of it.
+///
+/// # Errors
+/// As [`told`](super::told).
+pub async fn told_beside(
+    fixture: &Fixture,
+    ledger: &Ledger,
+    session: SessionId,
+) -> Result<Story, Error> {
+    let (mut facts, mut policies) = (Vec::new(), BTreeMap::new());
+    read(ledger, session, |state, fact| {
+        if let Some(tool) = tool_of(fact) {
+            policies.insert(fact.seq, policy_of(state, tool));
+        }
+        facts.push(fact.clone());
+    })
+    .await?;
+    let (mut growing, mut teller) = (Growing::default(), Teller::default());
+    for fact in fixture.redacted_facts(&facts) {
+        let told = teller.tell(&fact);
+        if let Some(line) = told.as_deref().and_then(Line::read) {
+            let policy = policies.remove(&fact.seq);
+            let policy = policy.unwrap_or_else(Json::empty_object);
+            hear(&mut growing, &line, Place::Seq(fact.seq), |_| policy);
+        }
+    }
+    Ok(growing.story())
+}
+
+fn tool_of(fact: &Fact) -> Option<&str> {
+    if let Event::Observed(Observation::FunctionCallReceived(it)) = &fact.event {
+        Some(it.name.as_deref().unwrap_or_default())
+    } else {
+        None
+    }
+}
+
+/// How a line shows that the engine decided it.
+const DECIDED: &str = "→";
+
+fn hear(growing: &mut Growing, line: &Line<'_>, place: Place, policy: impl FnOnce(&str) -> Json) {
+    let said = |name| line.text(name).unwrap_or_default();
+    match (line.who, line.kind) {
+        (DECIDED, "phase_entered") => growing.enter(&said("phase")),
+        (DECIDED, _) => {
+            if let Some(call) = named(&line.fields, &["call"]) {
+                growing.decide(line.number, call, shown(line));
+            }
+        }
+        (_, "function_call_received") => {
+            let tool = said("name");
+            let args = line.value("args").map(Json::parse);
+            let args = args.and_then(Result::ok).unwrap_or_else(Json::empty_object);
+            let policy = policy(&tool);
+            growing.call(line.number, place, &tool, args, policy);
+        }
+        (_, "user_text_sent") => growing.say(Speaker::User, &said("text")),
+        (_, "model_output_received") => growing.say(Speaker::Model, &said("text")),
+        (_, "transcript_received") => {
+            let speaker = match line.value("speaker") {
+                Some("user") => Speaker::User,
+                Some(_) | None => Speaker::Model,
+            };
+            growing.say(speaker, &said("text"));
+        }
+        (_, "session_opened") => growing.known_by("agent", &said("agent")),
+        (_, "connected") => growing.known_by("model", &said("model")),
+        (_, "session_closed") => growing.known_by("closed", &said("reason")),
+        (_, "turn_completed") => growing.end_turn(false),
+        (_, "turn_interrupted") => growing.end_turn(true),
+        (_, _) => {
+            if let Some(about) = named(&line.fields, &["call", "request"]) {
+                growing.report(line.number, about, shown(line));
+            }
+        }
+    }
+}
+
+/// The first line that a field of one of these names stands for, however deep.
+fn named(fields: &[Field<'_>], names: &[&str]) -> Option<u64> {
+    fields.iter().find_map(|it| match &it.said {
+        Said::Value(value) if names.contains(&it.name) => value.parse().ok(),
+        Said::Value(_) => None,
+        Said::Parts(parts) => named(parts, names),
+    })
+}
+
+/// The fields that name other lines, and ids.
+const NAMES: [&str; 10] = [
+    "after", "asked", "call", "id", "ids", "of", "phase", "request", "response", "through",
+];
+
+/// A line without its number, who did it, and what it names.
+fn shown(line: &Line<'_>) -> String {
+    let said = without_names(&line.fields);
+    format!("{} {said}", line.kind).trim_end().to_owned()
+}
+
+fn without_names(fields: &[Field<'_>]) -> String {
+    let one = |it: &Field<'_>| match &it.said {
+        Said::Value(value) if NAMES.contains(&it.name) && is_name(value) => None,
+        Said::Value(value) => Some(format!("{}={value}", it.name)),
+        Said::Parts(parts) => Some(format!("{}({})", it.name, without_names(parts))),
+    };
+    fields.iter().filter_map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// A number of a line, or of an id.
+fn is_name(value: &str) -> bool {
+    value
+        .chars()
+        .all(|c| c.is_ascii_digit() || "#,".contains(c))
+}

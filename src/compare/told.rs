@@ -1,0 +1,206 @@
+//! A session that a journal holds, as it is compared.
+
+use serde_json::value::RawValue;
+
+use super::change::in_order;
+use super::story::{Growing, Place, Story};
+use crate::ledger::{Error, Ledger};
+use crate::replay::Tree;
+use crate::session::{
+    Decision, Event, Fact, Json, Observation, Seq, Session, SessionId, SessionOpened, Speaker,
+    evolve,
+};
+
+/// How many records are read at a time.
+const PAGE: usize = 1024;
+
+/// Whether times and ids count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exactness {
+    /// Two runs of the same conversation are the same.
+    #[default]
+    Meaning,
+    /// Every field counts that is on record.
+    Record,
+}
+
+/// Reads a session as it is compared.
+///
+/// # Errors
+/// Whatever keeps the journal from being read; [`Error::UnknownSession`] where it has no record of the session.
+pub async fn told(
+    ledger: &Ledger,
+    session: SessionId,
+    exactness: Exactness,
+) -> Result<Story, Error> {
+    let mut telling = Telling {
+        exactness,
+        growing: Growing::default(),
+    };
+    read(ledger, session, |state, fact| telling.hear(state, fact)).await?;
+    Ok(telling.growing.story())
+}
+
+/// Reads a session, and shows each of its facts with the session as it was behind it.
+pub(super) async fn read(
+    ledger: &Ledger,
+    session: SessionId,
+    mut see: impl FnMut(&Session, &Fact),
+) -> Result<(), Error> {
+    let mut state = Session::new(session);
+    loop {
+        let facts = ledger.facts(session, state.head.next(), PAGE).await?;
+        if facts.is_empty() {
+            break;
+        }
+        for fact in &facts {
+            ledger.provide(&mut state, fact).await?;
+            state = evolve(state, fact);
+            see(&state, fact);
+        }
+    }
+    if state.head == Seq(0) {
+        return Err(Error::UnknownSession { session });
+    }
+    Ok(())
+}
+
+/// The policy of a tool as it is compared.
+pub(super) fn policy_of(session: &Session, tool: &str) -> Json {
+    Json::of_serialized(&session.terms.policies.of(tool))
+}
+
+/// A session that is told fact by fact.
+struct Telling {
+    exactness: Exactness,
+    growing: Growing,
+}
+
+impl Telling {
+    fn hear(&mut self, session: &Session, fact: &Fact) {
+        match &fact.event {
+            Event::Decided(Decision::PhaseEntered(it)) => self.growing.enter(&it.phase),
+            Event::Decided(decision) => {
+                if let Some(call) = decision.call() {
+                    let line = self.line(&fact.event);
+                    self.growing.decide(fact.seq.0, call.0, line);
+                }
+            }
+            Event::Observed(observation) => self.observe(session, fact, observation),
+        }
+    }
+
+    fn observe(&mut self, session: &Session, fact: &Fact, observation: &Observation) {
+        let growing = &mut self.growing;
+        if let Observation::FunctionCallReceived(it) = observation {
+            let tool = it.name.as_deref().unwrap_or_default();
+            let args = it.args.clone().unwrap_or_else(Json::empty_object);
+            let (place, policy) = (Place::Seq(fact.seq), policy_of(session, tool));
+            growing.call(fact.seq.0, place, tool, args, policy);
+        } else if let Observation::UserTextSent(it) = observation {
+            growing.say(Speaker::User, &it.text);
+        } else if let Observation::TranscriptReceived(it) = observation {
+            growing.say(it.speaker, &it.text);
+        } else if let Observation::ModelOutputReceived(it) = observation {
+            growing.say(Speaker::Model, &it.text);
+        } else if let Observation::TurnCompleted(_) = observation {
+            growing.end_turn(false);
+        } else if let Observation::TurnInterrupted(_) = observation {
+            growing.end_turn(true);
+        } else if let Observation::SessionOpened(it) = observation {
+            self.opened(it);
+        } else if let Observation::RunnerAttached(it) = observation {
+            growing.known_by("rules", &it.rules.to_string());
+        } else if let Observation::Connected(it) = observation {
+            growing.known_by("model", &it.model);
+        } else if let Observation::SessionClosed(it) = observation {
+            growing.known_by("closed", &it.reason);
+        } else if let Observation::ResponsesSent(_) = observation {
+            // When something left is no part of the story.
+        } else if let Some(about) = observation.provenance().about {
+            let line = self.line(&fact.event);
+            self.growing.report(fact.seq.0, about.0, line);
+        }
+    }
+
+    fn opened(&mut self, opened: &SessionOpened) {
+        let growing = &mut self.growing;
+        growing.known_by("agent", &opened.agent);
+        growing.known_by("rules", &opened.rules.to_string());
+        match self.exactness {
+            Exactness::Meaning => {}
+            Exactness::Record => {
+                growing.known_by("program", &opened.program);
+                let names = [
+                    ("external_id", &opened.external_id),
+                    ("on_behalf_of", &opened.on_behalf_of),
+                ];
+                for (field, name) in names {
+                    name.iter().for_each(|name| growing.known_by(field, name));
+                }
+                for (label, value) in &opened.labels {
+                    growing.known_by(&format!("labels/{label}"), value);
+                }
+            }
+        }
+    }
+
+    fn line(&self, event: &Event) -> String {
+        // An event of ours always writes itself.
+        let body = event.body().unwrap_or_default();
+        match self.exactness {
+            Exactness::Record => format!("{} {body}", event.kind()),
+            Exactness::Meaning => {
+                let body = Json::parse(&body).map(|it| in_order(&it));
+                let meant = body.map(|it| without_names(it.raw()));
+                format!("{} {}", event.kind(), meant.unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// The fields of our own events that name records, connections, runners and hashes of what is compared by itself.
+const NAMES: [&str; 11] = [
+    "call",
+    "of",
+    "request",
+    "asked",
+    "runner",
+    "epoch",
+    "policies",
+    "args_sha256",
+    "contract",
+    "contract_before",
+    "declaration",
+];
+
+/// The fields whose content is an object of ours; what others hold is a tool's, or a person's.
+const OURS: [&str; 9] = [
+    "route",
+    "question",
+    "deadline",
+    "run",
+    "retry",
+    "confirmation",
+    "inputs",
+    "author",
+    "tool",
+];
+
+/// The body of an event without times and names.
+fn without_names(body: &RawValue) -> String {
+    let Tree::Members(fields) = Tree::of(body) else {
+        return body.get().to_owned();
+    };
+    let counts = |name: &str| !NAMES.contains(&name) && !name.ends_with("_us");
+    let kept = fields.iter().filter(|(name, _)| counts(name));
+    let written = kept.map(|(name, value)| {
+        let value = if OURS.contains(&name.as_str()) {
+            without_names(value)
+        } else {
+            value.get().to_owned()
+        };
+        format!("{name:?}:{value}")
+    });
+    format!("{{{}}}", written.collect::<Vec<_>>().join(","))
+}

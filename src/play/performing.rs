@@ -1,0 +1,110 @@
+//! What the tools of a play do: as long after their runs began as they did.
+
+use std::time::Duration;
+
+use tokio::time::sleep_until;
+
+use super::driver::{Driver, PATIENCE_MS};
+use super::error::Error;
+use super::tools::Prompt;
+use crate::fixture::{Step, Timed, run_of, since};
+use crate::session::{Event, Fact, Observation, Seq};
+
+impl Driver<'_> {
+    /// What a real tool does: the end of its run is waited for.
+    pub(super) async fn perform(&mut self, at: usize, number: Seq) -> Result<(), Error> {
+        let steps = self.fixture.steps();
+        let (Some(timed), Some(so_far)) = (steps.get(at), steps.get(..=at)) else {
+            return Ok(());
+        };
+        let (at_ms, Step::Observed(observation)) = (timed.at_ms, &timed.step) else {
+            return Ok(());
+        };
+        if !ends_run(observation) {
+            return Ok(());
+        }
+        let ends = |it: &Observation| ends_run(it) && run_of(it).map(|it| it.0) == Some(number);
+        let expected = so_far
+            .iter()
+            .filter(|it| matches!(&it.step, Step::Observed(it) if ends(it)));
+        let (expected, call) = (expected.count(), self.numbers.call_at(number));
+        let ended = |fact: &&Fact| match &fact.event {
+            Event::Observed(it) => ends_run(it) && run_of(it).map(|it| it.0) == call,
+            Event::Decided(_) => false,
+        };
+        let came = |facts: &[Fact]| facts.iter().filter(ended).count() >= expected;
+        if !self.wait((at_ms, PATIENCE_MS), came).await? {
+            self.undone(format!("the tool of call {number} did not end its run"));
+        }
+        Ok(())
+    }
+
+    /// What a recorded tool does, in its turn: when its run is as old as it was, or, where that has not begun, as soon as it is.
+    pub(super) async fn prompt_in_turn(&mut self, at: usize) -> Result<(), Error> {
+        let Some(timed) = self.fixture.steps().get(at) else {
+            return Ok(());
+        };
+        if self.ahead.contains(&at) {
+            return Ok(());
+        }
+        let due_ms = self.due_ms(timed).unwrap_or(timed.at_ms);
+        sleep_until(self.clock.instant(due_ms)).await;
+        self.prompt(at);
+        Ok(())
+    }
+
+    pub(super) fn prompt(&self, at: usize) {
+        let Some(timed) = self.fixture.steps().get(at) else {
+            return;
+        };
+        let Step::Observed(what) = &timed.step else {
+            return;
+        };
+        let number = run_of(what).map_or(Seq(0), |(number, _)| number);
+        match self.numbers.call_at(number) {
+            Some(call) => {
+                let prompt = Prompt {
+                    after: timed.after_ms.map(Duration::from_millis),
+                    what: what.clone(),
+                };
+                self.prompter.prompt(self.session().call_id(call), prompt);
+            }
+            None => self.undone(format!("call {number} was not made")),
+        }
+    }
+
+    /// The first of what tools do whose turn has not come, and whose time comes well before `at_ms`.
+    pub(super) fn due_before(&self, at_ms: u64) -> Option<(u64, usize)> {
+        if self.fixture.real_tools {
+            return None;
+        }
+        let steps = self.fixture.steps().iter().enumerate();
+        let later = steps.filter(|(at, _)| *at > self.next && !self.ahead.contains(at));
+        let due = later.filter_map(|(at, timed)| {
+            let due_ms = self.due_ms(timed)?;
+            // What is no earlier than the engine's own pace explains comes in its turn.
+            let is_ahead = due_ms.saturating_add(PATIENCE_MS) < timed.at_ms;
+            (is_ahead && due_ms < at_ms).then_some((due_ms, at))
+        });
+        due.min()
+    }
+
+    /// When a tool is as long under way as it was when it did this, if its run has begun.
+    fn due_ms(&self, timed: &Timed) -> Option<u64> {
+        let Step::Observed(what) = &timed.step else {
+            return None;
+        };
+        let (number, attempt) = run_of(what)?;
+        let began = self.numbers.began(self.numbers.call_at(number)?, attempt)?;
+        let began_ms = since(self.fixture.header().began_at_us, began);
+        Some(began_ms.saturating_add(timed.after_ms?))
+    }
+}
+
+/// Whether a run ends with this.
+fn ends_run(observation: &Observation) -> bool {
+    matches!(
+        observation,
+        Observation::ToolReturned(_) | Observation::ToolPaused(_) | Observation::ToolAsked(_)
+    )
+}

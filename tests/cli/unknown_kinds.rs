@@ -1,0 +1,86 @@
+//! What the commands do about records that a newer program wrote.
+
+use recount_journal::{Actor, Append, DiskJournal, Draft, Journal, block_on};
+
+use crate::program::Bench;
+
+/// The journal `demo`, to whose session a newer program has added a record, and the record's seq.
+fn pondered() -> (Bench, u64) {
+    let bench = Bench::with_demo();
+    let session = uuid::Uuid::parse_str(&bench.session("demo")).unwrap();
+    let journal = DiskJournal::open(bench.path("demo")).unwrap();
+    let head = block_on(journal.head(session)).unwrap().unwrap();
+    let draft = Draft {
+        session,
+        seq: head.seq + 1,
+        at_us: head.at_us,
+        kind: "model_pondered",
+        cause: None,
+        actor: Actor::new("model"),
+        body: r#"{"about":"life"}"#,
+        prev: head.hash,
+    };
+    let append = Append::new(session, head.seq, vec![draft.line()]);
+    block_on(journal.append(append)).unwrap();
+    block_on(journal.close()).unwrap();
+    (bench, head.seq + 1)
+}
+
+#[test]
+fn what_only_a_newer_program_knows_is_refused_and_passed_over_only_where_that_is_asked_for() {
+    let (bench, seq) = pondered();
+    bench.run("demo --approve --journal other").ends_with(0);
+    let session = bench.session("demo");
+    bench.write("policy.toml", "[defaults]\ntimeout = \"10s\"\n");
+    let commands = [
+        "replay demo".to_owned(),
+        "replay demo --policy policy.toml".to_owned(),
+        format!("state demo {session}"),
+        "diff demo other".to_owned(),
+        "show demo 0000".to_owned(),
+        format!("fixture export demo {session} refused"),
+    ];
+    for command in &commands {
+        bench
+            .run(command)
+            .fails(4, "unreadable")
+            .complains(&["model_pondered", "--unknown-kinds skip"]);
+    }
+    let warning = format!(
+        "warning[unknown-kind]: passed over 1 record of kind model_pondered, the first at seq {seq} of session {session}\n"
+    );
+    for (command, code) in commands.iter().zip([0, 0, 0, 0, 1, 1]) {
+        let told = bench.run(&format!("{command} --unknown-kinds skip"));
+        assert_eq!(told.code, code, "{told:#?}");
+        assert!(told.err.starts_with(&warning), "{told:#?}");
+    }
+    // Nothing is warned of where nothing is passed over.
+    bench.run("replay other --unknown-kinds skip").ends_with(0);
+    bench.run("replay demo --unknown-kinds loudly").ends_with(2);
+}
+
+#[test]
+fn an_audit_tells_which_session_it_could_not_read_and_ends_with_4() {
+    let (bench, seq) = pondered();
+    let session = bench.session("demo");
+    let told = bench.run("audit decisions demo --json").ends_with(4);
+    let rows = told.json_lines();
+    let unread: Vec<_> = rows.iter().filter(|it| it["row"] == "unread").collect();
+    assert_eq!(unread.len(), 1);
+    assert_eq!(
+        (&unread[0]["session"], &unread[0]["why"]),
+        (&session.as_str().into(), &"unreadable".into())
+    );
+    let problem = unread[0]["problem"].as_str().unwrap();
+    assert!(problem.contains("model_pondered"), "{problem}");
+
+    let told = bench.run("audit decisions demo --json --unknown-kinds skip");
+    assert_eq!(told.code, 0, "{told:#?}");
+    assert!(
+        told.err
+            .contains(&format!("seq {seq} of session {session}"))
+    );
+    let rows = told.json_lines();
+    assert!(rows.iter().all(|it| it["row"] != "unread"));
+    assert!(rows.iter().any(|it| it["row"] == "call"));
+}
