@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Stdout, Write};
 use serde::Serialize;
 
 use super::failure::Failure;
+use super::one_line::escaped;
 use super::style::{Palette, Tone};
 
 /// How wide a line may be.
@@ -67,11 +68,11 @@ impl Screen {
             .map_err(|error| printing(&error))
     }
 
-    /// Prints a value as one line of JSON.
+    /// Prints a value as one line of JSON, in which whatever a terminal would act on is escaped.
     pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        let bytes = serde_json::to_vec(value)
+        let text = serde_json::to_string(value)
             .map_err(|error| Failure::new("broken", format!("failed to write JSON: {error}")))?;
-        self.bytes(&bytes)
+        self.bytes(escaped(&text).as_bytes())
     }
 
     /// The writer itself, for what writes a stream of its own.
