@@ -6,6 +6,7 @@ use std::path::Path;
 use recount_journal::DiskJournal;
 use serde_json::Value;
 
+use crate::damage::flip;
 use crate::program::{Bench, Run};
 
 /// A journal of the corpus, imported; its sessions, ids and times are the same for ever.
@@ -204,7 +205,10 @@ fn records(csv: &str) -> Vec<Vec<String>> {
 #[test]
 fn a_report_is_one_file_that_appears_whole_with_both_verdicts_on_top() {
     let bench = with_story("every_policy_and_a_restart");
-    bench.write("report.html", "what stood there before");
+    // An earlier report gives way.
+    bench
+        .run("audit decisions j --html report.html --tool nothing")
+        .says(&["Wrote report.html: 0 calls"]);
     bench
         .run("audit decisions j --html report.html")
         .ends_with(0)
@@ -236,4 +240,61 @@ fn a_report_is_one_file_that_appears_whole_with_both_verdicts_on_top() {
         .run("audit decisions j --html nowhere/report.html")
         .fails(1, "io")
         .complains(&["nowhere"]);
+}
+
+#[test]
+fn a_report_takes_the_place_of_nothing_else() {
+    let bench = with_story("approved");
+    let occupied = |name: &str| {
+        bench
+            .run(&format!("audit decisions j --html {name}"))
+            .fails(1, "occupied")
+            .complains(&[name, "nothing was changed"]);
+    };
+    bench.write("notes.html", "<!doctype html>\n<p>mine</p>\n");
+    occupied("notes.html");
+    let notes = fs::read_to_string(bench.path("notes.html")).unwrap();
+    assert_eq!(notes, "<!doctype html>\n<p>mine</p>\n");
+    fs::create_dir(bench.path("d")).unwrap();
+    occupied("d");
+    bench.write("empty.html", "");
+    bench
+        .run("audit decisions j --html empty.html")
+        .ends_with(0);
+
+    for within in ["j/report.html", "j/log/report.html", "d/../j/report.html"] {
+        bench
+            .run(&format!("audit decisions j --html {within}"))
+            .fails(2, "within-journal")
+            .complains(&[within]);
+    }
+    assert!(!bench.path("j/report.html").exists());
+    bench.run("audit decisions j").ends_with(0);
+}
+
+#[test]
+fn of_a_damaged_journal_there_is_a_report_that_says_so() {
+    let bench = Bench::with_demo();
+    bench
+        .run("audit decisions demo --html report.html")
+        .ends_with(0);
+    flip(&bench, b"amount_cents");
+    bench
+        .run("audit decisions demo --html report.html")
+        .ends_with(4)
+        .says(&[
+            "Wrote report.html: no call, since the journal cannot be read",
+            "The records are not what was written: ",
+        ]);
+    let html = fs::read_to_string(bench.path("report.html")).unwrap();
+    for part in ["Verified: damaged", "Not replayed", "recount repair"] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("Verified: sound") && html.ends_with("</html>\n"));
+    for form in ["", " --json", " --csv"] {
+        let run = bench.run(&format!("audit decisions demo{form}"));
+        assert_eq!(run.out, "");
+        run.fails(4, "damaged")
+            .complains(&["no call is told of a damaged journal", "recount repair"]);
+    }
 }

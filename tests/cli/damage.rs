@@ -137,7 +137,7 @@ fn a_compacted_journal_says_what_it_gave_back() {
 }
 
 /// Flips a byte of the log, in the first place where this stands.
-fn flip(bench: &Bench, wanted: &[u8]) {
+pub(crate) fn flip(bench: &Bench, wanted: &[u8]) {
     let mut segments = fs::read_dir(bench.path("demo/log")).unwrap();
     let segment = segments.next().unwrap().unwrap().path();
     let mut bytes = fs::read(&segment).unwrap();

@@ -5,10 +5,11 @@ mod csv;
 mod html;
 mod html_call;
 mod proof;
+mod report_file;
 mod table;
 mod words;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use recount_journal::verify;
@@ -17,13 +18,14 @@ use serde::Serialize;
 use super::count::count;
 use super::failure::{Exit, Failure, IN_USE};
 use super::keys::Keys;
+use super::one_line::one_line;
 use super::opening;
 use super::progress::Meter;
 use super::screen::Screen;
-use super::style::Tone;
 use super::whole_file::WholeFile;
-use crate::audit::{AuditedCall, JournalNote, Report, Totals, Unread, UnreadSession, decisions};
+use crate::audit::{AuditedCall, Filter, JournalNote, Report, Totals, Unread, UnreadSession, decisions};
 use crate::engine::SystemClock;
+use crate::ledger::Ledger;
 use asked::Asked;
 use proof::Proof;
 
@@ -84,43 +86,75 @@ impl Audit {
 impl Decisions {
     async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let filter = self.asked.filter()?;
-        // Verifying takes the journal for itself, so it comes before the opening.
-        let verified = match &self.form.html {
-            Some(_) => Some(verify::directory(&self.path).map_err(|it| copied(it.into()))?),
-            None => None,
-        };
-        let ledger = self
-            .keys
-            .of(opening::reading(&self.path).map_err(copied)?)?;
-        let report = {
-            let meter = Meter::new("Reading the sessions");
-            decisions(&ledger, &filter, |done, total| meter.show(done, total)).await?
-        };
-        let unreadable = report.unread.iter().any(|it| it.why == Unread::Unreadable);
-        let exit = if unreadable { Exit::Damaged } else { Exit::Ok };
-        if let (Some(file), Some(verified)) = (&self.form.html, verified) {
-            let proof = Proof::of(&ledger, verified).await?;
-            let head = html::Head {
-                journal: self.path.display().to_string(),
-                asked: self.asked.in_words(),
-                written_at: SystemClock::shared().now(),
-            };
-            let mut out = WholeFile::create(file)?;
-            out.write(html::document(&head, &proof, &report).as_bytes())?;
-            out.finish()?;
-            screen.line(&format!("Wrote {}: {}", file.display(), of(&report)))?;
-            let tone = if proof.holds() { Tone::Good } else { Tone::Bad };
-            for sentence in proof.in_words() {
-                screen.toned(tone, &sentence)?;
-            }
-            return Ok(proof.exit().unwrap_or(exit));
+        if let Some(file) = &self.form.html {
+            return self.write(file, &filter, screen).await;
         }
+        let (_, report) = self.read(&filter).await?;
         if self.form.json {
             in_json(&report, screen)?;
         } else if self.form.csv {
             csv::print(&report, screen)?;
         } else {
             table::print(&report, self.full, screen)?;
+        }
+        let unreadable = report.unread.iter().any(|it| it.why == Unread::Unreadable);
+        Ok(if unreadable { Exit::Damaged } else { Exit::Ok })
+    }
+
+    async fn read(&self, filter: &Filter) -> Result<(Ledger, Report), Failure> {
+        let keys = self.keys.opened()?;
+        let opened = opening::reading(&self.path);
+        let mut ledger = opened.map_err(copied).map_err(untold)?;
+        if let Some(keys) = keys {
+            ledger = ledger.with_keys(keys);
+        }
+        let meter = Meter::new("Reading the sessions");
+        let report = decisions(&ledger, filter, |done, total| meter.show(done, total)).await?;
+        Ok((ledger, report))
+    }
+
+    /// Writes the report that stands for itself. Of a damaged journal it says so, also where nothing else can be said.
+    async fn write(
+        &self,
+        file: &Path,
+        filter: &Filter,
+        screen: &mut Screen,
+    ) -> Result<Exit, Failure> {
+        report_file::may_stand_at(file, &self.path)?;
+        // Verifying takes the journal for itself, so it comes before the opening.
+        let verified = verify::directory(&self.path).map_err(|it| copied(it.into()))?;
+        let head = html::Head {
+            journal: self.path.display().to_string(),
+            asked: self.asked.in_words(),
+            written_at: SystemClock::shared().now(),
+        };
+        let proved = async {
+            let (ledger, report) = self.read(filter).await?;
+            let proof = Proof::of(&ledger, verified.clone()).await?;
+            Ok::<_, Failure>((proof, report))
+        };
+        let (document, told, words, exit) = match proved.await {
+            Ok((proof, report)) => (
+                html::document(&head, &proof, &report),
+                of(&report),
+                proof.in_words().to_vec(),
+                proof.exit(),
+            ),
+            Err(failure) if !verified.is_sound() => (
+                html::of_damaged(&head, &verified, &failure.what),
+                "no call, since the journal cannot be read".to_owned(),
+                vec![proof::verified_in_words(&verified)],
+                Exit::Damaged,
+            ),
+            Err(failure) => return Err(failure),
+        };
+        let mut out = WholeFile::create(file)?;
+        out.write(document.as_bytes())?;
+        out.finish()?;
+        let name = file.display().to_string();
+        screen.line(&format!("Wrote {}: {told}", one_line(&name)))?;
+        for (tone, sentence) in words {
+            screen.toned(tone, &sentence)?;
         }
         Ok(exit)
     }
@@ -132,6 +166,13 @@ fn copied(failure: Failure) -> Failure {
         return failure;
     }
     failure.advice("`recount backup PATH COPY` copies it beside that process; audit the copy")
+}
+
+fn untold(failure: Failure) -> Failure {
+    if failure.exit != Exit::Damaged {
+        return failure;
+    }
+    failure.advice("no call is told of a damaged journal: `recount verify PATH` lists all that is wrong, --html FILE writes that as a report, `recount repair PATH` recovers what it can")
 }
 
 fn of(report: &Report) -> String {
