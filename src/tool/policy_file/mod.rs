@@ -40,6 +40,7 @@ use serde_json::{Map, Value, json};
 
 use crate::session::{Json, PolicyChanges};
 use keys::{Misread, unknown_key};
+use places::Places;
 
 /// Everything that is wrong with a file of policies.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -81,18 +82,20 @@ pub fn parse(text: &str) -> Result<PolicyChanges, PolicyFileError> {
     let file = document(text).map_err(|mistake| PolicyFileError {
         mistakes: vec![mistake],
     })?;
-    let mut reader = Reader {
-        text,
-        mistakes: Vec::new(),
-    };
+    let mut reader = Reader::default();
     let changes = reader.changes(&file);
-    let mut mistakes = reader.mistakes;
-    mistakes.sort_by_key(|mistake| mistake.line);
-    if mistakes.is_empty() {
-        Ok(changes)
-    } else {
-        Err(PolicyFileError { mistakes })
+    if reader.mistakes.is_empty() {
+        return Ok(changes);
     }
+    let places = Places::of(text);
+    let placed = reader.mistakes.into_iter().map(|(path, what)| PolicyMistake {
+        line: places.line(&path),
+        field: path.join("."),
+        what,
+    });
+    let mut mistakes: Vec<PolicyMistake> = placed.collect();
+    mistakes.sort_by_key(|mistake| mistake.line);
+    Err(PolicyFileError { mistakes })
 }
 
 /// The JSON Schema of a file of policies, as `docs/policy.schema.json` has it.
@@ -190,19 +193,16 @@ pub(crate) fn from_toml(value: &toml::Value) -> Value {
 }
 
 /// Reads a file and gathers what is wrong with it.
-struct Reader<'t> {
-    text: &'t str,
-    mistakes: Vec<PolicyMistake>,
+#[derive(Default)]
+struct Reader {
+    /// Where, as keys and numbers of list items, and what.
+    mistakes: Vec<(Vec<String>, String)>,
 }
 
-impl Reader<'_> {
+impl Reader {
     fn mistake(&mut self, path: &[&str], what: String) {
-        let path: Vec<String> = path.iter().map(|it| (*it).to_owned()).collect();
-        self.mistakes.push(PolicyMistake {
-            line: places::line(self.text, &path),
-            field: path.join("."),
-            what,
-        });
+        let path = path.iter().map(|it| (*it).to_owned()).collect();
+        self.mistakes.push((path, what));
     }
 
     /// The keys that nobody knows. The key is the end of the path, so it is not said again.
