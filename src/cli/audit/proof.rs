@@ -67,8 +67,11 @@ impl Proof {
                         proof.diverged.extend(diverged);
                     }
                     Err(Error::Journal(error)) => return Err(error.into()),
-                    Err(error) if Failure::from(error).exit == Exit::Sealed => proof.sealed += 1,
-                    Err(_) => proof.unreadable += 1,
+                    Err(error) => {
+                        let is_sealed = Failure::from(error).exit == Exit::Sealed;
+                        proof.sealed += u64::from(is_sealed);
+                        proof.unreadable += u64::from(!is_sealed);
+                    }
                 }
                 done += 1;
                 meter.show(done, proof.verified.sessions);
