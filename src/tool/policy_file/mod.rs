@@ -126,6 +126,7 @@ pub fn schema() -> Value {
             "defaults": described(policy.clone(), "What is to hold for every tool."),
             "tools": {
                 "type": "object",
+                "propertyNames": {"minLength": 1},
                 "additionalProperties": policy,
                 "description": "What is to hold for the tools of these names, over the defaults.",
             },
@@ -141,13 +142,8 @@ fn is_json(text: &str) -> bool {
 }
 
 fn document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
-    let whole = |line, what| PolicyMistake {
-        line,
-        field: String::new(),
-        what,
-    };
     if !is_json(text) {
-        return toml_document(text).map_err(|(line, what)| whole(line, what));
+        return toml_document(text);
     }
     let file: Map<String, Value> = serde_json::from_str(text)
         .map_err(|error| whole(Some(error.line()), format!("expected JSON: {error}")))?;
@@ -156,22 +152,63 @@ fn document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
     Ok(file)
 }
 
+/// A mistake of the file as a whole.
+fn whole(line: Option<usize>, what: String) -> PolicyMistake {
+    PolicyMistake {
+        line,
+        field: String::new(),
+        what,
+    }
+}
+
 #[cfg(feature = "cli")]
-fn toml_document(text: &str) -> Result<Map<String, Value>, (Option<usize>, String)> {
+fn toml_document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
     let file: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| places::line_at(text, span.start));
-        (line, format!("expected TOML: {}", error.message()))
+        whole(line, format!("expected TOML: {}", error.message()))
     })?;
+    // JSON, in which policies are on record, has no such numbers.
+    let entries = file.iter();
+    let mut odd = entries.filter_map(|(key, value)| not_finite(vec![key.clone()], value));
+    if let Some((path, number)) = odd.next() {
+        return Err(PolicyMistake {
+            line: Places::of(text).line(&path),
+            field: path.join("."),
+            what: format!("expected a number, found {number}"),
+        });
+    }
     let entries = file.iter();
     Ok(entries
         .map(|(key, value)| (key.clone(), from_toml(value)))
         .collect())
 }
 
+/// The first infinite number, or one that is none, and where it stands.
+#[cfg(feature = "cli")]
+fn not_finite(path: Vec<String>, value: &toml::Value) -> Option<(Vec<String>, f64)> {
+    let within = |step: String| [path.as_slice(), &[step]].concat();
+    match value {
+        toml::Value::Float(number) if !number.is_finite() => Some((path, *number)),
+        toml::Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.find_map(|(index, it)| not_finite(within(index.to_string()), it))
+        }
+        toml::Value::Table(table) => {
+            let mut entries = table.iter();
+            entries.find_map(|(key, it)| not_finite(within(key.clone()), it))
+        }
+        toml::Value::Float(_)
+        | toml::Value::String(_)
+        | toml::Value::Integer(_)
+        | toml::Value::Boolean(_)
+        | toml::Value::Datetime(_) => None,
+    }
+}
+
 #[cfg(not(feature = "cli"))]
-fn toml_document(_: &str) -> Result<Map<String, Value>, (Option<usize>, String)> {
+fn toml_document(_: &str) -> Result<Map<String, Value>, PolicyMistake> {
     let what = "expected JSON that begins with {; TOML is read where the feature `cli` is on";
-    Err((Some(1), what.to_owned()))
+    Err(whole(Some(1), what.to_owned()))
 }
 
 /// The same value as JSON has it.
@@ -239,6 +276,10 @@ impl Reader {
             None => {}
             Some(Value::Object(tools)) => {
                 for (name, policy) in tools {
+                    if name.is_empty() {
+                        let what = "expected the name of a tool, found an empty one";
+                        self.mistake(&["tools", name], what.to_owned());
+                    }
                     let read = self.policy(&["tools", name], policy);
                     changes.tools.insert(name.clone(), read);
                 }
