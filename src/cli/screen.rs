@@ -1,6 +1,6 @@
 //! Standard output: where every line of a command goes, and what the user said about its looks.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::one_line::escaped;
 use super::style::{Palette, Tone};
 
-/// How wide a line may be.
+/// How wide a line is where nobody says otherwise.
 pub(super) const COLUMNS: usize = 80;
 
 /// Standard output.
@@ -16,6 +16,8 @@ pub(super) struct Screen {
     out: BufWriter<Stdout>,
     /// Its colours.
     pub(super) palette: Palette,
+    /// How wide the terminal is; a pipe or a file has no width.
+    pub(super) columns: Option<usize>,
     /// A prompt stands in the last line and waits for an answer.
     prompting: bool,
 }
@@ -26,6 +28,7 @@ impl Screen {
         Screen {
             out: BufWriter::new(io::stdout()),
             palette,
+            columns: columns(),
             prompting: false,
         }
     }
@@ -84,6 +87,20 @@ impl Screen {
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.out.flush().map_err(|error| printing(&error))
     }
+}
+
+/// How wide the terminal is that standard output goes to, if it is one.
+fn columns() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(io::stdout())
+        && size.ws_col > 0
+    {
+        return Some(usize::from(size.ws_col));
+    }
+    Some(COLUMNS)
 }
 
 fn printing(error: &io::Error) -> Failure {

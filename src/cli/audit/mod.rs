@@ -9,6 +9,7 @@ mod report_file;
 mod table;
 mod words;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -16,12 +17,13 @@ use recount_journal::verify;
 use serde::Serialize;
 
 use super::count::count;
-use super::failure::{Exit, Failure, IN_USE};
+use super::failure::{Exit, Failure};
 use super::keys::Keys;
 use super::one_line::one_line;
 use super::opening;
 use super::progress::Meter;
 use super::screen::Screen;
+use super::style::Tone;
 use super::whole_file::WholeFile;
 use crate::audit::{AuditedCall, Filter, JournalNote, Report, Totals, Unread, UnreadSession, decisions};
 use crate::engine::SystemClock;
@@ -97,14 +99,22 @@ impl Decisions {
         } else {
             table::print(&report, self.full, screen)?;
         }
+        let notes = report.strangers.iter().map(ToString::to_string);
+        for note in notes.map(|it| format!("note: {}", one_line(&it))) {
+            if self.form.json || self.form.csv {
+                // Whoever cannot be told still sees that there are no calls.
+                let _ = writeln!(std::io::stderr(), "{note}");
+            } else {
+                screen.toned(Tone::Quiet, &note)?;
+            }
+        }
         let unreadable = report.unread.iter().any(|it| it.why == Unread::Unreadable);
         Ok(if unreadable { Exit::Damaged } else { Exit::Ok })
     }
 
     async fn read(&self, filter: &Filter) -> Result<(Ledger, Report), Failure> {
         let keys = self.keys.opened()?;
-        let opened = opening::reading(&self.path);
-        let mut ledger = opened.map_err(copied).map_err(untold)?;
+        let mut ledger = opening::reading(&self.path).map_err(untold)?;
         if let Some(keys) = keys {
             ledger = ledger.with_keys(keys);
         }
@@ -122,7 +132,7 @@ impl Decisions {
     ) -> Result<Exit, Failure> {
         report_file::may_stand_at(file, &self.path)?;
         // Verifying takes the journal for itself, so it comes before the opening.
-        let verified = verify::directory(&self.path).map_err(|it| copied(it.into()))?;
+        let verified = verify::directory(&self.path).map_err(|it| opening::copied(it.into()))?;
         let head = html::Head {
             journal: self.path.display().to_string(),
             asked: self.asked.in_words(),
@@ -137,7 +147,7 @@ impl Decisions {
             Ok((proof, report)) => (
                 html::document(&head, &proof, &report),
                 of(&report),
-                proof.in_words().to_vec(),
+                words(&proof, &report),
                 proof.exit(),
             ),
             Err(failure) if !verified.is_sound() => (
@@ -160,19 +170,18 @@ impl Decisions {
     }
 }
 
-/// Beside a service a copy is audited, which is a journal, too.
-fn copied(failure: Failure) -> Failure {
-    if failure.code != IN_USE {
-        return failure;
-    }
-    failure.advice("`recount backup PATH COPY` copies it beside that process; audit the copy")
-}
-
 fn untold(failure: Failure) -> Failure {
     if failure.exit != Exit::Damaged {
         return failure;
     }
     failure.advice("no call is told of a damaged journal: `recount verify PATH` lists all that is wrong, --html FILE writes that as a report, `recount repair PATH` recovers what it can")
+}
+
+/// What is said beside a report that was written.
+fn words(proof: &Proof, report: &Report) -> Vec<(Tone, String)> {
+    let strangers = report.strangers.iter();
+    let notes = strangers.map(|it| (Tone::Quiet, format!("note: {}", one_line(&it.to_string()))));
+    proof.in_words().into_iter().chain(notes).collect()
 }
 
 fn of(report: &Report) -> String {
