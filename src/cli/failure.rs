@@ -73,7 +73,8 @@ impl Failure {
     pub(super) fn io(doing: impl Display, error: &io::Error) -> Failure {
         // Whoever read our output has gone away, which is how `recount log … | head` ends.
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::new(READER_GONE, "the reader of the output is gone").exit(Exit::ReaderGone);
+            return Failure::new(READER_GONE, "the reader of the output is gone")
+                .exit(Exit::ReaderGone);
         }
         Failure::new("io", format!("failed to {doing}: {error}"))
     }

@@ -128,8 +128,18 @@ mod tests {
     #[test]
     fn what_is_not_seen_is_shown() {
         for hidden in [
-            '\u{200b}', '\u{200e}', '\u{200f}', '\u{61c}', '\u{ad}', '\u{feff}', '\u{3164}',
-            '\u{e0000}', '\u{e0041}', '\u{e007f}', '\u{2060}', '\u{ffa0}',
+            '\u{200b}',
+            '\u{200e}',
+            '\u{200f}',
+            '\u{61c}',
+            '\u{ad}',
+            '\u{feff}',
+            '\u{3164}',
+            '\u{e0000}',
+            '\u{e0041}',
+            '\u{e007f}',
+            '\u{2060}',
+            '\u{ffa0}',
         ] {
             let shown = format!("ref\\u{{{:x}}}und", u32::from(hidden));
             assert_eq!(one_line(&format!("ref{hidden}und")), shown);
@@ -143,8 +153,14 @@ mod tests {
         let value = serde_json::json!({"q": "\u{9b}2J \u{202e}b \u{e0041}\u{7f} \n\t\\ ü"});
         let text = value.to_string();
         let shown = escaped(&text);
-        assert_eq!(shown, r#"{"q":"\u009b2J \u202eb \udb40\udc41\u007f \n\t\\ ü"}"#);
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        assert_eq!(
+            shown,
+            r#"{"q":"\u009b2J \u202eb \udb40\udc41\u007f \n\t\\ ü"}"#
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            value
+        );
         assert_eq!(escaped("a\r\nb\tc\u{1b}"), r"a\r\nb\tc\u001b");
         assert!(matches!(escaped("plain ü"), Cow::Borrowed(_)));
     }

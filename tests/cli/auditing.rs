@@ -115,8 +115,14 @@ fn what_nobody_has_is_said_to_be_nowhere_with_what_is_near() {
         by.to_uppercase()
     );
     let notes = [
-        format!("note: no call that was read is to a tool {:?}; did you mean {tool:?}?\n", tool.to_uppercase()),
-        format!("note: nobody named {:?} did anything about a call; did you mean {by:?}?\n", by.to_uppercase()),
+        format!(
+            "note: no call that was read is to a tool {:?}; did you mean {tool:?}?\n",
+            tool.to_uppercase()
+        ),
+        format!(
+            "note: nobody named {:?} did anything about a call; did you mean {by:?}?\n",
+            by.to_uppercase()
+        ),
         "note: no call that was read has the label \"=\"\n".to_owned(),
     ];
     let run = bench.run(&asked).ends_with(0);

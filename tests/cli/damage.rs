@@ -214,7 +214,10 @@ fn of_many_divergences_the_first_are_told_in_full_and_the_others_on_a_line() {
     assert_eq!(run.out.matches(&place).count(), 13);
     let line = format!("{place}: recorded policy_decided, derived policy_decided\n");
     assert_eq!(run.out.matches(&line).count(), 3);
-    run.says(&["13 diverged of 13 sessions", "The first 10 are told in full"]);
+    run.says(&[
+        "13 diverged of 13 sessions",
+        "The first 10 are told in full",
+    ]);
     let json = bench.run("replay forged --json").ends_with(5).json_lines();
     assert!(json.len() == 13 && json.iter().all(|it| !it["diverged"].is_null()));
 }

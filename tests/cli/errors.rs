@@ -77,10 +77,7 @@ fn a_journal_in_use_is_left_to_its_user() {
             .fails(1, "journal-in-use")
             .complains(&["demo", "`recount backup PATH COPY`"]);
     }
-    for command in [
-        "approve demo abcd",
-        "demo --approve --journal demo",
-    ] {
+    for command in ["approve demo abcd", "demo --approve --journal demo"] {
         bench
             .run(command)
             .fails(1, "journal-in-use")

@@ -334,7 +334,10 @@ mod tests {
 
     #[test]
     fn a_cell_is_one_line_that_no_terminal_acts_on() {
-        assert_eq!(cell("a\r\n\u{1b}[2J\u{202e}b"), r#""a\r\n\u001b[2J\u202eb""#);
+        assert_eq!(
+            cell("a\r\n\u{1b}[2J\u{202e}b"),
+            r#""a\r\n\u001b[2J\u202eb""#
+        );
     }
 
     #[test]

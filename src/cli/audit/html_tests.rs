@@ -50,14 +50,13 @@ fn both_verdicts_stand_on_top_before_any_number() {
     let numbers = whole.find("In numbers");
     assert!(verified.is_some() && verified < replayed && replayed < numbers);
     assert!(whole.contains(&proof.verified.root.to_string()));
-    assert_eq!(
-        (proof.replayed(), proof.exit()),
-        (Replayed::Same, Exit::Ok)
-    );
+    assert_eq!((proof.replayed(), proof.exit()), (Replayed::Same, Exit::Ok));
 
     proof.sealed = 1;
     let partly = page(&proof, &report);
-    assert!(partly.contains("<div class=\"card plain\">\n<h2>Not everything could be replayed</h2>"));
+    assert!(
+        partly.contains("<div class=\"card plain\">\n<h2>Not everything could be replayed</h2>")
+    );
     assert!(partly.contains("1 session could not be decided again: sealed"));
     assert!(!partly.contains("the same decisions"));
     assert_eq!(proof.exit(), Exit::Sealed);

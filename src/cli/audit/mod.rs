@@ -25,7 +25,9 @@ use super::progress::Meter;
 use super::screen::Screen;
 use super::style::Tone;
 use super::whole_file::WholeFile;
-use crate::audit::{AuditedCall, Filter, JournalNote, Report, Totals, Unread, UnreadSession, decisions};
+use crate::audit::{
+    AuditedCall, Filter, JournalNote, Report, Totals, Unread, UnreadSession, decisions,
+};
 use crate::engine::SystemClock;
 use crate::ledger::Ledger;
 use asked::Asked;

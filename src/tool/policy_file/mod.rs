@@ -88,11 +88,14 @@ pub fn parse(text: &str) -> Result<PolicyChanges, PolicyFileError> {
         return Ok(changes);
     }
     let places = Places::of(text);
-    let placed = reader.mistakes.into_iter().map(|(path, what)| PolicyMistake {
-        line: places.line(&path),
-        field: path.join("."),
-        what,
-    });
+    let placed = reader
+        .mistakes
+        .into_iter()
+        .map(|(path, what)| PolicyMistake {
+            line: places.line(&path),
+            field: path.join("."),
+            what,
+        });
     let mut mistakes: Vec<PolicyMistake> = placed.collect();
     mistakes.sort_by_key(|mistake| mistake.line);
     Err(PolicyFileError { mistakes })

@@ -171,7 +171,9 @@ fn every_mistake_of_toml_has_its_line() {
 
 #[test]
 fn the_lines_of_many_mistakes_are_found_at_once() {
-    let text: String = (0..20_000).map(|it| format!("\"wrong{it}\": 1,\n")).collect();
+    let text: String = (0..20_000)
+        .map(|it| format!("\"wrong{it}\": 1,\n"))
+        .collect();
     let json = format!("{{\n{text}\"timeout\": \"1s\"}}");
     let found = parse(&json).unwrap_err().mistakes;
     assert_eq!((found.len(), found[19_999].line), (20_000, Some(20_001)));
@@ -185,7 +187,8 @@ fn the_lines_of_many_mistakes_are_found_at_once() {
 #[cfg(feature = "cli")]
 #[test]
 fn a_number_that_is_none_is_a_mistake_where_it_stands() {
-    let text = "[tools.pay]\nconfirm = true\nconfirm_when = { compares = [\"args:cents\", \">\", nan] }\n";
+    let text =
+        "[tools.pay]\nconfirm = true\nconfirm_when = { compares = [\"args:cents\", \">\", nan] }\n";
     assert_eq!(
         mistakes(text),
         ["line 3: tools.pay.confirm_when.compares.2: expected a number, found NaN"]
