@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::audited_call::AuditedCall;
 use super::filter::Filter;
 use super::journal_note::{JournalNote, notes};
+use super::stranger::{Names, Stranger};
 use super::telling::Telling;
 use super::totals::Totals;
 use super::unread_session::{Unread, UnreadSession};
@@ -29,6 +30,8 @@ pub struct Report {
     pub totals: Totals,
     /// How many sessions were told, also those without a call that was asked about.
     pub sessions: u64,
+    /// What was asked for and that none of the calls has that could be told.
+    pub strangers: Vec<Stranger>,
 }
 
 /// Tells all sessions of a journal, and gives the calls that are asked about.
@@ -63,7 +66,7 @@ pub async fn decisions(
 ) -> Result<Report, Error> {
     let sessions = sessions(ledger, filter).await?;
     let total = sessions.iter().map(|(_, head)| head.seq).sum();
-    let mut report = Report::default();
+    let (mut report, mut names) = (Report::default(), Names::default());
     let mut done = 0;
     for (id, head) in &sessions {
         let told = tell(ledger, *id, |records| progress(done + records, total)).await;
@@ -72,9 +75,12 @@ pub async fn decisions(
         match told {
             Ok(telling) => {
                 report.sessions += 1;
-                report
-                    .calls
-                    .extend(telling.rows().filter(|it| filter.takes(it)));
+                for call in telling.rows() {
+                    names.learn(&call, filter);
+                    if filter.takes(&call) {
+                        report.calls.push(call);
+                    }
+                }
             }
             Err(error) => {
                 let unread = unread(ledger, *id, head, error).await?;
@@ -87,6 +93,7 @@ pub async fn decisions(
     }
     report.notes = notes(ledger.journal().as_ref(), filter).await?;
     report.calls.iter().for_each(|it| report.totals.add(it));
+    report.strangers = names.strangers(filter);
     Ok(report)
 }
 

@@ -81,6 +81,16 @@ pub(super) fn told(session: SessionId, it: &Diverged, palette: Palette) -> Vec<(
     lines
 }
 
+/// A divergence on one line, where many are told.
+pub(super) fn in_a_line(session: SessionId, it: &Diverged) -> String {
+    let kind = |said: &Option<Said>| said.as_ref().map_or("nothing", |it| it.kind);
+    let (recorded, derived) = (kind(&it.recorded), kind(&it.derived));
+    format!(
+        "Session {session} diverges at seq {}: recorded {recorded}, derived {derived}",
+        it.seq
+    )
+}
+
 /// What a divergence is, for whoever meets one for the first time.
 pub(super) const WHAT_IT_MEANS: &str = "\
 A decision follows from the records before it and from nothing else. Where the

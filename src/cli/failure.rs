@@ -28,6 +28,9 @@ pub(super) enum Exit {
     Diverged = 5,
     /// Something is sealed, and its key is not here.
     Sealed = 6,
+    /// Whoever read the output went away before its end, so nobody knows how the rest came out: as a shell says it of a program
+    /// that SIGPIPE ended.
+    ReaderGone = 141,
 }
 
 /// Why a command failed.
@@ -70,7 +73,8 @@ impl Failure {
     pub(super) fn io(doing: impl Display, error: &io::Error) -> Failure {
         // Whoever read our output has gone away, which is how `recount log … | head` ends.
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::new(READER_GONE, "the reader of the output is gone").exit(Exit::Ok);
+            return Failure::new(READER_GONE, "the reader of the output is gone")
+                .exit(Exit::ReaderGone);
         }
         Failure::new("io", format!("failed to {doing}: {error}"))
     }

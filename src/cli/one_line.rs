@@ -19,6 +19,29 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The text with all of that as JSON escapes it, also line breaks. A text of JSON on one line stays the same JSON.
+pub(super) fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(acts_on_terminal) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if acts_on_terminal(c) => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    shown.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// The beginning of a text of one line, with `…` where it does not fit into `columns`.
 pub(super) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     let mut used = 0;
@@ -58,10 +81,18 @@ pub(super) fn width(text: &str) -> usize {
     text.chars().map(width_of).sum()
 }
 
+/// What moves the cursor, changes the direction of writing, or is not seen, so that two names look like one.
+///
+/// U+200C and U+200D are left as they are: Persian, Hindi and many pictures cannot be written without them.
 fn acts_on_terminal(c: char) -> bool {
-    // The last two ranges change the direction of writing.
     c.is_control()
-        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c,
+            // Line ends and direction.
+            '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            | '\u{200e}' | '\u{200f}' | '\u{061c}'
+            // Not seen.
+            | '\u{00ad}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}'
+            | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Combining marks take no column, the large scripts of East Asia and pictures two.
@@ -83,6 +114,7 @@ fn width_of(c: char) -> usize {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
 
@@ -91,6 +123,46 @@ mod tests {
         assert_eq!(one_line("a\nb\u{1b}[2Jc"), "a\\nb\\u{1b}[2Jc");
         assert_eq!(one_line("\u{202e}evil"), "\\u{202e}evil");
         assert!(matches!(one_line("plain ü"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_is_not_seen_is_shown() {
+        for hidden in [
+            '\u{200b}',
+            '\u{200e}',
+            '\u{200f}',
+            '\u{61c}',
+            '\u{ad}',
+            '\u{feff}',
+            '\u{3164}',
+            '\u{e0000}',
+            '\u{e0041}',
+            '\u{e007f}',
+            '\u{2060}',
+            '\u{ffa0}',
+        ] {
+            let shown = format!("ref\\u{{{:x}}}und", u32::from(hidden));
+            assert_eq!(one_line(&format!("ref{hidden}und")), shown);
+        }
+        let joined = "می\u{200c}خواهم 👩\u{200d}🚀";
+        assert!(matches!(one_line(joined), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_stays_the_json_that_it_was() {
+        let value = serde_json::json!({"q": "\u{9b}2J \u{202e}b \u{e0041}\u{7f} \n\t\\ ü"});
+        let text = value.to_string();
+        let shown = escaped(&text);
+        assert_eq!(
+            shown,
+            r#"{"q":"\u009b2J \u202eb \udb40\udc41\u007f \n\t\\ ü"}"#
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            value
+        );
+        assert_eq!(escaped("a\r\nb\tc\u{1b}"), r"a\r\nb\tc\u001b");
+        assert!(matches!(escaped("plain ü"), Cow::Borrowed(_)));
     }
 
     #[test]

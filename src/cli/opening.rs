@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use recount_journal::DiskJournal;
 
-use super::failure::Failure;
+use super::failure::{Failure, IN_USE};
 use super::progress::Meter;
 use crate::ledger::Ledger;
 
@@ -15,8 +15,17 @@ pub(super) fn reading(path: &Path) -> Result<Ledger, Failure> {
     let journal = DiskJournal::options(path)
         .read_only()
         .progress(move |it| meter.show(it.done, it.total))
-        .open()?;
+        .open()
+        .map_err(|it| copied(it.into()))?;
     Ok(Ledger::new(Arc::new(journal)))
+}
+
+/// Beside the process that has a journal open, a copy is looked at, which is a journal, too.
+pub(super) fn copied(failure: Failure) -> Failure {
+    if failure.code != IN_USE {
+        return failure;
+    }
+    failure.advice("`recount backup PATH COPY` copies it beside that process; look at the copy")
 }
 
 /// The journal at `path`, to add to.

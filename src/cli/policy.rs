@@ -13,6 +13,9 @@ use super::style::Tone;
 use crate::session::PolicyChanges;
 use crate::tool::policy_file::{self, PolicyMistake};
 
+/// How many mistakes are told in words; `--json` has all.
+const LISTED_MAX: usize = 100;
+
 /// Files of policies: whether one is sound, and what may stand in one.
 #[derive(Args)]
 pub(super) struct Policy {
@@ -87,15 +90,17 @@ fn text_of(file: &Path) -> Result<String, Failure> {
 
 fn wrong(file: &Path, mistakes: &[PolicyMistake]) -> Failure {
     let name = file.display().to_string();
-    let listed = mistakes
+    let mut listed: String = mistakes
         .iter()
-        .map(|it| format!("\n  - {}", one_line(&it.to_string())));
+        .take(LISTED_MAX)
+        .map(|it| format!("\n  - {}", one_line(&it.to_string())))
+        .collect();
+    if mistakes.len() > LISTED_MAX {
+        let more = mistakes.len() - LISTED_MAX;
+        listed.push_str(&format!("\n  and {more} more"));
+    }
     let mistakes = count(mistakes.len(), "mistake");
-    let what = format!(
-        "{} has {mistakes}:{}",
-        one_line(&name),
-        listed.collect::<String>()
-    );
+    let what = format!("{} has {mistakes}:{listed}", one_line(&name));
     Failure::new("policy-file", what)
         .exit(Exit::Usage)
         .advice("`recount policy schema` prints what may stand there")

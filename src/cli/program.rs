@@ -43,6 +43,7 @@ const EXIT_CODES: &str = "Exit codes:
   5  diverged: a replay came to other decisions, two sessions differ, or a fixture
      came to another story
   6  sealed: a session cannot be read without its key
+141  whoever read the output went away before its end, as in `recount log … | head`
 
 Ids may be cut to any unique beginning of four digits or more.
 Errors stand on standard error with a code that does not change: error[CODE]: …

@@ -10,6 +10,7 @@ use super::count::count;
 use super::divergence::{self, ReportJson, WHAT_IT_MEANS};
 use super::failure::{Exit, Failure, SEALED_ADVICE};
 use super::keys::Keys;
+use super::one_line::one_line;
 use super::progress::Meter;
 use super::screen::Screen;
 use super::style::Tone;
@@ -21,6 +22,9 @@ use crate::session::{SessionId, decide};
 
 /// How many sessions are read at a time.
 const PAGE: usize = 1024;
+
+/// How many divergences are told with both sides and the state before; of the others it is said where they are.
+const TOLD_IN_FULL: u64 = 10;
 
 /// Decides everything again and reports the first difference of each session.
 ///
@@ -85,6 +89,11 @@ impl Replay {
             if self.json {
                 screen.json(&ReportJson::of(&report))?;
             } else if let Some(difference) = &report.diverged {
+                if diverged > TOLD_IN_FULL {
+                    let line = divergence::in_a_line(*session, difference);
+                    screen.toned(Tone::Heading, &one_line(&line))?;
+                    continue;
+                }
                 for (tone, line) in divergence::told(*session, difference, screen.palette) {
                     screen.toned(tone, &line)?;
                 }
@@ -106,6 +115,11 @@ impl Replay {
                 )?;
             } else if diverged > 0 {
                 screen.toned(Tone::Bad, &format!("{diverged} diverged of {told}"))?;
+                if diverged > TOLD_IN_FULL {
+                    screen.line(&format!(
+                        "The first {TOLD_IN_FULL} are told in full; `recount replay PATH SESSION` tells another."
+                    ))?;
+                }
                 screen.line(WHAT_IT_MEANS)?;
             }
         }

@@ -1,14 +1,15 @@
 //! Standard output: where every line of a command goes, and what the user said about its looks.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
 
 use super::failure::Failure;
+use super::one_line::escaped;
 use super::style::{Palette, Tone};
 use crate::ledger::PassedOver;
 
-/// How wide a line may be.
+/// How wide a line is where nobody says otherwise.
 pub(super) const COLUMNS: usize = 80;
 
 /// Standard output.
@@ -16,6 +17,8 @@ pub(super) struct Screen {
     out: BufWriter<Stdout>,
     /// Its colours.
     pub(super) palette: Palette,
+    /// How wide the terminal is; a pipe or a file has no width.
+    pub(super) columns: Option<usize>,
     /// A prompt stands in the last line and waits for an answer.
     prompting: bool,
     /// What the command passed over, of which it warns at its end.
@@ -28,6 +31,7 @@ impl Screen {
         Screen {
             out: BufWriter::new(io::stdout()),
             palette,
+            columns: columns(),
             prompting: false,
             passed_over: PassedOver::default(),
         }
@@ -71,11 +75,11 @@ impl Screen {
             .map_err(|error| printing(&error))
     }
 
-    /// Prints a value as one line of JSON.
+    /// Prints a value as one line of JSON, in which whatever a terminal would act on is escaped.
     pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        let bytes = serde_json::to_vec(value)
+        let text = serde_json::to_string(value)
             .map_err(|error| Failure::new("broken", format!("failed to write JSON: {error}")))?;
-        self.bytes(&bytes)
+        self.bytes(escaped(&text).as_bytes())
     }
 
     /// The writer itself, for what writes a stream of its own.
@@ -87,6 +91,20 @@ impl Screen {
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.out.flush().map_err(|error| printing(&error))
     }
+}
+
+/// How wide the terminal is that standard output goes to, if it is one.
+fn columns() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(io::stdout())
+        && size.ws_col > 0
+    {
+        return Some(usize::from(size.ws_col));
+    }
+    Some(COLUMNS)
 }
 
 fn printing(error: &io::Error) -> Failure {

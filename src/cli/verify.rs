@@ -11,6 +11,7 @@ use serde_json::json;
 use super::count::count;
 use super::failure::{Exit, Failure};
 use super::one_line::one_line;
+use super::opening;
 use super::screen::Screen;
 use super::style::Tone;
 use crate::ledger;
@@ -37,7 +38,8 @@ impl Verify {
             Failure::io(format!("read {}", self.path.display()), &error)
         };
         let (kind, report) = if fs::metadata(&self.path).map_err(reading)?.is_dir() {
-            ("journal", verify::directory(&self.path)?)
+            let report = verify::directory(&self.path);
+            ("journal", report.map_err(|it| opening::copied(it.into()))?)
         } else {
             let file = File::open(&self.path).map_err(reading)?;
             let file = BufReader::with_capacity(1 << 20, file);

@@ -153,6 +153,25 @@ fn words(told: &Told) -> String {
     }
 }
 
+/// Both sides of a call that would have gone otherwise, in words that are not the same.
+fn ends(call: &CallReport) -> (String, String) {
+    let (recorded, under) = (words(&call.recorded), words(&call.under));
+    if recorded != under {
+        return (recorded, under);
+    }
+    let by_rule = |words: String, told: &Told| match told.rule {
+        Some(rule) => format!("{words}, since {}", rule_words(rule)),
+        None => words,
+    };
+    match call.unknown {
+        Some(_) => (recorded, "nobody can tell".to_owned()),
+        None => (
+            by_rule(recorded, &call.recorded),
+            by_rule(under, &call.under),
+        ),
+    }
+}
+
 /// Why it would have gone otherwise, or why nobody can tell.
 fn why(call: &CallReport) -> String {
     if let Some(unknown) = call.unknown {
@@ -274,6 +293,8 @@ struct Totals {
     heard: u64,
     /// Of the calls that would have gone otherwise, by the verdict on record and the other one.
     verdicts: BTreeMap<(&'static str, &'static str), u64>,
+    /// The same ones, by verdict and end, and by rule where these are alike.
+    ends: BTreeMap<(String, String), u64>,
 }
 
 impl Totals {
@@ -288,6 +309,7 @@ impl Totals {
                 verdict_word(call.under.verdict),
             );
             *self.verdicts.entry(pair).or_default() += 1;
+            *self.ends.entry(ends(call)).or_default() += 1;
         }
     }
 
@@ -306,7 +328,7 @@ impl Totals {
             self.changed
         );
         screen.toned(Tone::Heading, &text)?;
-        for ((recorded, under), calls) in &self.verdicts {
+        for ((recorded, under), calls) in &self.ends {
             screen.line(&format!("  {calls:>6}  {recorded} -> {under}"))?;
         }
         if self.heard > 0 {
@@ -341,5 +363,47 @@ impl Totals {
             },
             "unknown_tools": strangers,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Seq, Timestamp};
+
+    fn told(rule: Rule, outcome: Outcome) -> Told {
+        Told {
+            verdict: Some(Verdict::Allowed),
+            rule: Some(rule),
+            reason: None,
+            standing: Standing::Ended(outcome),
+        }
+    }
+
+    #[test]
+    fn what_went_otherwise_is_counted_by_what_was_otherwise() {
+        let recorded = told(Rule::Default, Outcome::Returned);
+        let call = |under: Told, unknown| CallReport {
+            call: Seq(5),
+            at: Timestamp(0),
+            tool: "look".to_owned(),
+            recorded: recorded.clone(),
+            under,
+            unknown,
+            heard: None,
+        };
+        let said = |call: &CallReport| {
+            let (recorded, under) = ends(call);
+            format!("{recorded} -> {under}")
+        };
+        let late = call(told(Rule::Default, Outcome::TimedOut), None);
+        assert_eq!(said(&late), "allowed, returned -> allowed, timed out");
+        let cached = call(told(Rule::Cached, Outcome::Returned), None);
+        assert_eq!(
+            said(&cached),
+            "allowed, returned, since nothing speaks against it -> allowed, returned, since the result of an equal call is used"
+        );
+        let unknown = call(recorded.clone(), Some(Unknown::RunsOn));
+        assert_eq!(said(&unknown), "allowed, returned -> nobody can tell");
     }
 }

@@ -23,8 +23,8 @@
 //!
 //! `connection` is the seq of the live one, `runner` that of the process that can run tools. A call in `calls` has not ended, one in
 //! `settled` has; what somebody supplied or found out later stands in `supplied` and `reconciled`. `owed` is what the engine owes
-//! the world. `due` is the kind of the decision that follows next: it is there in the middle of a batch, of which nothing is
-//! performed before its end. Arguments that are sealed on record are sealed here.
+//! the world. `due` is the kind of the decision that follows next: where it is there, the batch is not over, and nothing of it is
+//! performed before its end. Where it is absent, the batch may still go on with an observation, which a state cannot foresee. Arguments that are sealed on record are sealed here.
 
 use std::collections::BTreeMap;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use recount_journal::DiskJournal;
 use serde_json::Value;
 
+use crate::damage::flip;
 use crate::program::{Bench, Run};
 
 /// A journal of the corpus, imported; its sessions, ids and times are the same for ever.
@@ -25,10 +26,10 @@ fn calls(run: &Run) -> Vec<Value> {
 }
 
 #[test]
-fn a_table_says_who_let_run_what_in_lines_that_fit() {
+fn a_table_says_who_let_run_what_and_cuts_nothing_in_a_pipe() {
     let bench = with_story("every_policy_and_a_restart");
     let told = bench.run("audit decisions j").ends_with(0);
-    assert_eq!(told.out.lines().find(|it| it.chars().count() > 80), None);
+    assert!(!told.out.contains('…'));
     insta::assert_snapshot!(told.out);
     let full = bench.run("audit decisions j --full").ends_with(0);
     assert!(full.out.len() > told.out.len() && !full.out.contains('…'));
@@ -43,7 +44,7 @@ fn the_demo_is_told_with_its_approvals_and_its_failures() {
         "support",
         "ticket-1001",
         "channel=chat",
-        "refund {\"order_id\":\"10…",
+        "refund {\"order_id\":\"1001\",",
         "approved by ",
         "allowed, rule default  ",
         "  verdicts: 3 allowed by rule, 1 approved\n",
@@ -103,6 +104,39 @@ fn filters_combine_and_none_is_no_error() {
 }
 
 #[test]
+fn what_nobody_has_is_said_to_be_nowhere_with_what_is_near() {
+    let bench = with_story("answered_twice");
+    let json = calls(&bench.run("audit decisions j --json").ends_with(0));
+    let tool = json[0]["tool"].as_str().unwrap();
+    let by = json[0]["questions"][0]["by"]["name"].as_str().unwrap();
+    let asked = format!(
+        "audit decisions j --tool {} --actor {} --label =",
+        tool.to_uppercase(),
+        by.to_uppercase()
+    );
+    let notes = [
+        format!(
+            "note: no call that was read is to a tool {:?}; did you mean {tool:?}?\n",
+            tool.to_uppercase()
+        ),
+        format!(
+            "note: nobody named {:?} did anything about a call; did you mean {by:?}?\n",
+            by.to_uppercase()
+        ),
+        "note: no call that was read has the label \"=\"\n".to_owned(),
+    ];
+    let run = bench.run(&asked).ends_with(0);
+    assert!(run.out.ends_with(&notes.concat()), "{run:#?}");
+    for form in ["--json", "--csv"] {
+        let run = bench.run(&format!("{asked} {form}"));
+        assert_eq!((run.code, run.err), (0, notes.concat()));
+        assert!(!run.out.contains("note:"));
+    }
+    let found = bench.run(&format!("audit decisions j --tool {tool} --actor {by}"));
+    assert!(!found.out.contains("note:"));
+}
+
+#[test]
 fn what_cannot_be_asked_for_is_answered_with_what_can() {
     let bench = with_story("approved");
     bench
@@ -134,7 +168,7 @@ fn beside_a_process_that_has_the_journal_open_a_copy_is_audited() {
         bench
             .run(&format!("audit decisions j{form}"))
             .fails(1, "journal-in-use")
-            .complains(&["recount backup PATH COPY"]);
+            .complains(&["recount backup PATH COPY", "look at the copy"]);
     }
     bench.run("backup j copy").ends_with(0);
     bench
@@ -204,7 +238,10 @@ fn records(csv: &str) -> Vec<Vec<String>> {
 #[test]
 fn a_report_is_one_file_that_appears_whole_with_both_verdicts_on_top() {
     let bench = with_story("every_policy_and_a_restart");
-    bench.write("report.html", "what stood there before");
+    // An earlier report gives way.
+    bench
+        .run("audit decisions j --html report.html --tool nothing")
+        .says(&["Wrote report.html: 0 calls"]);
     bench
         .run("audit decisions j --html report.html")
         .ends_with(0)
@@ -236,4 +273,61 @@ fn a_report_is_one_file_that_appears_whole_with_both_verdicts_on_top() {
         .run("audit decisions j --html nowhere/report.html")
         .fails(1, "io")
         .complains(&["nowhere"]);
+}
+
+#[test]
+fn a_report_takes_the_place_of_nothing_else() {
+    let bench = with_story("approved");
+    let occupied = |name: &str| {
+        bench
+            .run(&format!("audit decisions j --html {name}"))
+            .fails(1, "occupied")
+            .complains(&[name, "nothing was changed"]);
+    };
+    bench.write("notes.html", "<!doctype html>\n<p>mine</p>\n");
+    occupied("notes.html");
+    let notes = fs::read_to_string(bench.path("notes.html")).unwrap();
+    assert_eq!(notes, "<!doctype html>\n<p>mine</p>\n");
+    fs::create_dir(bench.path("d")).unwrap();
+    occupied("d");
+    bench.write("empty.html", "");
+    bench
+        .run("audit decisions j --html empty.html")
+        .ends_with(0);
+
+    for within in ["j/report.html", "j/log/report.html", "d/../j/report.html"] {
+        bench
+            .run(&format!("audit decisions j --html {within}"))
+            .fails(2, "within-journal")
+            .complains(&[within]);
+    }
+    assert!(!bench.path("j/report.html").exists());
+    bench.run("audit decisions j").ends_with(0);
+}
+
+#[test]
+fn of_a_damaged_journal_there_is_a_report_that_says_so() {
+    let bench = Bench::with_demo();
+    bench
+        .run("audit decisions demo --html report.html")
+        .ends_with(0);
+    flip(&bench, b"amount_cents");
+    bench
+        .run("audit decisions demo --html report.html")
+        .ends_with(4)
+        .says(&[
+            "Wrote report.html: no call, since the journal cannot be read",
+            "The records are not what was written: ",
+        ]);
+    let html = fs::read_to_string(bench.path("report.html")).unwrap();
+    for part in ["Verified: damaged", "Not replayed", "recount repair"] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("Verified: sound") && html.ends_with("</html>\n"));
+    for form in ["", " --json", " --csv"] {
+        let run = bench.run(&format!("audit decisions demo{form}"));
+        assert_eq!(run.out, "");
+        run.fails(4, "damaged")
+            .complains(&["no call is told of a damaged journal", "recount repair"]);
+    }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use recount::ledger::Ledger;
 use recount_journal::{Append, DiskJournal, Draft, Hash, Journal, Object, block_on};
 
+use uuid::Uuid;
+
 use crate::program::Bench;
 
 #[test]
@@ -137,7 +139,7 @@ fn a_compacted_journal_says_what_it_gave_back() {
 }
 
 /// Flips a byte of the log, in the first place where this stands.
-fn flip(bench: &Bench, wanted: &[u8]) {
+pub(crate) fn flip(bench: &Bench, wanted: &[u8]) {
     let mut segments = fs::read_dir(bench.path("demo/log")).unwrap();
     let segment = segments.next().unwrap().unwrap().path();
     let mut bytes = fs::read(&segment).unwrap();
@@ -200,53 +202,88 @@ fn a_decision_with_another_cause_or_a_word_more_diverges() {
     ]);
 }
 
+#[test]
+fn of_many_divergences_the_first_are_told_in_full_and_the_others_on_a_line() {
+    let bench = Bench::with_demo();
+    let seq = forge_copies(&bench, "forged", 13, |body, _| {
+        *body = body.replace("\"verdict\":\"ask\"", "\"verdict\":\"allowed\"");
+    });
+    let run = bench.run("replay forged").ends_with(5);
+    assert_eq!(run.out.matches("What led there").count(), 10);
+    let place = format!("diverges at seq {seq}");
+    assert_eq!(run.out.matches(&place).count(), 13);
+    let line = format!("{place}: recorded policy_decided, derived policy_decided\n");
+    assert_eq!(run.out.matches(&line).count(), 3);
+    run.says(&[
+        "13 diverged of 13 sessions",
+        "The first 10 are told in full",
+    ]);
+    let json = bench.run("replay forged --json").ends_with(5).json_lines();
+    assert!(json.len() == 13 && json.iter().all(|it| !it["diverged"].is_null()));
+}
+
 /// Writes the demo's session into another journal as somebody would who wants a gate forgotten: the body and cause of the
 /// first verdict `ask` are changed, and every hash behind it is made to fit. Returns its seq.
 fn forge(bench: &Bench, to: &str, change: impl Fn(&mut String, &mut Option<u64>)) -> u64 {
+    forge_copies(bench, to, 1, change)
+}
+
+/// As [`forge`], so many times, each but the first with an id of its own.
+fn forge_copies(
+    bench: &Bench,
+    to: &str,
+    copies: u128,
+    change: impl Fn(&mut String, &mut Option<u64>),
+) -> u64 {
     let from = DiskJournal::options(bench.path("demo"))
         .read_only()
         .open()
         .unwrap();
     let ledger = Ledger::new(Arc::new(from));
     let journal = ledger.journal();
-    let session = block_on(journal.sessions(None, 1)).unwrap()[0].0;
-    let (mut lines, mut objects, mut prev, mut forged) = (Vec::new(), Vec::new(), Hash::ZERO, 0);
-    for line in block_on(journal.read(session, 1, usize::MAX)).unwrap() {
-        let record = line.record().unwrap();
-        let mut body = record.body.get().to_owned();
-        for hash in body.split('"').filter_map(|word| word.parse::<Hash>().ok()) {
-            let object = block_on(journal.object(hash)).unwrap();
-            objects.extend(object.map(Object::new));
+    let from = block_on(journal.sessions(None, 1)).unwrap()[0].0;
+    let forged = DiskJournal::open(bench.path(to)).unwrap();
+    let mut changed = 0;
+    for copy in 0..copies {
+        let session = Uuid::from_u128(from.as_u128() + copy);
+        let (mut lines, mut objects, mut prev) = (Vec::new(), Vec::new(), Hash::ZERO);
+        changed = 0;
+        for line in block_on(journal.read(from, 1, usize::MAX)).unwrap() {
+            let record = line.record().unwrap();
+            let mut body = record.body.get().to_owned();
+            for hash in body.split('"').filter_map(|word| word.parse::<Hash>().ok()) {
+                let object = block_on(journal.object(hash)).unwrap();
+                objects.extend(object.map(Object::new));
+            }
+            let mut cause = record.cause;
+            if changed == 0 && body.contains("\"verdict\":\"ask\"") {
+                changed = record.seq;
+                change(&mut body, &mut cause);
+            }
+            let draft = Draft {
+                session,
+                seq: record.seq,
+                at_us: record.at_us,
+                kind: record.kind,
+                cause,
+                actor: record.actor.clone(),
+                body: &body,
+                prev,
+            };
+            let line = draft.line();
+            prev = line.leaf();
+            lines.push(line);
         }
-        let mut cause = record.cause;
-        if forged == 0 && body.contains("\"verdict\":\"ask\"") {
-            forged = record.seq;
-            change(&mut body, &mut cause);
-        }
-        let draft = Draft {
-            session,
-            seq: record.seq,
-            at_us: record.at_us,
-            kind: record.kind,
-            cause,
-            actor: record.actor.clone(),
-            body: &body,
-            prev,
+        objects.sort_by_key(|object| object.hash);
+        objects.dedup();
+        let append = Append {
+            objects,
+            ..Append::new(session, 0, lines)
         };
-        let line = draft.line();
-        prev = line.leaf();
-        lines.push(line);
+        block_on(forged.append(append)).unwrap();
     }
-    objects.sort_by_key(|object| object.hash);
-    objects.dedup();
-    let journal = DiskJournal::open(bench.path(to)).unwrap();
-    let append = Append {
-        objects,
-        ..Append::new(session, 0, lines)
-    };
-    block_on(journal.append(append)).unwrap();
-    block_on(journal.close()).unwrap();
-    forged
+    block_on(forged.close()).unwrap();
+    changed
 }
 
 #[test]

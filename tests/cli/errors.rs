@@ -1,6 +1,7 @@
 //! Each way to ask wrongly gets an error of its own, says what to do, and creates nothing.
 
 use std::fs;
+use std::process::Stdio;
 
 use recount_journal::DiskJournal;
 
@@ -61,10 +62,22 @@ fn a_journal_in_use_is_left_to_its_user() {
     let held = DiskJournal::open_existing(bench.path("demo")).unwrap();
     for command in [
         "sessions demo",
-        "approve demo abcd",
         "verify demo",
-        "demo --approve --journal demo",
+        "replay demo",
+        "state demo abcd",
+        "show demo abcdabcd",
+        "export demo",
+        "fixture export demo abcd f",
+        "diff demo:abcd abcd",
+        "audit decisions demo",
+        "audit decisions demo --html report.html",
     ] {
+        bench
+            .run(command)
+            .fails(1, "journal-in-use")
+            .complains(&["demo", "`recount backup PATH COPY`"]);
+    }
+    for command in ["approve demo abcd", "demo --approve --journal demo"] {
         bench
             .run(command)
             .fails(1, "journal-in-use")
@@ -72,6 +85,17 @@ fn a_journal_in_use_is_left_to_its_user() {
     }
     drop(held);
     bench.run("sessions demo").ends_with(0);
+}
+
+#[test]
+fn where_nobody_reads_on_the_end_is_not_called_a_good_one() {
+    let bench = Bench::with_demo();
+    for command in ["replay demo --json", "sessions demo", "export demo"] {
+        let mut started = bench.command(command);
+        let mut child = started.stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(141), "{command}");
+    }
 }
 
 #[test]

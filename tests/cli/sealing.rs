@@ -197,6 +197,14 @@ fn an_audit_counts_what_is_sealed_and_tells_it_with_its_keys_until_they_are_eras
         .ends_with(0)
         .says(&[&session, ",key_not_given\r\n"]);
 
+    bench
+        .run("audit decisions j --html report.html")
+        .ends_with(6)
+        .says(&["Only 0 decisions in 0 sessions could be decided again"]);
+    let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
+    assert!(html.contains("Not everything could be replayed"));
+    assert!(!html.contains("the same decisions"));
+
     let told = run(&bench, "a", "audit decisions j --keys k --json").ends_with(0);
     assert!(!told.out.contains("four-digits"), "{told:?}");
     let call = &told.json_lines()[0];

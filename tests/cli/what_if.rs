@@ -43,6 +43,11 @@ fn every_mistake_of_a_file_is_told_at_once() {
     assert_eq!(checked["sound"], false);
     assert_eq!(checked["mistakes"][1]["line"], 5);
     assert_eq!(checked["mistakes"][1]["field"], "tools.refund.timout");
+    let many: String = (0..400).map(|it| format!("wrong{it} = 1\n")).collect();
+    bench.write("many.toml", &many);
+    let run = bench.run("policy check many.toml").fails(2, "policy-file");
+    assert_eq!(run.err.matches(": unknown key").count(), 100);
+    run.complains(&["400 mistakes", "\n  and 300 more\n"]);
     bench
         .run("policy check nowhere.toml")
         .fails(1, "io")
@@ -73,7 +78,7 @@ fn a_journal_is_decided_again_under_other_policies() {
         13  ship_replacement      allowed, supplied        allowed, supplied
         17  charge_restocking_f…  allowed, failed          allowed, failed
     1 of 4 calls would have gone otherwise
-           1  asked -> allowed
+           1  asked, returned -> allowed, returned
     note: no session has a tool "refnd", of which the policies speak
     "#);
     bench.write("none.json", "{}");

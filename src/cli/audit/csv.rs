@@ -6,6 +6,7 @@ use super::words::word;
 use crate::audit::{AuditedCall, Question, Report, UnreadSession};
 use crate::cli::age;
 use crate::cli::failure::Failure;
+use crate::cli::one_line::escaped;
 use crate::cli::screen::Screen;
 use crate::session::{Actor, Json, Timestamp};
 
@@ -225,19 +226,41 @@ fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     format!("{}\r\n", cells.join(","))
 }
 
-/// A cell as RFC 4180 has it. What a spreadsheet would take for a formula gets an apostrophe in front, and whatever is not plain is
-/// quoted, so that a reader which divides at other characters finds no new cell within.
+/// A cell as RFC 4180 has it, on one line and without anything that a terminal would act on.
+///
+/// What a spreadsheet would take for a formula gets an apostrophe in front. A spreadsheet that divides at `;` or `|` cuts cells within
+/// their quotes, since the line did not begin with any, so an apostrophe stands behind these, too.
 fn cell(text: &str) -> String {
-    let runs = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
-    let guard = if runs { "'" } else { "" };
+    let text = escaped(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || " _.:/-()".contains(c);
-    if !runs && text.chars().all(plain) {
-        return text.to_owned();
+    if text.chars().all(plain) && !is_formula(&text) {
+        return text.into_owned();
     }
-    format!("\"{guard}{}\"", text.replace('"', "\"\""))
+    let mut cell = String::with_capacity(text.len() + 3);
+    cell.push('"');
+    for (part, piece) in text.split_inclusive([';', '|']).enumerate() {
+        let guard = match part {
+            0 => is_formula(piece),
+            // The quotes that begin such a cell are taken away.
+            _ => is_formula(piece.trim_start_matches(|c: char| c == '"' || c.is_whitespace())),
+        };
+        if guard {
+            cell.push('\'');
+        }
+        cell.push_str(&piece.replace('"', "\"\""));
+    }
+    cell.push('"');
+    cell
+}
+
+/// Whether a spreadsheet would calculate it, blanks in front or not.
+fn is_formula(text: &str) -> bool {
+    let begins = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    text.trim_start().starts_with(begins)
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
 
@@ -249,14 +272,72 @@ mod tests {
             ("-2+3", "\"'-2+3\""),
             ("-plain", "\"'-plain\""),
             ("@SUM(A1)", "\"'@SUM(A1)\""),
-            ("\t=1", "\"'\t=1\""),
-            ("\r=1", "\"'\r=1\""),
-            ("\n=1", "\"'\n=1\""),
+            (" =1", "\"' =1\""),
+            ("\u{a0}=1", "\"'\u{a0}=1\""),
             ("＝1", "\"'＝1\""),
             ("=\"a\",\"b\"", "\"'=\"\"a\"\",\"\"b\"\"\""),
         ] {
             assert_eq!(cell(text), safe, "{text:?}");
         }
+    }
+
+    /// The cells that a spreadsheet makes of a line where it divides at this character.
+    fn divided_at(line: &str, divider: char) -> Vec<String> {
+        let (mut cells, mut cell, mut quoted, mut begins) = (vec![], String::new(), false, true);
+        let mut chars = line.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '"' if begins => quoted = true,
+                '"' if quoted && chars.peek() == Some(&'"') => cell.extend(chars.next()),
+                '"' if quoted => quoted = false,
+                c if c == divider && !quoted => {
+                    cells.push(std::mem::take(&mut cell));
+                    begins = true;
+                    continue;
+                }
+                c => cell.push(c),
+            }
+            begins = false;
+        }
+        cells.push(cell);
+        cells
+    }
+
+    #[test]
+    fn no_cell_begins_as_a_formula_does_wherever_it_is_divided() {
+        for evil in [
+            "a;=1+1",
+            "=1;=1+1",
+            "a; \t=1",
+            "a;\"=1+1",
+            "a; \"\" +1",
+            "a;;@SUM(A1)",
+            "a|=1",
+            "a\t=1",
+            "a\n=1",
+            "a\r\n=1",
+            "a;\u{feff}=1",
+            "a;",
+            "{\"a\":\";=1\"}",
+        ] {
+            let line = line(["0199-session", evil, "=2", evil].into_iter());
+            let line = line.strip_suffix("\r\n").unwrap();
+            for divider in [',', ';', '|', '\t', '\n', '\r'] {
+                for cell in divided_at(line, divider) {
+                    assert!(!is_formula(&cell), "{evil:?} at {divider:?}: {cell:?}");
+                }
+            }
+        }
+        assert_eq!(cell("a;=1"), "\"a;'=1\"");
+        assert_eq!(cell("a; b"), "\"a; b\"");
+    }
+
+    #[test]
+    fn a_cell_is_one_line_that_no_terminal_acts_on() {
+        assert_eq!(
+            cell("a\r\n\u{1b}[2J\u{202e}b"),
+            r#""a\r\n\u001b[2J\u202eb""#
+        );
     }
 
     #[test]
@@ -268,10 +349,7 @@ mod tests {
         );
         assert_eq!(cell(""), "");
         assert_eq!(cell("a,b"), "\"a,b\"");
-        assert_eq!(cell("a\r\nb"), "\"a\r\nb\"");
         assert_eq!(cell(r#"{"a":"b"}"#), r#""{""a"":""b""}""#);
-        // Where a semicolon divides cells, this is one cell all the same.
-        assert_eq!(cell("a;=1"), "\"a;=1\"");
         assert_eq!(line(["a", "=b"].into_iter()), "a,\"'=b\"\r\n");
     }
 }

@@ -5,8 +5,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use recount_journal::verify::Report as Verified;
+
 use super::html_call;
-use super::proof::Proof;
+use super::proof::{Proof, Replayed, verified_in_words};
 use super::words;
 use crate::audit::{AuditedCall, Report, Verdict};
 use crate::cli::age;
@@ -29,50 +31,38 @@ pub(super) struct Head {
     pub(super) written_at: Timestamp,
 }
 
+/// How every report begins, by which one is known.
+const BEGINNING: &str = concat!(
+    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n",
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n",
+    "<title>Decisions on record: ",
+);
+
+/// Whether a file that begins like this is a report.
+pub(super) fn is_report(mut file: impl std::io::Read) -> std::io::Result<bool> {
+    let mut beginning = vec![0; BEGINNING.len()];
+    match file.read_exact(&mut beginning) {
+        Ok(()) => Ok(beginning == BEGINNING.as_bytes()),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// The whole file.
 pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
-    let mut out =
-        String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    out.push_str("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
-    out.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n");
-    let journal = text(&head.journal);
-    put(
-        &mut out,
-        format_args!("<title>Decisions on record: {journal}</title>\n"),
-    );
-    put(
-        &mut out,
-        format_args!(
-            "<style>\n{}</style>\n</head>\n<body>\n<header>\n",
-            include_str!("report.css")
-        ),
-    );
-    put(
-        &mut out,
-        format_args!("<h1>Decisions on record</h1>\n<p>Journal <code>{journal}</code></p>\n"),
-    );
     let asked = match head.asked.as_slice() {
         [] => "All calls of all sessions.".to_owned(),
         asked => format!("Only calls that fit: {}.", text(&asked.join(", "))),
     };
-    put(
-        &mut out,
-        format_args!("<p class=\"quiet\">{asked}</p>\n</header>\n<main>\n"),
-    );
+    let mut out = begun(head, &asked);
     proved(&mut out, proof);
     numbers(&mut out, report);
     unasked(&mut out, &report.calls);
     calls(&mut out, &report.calls);
     unread(&mut out, report);
     notes(&mut out, report);
-    let written = html_call::time(head.written_at);
-    put(
-        &mut out,
-        format_args!(
-            "</main>\n<footer class=\"quiet small\">\n<p>Written {written} UTC by recount {}. All times are UTC.</p>\n",
-            env!("CARGO_PKG_VERSION")
-        ),
-    );
+    ended(&mut out, head);
     put(
         &mut out,
         format_args!(
@@ -83,33 +73,85 @@ pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
     out
 }
 
+/// The whole file about a journal of which nothing can be told, and why that is.
+pub(super) fn of_damaged(head: &Head, verified: &Verified, why: &str) -> String {
+    let mut out = begun(head, "No call is told.");
+    cards(&mut out);
+    verified_card(&mut out, verified);
+    let sentence = format!(
+        "The journal cannot be read, so no call is told and nothing was decided again: {why}"
+    );
+    card(&mut out, "plain", "Not replayed", &sentence);
+    out.push_str("<p><code>recount repair</code> recovers what it can.</p>\n</div>\n</section>\n");
+    ended(&mut out, head);
+    out.push_str("</footer>\n</body>\n</html>\n");
+    out
+}
+
+fn begun(head: &Head, asked: &str) -> String {
+    let mut out = String::from(BEGINNING);
+    let journal = text(&head.journal);
+    put(
+        &mut out,
+        format_args!(
+            "{journal}</title>\n<style>\n{}</style>\n</head>\n<body>\n<header>\n",
+            include_str!("report.css")
+        ),
+    );
+    put(
+        &mut out,
+        format_args!("<h1>Decisions on record</h1>\n<p>Journal <code>{journal}</code></p>\n"),
+    );
+    put(
+        &mut out,
+        format_args!("<p class=\"quiet\">{asked}</p>\n</header>\n<main>\n"),
+    );
+    out
+}
+
+/// Up to a footer that is still open.
+fn ended(out: &mut String, head: &Head) {
+    let written = html_call::time(head.written_at);
+    put(
+        out,
+        format_args!(
+            "</main>\n<footer class=\"quiet small\">\n<p>Written {written} UTC by recount {}. All times are UTC.</p>\n",
+            env!("CARGO_PKG_VERSION")
+        ),
+    );
+}
+
 fn proved(out: &mut String, proof: &Proof) {
-    out.push_str("<section class=\"cards\" aria-label=\"Whether this can be trusted\">\n");
-    let mood = |holds: bool| if holds { "good" } else { "bad" };
-    let sound = proof.verified.is_sound();
-    let heading = if sound {
-        "Verified: sound"
-    } else {
-        "Verified: damaged"
+    cards(out);
+    verified_card(out, &proof.verified);
+    let (mood, heading) = match proof.replayed() {
+        Replayed::Same => ("good", "Replayed: the same decisions"),
+        Replayed::Diverged => ("bad", "Replayed: diverged"),
+        Replayed::Partly => ("plain", "Not everything could be replayed"),
     };
-    card(out, mood(sound), heading, &proof.verified_in_words());
-    let findings = proof.verified.findings.iter().map(ToString::to_string);
-    listed(out, findings);
-    listed(out, proof.verified.notes.iter().cloned());
-    out.push_str("</div>\n");
-    let same = proof.diverged.is_empty();
-    let heading = if same {
-        "Replayed: the same decisions"
-    } else {
-        "Replayed: diverged"
-    };
-    card(out, mood(same), heading, &proof.replayed_in_words());
+    card(out, mood, heading, &proof.replayed_in_words());
     let places = proof.diverged.iter();
     listed(
         out,
         places.map(|(session, seq)| format!("session {session}, from record {seq} on")),
     );
     out.push_str("</div>\n</section>\n");
+}
+
+fn cards(out: &mut String) {
+    out.push_str("<section class=\"cards\" aria-label=\"Whether this can be trusted\">\n");
+}
+
+fn verified_card(out: &mut String, verified: &Verified) {
+    let (mood, heading) = if verified.is_sound() {
+        ("good", "Verified: sound")
+    } else {
+        ("bad", "Verified: damaged")
+    };
+    card(out, mood, heading, &verified_in_words(verified).1);
+    listed(out, verified.findings.iter().map(ToString::to_string));
+    listed(out, verified.notes.iter().cloned());
+    out.push_str("</div>\n");
 }
 
 /// A card that is still open.

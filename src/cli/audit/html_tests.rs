@@ -10,6 +10,7 @@ use recount_journal::{DiskJournal, block_on, verify};
 
 use super::*;
 use crate::audit::{Filter, Unread, UnreadSession, decisions};
+use crate::cli::failure::Exit;
 use crate::ledger::Ledger;
 use crate::session::{Json, Seq, SessionId};
 
@@ -49,8 +50,16 @@ fn both_verdicts_stand_on_top_before_any_number() {
     let numbers = whole.find("In numbers");
     assert!(verified.is_some() && verified < replayed && replayed < numbers);
     assert!(whole.contains(&proof.verified.root.to_string()));
-    assert!(proof.holds() && proof.exit().is_none());
+    assert_eq!((proof.replayed(), proof.exit()), (Replayed::Same, Exit::Ok));
 
+    proof.sealed = 1;
+    let partly = page(&proof, &report);
+    assert!(
+        partly.contains("<div class=\"card plain\">\n<h2>Not everything could be replayed</h2>")
+    );
+    assert!(partly.contains("1 session could not be decided again: sealed"));
+    assert!(!partly.contains("the same decisions"));
+    assert_eq!(proof.exit(), Exit::Sealed);
     proof.diverged.push((SessionId(uuid::Uuid::nil()), Seq(7)));
     let diverged = page(&proof, &report);
     assert!(diverged.contains("Replayed: diverged") && diverged.contains("from record 7 on"));
@@ -63,7 +72,39 @@ fn both_verdicts_stand_on_top_before_any_number() {
     assert!(
         damaged.contains("Verified: damaged") && damaged.contains("a &lt;byte&gt; was altered")
     );
-    assert!(!proof.holds());
+    assert_eq!(proof.exit(), Exit::Damaged);
+}
+
+#[test]
+fn of_a_damaged_journal_there_is_a_report_that_says_so_and_no_more() {
+    let (mut proof, _) = told("answered_twice");
+    proof.verified.findings.push(verify::Finding {
+        session: None,
+        seq: None,
+        what: "a <byte> was altered".to_owned(),
+    });
+    let head = Head {
+        journal: "books".to_owned(),
+        asked: Vec::new(),
+        written_at: Timestamp(0),
+    };
+    let whole = of_damaged(&head, &proof.verified, "frame <7>");
+    for part in [
+        "<div class=\"card bad\">\n<h2>Verified: damaged</h2>",
+        "a &lt;byte&gt; was altered",
+        "<div class=\"card plain\">\n<h2>Not replayed</h2>",
+        "frame &lt;7&gt;",
+        "No call is told.",
+    ] {
+        assert!(whole.contains(part), "{part} in {whole}");
+    }
+    assert!(!whole.contains("class=\"card good\"") && !whole.contains("In numbers"));
+    for tag in ["section", "div", "p", "footer", "main", "ul"] {
+        let opened =
+            whole.matches(&format!("<{tag}>")).count() + whole.matches(&format!("<{tag} ")).count();
+        assert_eq!(opened, whole.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+    assert!(is_report(whole.as_bytes()).unwrap() && !is_report(&b"<!doctype html>"[..]).unwrap());
 }
 
 #[test]

@@ -5,26 +5,32 @@ mod csv;
 mod html;
 mod html_call;
 mod proof;
+mod report_file;
 mod table;
 mod words;
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use recount_journal::verify;
 use serde::Serialize;
 
 use super::count::count;
-use super::failure::{Exit, Failure, IN_USE};
+use super::failure::{Exit, Failure};
 use super::keys::Keys;
+use super::one_line::one_line;
 use super::opening;
 use super::progress::Meter;
 use super::screen::Screen;
 use super::style::Tone;
 use super::unknown_kinds::UnknownKinds;
 use super::whole_file::WholeFile;
-use crate::audit::{AuditedCall, JournalNote, Report, Totals, Unread, UnreadSession, decisions};
+use crate::audit::{
+    AuditedCall, Filter, JournalNote, Report, Totals, Unread, UnreadSession, decisions,
+};
 use crate::engine::SystemClock;
+use crate::ledger::Ledger;
 use asked::Asked;
 use proof::Proof;
 
@@ -87,38 +93,10 @@ impl Audit {
 impl Decisions {
     async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let filter = self.asked.filter()?;
-        // Verifying takes the journal for itself, so it comes before the opening.
-        let verified = match &self.form.html {
-            Some(_) => Some(verify::directory(&self.path).map_err(|it| copied(it.into()))?),
-            None => None,
-        };
-        let ledger = self
-            .keys
-            .of(opening::reading(&self.path).map_err(copied)?)?;
-        let ledger = self.unknown.of(ledger, screen);
-        let report = {
-            let meter = Meter::new("Reading the sessions");
-            decisions(&ledger, &filter, |done, total| meter.show(done, total)).await?
-        };
-        let unreadable = report.unread.iter().any(|it| it.why == Unread::Unreadable);
-        let exit = if unreadable { Exit::Damaged } else { Exit::Ok };
-        if let (Some(file), Some(verified)) = (&self.form.html, verified) {
-            let proof = Proof::of(&ledger, verified).await?;
-            let head = html::Head {
-                journal: self.path.display().to_string(),
-                asked: self.asked.in_words(),
-                written_at: SystemClock::shared().now(),
-            };
-            let mut out = WholeFile::create(file)?;
-            out.write(html::document(&head, &proof, &report).as_bytes())?;
-            out.finish()?;
-            screen.line(&format!("Wrote {}: {}", file.display(), of(&report)))?;
-            let tone = if proof.holds() { Tone::Good } else { Tone::Bad };
-            for sentence in proof.in_words() {
-                screen.toned(tone, &sentence)?;
-            }
-            return Ok(proof.exit().unwrap_or(exit));
+        if let Some(file) = &self.form.html {
+            return self.write(file, &filter, screen).await;
         }
+        let (_, report) = self.read(&filter, screen).await?;
         if self.form.json {
             in_json(&report, screen)?;
         } else if self.form.csv {
@@ -126,16 +104,90 @@ impl Decisions {
         } else {
             table::print(&report, self.full, screen)?;
         }
+        let notes = report.strangers.iter().map(ToString::to_string);
+        for note in notes.map(|it| format!("note: {}", one_line(&it))) {
+            if self.form.json || self.form.csv {
+                // Whoever cannot be told still sees that there are no calls.
+                let _ = writeln!(std::io::stderr(), "{note}");
+            } else {
+                screen.toned(Tone::Quiet, &note)?;
+            }
+        }
+        let unreadable = report.unread.iter().any(|it| it.why == Unread::Unreadable);
+        Ok(if unreadable { Exit::Damaged } else { Exit::Ok })
+    }
+
+    async fn read(&self, filter: &Filter, screen: &Screen) -> Result<(Ledger, Report), Failure> {
+        let keys = self.keys.opened()?;
+        let mut ledger = opening::reading(&self.path).map_err(untold)?;
+        if let Some(keys) = keys {
+            ledger = ledger.with_keys(keys);
+        }
+        let ledger = self.unknown.of(ledger, screen);
+        let meter = Meter::new("Reading the sessions");
+        let report = decisions(&ledger, filter, |done, total| meter.show(done, total)).await?;
+        Ok((ledger, report))
+    }
+
+    /// Writes the report that stands for itself. Of a damaged journal it says so, also where nothing else can be said.
+    async fn write(
+        &self,
+        file: &Path,
+        filter: &Filter,
+        screen: &mut Screen,
+    ) -> Result<Exit, Failure> {
+        report_file::may_stand_at(file, &self.path)?;
+        // Verifying takes the journal for itself, so it comes before the opening.
+        let verified = verify::directory(&self.path).map_err(|it| opening::copied(it.into()))?;
+        let head = html::Head {
+            journal: self.path.display().to_string(),
+            asked: self.asked.in_words(),
+            written_at: SystemClock::shared().now(),
+        };
+        let proved = async {
+            let (ledger, report) = self.read(filter, screen).await?;
+            let proof = Proof::of(&ledger, verified.clone()).await?;
+            Ok::<_, Failure>((proof, report))
+        };
+        let (document, told, words, exit) = match proved.await {
+            Ok((proof, report)) => (
+                html::document(&head, &proof, &report),
+                of(&report),
+                words(&proof, &report),
+                proof.exit(),
+            ),
+            Err(failure) if !verified.is_sound() => (
+                html::of_damaged(&head, &verified, &failure.what),
+                "no call, since the journal cannot be read".to_owned(),
+                vec![proof::verified_in_words(&verified)],
+                Exit::Damaged,
+            ),
+            Err(failure) => return Err(failure),
+        };
+        let mut out = WholeFile::create(file)?;
+        out.write(document.as_bytes())?;
+        out.finish()?;
+        let name = file.display().to_string();
+        screen.line(&format!("Wrote {}: {told}", one_line(&name)))?;
+        for (tone, sentence) in words {
+            screen.toned(tone, &sentence)?;
+        }
         Ok(exit)
     }
 }
 
-/// Beside a service a copy is audited, which is a journal, too.
-fn copied(failure: Failure) -> Failure {
-    if failure.code != IN_USE {
+fn untold(failure: Failure) -> Failure {
+    if failure.exit != Exit::Damaged {
         return failure;
     }
-    failure.advice("`recount backup PATH COPY` copies it beside that process; audit the copy")
+    failure.advice("no call is told of a damaged journal: `recount verify PATH` lists all that is wrong, --html FILE writes that as a report, `recount repair PATH` recovers what it can")
+}
+
+/// What is said beside a report that was written.
+fn words(proof: &Proof, report: &Report) -> Vec<(Tone, String)> {
+    let strangers = report.strangers.iter();
+    let notes = strangers.map(|it| (Tone::Quiet, format!("note: {}", one_line(&it.to_string()))));
+    proof.in_words().into_iter().chain(notes).collect()
 }
 
 fn of(report: &Report) -> String {

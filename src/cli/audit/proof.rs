@@ -6,6 +6,7 @@ use uuid::Uuid;
 use crate::cli::count::count;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::progress::Meter;
+use crate::cli::style::Tone;
 use crate::ledger::{Error, Ledger};
 use crate::replay;
 use crate::session::{Seq, SessionId};
@@ -21,8 +22,21 @@ pub(super) struct Proof {
     pub(super) sessions: u64,
     /// Where something else followed than is on record.
     pub(super) diverged: Vec<(SessionId, Seq)>,
-    /// The sessions that could not be decided again: sealed without their key, or unreadable.
-    pub(super) untold: u64,
+    /// The sessions that could not be decided again, because they are sealed and their key is not here.
+    pub(super) sealed: u64,
+    /// Those that cannot be read for another reason.
+    pub(super) unreadable: u64,
+}
+
+/// How a replay came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replayed {
+    /// All sessions were decided again, to the same decisions.
+    Same,
+    /// Of those that could be, some came to other decisions.
+    Diverged,
+    /// Nothing speaks against what is on record, and some sessions were not asked.
+    Partly,
 }
 
 impl Proof {
@@ -33,7 +47,8 @@ impl Proof {
             decisions: 0,
             sessions: 0,
             diverged: Vec::new(),
-            untold: 0,
+            sealed: 0,
+            unreadable: 0,
         };
         let meter = Meter::new("Deciding again");
         let (mut done, mut after): (u64, Option<Uuid>) = (0, None);
@@ -52,7 +67,11 @@ impl Proof {
                         proof.diverged.extend(diverged);
                     }
                     Err(Error::Journal(error)) => return Err(error.into()),
-                    Err(_) => proof.untold += 1,
+                    Err(error) => {
+                        let is_sealed = Failure::from(error).exit == Exit::Sealed;
+                        proof.sealed += u64::from(is_sealed);
+                        proof.unreadable += u64::from(!is_sealed);
+                    }
                 }
                 done += 1;
                 meter.show(done, proof.verified.sessions);
@@ -60,53 +79,88 @@ impl Proof {
         }
     }
 
-    /// Whether nothing speaks against what is on record.
-    pub(super) fn holds(&self) -> bool {
-        self.verified.is_sound() && self.diverged.is_empty()
+    pub(super) fn replayed(&self) -> Replayed {
+        if !self.diverged.is_empty() {
+            Replayed::Diverged
+        } else if self.sealed + self.unreadable > 0 {
+            Replayed::Partly
+        } else {
+            Replayed::Same
+        }
     }
 
-    /// How the program ends because of it.
-    pub(super) fn exit(&self) -> Option<Exit> {
-        match (self.verified.is_sound(), self.diverged.is_empty()) {
-            (false, _) => Some(Exit::Damaged),
-            (true, false) => Some(Exit::Diverged),
-            (true, true) => None,
+    /// How the program ends because of it: as `verify` and `replay` do.
+    pub(super) fn exit(&self) -> Exit {
+        if !self.verified.is_sound() || self.unreadable > 0 {
+            return Exit::Damaged;
+        }
+        match self.replayed() {
+            Replayed::Same => Exit::Ok,
+            Replayed::Diverged => Exit::Diverged,
+            Replayed::Partly => Exit::Sealed,
         }
     }
 
     /// Both verdicts, a sentence each.
-    pub(super) fn in_words(&self) -> [String; 2] {
-        [self.verified_in_words(), self.replayed_in_words()]
-    }
-
-    pub(super) fn verified_in_words(&self) -> String {
-        let read = format!(
-            "{} in {}",
-            count(self.verified.records, "record"),
-            count(self.verified.sessions, "session")
-        );
-        if self.verified.is_sound() {
-            format!("The records are what was written: every hash and every chain holds, {read}.")
-        } else {
-            let found = count(self.verified.findings.len(), "finding");
-            format!("The records are not what was written: {found}, {read}.")
-        }
+    pub(super) fn in_words(&self) -> [(Tone, String); 2] {
+        let replayed = match self.replayed() {
+            Replayed::Same => Tone::Good,
+            Replayed::Diverged => Tone::Bad,
+            Replayed::Partly => Tone::Ask,
+        };
+        [
+            verified_in_words(&self.verified),
+            (replayed, self.replayed_in_words()),
+        ]
     }
 
     pub(super) fn replayed_in_words(&self) -> String {
         let decisions = count(self.decisions, "decision");
         let sessions = count(self.sessions, "session");
-        let untold = match self.untold {
-            0 => String::new(),
-            number => format!(" {} could not be decided again.", count(number, "session")),
-        };
-        if self.diverged.is_empty() {
-            format!(
-                "Every decision follows again from what was observed: {decisions} in {sessions}.{untold}"
-            )
-        } else {
-            let diverged = count(self.diverged.len(), "session");
-            format!("In {diverged} of {sessions} something else follows than is on record.{untold}")
+        let mut untold = String::new();
+        if self.sealed > 0 {
+            let number = count(self.sealed, "session");
+            untold.push_str(&format!(
+                " {number} could not be decided again: sealed, and the key is not here."
+            ));
         }
+        if self.unreadable > 0 {
+            let number = count(self.unreadable, "session");
+            untold.push_str(&format!(
+                " {number} could not be decided again: not readable."
+            ));
+        }
+        match self.replayed() {
+            Replayed::Same => format!(
+                "Every decision follows again from what was observed: {decisions} in {sessions}."
+            ),
+            Replayed::Diverged => {
+                let diverged = count(self.diverged.len(), "session");
+                format!(
+                    "In {diverged} of {sessions} something else follows than is on record.{untold}"
+                )
+            }
+            Replayed::Partly => format!(
+                "Only {decisions} in {sessions} could be decided again, to the same.{untold}"
+            ),
+        }
+    }
+}
+
+/// What verifying came to.
+pub(super) fn verified_in_words(verified: &Verified) -> (Tone, String) {
+    let read = format!(
+        "{} in {}",
+        count(verified.records, "record"),
+        count(verified.sessions, "session")
+    );
+    if verified.is_sound() {
+        let words =
+            format!("The records are what was written: every hash and every chain holds, {read}.");
+        (Tone::Good, words)
+    } else {
+        let found = count(verified.findings.len(), "finding");
+        let words = format!("The records are not what was written: {found}, {read}.");
+        (Tone::Bad, words)
     }
 }

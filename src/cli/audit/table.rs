@@ -10,16 +10,25 @@ use crate::cli::screen::{COLUMNS, Screen};
 use crate::cli::style::Tone;
 use crate::session::SessionId;
 
-/// How wide the call and its verdict are, where they are cut.
+/// How wide the call and its verdict are in a line of 80 columns.
 const CALL_COLUMNS: usize = 23;
 const VERDICT_COLUMNS: usize = 21;
 
-/// Prints the report; `full` cuts nothing.
+/// Prints the report, cut at the width of the terminal; `full` cuts nothing.
 pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<(), Failure> {
+    let columns = screen.columns.filter(|_| !full);
+    let lines = lines(report, full, columns);
+    let mut lines = lines.into_iter();
+    lines.try_for_each(|(tone, line)| screen.toned(tone, &line))
+}
+
+/// The lines of the report, none wider than this; `full` also gives the years.
+fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, String)> {
+    let mut lines = Vec::new();
     let mut session: Option<SessionId> = None;
     for call in &report.calls {
         if session.replace(call.session) != Some(call.session) {
-            screen.toned(Tone::Heading, &fit(&heading(call), COLUMNS, full))?;
+            lines.push((Tone::Heading, fit(&heading(call), columns)));
         }
         let tone = match words::mood(call) {
             Mood::Good => Tone::Good,
@@ -27,13 +36,13 @@ pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<
             Mood::Open => Tone::Ask,
             Mood::Plain => Tone::Plain,
         };
-        screen.toned(tone, &line(call, full))?;
+        lines.push((tone, line(call, full, columns)));
     }
     let calls = count(report.totals.calls, "call");
     let sessions = count(report.sessions, "session");
-    screen.toned(Tone::Heading, &format!("{calls} of {sessions}"))?;
+    lines.push((Tone::Heading, format!("{calls} of {sessions}")));
     for (heading, sentence) in words::totals(&report.totals) {
-        screen.line(&format!("  {heading}: {sentence}"))?;
+        lines.push((Tone::Plain, format!("  {heading}: {sentence}")));
     }
     for it in &report.unread {
         let mut text = format!(
@@ -45,16 +54,16 @@ pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<
         if let Some(problem) = &it.problem {
             text.push_str(&format!(": {problem}"));
         }
-        screen.toned(Tone::Bad, &fit(&text, COLUMNS, full))?;
+        lines.push((Tone::Bad, fit(&text, columns)));
     }
     for sentence in words::unread(&report.unread) {
-        screen.toned(Tone::Bad, &sentence)?;
+        lines.push((Tone::Bad, sentence));
     }
     for note in &report.notes {
         let text = format!("{}  journal {}", age::moment(note.at), note.what);
-        screen.toned(Tone::Quiet, &fit(&text, COLUMNS, full))?;
+        lines.push((Tone::Quiet, fit(&text, columns)));
     }
-    Ok(())
+    lines
 }
 
 fn heading(call: &AuditedCall) -> String {
@@ -68,7 +77,7 @@ fn heading(call: &AuditedCall) -> String {
     text
 }
 
-fn line(call: &AuditedCall, full: bool) -> String {
+fn line(call: &AuditedCall, full: bool, columns: Option<usize>) -> String {
     let tool = if call.tool.is_empty() {
         "a nameless function"
     } else {
@@ -86,27 +95,70 @@ fn line(call: &AuditedCall, full: bool) -> String {
             .format("%m-%d %H:%M:%S")
             .to_string(),
     };
+    // What a wide terminal has more goes to both, and most of it to the arguments.
+    let more = columns.unwrap_or_default().saturating_sub(COLUMNS);
+    let verdict = VERDICT_COLUMNS + more / 4;
     let text = format!(
         "  {time} #{:<4}{}  {}  {}",
         call.seq,
-        column(&what, CALL_COLUMNS, full),
-        column(&words::verdict(call), VERDICT_COLUMNS, full),
+        column(&what, CALL_COLUMNS + more - more / 4, columns),
+        column(&words::verdict(call), verdict, columns),
         one_line(&words::outcome(call))
     );
-    fit(text.trim_end(), COLUMNS, full)
+    fit(text.trim_end(), columns)
 }
 
-/// A text in a column of this width, cut or filled up with spaces.
-fn column(text: &str, columns: usize, full: bool) -> String {
-    let text = fit(text, columns, full);
-    let rest = columns.saturating_sub(width(&text));
+/// A text in a column of this width, filled up with spaces, and cut where lines are.
+fn column(text: &str, width_of_it: usize, columns: Option<usize>) -> String {
+    let text = fit(text, columns.map(|_| width_of_it));
+    let rest = width_of_it.saturating_sub(width(&text));
     format!("{text}{:rest$}", "")
 }
 
-fn fit(text: &str, columns: usize, full: bool) -> String {
+fn fit(text: &str, columns: Option<usize>) -> String {
     let text = one_line(text);
-    match full {
-        true => text.into_owned(),
-        false => cut(&text, columns).into_owned(),
+    match columns {
+        None => text.into_owned(),
+        Some(columns) => cut(&text, columns).into_owned(),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use std::sync::Arc;
+
+    use recount_journal::{DiskJournal, block_on};
+
+    use super::*;
+    use crate::audit::{Filter, decisions};
+    use crate::ledger::Ledger;
+
+    #[test]
+    fn lines_are_as_wide_as_the_terminal_and_uncut_where_there_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let file = root.join("fixtures/journals/rules-1/every_policy_and_a_restart.jsonl");
+        crate::ledger::import(&std::fs::read(file).unwrap()[..], &path, None).unwrap();
+        let journal = DiskJournal::options(&path).read_only().open().unwrap();
+        let ledger = Ledger::new(Arc::new(journal));
+        let mut report = block_on(decisions(&ledger, &Filter::default(), |_, _| ())).unwrap();
+        let call = report.calls.first_mut().unwrap();
+        call.tool = "look_up_what_this_account_holds_today".to_owned();
+        let told = |columns| -> Vec<String> {
+            let lines = lines(&report, false, columns).into_iter();
+            lines.map(|(_, line)| line).collect()
+        };
+        let cut = |lines: &[String]| lines.iter().filter(|it| it.contains('…')).count();
+        let (narrow, usual, wide) = (told(Some(60)), told(Some(80)), told(Some(140)));
+        for (lines, columns) in [(&narrow, 60), (&usual, 80), (&wide, 140)] {
+            // The totals are sentences.
+            let mut table = lines.iter().filter(|it| it.contains(" #"));
+            assert!(table.all(|it| width(it) <= columns), "{lines:?}");
+        }
+        assert!(cut(&narrow) > 0 && cut(&usual) > 0 && cut(&wide) < cut(&usual));
+        assert_eq!(cut(&told(None)), 0);
+        insta::assert_snapshot!(usual.join("\n"));
     }
 }

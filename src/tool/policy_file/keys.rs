@@ -179,15 +179,16 @@ pub(crate) const KEYS: [Key; 13] = [
     },
     Key {
         name: "repeats",
-        expected: "\"run\" or \"pending_ticket\"",
-        about: "What becomes of an equal call that comes while the first has not ended: it runs, too, or it ends at once with the ticket of the first.",
-        schema: || json!({"enum": ["run", "pending_ticket"]}),
+        expected: "\"run\", \"pending_ticket\" or false",
+        about: "What becomes of an equal call that comes while the first has not ended: it runs, too, or it ends at once with the ticket of the first. false: it runs.",
+        schema: || json!({"enum": ["run", "pending_ticket", false]}),
         read: |value, to| {
-            to.repeats = Some(match value.as_str() {
-                Some("run") => Repeats::Run,
-                Some("pending_ticket") => Repeats::PendingTicket,
-                Some(_) | None => return Err(Misread::Other),
-            });
+            let rule = unless_false(value, |it| match it.as_str() {
+                Some("run") => Ok(Repeats::Run),
+                Some("pending_ticket") => Ok(Repeats::PendingTicket),
+                Some(_) | None => Err(Misread::Other),
+            })?;
+            to.repeats = Some(rule.unwrap_or(Repeats::Run));
             Ok(())
         },
     },

@@ -40,6 +40,7 @@ use serde_json::{Map, Value, json};
 
 use crate::session::{Json, PolicyChanges};
 use keys::{Misread, unknown_key};
+use places::Places;
 
 /// Everything that is wrong with a file of policies.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -81,18 +82,23 @@ pub fn parse(text: &str) -> Result<PolicyChanges, PolicyFileError> {
     let file = document(text).map_err(|mistake| PolicyFileError {
         mistakes: vec![mistake],
     })?;
-    let mut reader = Reader {
-        text,
-        mistakes: Vec::new(),
-    };
+    let mut reader = Reader::default();
     let changes = reader.changes(&file);
-    let mut mistakes = reader.mistakes;
-    mistakes.sort_by_key(|mistake| mistake.line);
-    if mistakes.is_empty() {
-        Ok(changes)
-    } else {
-        Err(PolicyFileError { mistakes })
+    if reader.mistakes.is_empty() {
+        return Ok(changes);
     }
+    let places = Places::of(text);
+    let placed = reader
+        .mistakes
+        .into_iter()
+        .map(|(path, what)| PolicyMistake {
+            line: places.line(&path),
+            field: path.join("."),
+            what,
+        });
+    let mut mistakes: Vec<PolicyMistake> = placed.collect();
+    mistakes.sort_by_key(|mistake| mistake.line);
+    Err(PolicyFileError { mistakes })
 }
 
 /// The JSON Schema of a file of policies, as `docs/policy.schema.json` has it.
@@ -123,6 +129,7 @@ pub fn schema() -> Value {
             "defaults": described(policy.clone(), "What is to hold for every tool."),
             "tools": {
                 "type": "object",
+                "propertyNames": {"minLength": 1},
                 "additionalProperties": policy,
                 "description": "What is to hold for the tools of these names, over the defaults.",
             },
@@ -138,13 +145,8 @@ fn is_json(text: &str) -> bool {
 }
 
 fn document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
-    let whole = |line, what| PolicyMistake {
-        line,
-        field: String::new(),
-        what,
-    };
     if !is_json(text) {
-        return toml_document(text).map_err(|(line, what)| whole(line, what));
+        return toml_document(text);
     }
     let file: Map<String, Value> = serde_json::from_str(text)
         .map_err(|error| whole(Some(error.line()), format!("expected JSON: {error}")))?;
@@ -153,22 +155,63 @@ fn document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
     Ok(file)
 }
 
+/// A mistake of the file as a whole.
+fn whole(line: Option<usize>, what: String) -> PolicyMistake {
+    PolicyMistake {
+        line,
+        field: String::new(),
+        what,
+    }
+}
+
 #[cfg(feature = "cli")]
-fn toml_document(text: &str) -> Result<Map<String, Value>, (Option<usize>, String)> {
+fn toml_document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
     let file: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| places::line_at(text, span.start));
-        (line, format!("expected TOML: {}", error.message()))
+        whole(line, format!("expected TOML: {}", error.message()))
     })?;
+    // JSON, in which policies are on record, has no such numbers.
+    let entries = file.iter();
+    let mut odd = entries.filter_map(|(key, value)| not_finite(vec![key.clone()], value));
+    if let Some((path, number)) = odd.next() {
+        return Err(PolicyMistake {
+            line: Places::of(text).line(&path),
+            field: path.join("."),
+            what: format!("expected a number, found {number}"),
+        });
+    }
     let entries = file.iter();
     Ok(entries
         .map(|(key, value)| (key.clone(), from_toml(value)))
         .collect())
 }
 
+/// The first infinite number, or one that is none, and where it stands.
+#[cfg(feature = "cli")]
+fn not_finite(path: Vec<String>, value: &toml::Value) -> Option<(Vec<String>, f64)> {
+    let within = |step: String| [path.as_slice(), &[step]].concat();
+    match value {
+        toml::Value::Float(number) if !number.is_finite() => Some((path, *number)),
+        toml::Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.find_map(|(index, it)| not_finite(within(index.to_string()), it))
+        }
+        toml::Value::Table(table) => {
+            let mut entries = table.iter();
+            entries.find_map(|(key, it)| not_finite(within(key.clone()), it))
+        }
+        toml::Value::Float(_)
+        | toml::Value::String(_)
+        | toml::Value::Integer(_)
+        | toml::Value::Boolean(_)
+        | toml::Value::Datetime(_) => None,
+    }
+}
+
 #[cfg(not(feature = "cli"))]
-fn toml_document(_: &str) -> Result<Map<String, Value>, (Option<usize>, String)> {
+fn toml_document(_: &str) -> Result<Map<String, Value>, PolicyMistake> {
     let what = "expected JSON that begins with {; TOML is read where the feature `cli` is on";
-    Err((Some(1), what.to_owned()))
+    Err(whole(Some(1), what.to_owned()))
 }
 
 /// The same value as JSON has it.
@@ -190,19 +233,16 @@ pub(crate) fn from_toml(value: &toml::Value) -> Value {
 }
 
 /// Reads a file and gathers what is wrong with it.
-struct Reader<'t> {
-    text: &'t str,
-    mistakes: Vec<PolicyMistake>,
+#[derive(Default)]
+struct Reader {
+    /// Where, as keys and numbers of list items, and what.
+    mistakes: Vec<(Vec<String>, String)>,
 }
 
-impl Reader<'_> {
+impl Reader {
     fn mistake(&mut self, path: &[&str], what: String) {
-        let path: Vec<String> = path.iter().map(|it| (*it).to_owned()).collect();
-        self.mistakes.push(PolicyMistake {
-            line: places::line(self.text, &path),
-            field: path.join("."),
-            what,
-        });
+        let path = path.iter().map(|it| (*it).to_owned()).collect();
+        self.mistakes.push((path, what));
     }
 
     /// The keys that nobody knows. The key is the end of the path, so it is not said again.
@@ -239,6 +279,10 @@ impl Reader<'_> {
             None => {}
             Some(Value::Object(tools)) => {
                 for (name, policy) in tools {
+                    if name.is_empty() {
+                        let what = "expected the name of a tool, found an empty one";
+                        self.mistake(&["tools", name], what.to_owned());
+                    }
                     let read = self.policy(&["tools", name], policy);
                     changes.tools.insert(name.clone(), read);
                 }

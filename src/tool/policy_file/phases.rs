@@ -6,7 +6,7 @@ use super::Reader;
 use super::keys::{self, Misread};
 use crate::session::{PhaseDeclaration, Transition};
 
-impl Reader<'_> {
+impl Reader {
     /// All phases; what is wrong with one does not hide what is wrong with the next.
     pub(super) fn phases(&mut self, value: &Value) -> Vec<PhaseDeclaration> {
         let Some(entries) = value.as_array() else {
@@ -130,11 +130,15 @@ impl Reader<'_> {
 
 /// Which phases there are, in words.
 pub(super) fn listed(names: &[&str]) -> String {
+    const SHOWN_MAX: usize = 24;
     let named: Vec<&str> = names.iter().copied().filter(|it| !it.is_empty()).collect();
-    if named.is_empty() {
-        "there are none".to_owned()
-    } else {
-        format!("there are {}", named.join(", "))
+    match named.get(..SHOWN_MAX) {
+        _ if named.is_empty() => "there are none".to_owned(),
+        Some(shown) if named.len() > SHOWN_MAX => {
+            let more = named.len() - SHOWN_MAX;
+            format!("there are {} and {more} more", shown.join(", "))
+        }
+        Some(_) | None => format!("there are {}", named.join(", ")),
     }
 }
 

@@ -4,81 +4,123 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// The line of what stands at `path`, or of the nearest thing around it; keys, and numbers of list items.
-pub(super) fn line(text: &str, path: &[String]) -> Option<usize> {
-    let offset = if super::is_json(text) {
-        in_json(text, path)
-    } else {
-        in_toml(text, path)
-    }?;
-    Some(line_at(text, offset))
+/// Where everything in a file stands, found once for all that is wrong with it.
+pub(super) struct Places {
+    whole: Place,
+    /// Where each line begins.
+    lines: Vec<usize>,
 }
 
+/// Where a value stands, and what is in it: by keys, and by numbers of list items.
+#[derive(Default)]
+struct Place {
+    offset: Option<usize>,
+    inner: BTreeMap<String, Place>,
+}
+
+impl Places {
+    pub(super) fn of(text: &str) -> Places {
+        let whole = if super::is_json(text) {
+            serde_json::from_str(text).map(|it| in_json(text, it)).ok()
+        } else {
+            in_toml(text)
+        };
+        let ends = text.bytes().enumerate().filter(|(_, it)| *it == b'\n');
+        Places {
+            whole: whole.unwrap_or_default(),
+            lines: std::iter::once(0)
+                .chain(ends.map(|(at, _)| at + 1))
+                .collect(),
+        }
+    }
+
+    /// The line of what stands at `path`, or of the nearest thing around it.
+    pub(super) fn line(&self, path: &[String]) -> Option<usize> {
+        let mut here = &self.whole;
+        for step in path {
+            match here.inner.get(step) {
+                Some(inner) => here = inner,
+                None => break,
+            }
+        }
+        let offset = here.offset?;
+        Some(self.lines.partition_point(|begins| *begins <= offset))
+    }
+}
+
+/// The line of this byte.
+#[cfg(feature = "cli")]
 pub(super) fn line_at(text: &str, offset: usize) -> usize {
     let before = text.get(..offset).unwrap_or(text);
     before.bytes().filter(|it| *it == b'\n').count() + 1
 }
 
-fn in_json(text: &str, path: &[String]) -> Option<usize> {
-    let mut here: &RawValue = serde_json::from_str(text).ok()?;
-    for step in path {
-        let inner = match serde_json::from_str::<BTreeMap<String, &RawValue>>(here.get()) {
-            Ok(fields) => fields.get(step).copied(),
-            Err(_) => item(here.get(), step),
-        };
-        let Some(inner) = inner else {
-            break;
-        };
-        here = inner;
+fn in_json(text: &str, value: &RawValue) -> Place {
+    let of = |it: &RawValue| in_json(text, it);
+    let inner = if let Ok(fields) = serde_json::from_str::<BTreeMap<String, &RawValue>>(value.get())
+    {
+        fields.into_iter().map(|(key, it)| (key, of(it))).collect()
+    } else if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(value.get()) {
+        numbered(items.into_iter().map(of))
+    } else {
+        BTreeMap::new()
+    };
+    Place {
+        // A raw value is a part of the text that it was read from.
+        offset: (value.get().as_ptr() as usize).checked_sub(text.as_ptr() as usize),
+        inner,
     }
-    // A raw value is a part of the text that it was read from.
-    (here.get().as_ptr() as usize).checked_sub(text.as_ptr() as usize)
 }
 
-fn item<'t>(list: &'t str, step: &str) -> Option<&'t RawValue> {
-    let items: Vec<&RawValue> = serde_json::from_str(list).ok()?;
-    items.get(step.parse::<usize>().ok()?).copied()
+fn numbered(items: impl Iterator<Item = Place>) -> BTreeMap<String, Place> {
+    let numbered = items.enumerate();
+    numbered
+        .map(|(index, place)| (index.to_string(), place))
+        .collect()
 }
 
 #[cfg(not(feature = "cli"))]
-fn in_toml(_: &str, _: &[String]) -> Option<usize> {
+fn in_toml(_: &str) -> Option<Place> {
     None
 }
 
 #[cfg(feature = "cli")]
-fn in_toml(text: &str, path: &[String]) -> Option<usize> {
-    use toml::de::{DeTable, DeValue};
+fn in_toml(text: &str) -> Option<Place> {
+    let document = toml::de::DeTable::parse(text).ok()?;
+    Some(Place {
+        offset: None,
+        inner: in_table(document.get_ref()),
+    })
+}
 
-    let document = DeTable::parse(text).ok()?;
-    let (first, rest) = path.split_first()?;
-    let (key, mut here) = document
-        .get_ref()
-        .iter()
-        .find(|(key, _)| key.get_ref() == first)?;
-    let mut offset = key.span().start;
-    for step in rest {
-        let inner = match here.get_ref() {
-            DeValue::Table(table) => table
-                .iter()
-                .find(|(key, _)| key.get_ref() == step)
-                .map(|(key, value)| (key.span().start, value)),
-            DeValue::Array(items) => step
-                .parse::<usize>()
-                .ok()
-                .and_then(|index| items.get(index))
-                .map(|value| (value.span().start, value)),
-            DeValue::String(_)
-            | DeValue::Integer(_)
-            | DeValue::Float(_)
-            | DeValue::Boolean(_)
-            | DeValue::Datetime(_) => None,
-        };
-        let Some((at, value)) = inner else {
-            break;
-        };
-        (offset, here) = (at, value);
+#[cfg(feature = "cli")]
+fn in_table(table: &toml::de::DeTable<'_>) -> BTreeMap<String, Place> {
+    let place = |key: &toml::Spanned<_>, value| Place {
+        offset: Some(key.span().start),
+        inner: in_value(value),
+    };
+    let entries = table.iter();
+    entries
+        .map(|(key, value)| (key.get_ref().to_string(), place(key, value.get_ref())))
+        .collect()
+}
+
+#[cfg(feature = "cli")]
+fn in_value(value: &toml::de::DeValue<'_>) -> BTreeMap<String, Place> {
+    use toml::de::DeValue;
+
+    match value {
+        DeValue::Table(table) => in_table(table),
+        DeValue::Array(items) => numbered(items.iter().map(|it| Place {
+            offset: Some(it.span().start),
+            inner: in_value(it.get_ref()),
+        })),
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_) => BTreeMap::new(),
     }
-    Some(offset)
 }
 
 #[cfg(test)]
@@ -98,7 +140,11 @@ mod tests {
             (&["tools", "pay", "x", "1"], 6),
             (&["tools", "pay", "gone", "y"], 4),
         ] {
-            assert_eq!(line(text, &path(steps)), Some(expected), "{steps:?}");
+            assert_eq!(
+                Places::of(text).line(&path(steps)),
+                Some(expected),
+                "{steps:?}"
+            );
         }
     }
 
@@ -112,7 +158,11 @@ mod tests {
             (&["tools", "pay", "gone"], 3),
             (&["phases", "1", "name"], 8),
         ] {
-            assert_eq!(line(text, &path(steps)), Some(expected), "{steps:?}");
+            assert_eq!(
+                Places::of(text).line(&path(steps)),
+                Some(expected),
+                "{steps:?}"
+            );
         }
     }
 }

@@ -170,6 +170,38 @@ fn every_mistake_of_toml_has_its_line() {
 }
 
 #[test]
+fn the_lines_of_many_mistakes_are_found_at_once() {
+    let text: String = (0..20_000)
+        .map(|it| format!("\"wrong{it}\": 1,\n"))
+        .collect();
+    let json = format!("{{\n{text}\"timeout\": \"1s\"}}");
+    let found = parse(&json).unwrap_err().mistakes;
+    assert_eq!((found.len(), found[19_999].line), (20_000, Some(20_001)));
+    if cfg!(feature = "cli") {
+        let toml = json.trim_matches(['{', '}', '\n']).replace(": ", " = ");
+        let found = parse(&toml.replace(",\n", "\n")).unwrap_err().mistakes;
+        assert_eq!((found.len(), found[19_999].line), (20_000, Some(20_000)));
+    }
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn a_number_that_is_none_is_a_mistake_where_it_stands() {
+    let text =
+        "[tools.pay]\nconfirm = true\nconfirm_when = { compares = [\"args:cents\", \">\", nan] }\n";
+    assert_eq!(
+        mistakes(text),
+        ["line 3: tools.pay.confirm_when.compares.2: expected a number, found NaN"]
+    );
+    assert_eq!(
+        mistakes("[tools.\"\"]\nconfirm = true\n"),
+        ["line 1: tools.: expected the name of a tool, found an empty one"]
+    );
+    let off = parse("[tools.pay]\nrepeats = false\n").unwrap();
+    assert_eq!(off.tools["pay"].repeats, Some(Repeats::Run));
+}
+
+#[test]
 fn what_cannot_be_read_at_all_is_said_with_its_line() {
     let syntax = mistakes("{\n\"tools\": }");
     assert!(
@@ -233,6 +265,8 @@ fn the_schema_takes_what_the_reader_takes() {
         ),
         (r#"{"tools": {"a": {"phases": []}}}"#, false),
         (r#"{"tools": {"a": {"repeats": "never"}}}"#, false),
+        (r#"{"tools": {"a": {"repeats": false}}}"#, true),
+        (r#"{"tools": {"": {}}}"#, false),
         (
             r#"{"tools": {"a": {"when": {"or": [{"not": {"exists": "a"}}, {"equals": ["b", null]}]}}}}"#,
             true,

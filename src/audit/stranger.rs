@@ -1,0 +1,109 @@
+//! What somebody asks for and nobody has: most likely a mistake, and no error.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::audited_call::AuditedCall;
+use super::filter::{Filter, LabelFilter};
+
+/// A tool, a person or a label that was asked for and that no call has, of all that could be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stranger {
+    /// What it was asked for as.
+    pub of: StrangerOf,
+    /// Its name; of a label `NAME` or `NAME=VALUE`.
+    pub name: String,
+    /// What there is and is spelled almost like that.
+    pub near: Option<String>,
+}
+
+/// As what something was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StrangerOf {
+    /// A tool.
+    Tool,
+    /// A person.
+    Actor,
+    /// A label.
+    Label,
+}
+
+/// The names in all calls that were told.
+#[derive(Default)]
+pub(super) struct Names {
+    tools: BTreeSet<String>,
+    actors: BTreeSet<String>,
+    labels: BTreeSet<String>,
+}
+
+impl Names {
+    /// Takes note of the names in a call that are asked for at all.
+    pub(super) fn learn(&mut self, call: &AuditedCall, filter: &Filter) {
+        let note = |names: &mut BTreeSet<String>, name: &str| {
+            if !names.contains(name) {
+                names.insert(name.to_owned());
+            }
+        };
+        if !filter.tools.is_empty() {
+            note(&mut self.tools, &call.tool);
+        }
+        if !filter.actors.is_empty() {
+            call.people()
+                .for_each(|it| note(&mut self.actors, &it.name));
+        }
+        if !filter.labels.is_empty() {
+            for (name, value) in &call.labels {
+                note(&mut self.labels, name);
+                note(&mut self.labels, &format!("{name}={value}"));
+            }
+        }
+    }
+
+    /// What is asked for and is not among them.
+    pub(super) fn strangers(&self, filter: &Filter) -> Vec<Stranger> {
+        let label = |it: &LabelFilter| match &it.value {
+            Some(value) => format!("{}={value}", it.name),
+            None => it.name.clone(),
+        };
+        let labels: Vec<String> = filter.labels.iter().map(label).collect();
+        let asked = [
+            (StrangerOf::Tool, &filter.tools, &self.tools),
+            (StrangerOf::Actor, &filter.actors, &self.actors),
+            (StrangerOf::Label, &labels, &self.labels),
+        ];
+        let mut strangers = Vec::new();
+        for (of, names, known) in asked {
+            for name in names.iter().filter(|it| !known.contains(*it)) {
+                let (name, near) = (name.clone(), near(name, known));
+                strangers.push(Stranger { of, name, near });
+            }
+        }
+        strangers
+    }
+}
+
+/// The known name that differs from this one in a third of its letters at most, or only in their case.
+fn near(name: &str, known: &BTreeSet<String>) -> Option<String> {
+    let lower = name.to_lowercase();
+    let distance = |it: &String| strsim::damerau_levenshtein(&lower, &it.to_lowercase());
+    let (distance, nearest) = known.iter().map(|it| (distance(it), it)).min()?;
+    (distance <= name.chars().count() / 3).then(|| nearest.clone())
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
+        match self.of {
+            StrangerOf::Tool => write!(f, "no call that was read is to a tool {name:?}")?,
+            StrangerOf::Actor => write!(f, "nobody named {name:?} did anything about a call")?,
+            StrangerOf::Label => write!(f, "no call that was read has the label {name:?}")?,
+        }
+        match &self.near {
+            Some(near) => write!(f, "; did you mean {near:?}?"),
+            None => Ok(()),
+        }
+    }
+}
