@@ -2,10 +2,13 @@
 #![cfg(all(feature = "live", feature = "testing"))]
 #![expect(
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
 
+#[path = "fixtures/corpus.rs"]
+mod corpus;
 #[path = "fixtures/stage.rs"]
 mod stage;
 
