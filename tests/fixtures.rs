@@ -11,6 +11,8 @@
 mod corpus;
 #[path = "fixtures/stage.rs"]
 mod stage;
+#[path = "fixtures/taken_out.rs"]
+mod taken_out;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

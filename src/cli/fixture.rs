@@ -172,10 +172,12 @@ impl Export {
         }
         let ledger = self.keys.of(opening::reading(&self.path)?)?;
         let session = ids::session(&ledger, &self.session).await?;
-        let fixture = Fixture::export_to(&ledger, session, &self.redact, &self.dir).await?;
-        let steps = fixture.steps().len();
+        let exported = Fixture::export_to(&ledger, session, &self.redact, &self.dir).await?;
+        let steps = exported.fixture.steps().len();
         if self.json {
-            screen.json(&json!({"fixture": self.dir, "session": session, "steps": steps}))?;
+            screen.json(&json!({
+                "fixture": self.dir, "session": session, "steps": steps, "met": exported.met,
+            }))?;
         } else {
             let (dir, steps) = (shown(&self.dir), count(steps, "step"));
             screen.line(&format!("Exported session {session} to {dir}: {steps}"))?;
@@ -220,3 +222,15 @@ fn show(report: &str, screen: &mut Screen) -> Result<(), Failure> {
 fn shown(dir: &Path) -> String {
     one_line(&dir.display().to_string()).into_owned()
 }
+            for (pointer, times) in &exported.met {
+                let pointer = one_line(pointer);
+                if *times == 0 {
+                    let told = format!(
+                        "Warning: nothing stands at {pointer}, so nothing was taken out for it"
+                    );
+                    screen.toned(Tone::Bad, &told)?;
+                } else {
+                    let places = count(*times, "place");
+                    screen.line(&format!("Taken out of {places}: {pointer}"))?;
+                }
+            }

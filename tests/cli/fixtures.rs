@@ -6,6 +6,7 @@ use recount::prelude::*;
 use recount::simulator::{Script, Simulator};
 
 use crate::program::Bench;
+use crate::sealing;
 use crate::service::runtime;
 
 const SCRIPT: &str = r#"
@@ -52,6 +53,7 @@ fn exported() -> Bench {
         (&told["fixture"], &told["session"]),
         (&json!("fixture"), &json!(session))
     );
+    assert!(told["met"]["/card"].as_u64() > Some(0), "{told}");
     let steps = std::fs::read_to_string(bench.path("fixture/steps.jsonl")).unwrap();
     assert_eq!(told["steps"], json!(steps.lines().count()));
     assert!(!steps.contains("4111"), "{steps}");
@@ -117,4 +119,61 @@ fn what_is_no_fixture_or_a_later_one_says_so() {
     let export = |rest: &str| bench.run(&format!("fixture export j {session} {rest}"));
     export("other --redact card").fails(2, "bad-request");
     export("fixture").fails(1, "occupied");
+}
+
+const PAYMENT: &str = r#"
+{"on": {"text": "pin"}, "send": [{"call": [{"id": "c1", "name": "pay", "args": {"order": "A-17", "pin": "four-digits"}}]}]}
+{"on": {"responses_to": ["c1"]}, "send": [{"say": "Paid with four-digits."}]}
+"#;
+
+/// It returns what it was given.
+const PAY: &str = r#"
+[[tool]]
+name = "pay"
+description = "Pays"
+command = ["cat"]
+secret = ["/pin"]
+"#;
+
+#[test]
+fn what_a_tool_declares_secret_is_in_no_file_of_an_export_with_the_keys() {
+    let bench = Bench::new();
+    bench.write("tools.toml", PAY);
+    let (_simulator, url) = bench.simulate(PAYMENT);
+    let begin = format!(
+        "run --tools tools.toml --endpoint {url} --journal j --keys k --text pin:four-digits"
+    );
+    sealing::run(&bench, "a", &begin)
+        .ends_with(0)
+        .says(&["Paid with four-digits."]);
+    let session = bench.session("j");
+    let export = format!("fixture export j {session} fixture --keys k");
+    sealing::run(&bench, "a", &export).ends_with(0);
+    for name in ["fixture.json", "steps.jsonl", "story.txt"] {
+        let written = std::fs::read_to_string(bench.path("fixture").join(name)).unwrap();
+        assert!(!written.contains("four-digits"), "{name}: {written}");
+    }
+    let steps = std::fs::read_to_string(bench.path("fixture/steps.jsonl")).unwrap();
+    assert!(
+        steps.contains(r#""args":{"order":"A-17","pin":"[redacted]"}"#),
+        "{steps}"
+    );
+    bench
+        .run("fixture test fixture")
+        .ends_with(0)
+        .says(&["Played as recorded: 1 fixture"]);
+}
+
+#[test]
+fn a_field_that_stands_nowhere_is_said() {
+    let bench = exported();
+    let session = bench.session("j");
+    let export = format!("fixture export j {session} other --redact /card --redact /crad");
+    bench.run(&export).ends_with(0).says(&[
+        "Taken out of 1 place: /card\n",
+        "Warning: nothing stands at /crad, so nothing was taken out for it",
+    ]);
+    let export = format!("fixture export j {session} third --redact /crad --json");
+    let told = bench.run(&export).ends_with(0).json();
+    assert_eq!(told["met"], json!({"/crad": 0}));
 }
