@@ -177,3 +177,68 @@ fn a_field_that_stands_nowhere_is_said() {
     let told = bench.run(&export).ends_with(0).json();
     assert_eq!(told["met"], json!({"/crad": 0}));
 }
+
+#[test]
+fn a_fixture_without_its_story_is_no_success_and_update_writes_one() {
+    let bench = exported();
+    let story = bench.path("fixture/story.txt");
+    let before = std::fs::read_to_string(&story).unwrap();
+    std::fs::remove_file(&story).unwrap();
+    bench
+        .run("fixture test fixture")
+        .fails(1, "no-story")
+        .complains(&["`recount fixture update DIR`"]);
+    bench
+        .run("fixture update fixture")
+        .ends_with(0)
+        .says(&["fixture: updated"]);
+    assert_eq!(std::fs::read_to_string(&story).unwrap(), before);
+    bench.run("fixture test fixture").ends_with(0);
+}
+
+#[test]
+fn a_format_below_the_first_is_refused() {
+    let bench = exported();
+    let header = std::fs::read_to_string(bench.path("fixture/fixture.json")).unwrap();
+    bench.write("fixture/fixture.json", &header.replacen(": 1,", ": 0,", 1));
+    for command in ["test", "update", "migrate"] {
+        bench
+            .run(&format!("fixture {command} fixture"))
+            .fails(4, "damaged")
+            .complains(&["is of format 0; formats count from 1"]);
+    }
+}
+
+#[test]
+fn those_behind_one_that_cannot_be_played_are_played_all_the_same() {
+    let bench = exported();
+    let told = bench.run("fixture test fixture nope fixture");
+    let told = told.fails(1, "no-fixture").says(&[
+        "fixture: as recorded\nnope: not played: there is no fixture: nope/fixture.json is missing\nfixture: as recorded\n",
+        "Of 3 fixtures: 2 as recorded, 0 went another way, 1 not played",
+    ]);
+    told.complains(&["1 of 3 fixtures not played; the first is nope: "]);
+    let as_json = bench.run("fixture test fixture nope fixture --json");
+    let lines = as_json.fails(1, "no-fixture").json_lines();
+    let as_recorded: Vec<_> = lines.iter().map(|it| &it["as_recorded"]).collect();
+    assert_eq!(as_recorded, [&json!(true), &json!(null), &json!(true)]);
+    assert_eq!(lines[1]["error"]["code"], "no-fixture");
+    let story = std::fs::read_to_string(bench.path("fixture/story.txt")).unwrap();
+    bench.write(
+        "fixture/story.txt",
+        &story.replacen("verdict=ask", "verdict=allowed", 1),
+    );
+    bench
+        .run("fixture test nope fixture")
+        .ends_with(5)
+        .says(&["Of 2 fixtures: 0 as recorded, 1 went another way, 1 not played"]);
+    bench
+        .run("fixture update nope fixture")
+        .fails(1, "no-fixture")
+        .says(&[
+            "fixture: updated",
+            "Of 2 fixtures: 1 updated, 0 as it was, 1 not played",
+        ]);
+    let updated = std::fs::read_to_string(bench.path("fixture/story.txt")).unwrap();
+    assert_eq!(updated, story);
+}
