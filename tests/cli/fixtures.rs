@@ -242,3 +242,41 @@ fn those_behind_one_that_cannot_be_played_are_played_all_the_same() {
     let updated = std::fs::read_to_string(bench.path("fixture/story.txt")).unwrap();
     assert_eq!(updated, story);
 }
+
+#[test]
+fn an_export_replaces_no_file_of_a_fixture() {
+    let bench = exported();
+    let session = bench.session("j");
+    for name in ["fixture.json", "steps.jsonl", "story.txt"] {
+        std::fs::create_dir(bench.path(&format!("with-{name}"))).unwrap();
+        bench.write(&format!("with-{name}/{name}"), "mine");
+        bench
+            .run(&format!("fixture export j {session} with-{name}"))
+            .fails(1, "occupied");
+        let files = std::fs::read_dir(bench.path(&format!("with-{name}"))).unwrap();
+        assert_eq!(files.count(), 1, "{name}");
+        let kept = std::fs::read_to_string(bench.path(&format!("with-{name}/{name}")));
+        assert_eq!(kept.unwrap(), "mine");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_update_replaces_a_link_and_not_what_it_leads_to() {
+    let bench = exported();
+    let story = bench.path("fixture/story.txt");
+    let text = std::fs::read_to_string(&story).unwrap();
+    let mine = text.replacen("verdict=ask", "verdict=allowed", 1);
+    bench.write("mine.txt", &mine);
+    std::fs::remove_file(&story).unwrap();
+    std::os::unix::fs::symlink(bench.path("mine.txt"), &story).unwrap();
+    bench.run("fixture update fixture").ends_with(0);
+    assert_eq!(
+        std::fs::read_to_string(bench.path("mine.txt")).unwrap(),
+        mine
+    );
+    assert!(!story.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(&story).unwrap(), text);
+    let files = std::fs::read_dir(bench.path("fixture")).unwrap();
+    assert_eq!(files.count(), 3, "no draft is left");
+}
