@@ -2,12 +2,17 @@
 #![cfg(all(feature = "live", feature = "testing"))]
 #![expect(
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
 
+#[path = "fixtures/corpus.rs"]
+mod corpus;
 #[path = "fixtures/stage.rs"]
 mod stage;
+#[path = "fixtures/taken_out.rs"]
+mod taken_out;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -236,13 +236,14 @@ impl From<fixture::Error> for Failure {
                 .advice("give the directory that holds fixture.json and steps.jsonl"),
             fixture::Error::Newer { .. } => Failure::new("newer-format", what)
                 .advice("use the version of recount that wrote it, or a later one"),
-            fixture::Error::Header { .. } | fixture::Error::Step { .. } => {
-                Failure::new("damaged", what)
-                    .exit(Exit::Damaged)
-                    .advice("docs/fixtures.md has the shapes")
-            }
-            fixture::Error::Exists { .. } => Failure::new("occupied", what)
-                .advice("give a directory that holds no fixture; nothing was changed"),
+            fixture::Error::NoFormat { .. }
+            | fixture::Error::Header { .. }
+            | fixture::Error::Step { .. } => Failure::new("damaged", what)
+                .exit(Exit::Damaged)
+                .advice("docs/fixtures.md has the shapes"),
+            fixture::Error::Exists { .. } => Failure::new("occupied", what).advice(
+                "give a directory that holds no fixture, and no file of one; nothing was changed",
+            ),
             fixture::Error::NoBeginning { .. } | fixture::Error::Restarted { .. } => {
                 Failure::new("no-fixture", what)
             }

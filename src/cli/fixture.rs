@@ -98,11 +98,17 @@ impl Fixtures {
 
 impl Test {
     fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let mut other = 0_u64;
+        let (mut other, mut unusable) = (0_usize, Unusable::of(&self.dirs, self.json));
         for dir in &self.dirs {
-            let played = Fixture::load(dir)?.play_by_itself()?;
+            let played = match played(dir).and_then(with_story) {
+                Ok(played) => played,
+                Err(failure) => {
+                    unusable.tell(dir, failure, screen)?;
+                    continue;
+                }
+            };
             let report = played.report();
-            other += u64::from(!report.is_empty());
+            other += usize::from(!report.is_empty());
             if self.json {
                 screen.json(&as_json(dir, &played))?;
             } else if report.is_empty() {
@@ -113,30 +119,42 @@ impl Test {
             }
         }
         let all = count(self.dirs.len(), "fixture");
-        let (tone, told, exit) = match other {
-            0 => (Tone::Good, format!("Played as recorded: {all}"), Exit::Ok),
-            _ => (
-                Tone::Bad,
-                format!("{other} of {all} went another way"),
-                Exit::Diverged,
-            ),
-        };
         if !self.json {
-            screen.toned(tone, &told)?;
+            match (other, unusable.len()) {
+                (0, 0) => screen.toned(Tone::Good, &format!("Played as recorded: {all}"))?,
+                (other, 0) => {
+                    screen.toned(Tone::Bad, &format!("{other} of {all} went another way"))?;
+                }
+                (_, 1) if self.dirs.len() == 1 => {}
+                (other, unusable) => {
+                    let told = format!(
+                        "Of {all}: {} as recorded, {other} went another way, {unusable} not played",
+                        self.dirs.len() - other - unusable
+                    );
+                    screen.toned(Tone::Bad, &told)?;
+                }
+            }
         }
-        Ok(exit)
+        match other {
+            0 => unusable.end(),
+            _ => Ok(Exit::Diverged),
+        }
     }
 }
 
 impl Update {
     fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let (mut updated, mut unusable) = (0_usize, Unusable::of(&self.dirs, self.json));
         for dir in &self.dirs {
-            let played = Fixture::load(dir)?.play_by_itself()?;
-            let report = played.report();
-            let changed = !report.is_empty() || Fixture::load(dir)?.story().is_none();
-            if changed {
-                played.updated().save(dir)?;
-            }
+            let report = match update(dir) {
+                Ok(report) => report,
+                Err(failure) => {
+                    unusable.tell(dir, failure, screen)?;
+                    continue;
+                }
+            };
+            let changed = !report.is_empty();
+            updated += usize::from(changed);
             if self.json {
                 screen.json(&json!({"fixture": dir, "updated": changed, "report": report}))?;
             } else if changed {
@@ -146,7 +164,14 @@ impl Update {
                 screen.line(&format!("{}: as it was", shown(dir)))?;
             }
         }
-        Ok(Exit::Ok)
+        if !self.json && self.dirs.len() > 1 {
+            let (all, left) = (count(self.dirs.len(), "fixture"), unusable.len());
+            let kept = self.dirs.len() - updated - left;
+            screen.line(&format!(
+                "Of {all}: {updated} updated, {kept} as it was, {left} not played"
+            ))?;
+        }
+        unusable.end()
     }
 }
 
@@ -167,6 +192,75 @@ impl Migrate {
     }
 }
 
+/// The fixtures that could not be played: each is told in its place, and those behind it are played all the same.
+struct Unusable {
+    of: usize,
+    json: bool,
+    all: Vec<(String, Failure)>,
+}
+
+impl Unusable {
+    fn of(dirs: &[PathBuf], json: bool) -> Unusable {
+        Unusable {
+            of: dirs.len(),
+            json,
+            all: Vec::new(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    fn tell(&mut self, dir: &Path, failure: Failure, screen: &mut Screen) -> Result<(), Failure> {
+        let (code, what) = (failure.code.as_ref(), failure.what.as_str());
+        if self.json {
+            screen.json(&json!({"fixture": dir, "error": {"code": code, "what": what}}))?;
+        } else if self.of > 1 {
+            screen.toned(Tone::Bad, &format!("{}: not played: {what}", shown(dir)))?;
+        }
+        self.all.push((shown(dir), failure));
+        Ok(())
+    }
+
+    /// What the program ends with, if nothing else is to be said: the first failure stands for all.
+    fn end(self) -> Result<Exit, Failure> {
+        let (left, of) = (self.all.len(), count(self.of, "fixture"));
+        let Some((dir, mut failure)) = self.all.into_iter().next() else {
+            return Ok(Exit::Ok);
+        };
+        if self.of > 1 {
+            let what = failure.what;
+            failure.what = format!("{left} of {of} not played; the first is {dir}: {what}");
+        }
+        Err(failure)
+    }
+}
+
+fn played(dir: &Path) -> Result<Played, Failure> {
+    Ok(Fixture::load(dir)?.play_by_itself()?)
+}
+
+/// What was played, if there is a story to hold it against.
+fn with_story(played: Played) -> Result<Played, Failure> {
+    if played.has_story() {
+        return Ok(played);
+    }
+    let what = "there is no story.txt, so nothing says what should come of it";
+    Err(Failure::new("no-story", what)
+        .advice("`recount fixture update DIR` writes down what comes of it now"))
+}
+
+/// Plays a fixture and writes down what came of it, where that is another story; in words, what is another.
+fn update(dir: &Path) -> Result<String, Failure> {
+    let played = played(dir)?;
+    let report = played.report();
+    if !report.is_empty() {
+        played.updated().save(dir)?;
+    }
+    Ok(report)
+}
+
 impl Export {
     async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         if let Some(wrong) = self.redact.iter().find(|it| !it.starts_with('/')) {
@@ -176,13 +270,27 @@ impl Export {
         let ledger = self.keys.of(opening::reading(&self.path)?)?;
         let ledger = self.unknown.of(ledger, screen);
         let session = ids::session(&ledger, &self.session).await?;
-        let fixture = Fixture::export_to(&ledger, session, &self.redact, &self.dir).await?;
-        let steps = fixture.steps().len();
+        let exported = Fixture::export_to(&ledger, session, &self.redact, &self.dir).await?;
+        let steps = exported.fixture.steps().len();
         if self.json {
-            screen.json(&json!({"fixture": self.dir, "session": session, "steps": steps}))?;
+            screen.json(&json!({
+                "fixture": self.dir, "session": session, "steps": steps, "met": exported.met,
+            }))?;
         } else {
             let (dir, steps) = (shown(&self.dir), count(steps, "step"));
             screen.line(&format!("Exported session {session} to {dir}: {steps}"))?;
+            for (pointer, times) in &exported.met {
+                let pointer = one_line(pointer);
+                if *times == 0 {
+                    let told = format!(
+                        "Warning: nothing stands at {pointer}, so nothing was taken out for it"
+                    );
+                    screen.toned(Tone::Bad, &told)?;
+                } else {
+                    let places = count(*times, "place");
+                    screen.line(&format!("Taken out of {places}: {pointer}"))?;
+                }
+            }
         }
         Ok(Exit::Ok)
     }

@@ -43,7 +43,7 @@ pub struct Agent {
     pub(super) tools: Toolset,
     pub(super) connector: Option<Arc<dyn Connector>>,
     pub(super) provider: Option<Arc<dyn ConfirmationProvider>>,
-    gates: GateChoice,
+    pub(super) gates: GateChoice,
     pub(super) running_max: Option<u32>,
     pub(super) policies: Vec<PolicyChanges>,
     phases: Vec<PhaseDeclaration>,
@@ -60,13 +60,15 @@ pub struct Agent {
     reconnects: Reconnects,
     setup_timeout: Option<Duration>,
     pub(super) withholds_input: bool,
+    /// What holds, whatever the rest says: that of a record which is played.
+    pub(super) on_record: Option<PolicySet>,
     /// Where its sessions are recorded, and whether there is only one.
     pub(super) recording: Option<(Recording, bool)>,
 }
 
 /// Who decides whether gates hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum GateChoice {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum GateChoice {
     /// They hold where somebody can answer: a durable journal, or a provider.
     #[default]
     WhereAnswerable,
@@ -74,6 +76,8 @@ enum GateChoice {
     Strict,
     /// They never hold.
     Unenforced,
+    /// As in a record that is played.
+    AsRecorded(Gates),
 }
 
 impl Agent {
@@ -392,16 +396,21 @@ impl Agent {
                 ));
             }
         }
-        let policies = PolicySet {
-            running_max: self.running_max,
-            response: self.response,
-            acknowledges: true,
-            on_settled: self.on_settled,
-            phases: self.phases,
-            hooks: self.hooks.declared(),
-            ..dispatcher.policies()
+        let policies = match self.on_record {
+            Some(on_record) => on_record,
+            None => {
+                let policies = PolicySet {
+                    running_max: self.running_max,
+                    response: self.response,
+                    acknowledges: true,
+                    on_settled: self.on_settled,
+                    phases: self.phases,
+                    hooks: self.hooks.declared(),
+                    ..dispatcher.policies()
+                };
+                policies::of_agent(policies, &self.policies)
+            }
         };
-        let policies = policies::of_agent(policies, &self.policies);
         let platform = self.connector.as_ref().map(|it| it.platform());
         let platform = platform.unwrap_or_default();
         let capabilities = self
@@ -437,6 +446,7 @@ impl Agent {
             GateChoice::Unenforced => {
                 Gates::waived("the embedding program chose unenforced confirmations")
             }
+            GateChoice::AsRecorded(gates) => gates,
             GateChoice::WhereAnswerable if journal_is_durable || provider.is_some() => {
                 Gates::enforced()
             }

@@ -5,32 +5,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::agent::Agent;
+use super::agent::{Agent, GateChoice};
 use crate::live::Connector;
-use crate::session::{Capabilities, PolicySet};
+use crate::session::{Capabilities, Gates, PolicySet};
 use crate::tool::{
-    ConfirmationProvider, ConfirmationRequest, PolicyTool, ToolConfirmation, ToolDispatcher,
-    Toolset,
+    ConfirmationProvider, ConfirmationRequest, PolicyTool, ToolConfirmation, Toolset,
 };
 
 impl Agent {
     /// An agent that has nothing but what is on record of one: its tools, and what held for them.
     pub(crate) fn of_record(model: &str, tools: Toolset, policies: &PolicySet) -> Agent {
-        let mut dispatcher = ToolDispatcher::new();
-        if let Some(limit) = policies.timeout {
-            dispatcher = dispatcher.with_timeout(limit);
-        }
-        let mut agent = Agent::new()
-            .model(model)
-            .tools(tools)
-            .tools(dispatcher)
-            .response_shape(policies.response)
-            .on_settled(policies.on_settled);
-        if let Some(calls) = policies.running_max {
-            agent = agent.running_max(calls);
-        }
-        let phases = policies.phases.iter().cloned();
-        phases.fold(agent, Agent::with_phase)
+        let mut agent = Agent::new().model(model).tools(tools);
+        agent.on_record = Some(policies.clone());
+        agent
     }
 
     /// Connects to the recorded model, has `body` stand in for each tool, and leaves answers to the fixture.
@@ -38,14 +25,17 @@ impl Agent {
         mut self,
         model: impl Connector,
         capabilities: Option<Capabilities>,
-        gates: bool,
+        gates: Gates,
         body: impl FnMut(PolicyTool) -> PolicyTool,
     ) -> Agent {
         self.connector = Some(Arc::new(model));
         self.capabilities = self.capabilities.or(capabilities);
         self.tools = self.tools.without_providers().map(body);
-        // Gates hold where somebody can answer, which the fixture does.
-        self.provider = gates.then(|| Arc::new(Silent) as Arc<dyn ConfirmationProvider>);
+        // Where somebody could answer, the fixture does.
+        self.provider = Some(Arc::new(Silent));
+        if self.gates == GateChoice::WhereAnswerable {
+            self.gates = GateChoice::AsRecorded(gates);
+        }
         self.recording = None;
         self
     }

@@ -76,7 +76,7 @@ impl Prepared {
                 program: PROGRAM.to_owned(),
                 model: connector.map(|it| it.model_name(&self.model)),
                 capabilities: self.capabilities,
-                gates: self.gates.enforced,
+                gates: self.gates.clone(),
                 catalog: (*self.catalog).clone(),
                 policies: (*self.policies).clone(),
             };

@@ -23,6 +23,7 @@ pub use paused::PausedCall;
 pub use pending::{HintBy, PendingConfirmation};
 pub use requests::KnownRequest;
 pub use seal::Seal;
+pub(crate) use secrets::open_malformed;
 pub use secrets::{open_arguments, seal_arguments};
 pub(crate) use store::IN_PLACE;
 pub use store::{Ledger, Loaded, Objects, Recorded, Tail};

@@ -99,6 +99,16 @@ pub fn open_arguments(
     Ok(opened)
 }
 
+/// The text of malformed arguments as the model sent it.
+///
+/// # Errors
+/// As [`open_arguments`].
+pub(crate) fn open_malformed(key: &SessionKey, tool: &str, text: &str) -> Result<String, Error> {
+    let marker: Result<Marker, _> = serde_json::from_str(text);
+    let sealed = marker.map(|it| it.sealed).unwrap_or_default();
+    Ok(key.open_text(&place(tool, ""), &sealed)?.to_string())
+}
+
 fn marker(key: &SessionKey, tool: &str, pointer: &str, text: &str) -> Result<String, Error> {
     let sealed = key.seal_text(&place(tool, pointer), text)?;
     Ok(json!({ "$sealed": sealed }).to_string())

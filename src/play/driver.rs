@@ -72,7 +72,7 @@ impl<'f> Driver<'f> {
             agent.played(
                 model.clone(),
                 header.capabilities,
-                header.gates,
+                header.gates(),
                 |tool| match fixture.real_tools {
                     true => tool,
                     false => {

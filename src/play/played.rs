@@ -68,7 +68,12 @@ impl Played {
         &self.undone
     }
 
-    /// Whether it went as on record: the same story, the same frames to the model, and everything done.
+    /// Whether a story is on record, which what was played is held against.
+    pub fn has_story(&self) -> bool {
+        self.fixture.story().is_some()
+    }
+
+    /// Whether it went as on record: the same story, which must be there, the same frames to the model, and everything done.
     pub fn is_as_recorded(&self) -> bool {
         self.report().is_empty()
     }
@@ -76,6 +81,11 @@ impl Played {
     /// Where it went another way than on record, in words; empty where it did not.
     pub fn report(&self) -> String {
         let mut told = String::new();
+        if !self.has_story() {
+            told.push_str(
+                "No story is on record: `recount fixture update` writes down what was played.\n",
+            );
+        }
         // A string takes whatever is written to it.
         if let Some(difference) = self.difference() {
             let _ = write!(

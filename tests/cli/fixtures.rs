@@ -6,6 +6,7 @@ use recount::prelude::*;
 use recount::simulator::{Script, Simulator};
 
 use crate::program::Bench;
+use crate::sealing;
 use crate::service::runtime;
 
 const SCRIPT: &str = r#"
@@ -52,6 +53,7 @@ fn exported() -> Bench {
         (&told["fixture"], &told["session"]),
         (&json!("fixture"), &json!(session))
     );
+    assert!(told["met"]["/card"].as_u64() > Some(0), "{told}");
     let steps = std::fs::read_to_string(bench.path("fixture/steps.jsonl")).unwrap();
     assert_eq!(told["steps"], json!(steps.lines().count()));
     assert!(!steps.contains("4111"), "{steps}");
@@ -198,4 +200,164 @@ fn what_a_fixture_does_not_hold_is_not_compared_as_if_it_did() {
         .run("diff fixture 0199")
         .fails(2, "not-a-session")
         .complains(&["JOURNAL:SESSION", "fixture"]);
+}
+
+const PAYMENT: &str = r#"
+{"on": {"text": "pin"}, "send": [{"call": [{"id": "c1", "name": "pay", "args": {"order": "A-17", "pin": "four-digits"}}]}]}
+{"on": {"responses_to": ["c1"]}, "send": [{"say": "Paid with four-digits."}]}
+"#;
+
+/// It returns what it was given.
+const PAY: &str = r#"
+[[tool]]
+name = "pay"
+description = "Pays"
+command = ["cat"]
+secret = ["/pin"]
+"#;
+
+#[test]
+fn what_a_tool_declares_secret_is_in_no_file_of_an_export_with_the_keys() {
+    let bench = Bench::new();
+    bench.write("tools.toml", PAY);
+    let (_simulator, url) = bench.simulate(PAYMENT);
+    let begin = format!(
+        "run --tools tools.toml --endpoint {url} --journal j --keys k --text pin:four-digits"
+    );
+    sealing::run(&bench, "a", &begin)
+        .ends_with(0)
+        .says(&["Paid with four-digits."]);
+    let session = bench.session("j");
+    let export = format!("fixture export j {session} fixture --keys k");
+    sealing::run(&bench, "a", &export).ends_with(0);
+    for name in ["fixture.json", "steps.jsonl", "story.txt"] {
+        let written = std::fs::read_to_string(bench.path("fixture").join(name)).unwrap();
+        assert!(!written.contains("four-digits"), "{name}: {written}");
+    }
+    let steps = std::fs::read_to_string(bench.path("fixture/steps.jsonl")).unwrap();
+    assert!(
+        steps.contains(r#""args":{"order":"A-17","pin":"[redacted]"}"#),
+        "{steps}"
+    );
+    bench
+        .run("fixture test fixture")
+        .ends_with(0)
+        .says(&["Played as recorded: 1 fixture"]);
+}
+
+#[test]
+fn a_field_that_stands_nowhere_is_said() {
+    let bench = exported();
+    let session = bench.session("j");
+    let export = format!("fixture export j {session} other --redact /card --redact /crad");
+    bench.run(&export).ends_with(0).says(&[
+        "Taken out of 1 place: /card\n",
+        "Warning: nothing stands at /crad, so nothing was taken out for it",
+    ]);
+    let export = format!("fixture export j {session} third --redact /crad --json");
+    let told = bench.run(&export).ends_with(0).json();
+    assert_eq!(told["met"], json!({"/crad": 0}));
+}
+
+#[test]
+fn a_fixture_without_its_story_is_no_success_and_update_writes_one() {
+    let bench = exported();
+    let story = bench.path("fixture/story.txt");
+    let before = std::fs::read_to_string(&story).unwrap();
+    std::fs::remove_file(&story).unwrap();
+    bench
+        .run("fixture test fixture")
+        .fails(1, "no-story")
+        .complains(&["`recount fixture update DIR`"]);
+    bench
+        .run("fixture update fixture")
+        .ends_with(0)
+        .says(&["fixture: updated"]);
+    assert_eq!(std::fs::read_to_string(&story).unwrap(), before);
+    bench.run("fixture test fixture").ends_with(0);
+}
+
+#[test]
+fn a_format_below_the_first_is_refused() {
+    let bench = exported();
+    let header = std::fs::read_to_string(bench.path("fixture/fixture.json")).unwrap();
+    bench.write("fixture/fixture.json", &header.replacen(": 1,", ": 0,", 1));
+    for command in ["test", "update", "migrate"] {
+        bench
+            .run(&format!("fixture {command} fixture"))
+            .fails(4, "damaged")
+            .complains(&["is of format 0; formats count from 1"]);
+    }
+}
+
+#[test]
+fn those_behind_one_that_cannot_be_played_are_played_all_the_same() {
+    let bench = exported();
+    let told = bench.run("fixture test fixture nope fixture");
+    let told = told.fails(1, "no-fixture").says(&[
+        "fixture: as recorded\nnope: not played: there is no fixture: nope/fixture.json is missing\nfixture: as recorded\n",
+        "Of 3 fixtures: 2 as recorded, 0 went another way, 1 not played",
+    ]);
+    told.complains(&["1 of 3 fixtures not played; the first is nope: "]);
+    let as_json = bench.run("fixture test fixture nope fixture --json");
+    let lines = as_json.fails(1, "no-fixture").json_lines();
+    let as_recorded: Vec<_> = lines.iter().map(|it| &it["as_recorded"]).collect();
+    assert_eq!(as_recorded, [&json!(true), &json!(null), &json!(true)]);
+    assert_eq!(lines[1]["error"]["code"], "no-fixture");
+    let story = std::fs::read_to_string(bench.path("fixture/story.txt")).unwrap();
+    bench.write(
+        "fixture/story.txt",
+        &story.replacen("verdict=ask", "verdict=allowed", 1),
+    );
+    bench
+        .run("fixture test nope fixture")
+        .ends_with(5)
+        .says(&["Of 2 fixtures: 0 as recorded, 1 went another way, 1 not played"]);
+    bench
+        .run("fixture update nope fixture")
+        .fails(1, "no-fixture")
+        .says(&[
+            "fixture: updated",
+            "Of 2 fixtures: 1 updated, 0 as it was, 1 not played",
+        ]);
+    let updated = std::fs::read_to_string(bench.path("fixture/story.txt")).unwrap();
+    assert_eq!(updated, story);
+}
+
+#[test]
+fn an_export_replaces_no_file_of_a_fixture() {
+    let bench = exported();
+    let session = bench.session("j");
+    for name in ["fixture.json", "steps.jsonl", "story.txt"] {
+        std::fs::create_dir(bench.path(&format!("with-{name}"))).unwrap();
+        bench.write(&format!("with-{name}/{name}"), "mine");
+        bench
+            .run(&format!("fixture export j {session} with-{name}"))
+            .fails(1, "occupied");
+        let files = std::fs::read_dir(bench.path(&format!("with-{name}"))).unwrap();
+        assert_eq!(files.count(), 1, "{name}");
+        let kept = std::fs::read_to_string(bench.path(&format!("with-{name}/{name}")));
+        assert_eq!(kept.unwrap(), "mine");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_update_replaces_a_link_and_not_what_it_leads_to() {
+    let bench = exported();
+    let story = bench.path("fixture/story.txt");
+    let text = std::fs::read_to_string(&story).unwrap();
+    let mine = text.replacen("verdict=ask", "verdict=allowed", 1);
+    bench.write("mine.txt", &mine);
+    std::fs::remove_file(&story).unwrap();
+    std::os::unix::fs::symlink(bench.path("mine.txt"), &story).unwrap();
+    bench.run("fixture update fixture").ends_with(0);
+    assert_eq!(
+        std::fs::read_to_string(bench.path("mine.txt")).unwrap(),
+        mine
+    );
+    assert!(!story.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(&story).unwrap(), text);
+    let files = std::fs::read_dir(bench.path("fixture")).unwrap();
+    assert_eq!(files.count(), 3, "no draft is left");
 }

@@ -17,7 +17,7 @@ secret = ["/pin"]
 "#;
 
 /// Runs with a master key of this digit.
-fn run(bench: &Bench, digit: &str, arguments: &str) -> Run {
+pub(crate) fn run(bench: &Bench, digit: &str, arguments: &str) -> Run {
     let mut command = bench.command(arguments);
     command.env("RECOUNT_MASTER_KEY", digit.repeat(64));
     let output = command.output().unwrap();
