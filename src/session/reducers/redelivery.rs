@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::session::call::Call;
 use crate::session::decision::{Outcome, Route};
 use crate::session::id::Seq;
 use crate::session::object::ObjectHash;
@@ -85,6 +86,16 @@ pub(in crate::session) fn may_repeat(
 pub(in crate::session) fn taken_back(session: &mut Session, ids: &[String]) {
     for id in ids {
         session.repeatable.calls.remove(id);
+    }
+}
+
+/// A call ended without a response, so there is nothing that its repeat could be given: that is another call.
+pub(in crate::session) fn ended_unanswered(session: &mut Session, seq: Seq, call: &Call) {
+    let calls = &mut session.repeatable.calls;
+    if let Some(id) = &call.wire_id
+        && calls.get(id).is_some_and(|known| known.call == seq)
+    {
+        calls.remove(id);
     }
 }
 
