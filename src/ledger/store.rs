@@ -9,7 +9,8 @@ use tracing::Instrument;
 use super::line::{self, Entry};
 use super::{Error, Seal, UnknownKinds};
 use crate::session::{
-    DecodeError, Event, Fact, OpenWork, RULES, Seq, Session, SessionId, evolve, open_work,
+    DecodeError, Event, Fact, OpenWork, RULES, Seq, Session, SessionId, evolve_in_place,
+    open_work,
 };
 
 /// How many records are read at a time.
@@ -125,7 +126,7 @@ impl Ledger {
             next = last.seq.next();
             for fact in &facts {
                 self.provide(&mut session, fact).await?;
-                session = evolve(session, fact);
+                evolve_in_place(&mut session, fact);
             }
         }
         let head = self

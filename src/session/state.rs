@@ -7,22 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::actor::Actor;
-use super::catalog::{Catalog, contract_hash};
+use super::catalog::Catalog;
 use super::command::Answered;
 use super::decision::{CancelReason, Outcome, Route};
 use super::finding::FoundAs;
 use super::id::{Seq, SessionId};
 use super::json::Json;
 use super::object::ObjectHash;
-use super::observation::{Gates, RunnerAttached};
+use super::observation::RunnerAttached;
 use super::open_calls::OpenCalls;
-use super::policy::{PolicySet, ToolPolicy};
+use super::policy::PolicySet;
 use super::reducers::cache::Cache;
 use super::reducers::limits::Uses;
 use super::reducers::redelivery::Repeatable;
 use super::resumption::Resumption;
 use super::scheduling::FunctionResponseScheduling;
 use super::scope::Scope;
+use super::terms::Terms;
 use super::time::Timestamp;
 
 /// One session, folded.
@@ -97,57 +98,6 @@ pub struct Session {
     /// The first words of the user to which the model has shown no reaction.
     pub(super) unanswered: Option<Seq>,
     pub(super) library: Library,
-}
-
-/// The tools and policies in force.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Terms {
-    /// The declared tools.
-    pub catalog: Arc<Catalog>,
-    /// The policies on them.
-    pub policies: Arc<PolicySet>,
-    /// The hash of the policies, once a runner named one.
-    pub policies_hash: Option<ObjectHash>,
-    /// Whether confirmation gates hold.
-    pub gates: Gates,
-    /// The contracts of the gated tools, which are compared with what people were asked, and of the cached ones, which are
-    /// compared with what gave a result.
-    contracts: BTreeMap<String, ObjectHash>,
-}
-
-impl Terms {
-    fn new(
-        catalog: Arc<Catalog>,
-        policies: Arc<PolicySet>,
-        policies_hash: Option<ObjectHash>,
-        gates: Gates,
-    ) -> Terms {
-        let compared = |(_, policy): &(_, &ToolPolicy)| policy.confirm || policy.cache;
-        let contracts = policies
-            .tools
-            .iter()
-            .filter(compared)
-            .filter_map(|(name, policy)| {
-                let declaration = catalog.tools.get(name)?;
-                Some((name.clone(), contract_hash(declaration, policy)))
-            });
-        Terms {
-            contracts: contracts.collect(),
-            catalog,
-            policies,
-            policies_hash,
-            gates,
-        }
-    }
-
-    /// The contract of a tool, if it is declared.
-    pub fn contract(&self, name: &str) -> Option<ObjectHash> {
-        let kept = self.contracts.get(name).copied();
-        kept.or_else(|| {
-            let declaration = self.catalog.tools.get(name)?;
-            Some(contract_hash(declaration, self.policies.of(name)))
-        })
-    }
 }
 
 /// A stay in a phase.
@@ -359,7 +309,7 @@ impl Session {
             agent: None,
             rules: 0,
             closed: false,
-            terms: Terms::new(Arc::default(), Arc::default(), None, Gates::enforced()),
+            terms: Terms::default(),
             runner: None,
             connection: None,
             single_response: false,
