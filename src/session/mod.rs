@@ -42,6 +42,7 @@ mod rules;
 mod scheduling;
 pub(crate) mod schema;
 mod scope;
+pub mod snapshot;
 mod state;
 mod state_change;
 mod step;

@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::actor::Actor;
 use super::catalog::Catalog;
 use super::command::Answered;
@@ -23,11 +25,12 @@ use super::reducers::redelivery::Repeatable;
 use super::resumption::Resumption;
 use super::scheduling::FunctionResponseScheduling;
 use super::scope::Scope;
+use super::snapshot::{RequestRow, SettledRow, pairs, shared};
 use super::terms::Terms;
 use super::time::Timestamp;
 
 /// One session, folded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// Its name.
     pub id: SessionId,
@@ -44,6 +47,7 @@ pub struct Session {
     /// Whether it is closed.
     pub closed: bool,
     /// The tools and policies in force: those of the last runner.
+    #[serde(skip)]
     pub terms: Terms,
     /// The process that can run tools, while there is one.
     pub runner: Option<Runner>,
@@ -66,6 +70,7 @@ pub struct Session {
     /// The calls that have not ended, by the seq that received them.
     pub calls: OpenCalls,
     /// How the others ended.
+    #[serde(with = "pairs")]
     pub settled: BTreeMap<Seq, Settled>,
     /// The results of paused calls that came from outside.
     pub supplied: BTreeMap<Seq, Supplied>,
@@ -74,10 +79,12 @@ pub struct Session {
     /// What of it is to be told.
     pub(super) to_reconcile: Option<ToReconcile>,
     /// What became of every confirmation request.
+    #[serde(with = "pairs")]
     pub requests: BTreeMap<Seq, Request>,
     /// What the model is still to be told, by the seq of `response_issued`.
     pub deliveries: BTreeMap<Seq, Delivery>,
     /// The values that tools, hooks and the program wrote, by key; see [`Scope`](super::Scope).
+    #[serde(with = "shared")]
     pub state: Arc<BTreeMap<String, Json>>,
     /// The phase that the conversation is in; none where none are declared.
     pub phase: Option<Stay>,
@@ -92,16 +99,18 @@ pub struct Session {
     /// The calls that run, where their number is limited, so that who waits need not count them.
     pub(super) slots_taken: BTreeSet<Seq>,
     /// The calls by connection and wire id, since the last connection was made.
+    #[serde(with = "pairs")]
     pub(super) wire_ids: BTreeMap<(Seq, String), Seq>,
     /// The calls that a resumed connection might deliver again.
     pub(super) repeatable: Repeatable,
     /// The first words of the user to which the model has shown no reaction.
     pub(super) unanswered: Option<Seq>,
+    #[serde(skip)]
     pub(super) library: Library,
 }
 
 /// A stay in a phase.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stay {
     /// The phase.
     pub phase: String,
@@ -112,14 +121,15 @@ pub struct Stay {
 }
 
 /// A process that can run tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
     /// Its `runner_attached`.
     pub seq: Seq,
 }
 
 /// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "SettledRow", from = "SettledRow")]
 pub struct Settled {
     /// How.
     pub outcome: Outcome,
@@ -132,7 +142,7 @@ pub struct Settled {
 }
 
 /// The result of a paused call, as somebody outside gave it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Supplied {
     /// The `response_supplied` record.
     pub at: Seq,
@@ -143,7 +153,7 @@ pub struct Supplied {
 }
 
 /// What was found out about a call whose outcome was unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reconciled {
     /// The `outcome_found` record.
     pub at: Seq,
@@ -154,7 +164,7 @@ pub struct Reconciled {
 }
 
 /// What was found out and is to be told at the next decision.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ToReconcile {
     pub(super) call: Seq,
     /// The `outcome_found`.
@@ -165,7 +175,8 @@ pub(super) struct ToReconcile {
 }
 
 /// What became of a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "RequestRow", from = "RequestRow")]
 pub struct Request {
     /// The call it is about.
     pub call: Seq,
@@ -176,7 +187,7 @@ pub struct Request {
 }
 
 /// The state of a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequestState {
     /// It waits for an answer.
     Open,
@@ -202,7 +213,7 @@ pub enum RequestState {
 }
 
 /// A response on its way to the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// The call.
     pub call: Seq,
@@ -229,7 +240,7 @@ pub struct Delivery {
 }
 
 /// Which words of a response are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wording {
     /// Those that were issued.
     AsIssued,
@@ -272,6 +283,19 @@ impl Library {
     /// Adds a policy set, as [`add_catalog`](Library::add_catalog) does a catalog.
     pub fn add_policies(&mut self, address: ObjectHash, policies: Arc<PolicySet>) {
         self.policies.insert(address, policies);
+    }
+
+    /// The address of that very catalog, if it is here.
+    pub(super) fn address_of(&self, catalog: &Arc<Catalog>) -> Option<ObjectHash> {
+        let mut all = self.catalogs.iter();
+        let (address, _) = all.find(|(_, it)| Arc::ptr_eq(it, catalog))?;
+        Some(*address)
+    }
+
+    /// Everything that is here.
+    pub(super) fn addresses(&self) -> BTreeSet<ObjectHash> {
+        let catalogs = self.catalogs.keys();
+        catalogs.chain(self.policies.keys()).copied().collect()
     }
 
     /// The catalog of this address.

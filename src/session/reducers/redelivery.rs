@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::session::call::Call;
 use crate::session::decision::{Outcome, Route};
 use crate::session::id::Seq;
@@ -17,7 +19,7 @@ use crate::session::observation::FunctionCallReceived;
 use crate::session::state::{Delivery, Session, Wording};
 
 /// The calls since the handle by which the conversation can be resumed, by wire id.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct Repeatable {
     /// Whether the live connection goes on with an earlier conversation.
     resumed: bool,
@@ -25,7 +27,7 @@ pub(in crate::session) struct Repeatable {
 }
 
 /// A call that may be delivered again.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Known {
     call: Seq,
     /// Over its name and arguments.
