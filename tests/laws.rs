@@ -23,6 +23,8 @@ mod phases;
 mod reach;
 #[path = "laws/reuse.rs"]
 mod reuse;
+#[path = "laws/snapshots.rs"]
+mod snapshots;
 #[path = "laws/telling.rs"]
 mod telling;
 #[path = "laws/terms.rs"]
@@ -159,6 +161,7 @@ macro_rules! laws {
 
 laws! {
     fold_equals_live: fold::fold_equals_live, wild_recordings;
+    a_snapshot_and_the_rest_are_the_fold_of_all: snapshots::a_snapshot_and_the_rest_are_the_fold_of_all, wild_recordings;
     owed_is_what_was_asked_for_and_not_settled: fold::owed_is_what_was_asked_for_and_not_settled, wild_recordings;
     open_work_names_what_is_open: fold::open_work_names_what_is_open, wild_recordings;
     the_phase_is_where_the_state_leads: phases::the_phase_is_where_the_state_leads, wild_recordings;

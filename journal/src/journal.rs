@@ -146,6 +146,31 @@ pub trait Journal: Send + Sync + 'static {
     /// The position of the last commit, from which [`Journal::follow`] gives only what is new.
     fn position(&self) -> BoxFuture<'_, Result<u64, Error>>;
 
+    /// What was last kept of a stream by [`keep_snapshot`](Journal::keep_snapshot), byte for byte or torn; often nothing.
+    ///
+    /// A journal that keeps none, as this one by default, says that there is none.
+    fn snapshot(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Vec<u8>>, Error>> {
+        let _ = session;
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Keeps what a reader made of a stream beside it, so that the next reader need not make it again. It takes the place of what was
+    /// kept before; it is no part of the journal, is neither hashed nor copied with it, and may be gone at any time.
+    ///
+    /// ```
+    /// use recount_journal::{Journal, MemoryJournal, block_on};
+    /// use uuid::Uuid;
+    ///
+    /// let (journal, session) = (MemoryJournal::new(), Uuid::from_u128(7));
+    /// block_on(journal.keep_snapshot(session, b"42 records, folded".to_vec()))?;
+    /// assert_eq!(block_on(journal.snapshot(session))?, Some(b"42 records, folded".to_vec()));
+    /// # Ok::<(), recount_journal::Error>(())
+    /// ```
+    fn keep_snapshot(&self, session: Uuid, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {
+        let _ = (session, bytes);
+        Box::pin(async { Ok(()) })
+    }
+
     /// Whether what is acknowledged outlives the process.
     fn is_durable(&self) -> bool;
 

@@ -32,6 +32,7 @@ struct Kept {
     requests: HashMap<Uuid, (Uuid, u64)>,
     /// Each append: its stream, the place of its first line there, how many lines.
     commits: Vec<(Uuid, usize, usize)>,
+    snapshots: HashMap<Uuid, Vec<u8>>,
     followers: Vec<oneshot::Sender<()>>,
     closed: bool,
 }
@@ -194,6 +195,17 @@ impl Journal for MemoryJournal {
 
     fn position(&self) -> BoxFuture<'_, Result<u64, Error>> {
         Box::pin(async move { Ok(self.open()?.commits.len() as u64) })
+    }
+
+    fn snapshot(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Vec<u8>>, Error>> {
+        Box::pin(async move { Ok(self.open()?.snapshots.get(&session).cloned()) })
+    }
+
+    fn keep_snapshot(&self, session: Uuid, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            self.open()?.snapshots.insert(session, bytes);
+            Ok(())
+        })
     }
 
     fn is_durable(&self) -> bool {

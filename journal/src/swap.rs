@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! repair      log.part → log.new                 from here on it is decided, and whoever comes next finishes it
-//!             salvage.part → salvage-1.jsonl, sled → sled.damaged-1, BACKUP removed, log → log.damaged-1, log.new → log
+//!             salvage.part → salvage-1.jsonl, sled → sled.damaged-1, BACKUP and snapshots removed, log → log.damaged-1, log.new → log
 //! compaction  sled → sled.old                    decided likewise
 //!             sled.new → sled, sled.old removed
 //! ```
@@ -22,6 +22,7 @@ pub(crate) const LOG_NEW: &str = "log.new";
 pub(crate) const LOG_PART: &str = "log.part";
 pub(crate) const SALVAGE_PART: &str = "salvage.part";
 pub(crate) const SLED: &str = "sled";
+pub(crate) const SNAPSHOTS: &str = "snapshots";
 pub(crate) const SLED_NEW: &str = "sled.new";
 const SLED_OLD: &str = "sled.old";
 const SLED_DAMAGED: &str = "sled.damaged-";
@@ -139,6 +140,8 @@ impl Names {
         }
         // The new log goes on behind the end that this speaks of.
         self.remove(BACKUP)?;
+        // Their readers would find out that they are of another log; those of a stream that is gone nobody would ever replace.
+        self.remove(SNAPSHOTS)?;
         if self.has(LOG) {
             let name = self.free("log.damaged-", "");
             self.rename(LOG, &name)?;

@@ -1,12 +1,16 @@
+//! How a session that nobody holds is let go.
+//!
 //! A connection that nobody here holds, because it was opened to tell an outcome, ends once nothing is said on it any more.
 
 use std::time::Duration;
 
+use recount_journal::block_on;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::Error;
 use super::inbox::Input;
 use super::task::SessionTask;
+use crate::ledger::PAYS_FROM;
 
 /// How long user and model may be silent unless the agent says otherwise.
 pub(super) const IDLE_FOLD_AFTER: Duration = Duration::from_secs(60);
@@ -39,5 +43,18 @@ impl SessionTask {
         self.note_silence();
         self.disconnect("nobody holds the session and nothing was said")
             .await
+    }
+
+    /// Folds what was recorded, where that is much, so that the next opening finds it done.
+    pub(super) async fn fold_ahead(&mut self) {
+        if self.tail.seq.0 - self.folded.0 < PAYS_FROM {
+            return;
+        }
+        self.folded = self.tail.seq;
+        let (ledger, id) = (self.ledger.clone(), self.id);
+        // From the records and not from what this task holds, and beside whoever waits for this thread. The opening leaves the
+        // snapshot; what keeps it from that, the next one will say.
+        let folded = tokio::task::spawn_blocking(move || block_on(ledger.load(id)).is_ok());
+        let _ = folded.await;
     }
 }

@@ -375,6 +375,7 @@ impl Engine {
             failure: failure.clone(),
             session: Session::new(id),
             tail: Tail::EMPTY,
+            folded: Seq(0),
             seal: Seal::default(),
             latest: Vec::new(),
             performer: Performer::default(),

@@ -57,6 +57,8 @@ pub(super) struct SessionTask {
     pub(super) failure: Arc<OnceLock<String>>,
     pub(super) session: Session,
     pub(super) tail: Tail,
+    /// How far it had come when this task, or whoever opens it next, last folded it.
+    pub(super) folded: Seq,
     pub(super) seal: Seal,
     /// The records of the last batch, until it is performed.
     pub(super) latest: Vec<Arc<Recorded>>,
@@ -155,6 +157,7 @@ impl SessionTask {
                     seal,
                 } = self.ledger.load(self.id).await?;
                 self.session = session;
+                self.folded = tail.seq;
                 self.tail = tail;
                 self.seal = seal;
                 // Nobody is asked again for a tool that waited in a process which is gone: attaching withdraws it.
@@ -442,6 +445,7 @@ impl SessionTask {
     async fn retire(&mut self) -> Result<bool, Error> {
         self.disconnect("nothing runs and nobody listens").await?;
         self.reconnecting.farewell().await;
+        self.fold_ahead().await;
         for due in owed(&self.session).iter().filter_map(alarm::due_of) {
             self.alarm.set(due, self.id);
         }

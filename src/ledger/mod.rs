@@ -12,6 +12,7 @@ mod pending;
 mod requests;
 mod seal;
 mod secrets;
+mod snapshot;
 mod store;
 mod unknown_kinds;
 
@@ -25,6 +26,7 @@ pub use requests::KnownRequest;
 pub use seal::Seal;
 pub(crate) use secrets::open_malformed;
 pub use secrets::{open_arguments, seal_arguments};
+pub(crate) use snapshot::PAYS_FROM;
 pub(crate) use store::IN_PLACE;
 pub use store::{Ledger, Loaded, Objects, Recorded, Tail};
 pub use unknown_kinds::{PassedOver, UnknownKinds, UnknownRecord};

@@ -9,7 +9,8 @@ use tracing::Instrument;
 use super::line::{self, Entry};
 use super::{Error, PassedOver, Seal, UnknownKinds};
 use crate::session::{
-    DecodeError, Event, Fact, OpenWork, RULES, Seq, Session, SessionId, evolve, open_work,
+    DecodeError, Event, Fact, Library, ObjectHash, OpenWork, RULES, Seq, Session, SessionId,
+    evolve_in_place, open_work,
 };
 
 /// How many records are read at a time.
@@ -139,15 +140,18 @@ impl Ledger {
     /// # Errors
     /// [`Error::UnknownSession`] where the journal has no record of it; whatever keeps a record from being read.
     pub async fn load(&self, id: SessionId) -> Result<Loaded, Error> {
-        let mut session = Session::new(id);
-        let mut next = Seq(1);
+        let known = self.from_snapshot(id).await;
+        let mut session = known.unwrap_or_else(|| Session::new(id));
+        let (known, mut folded) = (session.head, 0);
+        let mut next = known.next();
         loop {
             let facts = self.facts(id, next, PAGE).await?;
             let Some(last) = facts.last() else { break };
             next = last.seq.next();
+            folded += facts.len() as u64;
             for fact in &facts {
                 self.provide(&mut session, fact).await?;
-                session = evolve(session, fact);
+                evolve_in_place(&mut session, fact);
             }
         }
         let head = self
@@ -162,14 +166,19 @@ impl Ledger {
             key: self.key(id).await?,
             bodies: first.first().is_some_and(Entry::is_sealed),
         };
-        Ok(Loaded {
+        let loaded = Loaded {
             seal,
             session,
             tail: Tail {
                 seq: Seq(head.seq),
                 hash: head.hash,
             },
-        })
+        };
+        // What was passed over here may be known to the next program.
+        if known.0 + folded == head.seq {
+            self.keep_snapshot(&loaded, folded).await;
+        }
+        Ok(loaded)
     }
 
     /// The facts of a session from `from` on, `limit` at most.
@@ -316,11 +325,20 @@ impl Ledger {
                 rules,
             });
         }
-        for hash in session.library().missing(&observation.objects()) {
-            let missing = Error::MissingObject {
-                session: session.id,
-                hash,
-            };
+        let id = session.id;
+        self.hand_in(id, &observation.objects(), session.library_mut())
+            .await
+    }
+
+    /// Adds to `library` the objects of a session that it does not have.
+    pub(super) async fn hand_in(
+        &self,
+        session: SessionId,
+        named: &[ObjectHash],
+        library: &mut Library,
+    ) -> Result<(), Error> {
+        for hash in library.missing(named) {
+            let missing = Error::MissingObject { session, hash };
             let found = self
                 .journal
                 .object(Hash::from_bytes(*hash.as_bytes()))
@@ -329,14 +347,11 @@ impl Ledger {
                 return Err(missing);
             };
             let adopted = if is_sealed_object(&bytes) {
-                let session_sealed = Error::Sealed {
-                    session: session.id,
-                };
-                let key = self.key(session.id).await?.ok_or(session_sealed)?;
-                let content = key.open_object(&bytes)?;
-                session.library_mut().adopt(hash, &content)
+                let key = self.key(session).await?;
+                let content = key.ok_or(Error::Sealed { session })?.open_object(&bytes)?;
+                library.adopt(hash, &content)
             } else {
-                session.library_mut().adopt(hash, &bytes)
+                library.adopt(hash, &bytes)
             };
             if !adopted {
                 return Err(missing);

@@ -44,8 +44,8 @@ pub(crate) async fn verify_by(
     let mut retelling = Retelling {
         rules,
         state: Session::new(session),
-        batch: Vec::new(),
         causes: Causes::default(),
+        written: Vec::new(),
     };
     let mut report = Report {
         session,
@@ -76,7 +76,7 @@ pub(crate) async fn verify_by(
                 Event::Decided(_) => report.decisions += 1,
             }
             ledger.provide(&mut retelling.state, &fact).await?;
-            retelling.fold(fact);
+            retelling.fold(&fact);
         }
         told(report.observations + report.decisions);
     }
@@ -84,10 +84,10 @@ pub(crate) async fn verify_by(
         return Err(Error::UnknownSession { session });
     }
     // The stream may end only where nothing more follows: a batch is atomic.
-    if let Some(Due { event, body, cause }) = retelling.due() {
+    if let Some(due) = retelling.due() {
         let parted = Parted {
             recorded: None,
-            derived: Some(Said::new(&event, body, cause)),
+            derived: Some(due.said()),
         };
         report.diverged = Some(retelling.diverged(ledger, parted).await?);
     }
@@ -98,16 +98,23 @@ pub(crate) async fn verify_by(
 struct Retelling<R> {
     rules: R,
     state: Session,
-    /// The observation last read and what was decided since, which tells the causes.
-    batch: Vec<Fact>,
     causes: Causes,
+    /// The body of the decision that follows, in room that is used again.
+    written: Vec<u8>,
 }
 
-/// The decision that follows, as it would stand on record.
+/// The decision that follows.
 struct Due {
     event: Event,
-    body: String,
     cause: Option<Seq>,
+}
+
+impl Due {
+    fn said(&self) -> Said {
+        // An event of ours always writes itself; an empty body shows as a difference.
+        let body = self.event.body().unwrap_or_default();
+        Said::new(&self.event, body, self.cause)
+    }
 }
 
 /// The two sides of a divergence.
@@ -119,7 +126,7 @@ struct Parted {
 impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
     /// The next fact, if it is what follows.
     fn compare(&mut self, entry: &Entry) -> Result<Result<Fact, Parted>, Error> {
-        let Some(Due { event, body, cause }) = self.due() else {
+        let Some(due) = self.due() else {
             let fact = entry.fact()?;
             return Ok(match &fact.event {
                 Event::Observed(_) => Ok(fact),
@@ -130,43 +137,42 @@ impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
             });
         };
         // What is the same byte for byte need not be read: it is the decision that is at hand.
-        if entry.kind() == event.kind() && entry.cause() == cause && entry.body()? == body {
-            return Ok(Ok(Fact {
-                seq: entry.seq,
-                at: entry.at(),
-                cause,
-                event,
-            }));
+        if entry.kind() == due.event.kind() && entry.cause() == due.cause {
+            self.written.clear();
+            let written = due.event.write_body(&mut self.written);
+            if written.is_ok() && entry.body()?.as_bytes() == self.written {
+                return Ok(Ok(Fact {
+                    seq: entry.seq,
+                    at: entry.at(),
+                    cause: due.cause,
+                    event: due.event,
+                }));
+            }
         }
         Ok(Err(Parted {
             recorded: Some(recorded(&entry.fact()?, entry)?),
-            derived: Some(Said::new(&event, body, cause)),
+            derived: Some(due.said()),
         }))
     }
 
     /// What follows next.
-    fn due(&mut self) -> Option<Due> {
+    fn due(&self) -> Option<Due> {
         if self.state.head == Seq(0) {
             return None;
         }
         let decision = (self.rules)(&self.state)?;
-        let cause = self.causes.of(&decision, &self.batch);
-        let event = Event::Decided(decision);
         Some(Due {
-            // An event of ours always writes itself; an empty body would show as a difference.
-            body: event.body().unwrap_or_default(),
-            event,
-            cause,
+            cause: self.causes.of(&decision),
+            event: Event::Decided(decision),
         })
     }
 
-    fn fold(&mut self, fact: Fact) {
-        if matches!(fact.event, Event::Observed(_)) {
-            self.batch.clear();
-            self.causes = Causes::default();
+    fn fold(&mut self, fact: &Fact) {
+        match &fact.event {
+            Event::Observed(_) => self.causes = Causes::after(fact.seq),
+            Event::Decided(decision) => self.causes.note(fact.seq, decision),
         }
-        evolve_in_place(&mut self.state, &fact);
-        self.batch.push(fact);
+        evolve_in_place(&mut self.state, fact);
     }
 
     async fn diverged(self, ledger: &Ledger, parted: Parted) -> Result<Diverged, Error> {

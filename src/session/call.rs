@@ -17,16 +17,19 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::decision::{About, CancelReason};
 use super::id::Seq;
 use super::json::Json;
 use super::object::ObjectHash;
 use super::observation::ToolAsked;
 use super::scheduling::FunctionResponseScheduling;
+use super::snapshot::{RefusalKind, refusal_kind};
 use super::time::Timestamp;
 
 /// A call that has not ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// The connection that brought it.
     pub epoch: Seq,
@@ -86,7 +89,7 @@ pub struct Call {
 }
 
 /// What a tool asks by itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// The `tool_asked`.
     pub at: Seq,
@@ -113,7 +116,7 @@ impl Asked {
 }
 
 /// A run that waits for the answer to its question, and what it goes on with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InPlace {
     /// What it asks.
     pub question: Asked,
@@ -147,7 +150,7 @@ impl Call {
 }
 
 /// What is wrong with a call before any policy is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Flaw {
     /// It names no tool.
     MissingName,
@@ -158,7 +161,7 @@ pub enum Flaw {
 }
 
 /// Where a call stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// The policies have not been asked.
     Received,
@@ -169,7 +172,8 @@ pub enum Phase {
         /// What the model is told.
         reason: String,
         /// The `kind` of the error.
-        kind: &'static str,
+        #[serde(deserialize_with = "refusal_kind")]
+        kind: RefusalKind,
     },
     /// The program says whether a person is asked.
     AwaitingVerdict,
@@ -292,7 +296,7 @@ pub enum WaitsFor {
 }
 
 /// By what leave a call may start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Leave {
     /// Its tool has no gate.
     NotGated,

@@ -3,45 +3,56 @@
 use std::collections::BTreeMap;
 
 use super::decision::Decision;
-use super::event::{Event, Fact};
 use super::id::Seq;
 
 /// The causes of the decisions of one batch.
 ///
-/// Most decisions follow upon one about the same call, and batches are short: those are found by looking. What lies further
-/// back is noted by its call, because an observation may move thousands of calls.
+/// Most decisions follow upon one about the same call, and batches are short: those are found by looking at the last few. What lies
+/// further back is noted by its call, because an observation may move thousands of calls.
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
-    last: BTreeMap<Seq, Seq>,
+    began: Option<Seq>,
+    /// The last decisions about calls: the call, and the record; the next one takes the place of the oldest.
+    near: [(Seq, Seq); LOOKED_AT],
     noted: usize,
+    far: BTreeMap<Seq, Seq>,
 }
 
 impl Causes {
-    /// The last record of the batch so far about the same call, or the observation that began it.
-    pub(crate) fn of(&mut self, decision: &Decision, batch: &[Fact]) -> Option<Seq> {
-        let began = batch.first().map(|fact| fact.seq);
-        let Some(call) = decision.call() else {
-            return began;
-        };
-        let (far, near) = batch.split_at(batch.len().saturating_sub(LOOKED_AT));
-        if let Some(fact) = near.iter().rev().find(|it| about(it) == Some(call)) {
-            return Some(fact.seq);
+    /// The batch that begins with this observation.
+    pub(crate) fn after(observation: Seq) -> Causes {
+        Causes {
+            began: Some(observation),
+            ..Causes::default()
         }
-        for fact in far.get(self.noted..).unwrap_or_default() {
-            if let Some(call) = about(fact) {
-                self.last.insert(call, fact.seq);
-            }
-        }
-        self.noted = far.len();
-        self.last.get(&call).copied().or(began)
     }
-}
 
-/// The call that a decision is about.
-fn about(fact: &Fact) -> Option<Seq> {
-    match &fact.event {
-        Event::Decided(decision) => decision.call(),
-        Event::Observed(_) => None,
+    /// The last record of the batch so far about the same call, or the observation that began it.
+    pub(crate) fn of(&self, decision: &Decision) -> Option<Seq> {
+        let Some(call) = decision.call() else {
+            return self.began;
+        };
+        let (last, before) = self.near.split_at(self.noted % LOOKED_AT);
+        let mut near = last.iter().rev().chain(before.iter().rev());
+        // What is not filled yet is about no call, since seqs begin with 1.
+        let found = near.find(|(about, _)| *about == call).map(|(_, at)| *at);
+        found
+            .or_else(|| self.far.get(&call).copied())
+            .or(self.began)
+    }
+
+    /// The decision stands at this place of the batch.
+    pub(crate) fn note(&mut self, at: Seq, decision: &Decision) {
+        let Some(call) = decision.call() else {
+            return;
+        };
+        if let Some(oldest) = self.near.get_mut(self.noted % LOOKED_AT) {
+            if self.noted >= LOOKED_AT {
+                self.far.insert(oldest.0, oldest.1);
+            }
+            *oldest = (call, at);
+            self.noted += 1;
+        }
     }
 }
 
@@ -52,33 +63,21 @@ const LOOKED_AT: usize = 16;
 mod tests {
     use super::*;
     use crate::session::decision::CallReady;
-    use crate::session::observation::TurnInterrupted;
-    use crate::session::time::Timestamp;
-
-    fn fact(seq: u64, event: Event) -> Fact {
-        Fact {
-            seq: Seq(seq),
-            at: Timestamp(0),
-            cause: None,
-            event,
-        }
-    }
 
     #[test]
     fn the_cause_is_the_last_record_about_the_call_however_far_back_it_is() {
         // Neighbours, calls that come back after long, and calls that come once.
-        let calls = |n: u64| [n / 3, n % 7, n % 61, 1_000 + n];
-        let mut batch = vec![fact(
-            1,
-            Event::Observed(TurnInterrupted { epoch: Seq(0) }.into()),
-        )];
-        let mut causes = Causes::default();
+        let calls = |n: u64| [1 + n / 3, 1 + n % 7, 1 + n % 61, 1_000 + n];
+        let mut batch: Vec<(Seq, Seq)> = Vec::new();
+        let mut causes = Causes::after(Seq(1));
         for call in (0..200).flat_map(calls).map(Seq) {
             let decision = Decision::from(CallReady { call });
-            let looked_for = batch.iter().rev().find(|it| about(it) == Some(call));
-            let looked_for = looked_for.map_or(Seq(1), |it| it.seq);
-            assert_eq!(causes.of(&decision, &batch), Some(looked_for));
-            batch.push(fact(batch.len() as u64 + 1, Event::Decided(decision)));
+            let looked_for = batch.iter().rev().find(|(about, _)| *about == call);
+            let looked_for = looked_for.map_or(Seq(1), |(_, at)| *at);
+            assert_eq!(causes.of(&decision), Some(looked_for));
+            let at = Seq(batch.len() as u64 + 2);
+            causes.note(at, &decision);
+            batch.push((call, at));
         }
     }
 }

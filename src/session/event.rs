@@ -64,6 +64,15 @@ impl Event {
         }
     }
 
+    /// Writes the body as JSON text behind what `out` holds.
+    #[cfg(feature = "engine")]
+    pub(crate) fn write_body(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+        match self {
+            Event::Observed(observation) => observation.write_body(out),
+            Event::Decided(decision) => decision.write_body(out),
+        }
+    }
+
     /// Whether an event is of this kind.
     #[cfg(feature = "engine")]
     pub(crate) fn is_known(kind: &str) -> bool {
@@ -132,7 +141,13 @@ macro_rules! events {
             }
 
             pub(super) fn body(&self) -> Result<String, serde_json::Error> {
-                match self { $($name::$variant(it) => serde_json::to_string(it),)+ }
+                let mut body = Vec::with_capacity(256);
+                self.write_body(&mut body)?;
+                String::from_utf8(body).map_err(serde::ser::Error::custom)
+            }
+
+            pub(super) fn write_body(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+                match self { $($name::$variant(it) => serde_json::to_writer(out, it),)+ }
             }
 
             #[cfg(feature = "schema")]

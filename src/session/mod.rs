@@ -42,9 +42,11 @@ mod rules;
 mod scheduling;
 pub(crate) mod schema;
 mod scope;
+pub mod snapshot;
 mod state;
 mod state_change;
 mod step;
+mod terms;
 mod time;
 mod tool_policy;
 mod tool_report;
@@ -86,9 +88,10 @@ pub use scheduling::FunctionResponseScheduling;
 pub use scope::{STATE_KEY_BYTES_MAX, Scope, UnfitKey, recorded_key};
 pub use state::{
     Delivery, Library, Reconciled, Request, RequestState, Runner, Session, Settled, Stay, Supplied,
-    Terms, Wording,
+    Wording,
 };
 pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 #[cfg(feature = "engine")]
 pub(crate) use step::{evolve_in_place, step_in_place};
+pub use terms::Terms;
 pub use time::Timestamp;

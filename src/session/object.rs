@@ -33,6 +33,15 @@ impl ObjectHash {
         Self(bytes)
     }
 
+    /// The digits of its name. Decisions name hashes, so a replay writes many.
+    fn digits(&self) -> [u8; 64] {
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(self.0) {
+            *pair = [digit(byte >> 4), digit(byte & 15)];
+        }
+        digits
+    }
+
     /// The 32 bytes of the hash.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
@@ -40,9 +49,22 @@ impl ObjectHash {
     }
 }
 
+const fn digit(value: u8) -> u8 {
+    if value < 10 {
+        b'0' + value
+    } else {
+        b'a' + value - 10
+    }
+}
+
+fn text(digits: &[u8; 64]) -> &str {
+    // Digits are ASCII.
+    str::from_utf8(digits).unwrap_or_default()
+}
+
 impl fmt::Display for ObjectHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(text(&self.digits()))
     }
 }
 
@@ -81,7 +103,7 @@ impl FromStr for ObjectHash {
 
 impl Serialize for ObjectHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(text(&self.digits()))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::{VecDeque, vec_deque};
 use std::iter::Map;
 
+use serde::{Deserialize, Serialize};
+
 use super::call::Call;
 use super::id::Seq;
 
@@ -17,7 +19,7 @@ use super::id::Seq;
 /// assert!(session.calls.get(&Seq(1)).is_none());
 /// assert_eq!(session.calls.iter().count(), 0);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCalls(VecDeque<(Seq, Box<Call>)>);
 
 impl OpenCalls {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::id::Seq;
@@ -22,7 +23,7 @@ pub struct ResumptionHandle(String);
 pub const HANDLE_LIFE_MS: u64 = 2 * 60 * 60 * 1000;
 
 /// By what a conversation can be resumed on another connection, as the record has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumption {
     /// The handle's fingerprint.
     pub fingerprint: String,

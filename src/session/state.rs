@@ -6,27 +6,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::actor::Actor;
-use super::catalog::{Catalog, contract_hash};
+use super::catalog::Catalog;
 use super::command::Answered;
 use super::decision::{CancelReason, Outcome, Route};
 use super::finding::FoundAs;
 use super::id::{Seq, SessionId};
 use super::json::Json;
 use super::object::ObjectHash;
-use super::observation::{Gates, RunnerAttached};
+use super::observation::RunnerAttached;
 use super::open_calls::OpenCalls;
-use super::policy::{PolicySet, ToolPolicy};
+use super::policy::PolicySet;
 use super::reducers::cache::Cache;
 use super::reducers::limits::Uses;
 use super::reducers::redelivery::Repeatable;
 use super::resumption::Resumption;
 use super::scheduling::FunctionResponseScheduling;
 use super::scope::Scope;
+use super::snapshot::{RequestRow, SettledRow, pairs, shared};
+use super::terms::Terms;
 use super::time::Timestamp;
 
 /// One session, folded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// Its name.
     pub id: SessionId,
@@ -43,6 +47,7 @@ pub struct Session {
     /// Whether it is closed.
     pub closed: bool,
     /// The tools and policies in force: those of the last runner.
+    #[serde(skip)]
     pub terms: Terms,
     /// The process that can run tools, while there is one.
     pub runner: Option<Runner>,
@@ -65,6 +70,7 @@ pub struct Session {
     /// The calls that have not ended, by the seq that received them.
     pub calls: OpenCalls,
     /// How the others ended.
+    #[serde(with = "pairs")]
     pub settled: BTreeMap<Seq, Settled>,
     /// The results of paused calls that came from outside.
     pub supplied: BTreeMap<Seq, Supplied>,
@@ -73,10 +79,12 @@ pub struct Session {
     /// What of it is to be told.
     pub(super) to_reconcile: Option<ToReconcile>,
     /// What became of every confirmation request.
+    #[serde(with = "pairs")]
     pub requests: BTreeMap<Seq, Request>,
     /// What the model is still to be told, by the seq of `response_issued`.
     pub deliveries: BTreeMap<Seq, Delivery>,
     /// The values that tools, hooks and the program wrote, by key; see [`Scope`](super::Scope).
+    #[serde(with = "shared")]
     pub state: Arc<BTreeMap<String, Json>>,
     /// The phase that the conversation is in; none where none are declared.
     pub phase: Option<Stay>,
@@ -91,67 +99,18 @@ pub struct Session {
     /// The calls that run, where their number is limited, so that who waits need not count them.
     pub(super) slots_taken: BTreeSet<Seq>,
     /// The calls by connection and wire id, since the last connection was made.
+    #[serde(with = "pairs")]
     pub(super) wire_ids: BTreeMap<(Seq, String), Seq>,
     /// The calls that a resumed connection might deliver again.
     pub(super) repeatable: Repeatable,
     /// The first words of the user to which the model has shown no reaction.
     pub(super) unanswered: Option<Seq>,
+    #[serde(skip)]
     pub(super) library: Library,
 }
 
-/// The tools and policies in force.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Terms {
-    /// The declared tools.
-    pub catalog: Arc<Catalog>,
-    /// The policies on them.
-    pub policies: Arc<PolicySet>,
-    /// The hash of the policies, once a runner named one.
-    pub policies_hash: Option<ObjectHash>,
-    /// Whether confirmation gates hold.
-    pub gates: Gates,
-    /// The contracts of the gated tools, which are compared with what people were asked, and of the cached ones, which are
-    /// compared with what gave a result.
-    contracts: BTreeMap<String, ObjectHash>,
-}
-
-impl Terms {
-    fn new(
-        catalog: Arc<Catalog>,
-        policies: Arc<PolicySet>,
-        policies_hash: Option<ObjectHash>,
-        gates: Gates,
-    ) -> Terms {
-        let compared = |(_, policy): &(_, &ToolPolicy)| policy.confirm || policy.cache;
-        let contracts = policies
-            .tools
-            .iter()
-            .filter(compared)
-            .filter_map(|(name, policy)| {
-                let declaration = catalog.tools.get(name)?;
-                Some((name.clone(), contract_hash(declaration, policy)))
-            });
-        Terms {
-            contracts: contracts.collect(),
-            catalog,
-            policies,
-            policies_hash,
-            gates,
-        }
-    }
-
-    /// The contract of a tool, if it is declared.
-    pub fn contract(&self, name: &str) -> Option<ObjectHash> {
-        let kept = self.contracts.get(name).copied();
-        kept.or_else(|| {
-            let declaration = self.catalog.tools.get(name)?;
-            Some(contract_hash(declaration, self.policies.of(name)))
-        })
-    }
-}
-
 /// A stay in a phase.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stay {
     /// The phase.
     pub phase: String,
@@ -162,14 +121,15 @@ pub struct Stay {
 }
 
 /// A process that can run tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
     /// Its `runner_attached`.
     pub seq: Seq,
 }
 
 /// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "SettledRow", from = "SettledRow")]
 pub struct Settled {
     /// How.
     pub outcome: Outcome,
@@ -182,7 +142,7 @@ pub struct Settled {
 }
 
 /// The result of a paused call, as somebody outside gave it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Supplied {
     /// The `response_supplied` record.
     pub at: Seq,
@@ -193,7 +153,7 @@ pub struct Supplied {
 }
 
 /// What was found out about a call whose outcome was unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reconciled {
     /// The `outcome_found` record.
     pub at: Seq,
@@ -204,7 +164,7 @@ pub struct Reconciled {
 }
 
 /// What was found out and is to be told at the next decision.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ToReconcile {
     pub(super) call: Seq,
     /// The `outcome_found`.
@@ -215,7 +175,8 @@ pub(super) struct ToReconcile {
 }
 
 /// What became of a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "RequestRow", from = "RequestRow")]
 pub struct Request {
     /// The call it is about.
     pub call: Seq,
@@ -226,7 +187,7 @@ pub struct Request {
 }
 
 /// The state of a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequestState {
     /// It waits for an answer.
     Open,
@@ -252,7 +213,7 @@ pub enum RequestState {
 }
 
 /// A response on its way to the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// The call.
     pub call: Seq,
@@ -279,7 +240,7 @@ pub struct Delivery {
 }
 
 /// Which words of a response are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wording {
     /// Those that were issued.
     AsIssued,
@@ -324,6 +285,19 @@ impl Library {
         self.policies.insert(address, policies);
     }
 
+    /// The address of that very catalog, if it is here.
+    pub(super) fn address_of(&self, catalog: &Arc<Catalog>) -> Option<ObjectHash> {
+        let mut all = self.catalogs.iter();
+        let (address, _) = all.find(|(_, it)| Arc::ptr_eq(it, catalog))?;
+        Some(*address)
+    }
+
+    /// Everything that is here.
+    pub(super) fn addresses(&self) -> BTreeSet<ObjectHash> {
+        let catalogs = self.catalogs.keys();
+        catalogs.chain(self.policies.keys()).copied().collect()
+    }
+
     /// The catalog of this address.
     pub fn catalog(&self, address: &ObjectHash) -> Option<&Arc<Catalog>> {
         self.catalogs.get(address)
@@ -359,7 +333,7 @@ impl Session {
             agent: None,
             rules: 0,
             closed: false,
-            terms: Terms::new(Arc::default(), Arc::default(), None, Gates::enforced()),
+            terms: Terms::default(),
             runner: None,
             connection: None,
             single_response: false,

@@ -77,15 +77,16 @@ pub(crate) fn step_in_place(
     // Each open call and each delivery takes a handful of decisions at most, so this bound is never met.
     let open = session.calls.len() + session.deliveries.len() + session.terms.policies.phases.len();
     let decisions_max = 16 + 8 * open;
-    let mut causes = Causes::default();
+    let mut causes = Causes::after(session.head);
     while let Some(decision) = decide(session) {
         let decisions = facts.len() - before;
         if decisions > decisions_max {
             return Err(Endless { kind, decisions });
         }
-        let cause = causes.of(&decision, facts.get(before..).unwrap_or_default());
+        let (cause, seq) = (causes.of(&decision), session.head.next());
+        causes.note(seq, &decision);
         facts.push(Fact {
-            seq: session.head.next(),
+            seq,
             at,
             cause,
             event: Event::Decided(decision),

@@ -1,7 +1,7 @@
 //! The journal on disk: the log in front, the index behind it, each with a thread.
 //!
 //! The directory holds `JOURNAL` (what this is), `LOCK`, `CLOSED` (how the last close left everything), `log/` and `sled/`,
-//! and what a repair or a compaction sets aside.
+//! what a repair or a compaction sets aside, and in `snapshots/` what readers keep, which may be removed at any time.
 //! The store does not know what an event means, and does not trust the index over the log.
 
 pub(crate) mod closed;
@@ -18,6 +18,7 @@ mod reading;
 pub(crate) mod recovery;
 mod refused;
 pub(crate) mod settling;
+mod snapshots;
 pub(crate) mod system;
 
 use std::fmt;
@@ -330,6 +331,21 @@ impl Journal for DiskJournal {
 
     fn position(&self) -> BoxFuture<'_, Result<u64, Error>> {
         self.looking(move |_| Ok(self.shared.state().view.last.number))
+    }
+
+    fn snapshot(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Vec<u8>>, Error>> {
+        Box::pin(async move { snapshots::read(&self.path, session) })
+    }
+
+    fn keep_snapshot(&self, session: Uuid, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            if self.read_only {
+                return Err(Error::ReadOnly);
+            }
+            // Once it is closed, the directory may be somebody else's.
+            self.shared.settled().await?;
+            snapshots::keep(&self.path, session, &bytes)
+        })
     }
 
     fn is_durable(&self) -> bool {

@@ -239,6 +239,36 @@ fn a_flip_without_an_index_costs_that_append_alone() {
 }
 
 #[test]
+fn what_readers_made_of_the_old_log_goes_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let streams = closed_journal(path);
+    let session = streams[1].session;
+    let journal = DiskJournal::open(path).unwrap();
+    let kept = |journal: &DiskJournal| block_on(journal.snapshot(session)).unwrap();
+    assert_eq!(kept(&journal), None);
+    block_on(journal.keep_snapshot(session, b"folded".to_vec())).unwrap();
+    block_on(journal.close()).unwrap();
+    let told = block_on(journal.keep_snapshot(session, b"late".to_vec())).unwrap_err();
+    assert!(matches!(told, Error::Closed), "{told}");
+    let looked = DiskJournal::options(path).read_only().open().unwrap();
+    assert_eq!(kept(&looked), Some(b"folded".to_vec()));
+    let told = block_on(looked.keep_snapshot(session, b"looked".to_vec())).unwrap_err();
+    assert!(matches!(told, Error::ReadOnly), "{told}");
+    drop(looked);
+    // What needs no repair keeps it, as a compaction does.
+    repaired(path);
+    compact(path, CompactOptions::default()).unwrap();
+    let looked = DiskJournal::options(path).read_only().open().unwrap();
+    assert_eq!(kept(&looked), Some(b"folded".to_vec()));
+    drop(looked);
+    without_index(path);
+    flip(path, streams[1].lines[2].bytes());
+    assert!(repaired(path).lost_something());
+    assert!(!path.join("snapshots").exists());
+}
+
+#[test]
 fn a_second_repair_keeps_what_the_first_one_set_aside() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

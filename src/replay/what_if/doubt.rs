@@ -173,7 +173,8 @@ impl Doubt {
         let used: Inputs = serde_json::from_str(inputs.as_str()).ok()?;
         let used = used.used?;
         let since = session.at.before_ms(60_000);
-        let recent = counted.iter().filter(|(at, _)| *at > since).count();
+        let recent = counted.iter().rev().take_while(|(at, _)| *at > since);
+        let recent = recent.count();
         let differs = |max: Option<u32>, surely: u32, perhaps: usize| {
             let most = usize::try_from(surely)
                 .unwrap_or(usize::MAX)

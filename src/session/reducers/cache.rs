@@ -12,6 +12,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::session::call::Call;
 use crate::session::decision::ResultReused;
 use crate::session::id::Seq;
@@ -23,7 +25,7 @@ use crate::session::time::Timestamp;
 use crate::session::tool_policy::milliseconds;
 
 /// The results of a session that may be used again, and the calls that are about to give one.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct Cache {
     results: BTreeMap<ObjectHash, Cached>,
     running: BTreeMap<ObjectHash, Seq>,
@@ -31,7 +33,7 @@ pub(in crate::session) struct Cache {
     waiting: BTreeMap<ObjectHash, BTreeSet<Seq>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Cached {
     of: Seq,
     at: Timestamp,

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::session::call::{Asked, Call, Phase};
-use crate::session::catalog;
 use crate::session::command::Answered;
 use crate::session::condition::{ARGUMENT, Condition};
 use crate::session::decision::{
@@ -124,7 +123,6 @@ fn ask_about(
     call: &Call,
     about: About,
 ) -> Option<ConfirmationRequested> {
-    let declaration = session.terms.catalog.tools.get(&call.name)?;
     let policy = session.terms.policies.of(&call.name);
     // A doubt has no payload: nobody is to add anything to what may have run.
     let gate = policy.confirm && about == About::Gate;
@@ -145,8 +143,8 @@ fn ask_about(
         about,
         hint,
         args_sha256: ObjectHash::of(call.args.as_str().as_bytes()),
-        contract: catalog::contract_hash(declaration, policy),
-        declaration: catalog::declaration_hash(declaration, policy),
+        contract: session.terms.contract(&call.name)?,
+        declaration: session.terms.declaration(&call.name)?,
         expires_at_us,
         payload_schema: match own {
             Some(own) => own.payload_schema.clone(),

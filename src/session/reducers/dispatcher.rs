@@ -308,7 +308,9 @@ pub(in crate::session) fn cancel(
 }
 
 pub(in crate::session) fn call_cancelled(session: &mut Session, at: Seq, call: Seq) {
-    settle(session, at, call, Outcome::Withdrawn);
+    if let Some(ended) = settle(session, at, call, Outcome::Withdrawn) {
+        redelivery::ended_unanswered(session, call, &ended);
+    }
 }
 
 pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssued) {
@@ -467,22 +469,22 @@ pub(in crate::session) fn refers(
     .into()
 }
 
-fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) {
-    if let Some(call) = session.calls.remove(&seq) {
-        if let Some(key) = call.cache_key {
-            cache::rests(session, seq, key, false);
-        }
-        cache::stopped(session, seq, call.cache_key);
-        session.settled.insert(
-            seq,
-            Settled {
-                outcome,
-                attempts: call.attempts,
-                at,
-                made_by_program: call.made_by_program,
-            },
-        );
+fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) -> Option<Call> {
+    let call = session.calls.remove(&seq)?;
+    if let Some(key) = call.cache_key {
+        cache::rests(session, seq, key, false);
     }
+    cache::stopped(session, seq, call.cache_key);
+    session.settled.insert(
+        seq,
+        Settled {
+            outcome,
+            attempts: call.attempts,
+            at,
+            made_by_program: call.made_by_program,
+        },
+    );
+    Some(call)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::session::id::Seq;
 use crate::session::policy::Limits;
@@ -14,7 +14,7 @@ use crate::session::state::Session;
 use crate::session::time::Timestamp;
 
 /// How often a tool was called; refused calls and reused results do not count.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct Uses {
     total: u32,
     /// The latest calls, as many as may happen in a minute.

@@ -9,6 +9,9 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
+use crate::session::call::Call;
 use crate::session::decision::{Outcome, Route};
 use crate::session::id::Seq;
 use crate::session::object::ObjectHash;
@@ -16,7 +19,7 @@ use crate::session::observation::FunctionCallReceived;
 use crate::session::state::{Delivery, Session, Wording};
 
 /// The calls since the handle by which the conversation can be resumed, by wire id.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct Repeatable {
     /// Whether the live connection goes on with an earlier conversation.
     resumed: bool,
@@ -24,7 +27,7 @@ pub(in crate::session) struct Repeatable {
 }
 
 /// A call that may be delivered again.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Known {
     call: Seq,
     /// Over its name and arguments.
@@ -85,6 +88,16 @@ pub(in crate::session) fn may_repeat(
 pub(in crate::session) fn taken_back(session: &mut Session, ids: &[String]) {
     for id in ids {
         session.repeatable.calls.remove(id);
+    }
+}
+
+/// A call ended without a response, so there is nothing that its repeat could be given: that is another call.
+pub(in crate::session) fn ended_unanswered(session: &mut Session, seq: Seq, call: &Call) {
+    let calls = &mut session.repeatable.calls;
+    if let Some(id) = &call.wire_id
+        && calls.get(id).is_some_and(|known| known.call == seq)
+    {
+        calls.remove(id);
     }
 }
 

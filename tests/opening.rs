@@ -1,0 +1,444 @@
+//! A long session is opened from its snapshot, and is what it would be if there were none.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount::engine::{Agent, Engine};
+use recount::journal::seal::{KeyStore, MemoryKeyStore};
+use recount::journal::{
+    Actor, Append, DiskJournal, Draft, Durability, Hash, Journal, MemoryJournal, block_on,
+};
+use recount::ledger::{Error, Ledger, Loaded, Seal, Tail, UnknownKinds};
+use recount::replay::state_at;
+use recount::session::{
+    Fact, FunctionCallReceived, Json, Observation, ResponsesSent, Seq, Session, SessionId,
+    Timestamp, ToolReturned, TurnCompleted, evolve, open_work, step,
+};
+use recount::testing::{Toolbox, history, toolbox};
+use recount::tool::T;
+use serde_json::json;
+use uuid::Uuid;
+
+/// Said by the last call, which waits for a person.
+const CARD: &str = "4111-hidden-number";
+
+/// A session of so many calls, each returned and heard, and of one that waits; eight records a call.
+struct Long {
+    tools: Toolbox,
+    start: Session,
+    facts: Vec<Fact>,
+}
+
+impl Long {
+    fn of(calls: usize) -> Long {
+        let tools = toolbox().plain("look").gated("pay");
+        let begun = history().opened("support").attached(&tools).connected();
+        let (mut session, mut facts) = (begun.session().clone(), begun.facts().to_vec());
+        let epoch = session.connection.unwrap();
+        let mut observe = |session: Session, observation: Observation| {
+            let done = step(session, begun.now(), observation).unwrap();
+            facts.extend(done.facts);
+            done.session
+        };
+        let called = |n: usize, name: &str| FunctionCallReceived {
+            epoch,
+            id: Some(format!("c{n}")),
+            name: Some(name.to_owned()),
+            args: Some(Json::of(&json!({"n": n, "card": CARD}))),
+            malformed_args: None,
+            invalid_args: None,
+            sealed_args: Vec::new(),
+            original_args: None,
+            by: None,
+        };
+        for n in 0..calls {
+            let call = session.head.next();
+            session = observe(session, called(n, "look").into());
+            let returned = ToolReturned {
+                call,
+                attempt: 1,
+                failed: false,
+                response: Json::of(&json!({"found": n})),
+                error_kind: None,
+                scheduling: None,
+            };
+            session = observe(session, returned.into());
+            let responses = session.deliveries.keys().copied().collect();
+            session = observe(session, ResponsesSent { epoch, responses }.into());
+            let reason = None;
+            session = observe(session, TurnCompleted { epoch, reason }.into());
+        }
+        observe(session, called(calls, "pay").into());
+        let library = begun.session().library().clone();
+        // The nameless one is the journal's own.
+        let start = Session::with_library(SessionId(Uuid::from_u128(7)), library);
+        Long {
+            tools,
+            start,
+            facts,
+        }
+    }
+
+    fn id(&self) -> SessionId {
+        self.start.id
+    }
+
+    fn folded(&self, records: usize) -> Session {
+        self.facts[..records]
+            .iter()
+            .fold(self.start.clone(), evolve)
+    }
+
+    /// As [`folded`](Long::folded), with what the journal has of catalogs and policies.
+    fn folded_from(&self, ledger: &Ledger, records: usize) -> Session {
+        let library = self.loaded(ledger).session.library().clone();
+        let start = Session::with_library(self.id(), library);
+        self.facts[..records].iter().fold(start, evolve)
+    }
+
+    /// Writes the records behind `before` up to `until`.
+    fn write(&self, ledger: &Ledger, seal: &Seal, before: usize, until: usize) -> Tail {
+        let head = block_on(ledger.journal().head(self.id().0)).unwrap();
+        let tail = head.map_or(Tail::EMPTY, |head| Tail {
+            seq: Seq(head.seq),
+            hash: head.hash,
+        });
+        assert_eq!(tail.seq, Seq(before as u64));
+        let terms = seal.terms(self.id(), self.tools.catalog(), self.tools.policies());
+        let (objects, _) = terms.unwrap();
+        let (session, open) = (self.folded(until), open_work(&self.folded(before)));
+        let append = ledger.append(
+            tail,
+            seal,
+            &session,
+            &self.facts[before..until],
+            &open,
+            objects,
+            Durability::Durable,
+        );
+        block_on(append).unwrap()
+    }
+
+    fn in_memory(&self, records: usize) -> (Ledger, Arc<MemoryJournal>) {
+        let journal = Arc::new(MemoryJournal::new());
+        let ledger = Ledger::new(journal.clone());
+        self.write(&ledger, &Seal::default(), 0, records);
+        (ledger, journal)
+    }
+
+    fn loaded(&self, ledger: &Ledger) -> Loaded {
+        block_on(ledger.load(self.id())).unwrap()
+    }
+
+    fn kept(&self, journal: &dyn Journal) -> Option<Vec<u8>> {
+        block_on(journal.snapshot(self.id().0)).unwrap()
+    }
+
+    fn keep(&self, journal: &dyn Journal, bytes: Vec<u8>) {
+        block_on(journal.keep_snapshot(self.id().0, bytes)).unwrap();
+    }
+}
+
+/// The snapshot with a text in place of another, and the hash that it would have if it had been written so.
+fn forged(kept: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let text = str::from_utf8(&kept[32..]).unwrap();
+    assert!(text.contains(from), "no {from} in {}", &text[..300]);
+    let text = text.replacen(from, to, 1);
+    let hash = Hash::of_object(text.as_bytes());
+    [hash.as_bytes().as_slice(), text.as_bytes()].concat()
+}
+
+/// One that nobody can have written: whoever opens it says another agent. So it shows whether a snapshot was used.
+fn telling(kept: &[u8]) -> Vec<u8> {
+    forged(kept, r#""agent":"support""#, r#""agent":"snapshot""#)
+}
+
+fn agent(loaded: &Loaded) -> &str {
+    loaded.session.agent.as_deref().unwrap()
+}
+
+#[test]
+fn a_long_session_is_opened_from_its_snapshot_and_what_came_since() {
+    let long = Long::of(700);
+    let cut = 5_000;
+    let (ledger, journal) = long.in_memory(cut);
+    assert_eq!(long.kept(&*journal), None);
+    let first = long.loaded(&ledger);
+    assert_eq!(first.session, long.folded_from(&ledger, cut));
+    let kept = long.kept(&*journal).unwrap();
+
+    let again = long.loaded(&ledger);
+    assert_eq!((&again.session, again.tail), (&first.session, first.tail));
+    long.keep(&*journal, telling(&kept));
+    assert_eq!(agent(&long.loaded(&ledger)), "snapshot");
+    // What is shown of a session is folded from its records, whatever lies beside them.
+    let shown = block_on(state_at(&ledger, long.id(), None)).unwrap();
+    assert_eq!(shown, long.folded_from(&ledger, cut));
+
+    long.keep(&*journal, kept);
+    let all = long.facts.len();
+    long.write(&ledger, &Seal::default(), cut, all);
+    assert!(all > cut + 300, "{all}");
+    assert_eq!(long.loaded(&ledger).session, long.folded_from(&ledger, all));
+}
+
+#[test]
+fn a_snapshot_is_written_only_where_it_pays() {
+    let long = Long::of(1_200);
+    let (ledger, journal) = long.in_memory(4_095);
+    long.loaded(&ledger);
+    assert_eq!(long.kept(&*journal), None);
+    long.write(&ledger, &Seal::default(), 4_095, 4_096);
+    long.loaded(&ledger);
+    let first = long.kept(&*journal).unwrap();
+    long.write(&ledger, &Seal::default(), 4_096, 8_191);
+    long.loaded(&ledger);
+    assert_eq!(long.kept(&*journal), Some(first.clone()));
+    long.write(&ledger, &Seal::default(), 8_191, 8_192);
+    assert_eq!(
+        long.loaded(&ledger).session,
+        long.folded_from(&ledger, 8_192)
+    );
+    let second = long.kept(&*journal).unwrap();
+    assert_ne!(second, first);
+    assert_eq!(
+        long.loaded(&ledger).session,
+        long.folded_from(&ledger, 8_192)
+    );
+}
+
+#[test]
+fn what_is_damaged_or_of_another_program_counts_for_nothing() {
+    let long = Long::of(600);
+    let (ledger, journal) = long.in_memory(long.facts.len());
+    let session = long.loaded(&ledger).session;
+    let kept = telling(&long.kept(&*journal).unwrap());
+    let opened = |bytes: Vec<u8>| {
+        long.keep(&*journal, bytes);
+        let loaded = long.loaded(&ledger);
+        (agent(&loaded) == "support").then(|| assert_eq!(loaded.session, session));
+        agent(&loaded).to_owned()
+    };
+    assert_eq!(opened(kept.clone()), "snapshot");
+    let (program, last) = (env!("CARGO_PKG_VERSION"), long.facts.len());
+    let others = [
+        (r#""format":1"#.to_owned(), r#""format":2"#),
+        (format!(r#""program":"{program}""#), r#""program":"0.0.1""#),
+        (r#""rules":1"#.to_owned(), r#""rules":2"#),
+        (
+            format!(r#""session":"{}""#, long.id()),
+            r#""session":"00000000-0000-0000-0000-00000000000f""#,
+        ),
+        (format!(r#""seq":{last}"#), r#""seq":17"#),
+        (r#""hash":""#.to_owned(), r#""hash":"00"#),
+        // The state itself: of another session, of another record, of another shape, without its catalog.
+        (
+            format!(r#""session":{{"id":"{}""#, long.id()),
+            r#""session":{"id":"00000000-0000-0000-0000-00000000000f""#,
+        ),
+        (format!(r#""head":{last}"#), r#""head":17"#),
+        (r#""closed":false"#.to_owned(), r#""closed":0"#),
+        (r#""objects":[""#.to_owned(), r#""objects":["00"#),
+        (r#""catalog":""#.to_owned(), r#""catalog":"00"#),
+    ];
+    for (from, to) in others {
+        assert_eq!(opened(forged(&kept, &from, to)), "support", "{from}");
+    }
+    for length in [0, 1, 31, 32, 33, 200, kept.len() / 2, kept.len() - 1] {
+        assert_eq!(opened(kept[..length].to_vec()), "support", "{length} bytes");
+    }
+    for place in (0..kept.len()).step_by(kept.len() / 60) {
+        let mut bytes = kept.clone();
+        bytes[place] ^= 1;
+        assert_eq!(opened(bytes), "support", "byte {place}");
+    }
+}
+
+#[test]
+fn a_snapshot_of_records_that_are_not_there_or_others_counts_for_nothing() {
+    let long = Long::of(600);
+    let cut = 4_500;
+    let (whole, journal) = long.in_memory(cut);
+    long.loaded(&whole);
+    let kept = telling(&long.kept(&*journal).unwrap());
+
+    // A journal that a repair has shortened.
+    let (shorter, journal) = long.in_memory(cut - 1);
+    long.keep(&*journal, kept.clone());
+    assert_eq!(
+        long.loaded(&shorter).session,
+        long.folded_from(&shorter, cut - 1)
+    );
+    // It has gone on otherwise since: a record of the same number, at another time.
+    let mut other = Long::of(600);
+    other.facts[cut - 1].at = other.facts[cut - 1].at.after_ms(1);
+    other.write(&shorter, &Seal::default(), cut - 1, cut);
+    long.keep(&*journal, kept.clone());
+    let loaded = long.loaded(&shorter);
+    assert_eq!(
+        (agent(&loaded), &loaded.session),
+        ("support", &other.folded_from(&shorter, cut))
+    );
+    // An earlier record is another one, and the last one the same but for what it names.
+    let mut other = Long::of(600);
+    for fact in &mut other.facts[..2_000] {
+        fact.at = Timestamp(fact.at.0 - 1);
+    }
+    let (ledger, journal) = other.in_memory(cut);
+    long.keep(&*journal, kept);
+    assert_eq!(agent(&long.loaded(&ledger)), "support");
+}
+
+#[test]
+fn beside_a_journal_on_disk_it_is_a_file_that_may_go_and_that_a_reader_does_not_write() {
+    let long = Long::of(600);
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("journal");
+    let open = || Ledger::new(Arc::new(DiskJournal::open(&path).unwrap()));
+    let look = || {
+        let looked = DiskJournal::options(&path).read_only().open().unwrap();
+        Ledger::new(Arc::new(looked))
+    };
+    let all = long.facts.len();
+    let file = path.join("snapshots").join(long.id().to_string());
+    let ledger = open();
+    long.write(&ledger, &Seal::default(), 0, all);
+    block_on(ledger.journal().close()).unwrap();
+    let looked = look();
+    assert_eq!(long.loaded(&looked).session, long.folded_from(&looked, all));
+    drop(looked);
+    assert!(!file.exists());
+
+    let ledger = open();
+    assert_eq!(long.loaded(&ledger).session, long.folded_from(&ledger, all));
+    block_on(ledger.journal().close()).unwrap();
+    let kept = fs::read(&file).unwrap();
+    fs::write(&file, telling(&kept)).unwrap();
+    assert_eq!(agent(&long.loaded(&look())), "snapshot");
+    fs::write(&file, &kept[..kept.len() / 3]).unwrap();
+    let looked = look();
+    assert_eq!(long.loaded(&looked).session, long.folded_from(&looked, all));
+    drop(looked);
+    // Nobody needs the directory, and what stands in its place keeps nobody from opening.
+    fs::remove_dir_all(path.join("snapshots")).unwrap();
+    fs::write(path.join("snapshots"), "a file").unwrap();
+    let ledger = open();
+    assert_eq!(long.loaded(&ledger).session, long.folded_from(&ledger, all));
+    block_on(ledger.journal().close()).unwrap();
+    assert!(
+        recount::journal::verify::directory(&path)
+            .unwrap()
+            .is_sound()
+    );
+}
+
+#[test]
+fn of_a_sealed_session_it_is_sealed_and_without_the_key_nothing_opens() {
+    let long = Long::of(600);
+    let keys: Arc<dyn KeyStore> = Arc::new(MemoryKeyStore::default());
+    let journal = Arc::new(MemoryJournal::new());
+    let ledger = Ledger::new(journal.clone()).with_keys(keys.clone());
+    let seal = Seal {
+        key: Some(block_on(ledger.create_key(long.id())).unwrap()),
+        bodies: true,
+    };
+    // Records name catalog and policies by their sealed forms.
+    let mut sealed = Long::of(600);
+    let terms = seal.terms(long.id(), long.tools.catalog(), long.tools.policies());
+    let (objects, addresses) = terms.unwrap();
+    for fact in &mut sealed.facts {
+        if let recount::session::Event::Observed(Observation::RunnerAttached(it)) = &mut fact.event
+        {
+            [it.catalog, it.policies] = addresses;
+        }
+    }
+    let all = sealed.facts.len();
+    let (session, open) = (long.folded(all), BTreeMap::new());
+    let append = ledger.append(
+        Tail::EMPTY,
+        &seal,
+        &session,
+        &sealed.facts,
+        &open,
+        objects,
+        Durability::Durable,
+    );
+    block_on(append).unwrap();
+    let first = long.loaded(&ledger);
+    let kept = long.kept(&*journal).unwrap();
+    for said in [CARD, "support", "look", "seq"] {
+        let found = kept.windows(said.len()).any(|it| it == said.as_bytes());
+        assert!(!found, "{said} stands in the snapshot");
+    }
+    let again = long.loaded(&ledger);
+    assert_eq!((again.session, again.seal.bodies), (first.session, true));
+    let without = Ledger::new(journal);
+    let told = block_on(without.load(long.id())).unwrap_err();
+    assert!(matches!(told, Error::Sealed { .. }), "{told}");
+}
+
+#[test]
+fn of_a_session_with_records_that_were_passed_over_there_is_none() {
+    let long = Long::of(600);
+    let (ledger, journal) = long.in_memory(long.facts.len());
+    let head = block_on(journal.head(long.id().0)).unwrap().unwrap();
+    let draft = Draft {
+        session: long.id().0,
+        seq: head.seq + 1,
+        at_us: head.at_us,
+        kind: "model_pondered",
+        cause: None,
+        actor: Actor::new("model"),
+        body: "{}",
+        prev: head.hash,
+    };
+    let append = Append::new(long.id().0, head.seq, vec![draft.line()]);
+    block_on(journal.append(append)).unwrap();
+    let ledger = ledger.unknown_kinds(UnknownKinds::Skip);
+    assert_eq!(long.loaded(&ledger).session.head, Seq(head.seq + 1));
+    assert_eq!(long.kept(&*journal), None);
+}
+
+#[tokio::test]
+async fn what_an_engine_folds_up_after_much_is_opened_from_its_snapshot() {
+    let journal = Arc::new(MemoryJournal::new());
+    let tools = T::simple("look", "Looks", |_| async { Ok(json!({"found": 1})) });
+    let engine = Engine::in_memory()
+        .journal(journal.clone())
+        .agent("support", Agent::new().model("m").tools(tools));
+    let engine = engine.open().await.unwrap();
+    let session = engine.session("support").open().await.unwrap();
+    let id = session.session_id();
+    for n in 0..1_000 {
+        let called = session.call_function(
+            "look",
+            json!({"n": n}),
+            recount::session::Actor::embedder("test"),
+        );
+        called.await.unwrap();
+    }
+    assert_eq!(journal.snapshot(id.0).await.unwrap(), None);
+    drop(session);
+    let kept = async {
+        loop {
+            if let Some(kept) = journal.snapshot(id.0).await.unwrap() {
+                break kept;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let never = Duration::from_secs(60);
+    let kept = tokio::time::timeout(never, kept).await.unwrap();
+    journal.keep_snapshot(id.0, telling(&kept)).await.unwrap();
+    let loaded = engine.ledger().load(id).await.unwrap();
+    assert_eq!(agent(&loaded), "snapshot");
+}
