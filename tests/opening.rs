@@ -2,7 +2,6 @@
 #![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]

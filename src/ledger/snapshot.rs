@@ -46,7 +46,7 @@ impl Label<'_> {
 
 impl Ledger {
     /// The session as a snapshot has it, where one counts. Whatever is wrong with it, folding the records says what is wrong with them.
-    pub(super) async fn from_snapshot(&self, id: SessionId) -> Option<Session> {
+    pub(super) async fn snapshot_of(&self, id: SessionId) -> Option<Session> {
         let kept = self.journal().snapshot(id.0).await.ok()??;
         let content = checked(&kept)?;
         let opened = match is_sealed_object(content) {

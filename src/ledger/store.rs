@@ -140,7 +140,7 @@ impl Ledger {
     /// # Errors
     /// [`Error::UnknownSession`] where the journal has no record of it; whatever keeps a record from being read.
     pub async fn load(&self, id: SessionId) -> Result<Loaded, Error> {
-        let known = self.from_snapshot(id).await;
+        let known = self.snapshot_of(id).await;
         let mut session = known.unwrap_or_else(|| Session::new(id));
         let (known, mut folded) = (session.head, 0);
         let mut next = known.next();

@@ -169,7 +169,7 @@ fn colour_is_there_when_it_is_wanted() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_reader_that_goes_away_ends_the_command_without_a_word() {
     let bench = Bench::with_demo();
     let mut command = bench.command("export demo");
     let mut child = command
@@ -184,7 +184,7 @@ fn a_reader_that_goes_away_is_no_failure() {
             output.status.code(),
             String::from_utf8(output.stderr).unwrap()
         ),
-        (Some(0), String::new())
+        (Some(141), String::new())
     );
 }
 
