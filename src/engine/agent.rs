@@ -77,6 +77,7 @@ pub(super) enum GateChoice {
     /// They never hold.
     Unenforced,
     /// As in a record that is played.
+    #[cfg(feature = "play")]
     AsRecorded(Gates),
 }
 
@@ -446,6 +447,7 @@ impl Agent {
             GateChoice::Unenforced => {
                 Gates::waived("the embedding program chose unenforced confirmations")
             }
+            #[cfg(feature = "play")]
             GateChoice::AsRecorded(gates) => gates,
             GateChoice::WhereAnswerable if journal_is_durable || provider.is_some() => {
                 Gates::enforced()

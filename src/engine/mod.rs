@@ -229,6 +229,7 @@ impl Engine {
     }
 
     /// Whether the agent could be registered.
+    #[cfg(feature = "live")]
     pub(super) fn check(&self, name: &str, agent: Agent) -> Result<(), Error> {
         self.prepared(name, agent).map(drop)
     }

@@ -12,7 +12,6 @@ mod state_view;
 mod verify;
 pub mod what_if;
 
-#[cfg(feature = "cli")]
 pub(crate) use json_tree::Tree;
 pub use json_tree::{Change, NamesNothing, changes, value_at};
 pub use report::{Diverged, Report, Said};
