@@ -71,6 +71,7 @@ fn recorded(tools: &Toolbox) -> (Session, Vec<Fact>) {
             response: Json::of(&json!({"refunded": true})),
             error_kind: None,
             scheduling: None,
+            ends_session: None,
         };
         session = observe(session, returned.into());
         let responses = session.deliveries.keys().copied().collect();

@@ -87,6 +87,7 @@ impl Telling {
             response: Json::of(&json!({"done": true})),
             error_kind: None,
             scheduling: None,
+            ends_session: None,
         });
         let issued = self.facts[returned + 1].seq;
         self.observed(ResponsesSent {

@@ -1,9 +1,16 @@
-//! A call about a debt in four phases: verify identity, inform, negotiate, arrange payment.
-//!
-//! Run `recount simulate --script fixtures/scripts/debt.jsonl` beside it.
+//! A call about a debt in phases: what the model may do depends on what is known, and not on what it remembers to ask.
 
 use recount::prelude::*;
 use recount::session::{Decision, Event, Observation};
+use recount::simulator::{Script, Simulator};
+
+/// It tries to take a payment before it knows who is calling.
+const MODEL: &str = r#"
+{"on": {"text": "4711"}, "send": [{"call": [{"id": "p0", "name": "take_payment", "args": {"cents": 120000}}, {"id": "v1", "name": "verify_identity", "args": {"account": "4711"}}]}]}
+{"on": {"responses_to": ["p0", "v1"]}, "send": [{"say": "Thank you, Ada. You owe 1200 euros."}]}
+{"on": {"text": "pay"}, "send": [{"call": [{"id": "p1", "name": "take_payment", "args": {"cents": 20000}}]}]}
+{"on": {"responses_to": ["p1"]}, "send": [{"say": "The first payment is made."}]}
+"#;
 
 /// Verifies who is calling.
 #[tool]
@@ -13,99 +20,48 @@ async fn verify_identity(account: String, context: ToolContext) -> Value {
     json!({ "verified": verified })
 }
 
-/// Tells what is owed.
-#[tool]
-async fn disclose_debt(context: ToolContext) -> Value {
-    context.state.set("debt_cents", 120_000);
-    json!({ "cents": 120_000 })
-}
-
-/// Plans payments; the caller must agree to a plan.
-#[tool]
-async fn plan_payments(months: u64, agreed: bool, context: ToolContext) -> Value {
-    let debt = context.state.get::<u64>("debt_cents").unwrap_or_default();
-    context.state.set("plan_agreed", agreed);
-    json!({ "cents_a_month": debt.checked_div(months) })
-}
-
 /// Takes a payment.
 #[tool]
-async fn arrange_payment(cents: u64) -> Value {
+async fn take_payment(cents: u64) -> Value {
     json!({ "paid": cents })
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let url = std::env::args()
-        .nth(1)
-        .unwrap_or("ws://127.0.0.1:8787".into());
+    let model = Simulator::start(Script::parse(MODEL)?);
+    let model = model.listen("127.0.0.1:0").await?;
     let live = Live::builder()
         .model("gemini-live-2.5-flash")
         .instruction("You collect debts, politely.")
-        .tools(
-            Toolset::from(verify_identity())
-                | disclose_debt()
-                | plan_payments()
-                | T::confirm(arrange_payment(), "Take this payment?"),
-        )
-        .strict()
+        .tools(Toolset::from(verify_identity()) | take_payment())
         .phase("verify_identity")
         .instruction("Verify who is calling.")
         .tools(["verify_identity"])
-        .transition("inform_debt", S::is_true("identity_verified"))
-        .done()
-        .phase("inform_debt")
-        .instruction("Tell what is owed.")
-        .tools(["disclose_debt"])
-        .transition(
-            "negotiate",
-            S::compares("debt_cents", Comparison::Greater, 0),
-        )
-        .done()
-        .phase("negotiate")
-        .instruction("Negotiate a plan.")
-        .tools(["plan_payments"])
-        .transition("arrange_payment", S::is_true("plan_agreed"))
+        .transition("arrange_payment", S::is_true("identity_verified"))
         .done()
         .phase("arrange_payment")
         .instruction("Arrange the first payment.")
-        .tools(["arrange_payment"])
+        .tools(["take_payment"])
         .done()
-        .connect_to(url)
+        .connect_to(model.url())
         .await?;
 
     let mut updates = live.subscribe();
-    for words in [
-        "This is account 4711.",
-        "What do I owe?",
-        "I agree to six months.",
-        "Please take the first part now.",
-    ] {
-        println!("> {words}");
+    for words in ["This is account 4711.", "I pay the first part."] {
+        println!("you:   {words}");
         live.send_text(words).await?;
-        turn(&live, &mut updates).await?;
-    }
-    Ok(())
-}
-
-/// Follows what goes on record until the model has had its turn; says yes to whatever waits for a person.
-async fn turn(live: &LiveHandle, updates: &mut Updates) -> Result<(), Box<dyn std::error::Error>> {
-    while let Some(recorded) = updates.next().await {
-        match &recorded.fact.event {
-            Event::Decided(Decision::PhaseEntered(it)) => println!("  phase: {}", it.phase),
-            Event::Decided(Decision::PolicyDecided(it)) => {
-                println!("  verdict: {:?}, by rule {:?}", it.verdict, it.rule);
-            }
-            Event::Decided(Decision::ConfirmationRequested(_)) => {
-                for waiting in live.pending().await? {
-                    println!("  {} {}: approved", waiting.tool, waiting.args);
-                    let (yes, by) = (ToolConfirmation::confirmed(), Actor::embedder("ada"));
-                    live.answer(waiting.id, yes, by).await?;
+        while let Some(recorded) = updates.next().await {
+            match &recorded.fact.event {
+                Event::Decided(Decision::PhaseEntered(it)) => println!("  phase {}", it.phase),
+                Event::Decided(Decision::PolicyDecided(it)) => {
+                    println!("  call {}: {:?}, by {:?}", it.call, it.verdict, it.rule);
                 }
+                Event::Observed(Observation::ModelOutputReceived(it)) => {
+                    println!("model: {}", it.text);
+                }
+                Event::Observed(Observation::TurnCompleted(_)) => break,
+                Event::Decided(_) | Event::Observed(_) => {}
             }
-            Event::Observed(Observation::ModelOutputReceived(it)) => println!("{}", it.text),
-            Event::Observed(Observation::TurnCompleted(_)) => break,
-            Event::Decided(_) | Event::Observed(_) => {}
         }
     }
     Ok(())

@@ -15,6 +15,9 @@ pub mod long_running {}
 #[doc = include_str!("../docs/tools/server-side.md")]
 pub mod server_side {}
 
+#[doc = include_str!("../docs/tools/defaults.md")]
+pub mod defaults {}
+
 #[doc = include_str!("../docs/tools/dispatcher.md")]
 pub mod dispatcher {}
 

@@ -405,6 +405,7 @@ fn observations() -> Vec<Observation> {
             response: json(r#"{"error":"no such order","kind":"execution_failed"}"#),
             error_kind: Some("execution_failed".into()),
             scheduling: Some(FunctionResponseScheduling::Interrupt),
+            ends_session: Some("the user said goodbye".into()),
         }
         .into(),
         ToolYielded {

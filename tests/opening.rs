@@ -69,6 +69,7 @@ impl Long {
                 response: Json::of(&json!({"found": n})),
                 error_kind: None,
                 scheduling: None,
+                ends_session: None,
             };
             session = observe(session, returned.into());
             let responses = session.deliveries.keys().copied().collect();

@@ -388,6 +388,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             response,
             error_kind: None,
             scheduling: None,
+            ends_session: None,
         }
         .into()
     };
@@ -605,6 +606,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 response: response.clone(),
                 error_kind: Some("invalid_args".into()),
                 scheduling: None,
+                ends_session: None,
             }
             .into(),
         ),

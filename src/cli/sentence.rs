@@ -159,8 +159,14 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
                     Tone::Bad,
                 )
             } else {
+                let ends = it.ends_session.as_ref();
+                let ends = ends.map(|why| format!(", and ends the session: {why}"));
                 (
-                    format!("{tool} returned {}", it.response.as_str()),
+                    format!(
+                        "{tool} returned {}{}",
+                        it.response.as_str(),
+                        ends.unwrap_or_default()
+                    ),
                     Tone::Good,
                 )
             }

@@ -87,9 +87,20 @@ fn what_a_tool_said_cannot_move_the_cursor() {
             response,
             error_kind: None,
             scheduling: None,
+            ends_session: None,
         }
         .into(),
     );
     let told = sentence(&event, &Names::default());
     assert_eq!(told.text, "call 4 failed: \\u{1b}[2J gone");
+}
+
+#[test]
+fn a_tool_that_ends_the_session_says_why() {
+    let ended = r#"{"call":4,"attempt":1,"failed":false,"response":{"success":true},"ends_session":"goodbye"}"#;
+    let told = told(&[fact(5, "tool_returned", ended)]);
+    assert_eq!(
+        told,
+        [r#"call 4 returned {"success":true}, and ends the session: goodbye"#]
+    );
 }

@@ -94,6 +94,7 @@ fn waiting(it: &SessionSummary) -> Vec<String> {
         (OpenKind::Ready, "ready to start"),
         (OpenKind::Running, "running or cut off"),
         (OpenKind::Untold, "to be told to the model"),
+        (OpenKind::Closing, "about to be closed"),
     ];
     let counted = |(kind, words): (OpenKind, &str)| {
         let count = it.open.get(kind.as_str())?;

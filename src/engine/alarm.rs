@@ -66,6 +66,7 @@ pub(super) fn due_of(effect: &Effect) -> Option<Timestamp> {
         | Effect::AskConfirmation { .. }
         | Effect::SendResponse { .. }
         | Effect::SendInstruction { .. }
+        | Effect::CloseSession { .. }
         | Effect::Connect => None,
     }
 }

@@ -139,6 +139,8 @@ impl SessionTask {
             Effect::SendResponse {
                 as_conversation, ..
             } => self.socket.is_some() && !(*as_conversation && self.media.is_withholding()),
+            // It was begun with what made it owed, and takes no longer than the next input.
+            Effect::CloseSession { .. } => true,
             Effect::AskConfirmation { .. }
             | Effect::SendInstruction { .. }
             | Effect::Connect

@@ -1,9 +1,8 @@
 //! How each effect is begun, once it is on record that it is owed.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use async_trait::async_trait;
 use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
@@ -16,17 +15,18 @@ use super::error::Error;
 use super::inbox::{Inbox, Input};
 use super::outcomes::Telling;
 use super::performer::InFlight;
+use super::session_of_run::SessionOfRun;
 use super::slots::Held;
 use super::socket::Carried;
 use super::task::SessionTask;
 use crate::live::setup;
 use crate::session::{
     Decision, Delivery, Effect, Event, Fact, Finding, FunctionResponseScheduling, Hook, Json,
-    Observation, Outcome, Route, Seq, ToolAsked, ToolEventEmitted, ToolYielded, Wording, response,
+    Observation, Outcome, Route, Seq, ToolYielded, Wording, response,
 };
 use crate::tool::{
     ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,
-    ToolConfirmation, ToolContext, ToolError, ToolEvents, ToolOutcome,
+    ToolContext, ToolError, ToolOutcome,
 };
 
 impl SessionTask {
@@ -73,6 +73,10 @@ impl SessionTask {
                 let _ = self.own.send(Input::ConnectToTell);
                 InFlight::Left
             }
+            Effect::CloseSession { .. } => {
+                let _ = self.own.send(Input::CloseAsAsked);
+                InFlight::Left
+            }
             Effect::ArmTimer { .. } => InFlight::Timed,
         };
         self.performer.begun(effect, in_flight);
@@ -90,16 +94,19 @@ impl SessionTask {
             call: seq,
             tool: call.name.clone(),
         };
-        let events = EventsOfRun {
+        let events = Arc::new(SessionOfRun {
             inbox: self.own.clone(),
+            ledger: self.ledger.clone(),
+            clock: self.clock.clone(),
             room: Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
-        };
+            ends_session: OnceLock::new(),
+        });
         let (identity, token) = (Identity::Of(seq), cancelled.clone());
         let context = ToolContext::of_run(self.id, attempt, identity, token, state.clone())
             .with_services(self.agent.services.clone())
             .with_input(self.media.input())
             .with_ticket(ticket)
-            .with_emitter(Emitter::new(Arc::new(events), seq, attempt));
+            .with_emitter(Emitter::new(events.clone(), seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
         let own = self.own.clone();
         let opened = self.opened_arguments(call);
@@ -161,6 +168,7 @@ impl SessionTask {
             };
             held.let_go();
             let ended = telling.ended(outcome, state).await;
+            let ended = ended.ending_session(events.ends_session.get());
             let _ = own.send(Input::ToolEnded(ended));
         };
         InFlight::Run {
@@ -328,31 +336,6 @@ fn on_record(own: &Inbox, yielded: ToolYielded) -> oneshot::Receiver<()> {
     let (recorded, on_record) = oneshot::channel();
     let _ = own.send(Input::ToolYielded(yielded, recorded));
     on_record
-}
-
-/// Hands the events of a run to its session; each holds a place until it is on record.
-struct EventsOfRun {
-    inbox: Inbox,
-    room: Arc<Semaphore>,
-}
-
-#[async_trait]
-impl ToolEvents for EventsOfRun {
-    fn take(&self, emitted: ToolEventEmitted) -> bool {
-        let Ok(place) = self.room.clone().try_acquire_owned() else {
-            return false;
-        };
-        // Where the session has stopped, nobody hears of it any more.
-        let _ = self.inbox.send(Input::ToolEmitted(emitted, place));
-        true
-    }
-
-    async fn ask(&self, asked: ToolAsked) -> Result<ToolConfirmation, ToolError> {
-        let (tool, answer) = oneshot::channel();
-        let _ = self.inbox.send(Input::ToolAsks(asked, tool));
-        let stopped = |_| Err(ToolError::Cancelled("the session has stopped".to_owned()));
-        answer.await.unwrap_or_else(stopped)
-    }
 }
 
 /// Runs a tool so that a panic which its own containment misses still ends the call.

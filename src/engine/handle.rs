@@ -22,8 +22,8 @@ use crate::tool::{State, ToolError};
 /// Dropping the handle ends the connection and cancels what runs; what waits for a person or for a response from
 /// outside stays open and goes on when the session is resumed.
 pub struct LiveHandle {
-    session: SessionId,
-    engine: Engine,
+    pub(super) session: SessionId,
+    pub(super) engine: Engine,
     task: TaskRef,
     /// Calls the callbacks, if there are any, as long as somebody has the handle.
     hearing: Vec<AbortOnDropHandle<()>>,
@@ -66,7 +66,7 @@ impl LiveHandle {
     pub fn listen(&self) -> Listener {
         Listener {
             receiver: self.task.media.listen(),
-            task: self.task.inbox.clone(),
+            task: self.task.clone(),
         }
     }
 
@@ -165,11 +165,11 @@ impl LiveHandle {
         self.ask(|reply| Input::SendText(text, reply)).await
     }
 
-    /// Every fact of this session from now on, once it is on record, until nobody serves the session any more;
+    /// Every fact of this session from now on, once it is on record, until the session is closed or nobody serves it any more;
     /// [`state`](LiveHandle::state) then says why.
     pub fn subscribe(&self) -> Updates {
         let updates = self.engine.inner.publisher.subscribe();
-        Updates::of_one(updates, self.session, self.task.inbox.clone())
+        Updates::of_one(updates, self.session, self.task.clone())
     }
 
     /// What of this session waits for an answer.

@@ -117,6 +117,8 @@ pub(super) enum Input {
         request: Seq,
         confirmation: ToolConfirmation,
     },
+    /// End the session, as a tool asked for.
+    CloseAsAsked,
     /// A time that somebody waits for has come.
     TimeCame,
     /// What was owed to the model was written to the socket.

@@ -10,7 +10,7 @@ use super::{
     PhaseBuilder, SessionConfig, Turn,
 };
 use crate::live::{Capabilities, Connector, Endpoint, Modality, TokenSource};
-use crate::session::{FunctionResponseScheduling, Speaker};
+use crate::session::{FunctionResponseScheduling, ResponseShape, Speaker};
 use crate::tool::{FunctionCall, ResultFormatter, State, T, ToolExecutionMode, Toolset};
 
 /// Where the fluent construction of a live session begins.
@@ -282,6 +282,12 @@ impl LiveBuilder {
     /// Hands something to the tools; see [`Agent::service`].
     pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> LiveBuilder {
         self.agent = self.agent.service(service);
+        self
+    }
+
+    /// How what the model is answered is wrapped.
+    pub fn response_shape(mut self, shape: ResponseShape) -> LiveBuilder {
+        self.agent = self.agent.response_shape(shape);
         self
     }
 

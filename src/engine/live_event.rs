@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
-use super::inbox::Inbox;
+use super::registry::TaskRef;
 use crate::session::{CallId, Speaker};
 
 /// Something of the conversation as it happens, before it is on record.
@@ -100,12 +100,12 @@ impl fmt::Debug for LiveEvent {
 /// A conversation as it happens.
 pub struct Listener {
     pub(super) receiver: broadcast::Receiver<LiveEvent>,
-    /// The way to the session's task, which is shut when the task has ended.
-    pub(super) task: Inbox,
+    /// The session's task, which ends one day, as the session does.
+    pub(super) task: TaskRef,
 }
 
 impl Listener {
-    /// The next event; `None` once nobody serves the session any more.
+    /// The next event; `None` once the session is closed, or nobody serves it any more.
     ///
     /// A listener that falls hundreds of events behind loses the oldest and is told how many: [`LiveEvent::Lagged`].
     ///
@@ -125,7 +125,8 @@ impl Listener {
         let received = tokio::select! {
             biased;
             received = self.receiver.recv() => received,
-            () = self.task.closed() => return None,
+            () = self.task.over.cancelled() => return None,
+            () = self.task.inbox.closed() => return None,
         };
         match received {
             Ok(event) => Some(event),

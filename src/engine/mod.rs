@@ -16,6 +16,7 @@ mod client_messages;
 mod client_responses;
 mod clock;
 mod close_codes;
+mod closing;
 mod connecting;
 mod desk;
 mod draining;
@@ -26,6 +27,7 @@ mod folding;
 mod handle;
 mod hooks;
 mod inbox;
+mod listening;
 #[cfg(feature = "live")]
 mod live;
 mod live_event;
@@ -44,6 +46,7 @@ mod piece;
 mod played;
 mod policies;
 mod prepared;
+mod publisher;
 pub(crate) mod reasons;
 mod reconciling;
 mod reconnecting;
@@ -55,6 +58,7 @@ mod registry;
 mod responding;
 mod restart;
 mod secrets;
+mod session_of_run;
 mod sessions;
 mod slots;
 mod socket;
@@ -71,6 +75,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 pub use adk_events::AdkEvents;
@@ -108,9 +113,10 @@ use crate::session::{Actor, Command, RequestId, Seq, Session, SessionId};
 use alarm::Alarm;
 use inbox::{Inbox, Input};
 use media::Media;
-use notices::{Notices, Publisher};
+use notices::Notices;
 use performer::Performer;
 use prepared::Prepared;
+use publisher::Publisher;
 use reconnecting::Reconnecting;
 use registry::{Registry, TaskRef};
 use slots::Slots;
@@ -363,6 +369,7 @@ impl Engine {
         let _ = own.send(first);
         let (incoming_sender, incoming) = mpsc::channel(INCOMING);
         let failure: Arc<OnceLock<String>> = Arc::default();
+        let over = CancellationToken::new();
         let media = Arc::new(Media::new(
             agent.withholds_input.then(|| agent.non_blocking.clone()),
         ));
@@ -400,6 +407,7 @@ impl Engine {
             silence: None,
             silences: 0,
             handles: 0,
+            over: over.clone(),
             inbox,
             own: own.clone(),
             incoming,
@@ -410,6 +418,7 @@ impl Engine {
             inbox: own,
             failure,
             media,
+            over,
         }
     }
 

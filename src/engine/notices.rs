@@ -3,12 +3,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use std::sync::Arc;
-
+use super::publisher::ToHear;
 use super::{EngineBuilder, Error, Ticket};
-use crate::ledger::{Ledger, PendingConfirmation, Recorded};
+use crate::ledger::{Ledger, PendingConfirmation};
 use crate::session::{
     CancelReason, ConfirmationAnswered, Decision, Event, Fact, Observation, Outcome, RequestId,
     Route, Seq, SessionId,
@@ -128,7 +127,7 @@ impl EngineBuilder {
 }
 
 impl Notices {
-    fn are_heard(&self) -> bool {
+    pub(super) fn are_heard(&self) -> bool {
         self.requested.is_some()
             || self.decided.is_some()
             || self.paused.is_some()
@@ -137,7 +136,7 @@ impl Notices {
     }
 
     /// Calls the closures for what comes, until nobody publishes any more.
-    async fn hear(self, ledger: Ledger, mut news: mpsc::UnboundedReceiver<ToHear>) {
+    pub(super) async fn hear(self, ledger: Ledger, mut news: mpsc::UnboundedReceiver<ToHear>) {
         while let Some(next) = news.recv().await {
             let recorded = match next {
                 ToHear::Recorded(recorded) => recorded,
@@ -261,6 +260,11 @@ enum News<'a> {
     },
 }
 
+/// Whether a fact is news to one of the closures.
+pub(super) fn is_news(fact: &Fact) -> bool {
+    news_in(fact).is_some()
+}
+
 fn news_in(fact: &Fact) -> Option<News<'_>> {
     let decision = match &fact.event {
         Event::Observed(observation) => {
@@ -301,63 +305,5 @@ fn news_in(fact: &Fact) -> Option<News<'_>> {
         }
     } else {
         None
-    }
-}
-
-/// What the closures are told, in its order.
-enum ToHear {
-    Recorded(Arc<Recorded>),
-    /// Somebody waits until they have heard everything before this.
-    Everything(oneshot::Sender<()>),
-}
-
-/// Tells whoever listens in this process what went on record.
-#[derive(Clone)]
-pub(super) struct Publisher {
-    updates: broadcast::Sender<Arc<Recorded>>,
-    news: Option<mpsc::UnboundedSender<ToHear>>,
-}
-
-impl Publisher {
-    /// How many updates a slow subscriber may fall behind before it loses the oldest.
-    const UPDATES: usize = 4096;
-
-    /// Begins to tell; the closures hear of what is on `ledger`.
-    pub(super) fn start(notices: Notices, ledger: &Ledger) -> Publisher {
-        let (updates, _) = broadcast::channel(Publisher::UPDATES);
-        let news = notices.are_heard().then(|| {
-            let (news, heard) = mpsc::unbounded_channel();
-            tokio::spawn(notices.hear(ledger.clone(), heard));
-            news
-        });
-        Publisher { updates, news }
-    }
-
-    pub(super) fn subscribe(&self) -> broadcast::Receiver<Arc<Recorded>> {
-        self.updates.subscribe()
-    }
-
-    /// `taken` says that whoever made the call has its outcome already.
-    pub(super) fn publish(&self, session: SessionId, fact: Fact, taken: bool) -> Arc<Recorded> {
-        let news = self.news.as_ref().filter(|_| !taken);
-        let is_news = news.filter(|_| news_in(&fact).is_some());
-        let recorded = Arc::new(Recorded { session, fact });
-        // Nobody may be listening, which is nobody's fault.
-        if let Some(news) = is_news {
-            let _ = news.send(ToHear::Recorded(recorded.clone()));
-        }
-        let _ = self.updates.send(recorded.clone());
-        recorded
-    }
-
-    /// Completes when the closures have heard all that was published before.
-    pub(super) async fn heard(&self) {
-        let Some(news) = &self.news else {
-            return;
-        };
-        let (heard, everything) = oneshot::channel();
-        if news.send(ToHear::Everything(heard)).is_ok() {
-            let _ = everything.await;
-        }
     }
 }

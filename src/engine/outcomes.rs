@@ -139,6 +139,18 @@ impl SessionTask {
     }
 }
 
+impl Ended {
+    /// With the tool's wish that the session end, where it returned.
+    pub(super) fn ending_session(mut self, reason: Option<&String>) -> Ended {
+        if let Observation::ToolReturned(it) = &mut self.observation
+            && !it.failed
+        {
+            it.ends_session = reason.cloned();
+        }
+        self
+    }
+}
+
 impl Telling {
     /// Whether the words go through a hook, which takes its time.
     pub(super) fn is_changed(&self) -> bool {
@@ -265,6 +277,7 @@ impl Telling {
             response: Json::of(&response),
             error_kind,
             scheduling,
+            ends_session: None,
         };
         (returned.into(), failed)
     }

@@ -108,6 +108,7 @@ impl Performer {
             | Effect::AskConfirmation { .. }
             | Effect::SendResponse { .. }
             | Effect::SendInstruction { .. }
+            | Effect::CloseSession { .. }
             | Effect::Connect => None,
         });
         due.min()

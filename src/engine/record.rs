@@ -179,7 +179,6 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::ResponsesSent(_)
         | Observation::TurnCompleted(_)
         | Observation::MediaCounted(_)
-        | Observation::ToolEventEmitted(_)
         | Observation::InstructionSent(_)
         | Observation::HistorySent(_)
         | Observation::TurnInterrupted(_) => true,
@@ -199,6 +198,8 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::CallCancellationReceived(_)
         | Observation::HookAnswered(_)
         | Observation::ToolReturned(_)
+        // Whoever listens acts on it.
+        | Observation::ToolEventEmitted(_)
         | Observation::ToolPaused(_)
         | Observation::ToolAsked(_)
         | Observation::ToolYielded(_)

@@ -87,7 +87,10 @@ impl Redactor {
             Observation::HookAnswered(it) => {
                 it.response.iter_mut().for_each(|it| self.json(it));
             }
-            Observation::ToolReturned(it) => self.json(&mut it.response),
+            Observation::ToolReturned(it) => {
+                self.json(&mut it.response);
+                it.ends_session.iter_mut().for_each(|it| self.text(it));
+            }
             Observation::ToolYielded(it) => self.json(&mut it.response),
             // What the tool asks is for a person; its state is its own, and must come back as it was.
             Observation::ToolAsked(it) => self.text(&mut it.hint),

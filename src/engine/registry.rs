@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use tokio_util::sync::CancellationToken;
+
 use super::error::Error;
 use super::inbox::{Inbox, Input};
 use super::media::Media;
@@ -22,6 +24,8 @@ pub(super) struct TaskRef {
     pub(super) failure: Arc<OnceLock<String>>,
     /// Where audio and video pass by.
     pub(super) media: Arc<Media>,
+    /// Fires once the session is closed.
+    pub(super) over: CancellationToken,
 }
 
 impl TaskRef {

@@ -44,6 +44,7 @@ impl Engine {
                 let runs = item.kind == OpenKind::Ready.as_str()
                     || item.kind == OpenKind::Running.as_str()
                     || item.kind == OpenKind::Untold.as_str()
+                    || item.kind == OpenKind::Closing.as_str()
                     || item.flags & ledger::IN_PLACE != 0;
                 let waits = item.kind == OpenKind::Confirmation.as_str();
                 if runs || (waits && somebody_is_asked) {

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::error::Error;
 use super::task::SessionTask;
+use crate::ledger::{self, Ledger};
 use crate::live::continuation::{self, Role};
 use crate::session::{
     Decision, Event, Fact, HistoryForm, Json, Observation, Outcome, Route, Seq, Session, Speaker,
@@ -79,6 +80,60 @@ struct Outline {
     interrupted: bool,
 }
 
+/// The last words of user and model, oldest first: so many turns at most, and no more than is told of a story.
+pub(super) async fn last_said(
+    ledger: &Ledger,
+    session: &Session,
+    turns: usize,
+) -> Result<Vec<(Speaker, String)>, ledger::Error> {
+    let head = session.head.0;
+    let mut records = PAGE as u64;
+    loop {
+        // Words that began before what is read are not told in part.
+        let mut outline = Outline::default();
+        let from = head.saturating_sub(records) + 1;
+        read(ledger, session, Seq(from), &mut outline).await?;
+        let said: Vec<_> = outline.parts.into_iter().filter_map(Part::said).collect();
+        if said.len() > turns || from == 1 || records >= RECORDS_MAX {
+            let (said, _) = bounded(said);
+            let speaker = |(role, text)| match role {
+                Role::User => Some((Speaker::User, text)),
+                Role::Model => Some((Speaker::Model, text)),
+                Role::Engine => None,
+            };
+            let mut last: Vec<_> = said
+                .into_iter()
+                .rev()
+                .filter_map(speaker)
+                .take(turns)
+                .collect();
+            last.reverse();
+            return Ok(last);
+        }
+        records = (records * 8).min(RECORDS_MAX);
+    }
+}
+
+/// Reads the records of a session from one of them on.
+async fn read(
+    ledger: &Ledger,
+    session: &Session,
+    mut from: Seq,
+    outline: &mut Outline,
+) -> Result<(), ledger::Error> {
+    while from <= session.head {
+        let facts = ledger.facts(session.id, from, PAGE).await?;
+        let Some(last) = facts.last().map(|fact| fact.seq) else {
+            break;
+        };
+        for fact in &facts {
+            outline.read(fact, session);
+        }
+        from = last.next();
+    }
+    Ok(())
+}
+
 impl SessionTask {
     /// What a connection has to be told that resumes the conversation, or does not.
     pub(super) async fn story(&self, resumes: bool) -> Result<Option<Story>, Error> {
@@ -86,17 +141,8 @@ impl SessionTask {
         let after = covered.map_or(Seq(0), |it| it.covers);
         let through = self.session.head;
         let mut outline = Outline::default();
-        let mut from = after.0.max(through.0.saturating_sub(RECORDS_MAX)) + 1;
-        while from <= through.0 {
-            let facts = self.ledger.facts(self.id, Seq(from), PAGE).await?;
-            let Some(last) = facts.last().map(|fact| fact.seq) else {
-                break;
-            };
-            for fact in &facts {
-                outline.read(fact, &self.session);
-            }
-            from = last.0 + 1;
-        }
+        let from = after.0.max(through.0.saturating_sub(RECORDS_MAX)) + 1;
+        read(&self.ledger, &self.session, Seq(from), &mut outline).await?;
         let mut owed = self.session.deliveries.values();
         let owes = owed.any(|it| it.route != Route::Caller);
         let wanted = !owes && outline.wants_an_answer();
@@ -279,6 +325,13 @@ impl Outline {
 }
 
 impl Part {
+    fn said(self) -> Option<(Role, String)> {
+        match self {
+            Part::Said { role, text, .. } => Some((role, text)),
+            Part::Called { .. } | Part::Ended { .. } => None,
+        }
+    }
+
     fn is_by_model(&self) -> bool {
         match self {
             Part::Said { role, .. } => *role == Role::Model,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::alarm::{self, Alarm};
@@ -18,9 +19,9 @@ use super::error::Error;
 use super::extractors::Turn;
 use super::inbox::{Inbox, Incoming, Input, Reply};
 use super::media::Media;
-use super::notices::Publisher;
 use super::performer::Performer;
 use super::prepared::Prepared;
+use super::publisher::Publisher;
 use super::reasons;
 use super::reconnecting::Reconnecting;
 use super::recorded::refused;
@@ -97,6 +98,8 @@ pub(super) struct SessionTask {
     pub(super) silence: Option<AbortOnDropHandle<()>>,
     pub(super) silences: u64,
     pub(super) handles: usize,
+    /// Fires once the session is closed: whoever follows it hears no more.
+    pub(super) over: CancellationToken,
     pub(super) inbox: mpsc::UnboundedReceiver<Box<Input>>,
     pub(super) own: Inbox,
     pub(super) incoming: mpsc::Receiver<Incoming>,
@@ -160,6 +163,7 @@ impl SessionTask {
                 self.folded = tail.seq;
                 self.tail = tail;
                 self.seal = seal;
+                self.close_as_asked().await?;
                 // Nobody is asked again for a tool that waited in a process which is gone: attaching withdraws it.
                 let waited = |it: &Call| it.in_place.is_some();
                 if !self.session.calls.values().any(waited) {
@@ -299,6 +303,7 @@ impl SessionTask {
                     Err(error) => Err(error),
                 }
             }
+            Input::CloseAsAsked => Box::pin(self.close_as_asked()).await,
             Input::TimeCame => self.time_came().await,
             Input::Written { epoch, carried } => {
                 let settled = match carried {
@@ -388,11 +393,7 @@ impl SessionTask {
                     .await?;
                 self.perform().await?;
                 self.attach_if_needed().await?;
-                if self.session.closed {
-                    // A model that still talks would call tools that nobody answers any more.
-                    self.disconnect("the session was closed").await?;
-                    self.discard_handle().await;
-                }
+                self.end_what_is_closed().await?;
                 Ok(seq)
             }
             Err(rejection) => {

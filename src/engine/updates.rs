@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
-use super::inbox::Inbox;
+use super::registry::TaskRef;
 use crate::ledger::Recorded;
 use crate::session::{Event, Observation, SessionId};
 use crate::tool::ToolEvent;
@@ -12,8 +12,8 @@ use crate::tool::ToolEvent;
 /// Facts as they go on record.
 pub struct Updates {
     receiver: broadcast::Receiver<Arc<Recorded>>,
-    /// The one session that is followed, and the way to its task, which is shut when the task has ended.
-    only: Option<(SessionId, Inbox)>,
+    /// The one session that is followed, and its task, which ends one day, as the session does.
+    only: Option<(SessionId, TaskRef)>,
 }
 
 impl Updates {
@@ -28,7 +28,7 @@ impl Updates {
     pub(super) fn of_one(
         receiver: broadcast::Receiver<Arc<Recorded>>,
         session: SessionId,
-        task: Inbox,
+        task: TaskRef,
     ) -> Updates {
         Updates {
             receiver,
@@ -36,7 +36,7 @@ impl Updates {
         }
     }
 
-    /// The next fact; `None` once there will be none: the engine is gone, or nobody serves the one session any more.
+    /// The next fact; `None` once there will be none: the engine is gone, the one session is closed, or nobody serves it any more.
     ///
     /// A subscriber that falls thousands of facts behind loses the oldest; the journal has them all.
     pub async fn next(&mut self) -> Option<Arc<Recorded>> {
@@ -46,7 +46,8 @@ impl Updates {
                 Some((_, task)) => tokio::select! {
                     biased;
                     received = self.receiver.recv() => received,
-                    () = task.closed() => return None,
+                    () = task.over.cancelled() => return None,
+                    () = task.inbox.closed() => return None,
                 },
             };
             match received {
@@ -81,25 +82,25 @@ impl Updates {
     /// use serde::{Deserialize, Serialize};
     ///
     /// #[derive(Serialize, Deserialize)]
-    /// struct Escalated { to: String }
+    /// struct Shipped { by: String }
     ///
-    /// impl ToolEvent for Escalated {
-    ///     const NAME: &'static str = "escalated";
+    /// impl ToolEvent for Shipped {
+    ///     const NAME: &'static str = "shipped";
     /// }
     ///
-    /// #[tool("Calls for a person")]
-    /// async fn escalate(context: ToolContext) -> Result<(), ToolError> {
-    ///     context.emit(&Escalated { to: "desk".into() })
+    /// #[tool("Ships the order")]
+    /// async fn ship(context: ToolContext) -> Result<(), ToolError> {
+    ///     context.emit(&Shipped { by: "train".into() })
     /// }
     ///
-    /// let agent = Agent::new().model("none").tools(T::function(std::sync::Arc::new(escalate())));
+    /// let agent = Agent::new().model("none").tools(ship());
     /// let engine = Engine::in_memory().agent("a", agent).open().await?;
     /// let session = engine.session("a").open().await?;
     /// let mut updates = session.subscribe();
-    /// let called = session.call_function("escalate", json!({}), Actor::embedder("test")).await;
+    /// let called = session.call_function("ship", json!({}), Actor::embedder("test")).await;
     /// assert_eq!(called, Ok(json!({"output": null})));
-    /// let event = updates.next_event::<Escalated>().await;
-    /// assert!(event.is_some_and(|event| event.is_ok_and(|it| it.to == "desk")));
+    /// let event = updates.next_event::<Shipped>().await;
+    /// assert!(event.is_some_and(|event| event.is_ok_and(|it| it.by == "train")));
     /// # Ok::<(), recount::engine::Error>(())
     /// # }).unwrap();
     /// ```

@@ -126,7 +126,13 @@ impl Recorded {
             }
             let kind = what.kind();
             let outcome = match what {
-                Observation::ToolReturned(it) => Some(returned(&it)),
+                Observation::ToolReturned(it) => {
+                    // A play is in a session, so there is one to end.
+                    let ends = it.ends_session.clone();
+                    ends.into_iter()
+                        .for_each(|why| _ = context.end_session(why));
+                    Some(returned(&it))
+                }
                 Observation::ToolPaused(it) => {
                     let interim = it.interim.map(|it| it.to_value());
                     let pending = interim.map_or_else(Pending::new, Pending::with_interim);

@@ -56,6 +56,14 @@ pub fn state_json_about(session: &Session, calls: &[Seq]) -> Json {
     Json::of_serialized(&StateView::of(session, |call| calls.contains(&call)))
 }
 
+/// The end that a tool asked for.
+#[derive(Serialize)]
+struct ClosingView<'s> {
+    of: Seq,
+    since_us: Timestamp,
+    reason: &'s str,
+}
+
 #[derive(Serialize)]
 struct StateView<'s> {
     session: SessionId,
@@ -66,6 +74,8 @@ struct StateView<'s> {
     agent: Option<&'s str>,
     rules: u32,
     closed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closing: Option<ClosingView<'s>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     due: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,6 +131,11 @@ impl<'s> StateView<'s> {
             agent: session.agent.as_deref(),
             rules: session.rules,
             closed: session.closed,
+            closing: session.closing.as_ref().map(|it| ClosingView {
+                of: it.of,
+                since_us: it.since,
+                reason: &it.reason,
+            }),
             // Before the first record nothing is known of which anything could follow.
             due: (session.head > Seq(0)).then(due).flatten(),
             runner: session.runner.map(|it| it.seq),

@@ -10,6 +10,7 @@
 //! | `SendResponse` | `responses_sent`; the end of the connection |
 //! | `SendInstruction` | `instruction_sent`; the next `phase_entered`; the end of the connection |
 //! | `Connect` | `connected`; the end of the session |
+//! | `CloseSession` | `session_closed` |
 //! | `ArmTimer` | `deadline_passed`; whatever ends what it waits for |
 //!
 //! As JSON an effect names itself: `{"effect":"run_tool","call":5,"attempt":1,"runner":2}`,
@@ -73,6 +74,13 @@ pub enum Effect {
     },
     /// Open a connection for what ended while there was none.
     Connect,
+    /// End the session, because a tool asked for it and the model has been sent its reply, or cannot be sent it any more.
+    CloseSession {
+        /// The `tool_returned` that says so, with the reason.
+        of: Seq,
+        /// The call whose tool it was.
+        call: Seq,
+    },
     /// Report when a time has come.
     ArmTimer {
         /// Whose.
@@ -95,7 +103,8 @@ impl Effect {
             Effect::RunTool { call, .. }
             | Effect::AskHook { call, .. }
             | Effect::AskConfirmation { call, .. }
-            | Effect::SendResponse { call, .. } => Some(*call),
+            | Effect::SendResponse { call, .. }
+            | Effect::CloseSession { call, .. } => Some(*call),
             Effect::ArmTimer { deadline, .. } => match deadline {
                 Deadline::Run { call, .. }
                 | Deadline::Confirmation { call, .. }

@@ -41,6 +41,8 @@ pub enum OpenKind {
     Running,
     /// An outcome for which a connection is opened, by the seq of its `response_issued`.
     Untold,
+    /// The end of the session, which a tool asked for, by the seq of its `tool_returned`.
+    Closing,
 }
 
 impl OpenKind {
@@ -53,6 +55,7 @@ impl OpenKind {
             OpenKind::Ready => "ready",
             OpenKind::Running => "running",
             OpenKind::Untold => "untold",
+            OpenKind::Closing => "closing",
         }
     }
 }
@@ -108,6 +111,17 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             in_place: call.in_place.is_some(),
         };
         open.insert(*seq, item);
+    }
+    if let Some(closing) = session.closing.as_ref().filter(|_| !session.closed) {
+        let item = OpenWork {
+            kind: OpenKind::Closing,
+            since: closing.since,
+            request: None,
+            deadline: None,
+            model_lost_interest: false,
+            in_place: false,
+        };
+        open.insert(closing.of, item);
     }
     let untold = session.deliveries.iter().filter(|_| !session.closed);
     for (seq, since) in untold.filter_map(|(seq, it)| Some((seq, it.connects?))) {

@@ -20,6 +20,7 @@ use super::observation::RunnerAttached;
 use super::open_calls::OpenCalls;
 use super::policy::PolicySet;
 use super::reducers::cache::Cache;
+use super::reducers::closing::Closing;
 use super::reducers::limits::Uses;
 use super::reducers::redelivery::Repeatable;
 use super::resumption::Resumption;
@@ -46,6 +47,8 @@ pub struct Session {
     pub rules: u32,
     /// Whether it is closed.
     pub closed: bool,
+    /// It is about to end, because a tool asked for it.
+    pub closing: Option<Closing>,
     /// The tools and policies in force: those of the last runner.
     #[serde(skip)]
     pub terms: Terms,
@@ -333,6 +336,7 @@ impl Session {
             agent: None,
             rules: 0,
             closed: false,
+            closing: None,
             terms: Terms::default(),
             runner: None,
             connection: None,

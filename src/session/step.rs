@@ -10,7 +10,7 @@ use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
 use super::reducers::{
-    acknowledgement, confirmation, conversation, dispatcher, hooks, in_place, phases,
+    acknowledgement, closing, confirmation, conversation, dispatcher, hooks, in_place, phases,
     reconciliation, state, tracker,
 };
 use super::restless;
@@ -126,6 +126,7 @@ pub fn owed(session: &Session) -> Vec<Effect> {
     hooks::owed(session, &mut effects);
     conversation::owed(session, &mut effects);
     phases::owed(session, &mut effects);
+    closing::owed(session, &mut effects);
     effects
 }
 
@@ -144,6 +145,7 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
         | Effect::AskConfirmation { .. }
         | Effect::SendResponse { .. }
         | Effect::SendInstruction { .. }
+        | Effect::CloseSession { .. }
         | Effect::Connect => None,
     };
     owed(session).into_iter().filter_map(due).collect()

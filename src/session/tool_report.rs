@@ -11,6 +11,7 @@ use super::scheduling::FunctionResponseScheduling;
 /// ```json
 /// {"call":5,"attempt":1,"failed":false,"response":{"refunded":true}}
 /// {"call":6,"attempt":1,"failed":true,"response":{"error":"no such order","kind":"execution_failed"},"error_kind":"execution_failed"}
+/// {"call":7,"attempt":1,"failed":false,"response":{"success":true},"ends_session":"the user said goodbye"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,10 @@ pub struct ToolReturned {
     /// When the model should take it up, where the result says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<FunctionResponseScheduling>,
+    /// The session is to end for this reason, once the model has been sent the response, or cannot be sent it any more; only
+    /// where the tool did not fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_session: Option<String>,
 }
 
 /// `tool_yielded`: one result of several, as it will be sent; the tool goes on.

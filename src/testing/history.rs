@@ -442,6 +442,7 @@ impl History {
             response: Json::of(response),
             error_kind: failed.then(|| "execution_failed".to_owned()),
             scheduling: None,
+            ends_session: None,
         }
     }
 
@@ -488,6 +489,7 @@ fn response_of(effect: Effect) -> Option<Seq> {
         | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendInstruction { .. }
+        | Effect::CloseSession { .. }
         | Effect::Connect
         | Effect::ArmTimer { .. } => None,
     }

@@ -78,6 +78,7 @@ fn paid(told: History, which: u8, how: u8) -> History {
             response: Json::of(&json!({"n": how})),
             error_kind: (!well).then(|| "execution_failed".to_owned()),
             scheduling: None,
+            ends_session: (well && how % 32 == 1).then(|| "goodbye".to_owned()),
         }),
         Effect::AskConfirmation { request, .. } => {
             told.commanded(answer_to(request, well, None, "ada"))
@@ -99,6 +100,7 @@ fn paid(told: History, which: u8, how: u8) -> History {
         }),
         Effect::SendInstruction { .. } => told.instructed(),
         Effect::Connect => told.connected(),
+        Effect::CloseSession { .. } => told.closed_by_its_tool(),
         Effect::ArmTimer { deadline, due_us } => {
             let wait_us = due_us.0.saturating_sub(told.now().0).max(0);
             let wait_ms = u64::try_from(wait_us).unwrap_or_default().div_ceil(1_000);

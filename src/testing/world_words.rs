@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::session::{
-    Actor, Author, Connected, Delivery, Effect, FunctionCallReceived, InstructionSent, Json,
-    ResumptionHandleReceived, RunnerDraining, Seq, StateChange, StateChanged, SwitchPlanned,
-    ToolReturned, ToolYielded, TurnCompleted, UserTextSent, owed,
+    Actor, Author, Closing, Connected, Delivery, Effect, FunctionCallReceived, InstructionSent,
+    Json, ResumptionHandleReceived, RunnerDraining, Seq, SessionClosed, StateChange, StateChanged,
+    SwitchPlanned, ToolReturned, ToolYielded, TurnCompleted, UserTextSent, owed,
 };
 
 use super::history::History;
@@ -80,6 +80,26 @@ impl History {
             error_kind,
             ..returned
         })
+    }
+
+    /// The tool of the current call returns, and wants the session to end.
+    #[must_use]
+    pub fn returned_and_ends(self, reason: &str) -> History {
+        let returned = self.tool_returned(false, &serde_json::json!({"success": true}));
+        let ends_session = Some(reason.to_owned());
+        self.observed(ToolReturned {
+            ends_session,
+            ..returned
+        })
+    }
+
+    /// The session ends, as a tool asked for; nothing happens where none did.
+    #[must_use]
+    pub fn closed_by_its_tool(self) -> History {
+        match self.session().closing.clone() {
+            Some(Closing { reason, by, .. }) => self.observed(SessionClosed { reason, by }),
+            None => self,
+        }
     }
 
     /// The embedding program calls a tool itself.
@@ -186,6 +206,7 @@ impl History {
             | Effect::AskHook { .. }
             | Effect::AskConfirmation { .. }
             | Effect::SendResponse { .. }
+            | Effect::CloseSession { .. }
             | Effect::Connect
             | Effect::ArmTimer { .. } => None,
         })

@@ -402,6 +402,7 @@ impl Call<'_> {
             response,
             error_kind,
             scheduling,
+            ends_session: None,
         }
     }
 

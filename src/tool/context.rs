@@ -8,9 +8,10 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Ask, Emitter, InputEvent, Services, State, Ticket, ToolConfirmation, ToolError, ToolEvent,
+    Ask, Emitter, InputEvent, LookBack, Services, State, Ticket, ToolConfirmation, ToolError,
+    ToolEvent,
 };
-use crate::session::{CallId, Json, Seq, SessionId};
+use crate::session::{CallId, Json, Seq, SessionId, Timestamp};
 
 /// What a tool is told about the call it serves, beside its arguments.
 ///
@@ -230,6 +231,54 @@ impl ToolContext {
     /// Where the event does not serialise; [`ToolError::LimitReached`] where 1,024 events of this run wait for the journal.
     pub fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {
         self.emitter.emit(event)
+    }
+
+    /// Ends the session when the tool has returned: the model is sent the result first, as far as it still can be, then
+    /// `session_closed` is on record with this reason, what is open is cancelled, and whoever follows the
+    /// [handle](crate::LiveHandle) hears no more.
+    ///
+    /// The wish is on record with the result, so a crash in between does not lose it. It counts where the tool returns, and not
+    /// where it fails, asks or pauses; the first reason counts.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::prelude::*;
+    /// use recount::session::{Event, Observation};
+    ///
+    /// /// Hangs up.
+    /// #[tool]
+    /// async fn hang_up(context: ToolContext) -> Result<Value, ToolError> {
+    ///     context.end_session("everything was said")?;
+    ///     Ok(json!({"goodbye": true}))
+    /// }
+    ///
+    /// let engine = Engine::in_memory().agent("a", Agent::new().model("none").tools(hang_up())).open().await?;
+    /// let session = engine.session("a").open().await?;
+    /// let mut updates = session.subscribe();
+    /// let called = session.call_function("hang_up", json!({}), Actor::embedder("test")).await;
+    /// assert_eq!(called, Ok(json!({"goodbye": true})));
+    /// let closed = updates.wait_for(|event| event.kind() == "session_closed").await.unwrap();
+    /// let Event::Observed(Observation::SessionClosed(closed)) = &closed.fact.event else { unreachable!() };
+    /// assert_eq!((closed.reason.as_str(), closed.by.name.as_str()), ("everything was said", "hang_up"));
+    /// assert!(updates.next().await.is_none());
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`ToolError::NotAvailable`] where there is no session to end, as in a [dispatcher](super::ToolDispatcher) alone.
+    pub fn end_session(&self, reason: impl Into<String>) -> Result<(), ToolError> {
+        self.emitter.end_session(reason.into())
+    }
+
+    /// How the conversation stands, and its last turns.
+    pub(crate) async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError> {
+        self.emitter.look_back(turns).await
+    }
+
+    /// The time of now, where the call belongs to a session.
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.emitter.now()
     }
 
     /// As [`emit`](ToolContext::emit), of an event that is on record.

@@ -1,6 +1,7 @@
 //! The registry: which tools an agent has, checked once when they are registered.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,9 +12,10 @@ use super::arguments::{ArgumentCheck, check_schema};
 use super::mistake::mistakes_of;
 use super::pipeline::Pipeline;
 use super::{
-    ConfirmationProvider, InputStreamingTool, PolicyTool, RegistrationError, Services,
-    StreamingTool, ToolFunction, ToolMistake, Toolset,
+    ConfirmationProvider, Emitted, InputStreamingTool, PolicyTool, RegistrationError, Services,
+    StreamingTool, Subscription, ToolEvent, ToolFunction, ToolMistake, Toolset, hear,
 };
+use crate::session::Fact;
 use crate::session::catalog::{Catalog, ToolDeclaration};
 use crate::session::policy::{PolicySet, ToolPolicy};
 
@@ -129,6 +131,48 @@ impl ToolDispatcher {
     pub fn with_service<S: std::any::Any + Send + Sync>(mut self, service: S) -> Self {
         self.services = self.services.with(service);
         self
+    }
+
+    /// Has a closure hear the events of a type that the tools of calls emit which this dispatcher runs itself, each once it is
+    /// on record. It is called at once, before the tool goes on; where it panics, that is logged, and neither the
+    /// tool nor another closure hears of it. A clone of the dispatcher begins with none. In an engine, subscribe
+    /// [there](crate::Engine::on).
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::{Arc, Mutex};
+    /// use recount::prelude::*;
+    /// use recount::tool::{Escalated};
+    ///
+    /// let mut tools = ToolDispatcher::new();
+    /// tools.register(T::escalate())?;
+    /// let heard = Arc::new(Mutex::new(Vec::new()));
+    /// let list = heard.clone();
+    /// let listening = tools.on::<Escalated>(move |emitted| list.lock().unwrap().push(emitted.event.reason.clone()));
+    /// tools.call_function("escalate", json!({"reason": "angry"})).await.unwrap();
+    /// drop(listening);
+    /// tools.call_function("escalate", json!({"reason": "angrier"})).await.unwrap();
+    /// assert_eq!(*heard.lock().unwrap(), ["angry"]);
+    /// # Ok::<(), recount::tool::RegistrationError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn on<E: ToolEvent + 'static>(
+        &self,
+        listener: impl Fn(&Emitted<E>) + Send + Sync + 'static,
+    ) -> Subscription {
+        self.try_on(move |emitted| {
+            listener(emitted);
+            Ok::<(), Infallible>(())
+        })
+    }
+
+    /// As [`on`](Self::on), of a closure that may fail; its error is logged.
+    pub fn try_on<E: ToolEvent + 'static, P: fmt::Display + 'static>(
+        &self,
+        listener: impl Fn(&Emitted<E>) -> Result<(), P> + Send + Sync + 'static,
+    ) -> Subscription {
+        let told = move |session, fact: &Fact| hear(session, fact, &listener);
+        self.pipeline.on(E::NAME, Arc::new(told))
     }
 
     /// Whether somebody in this process answers confirmation requests.

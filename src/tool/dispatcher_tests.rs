@@ -171,11 +171,15 @@ fn what_says_something_about_a_policy_that_is_not_there_is_a_mistake() {
     assert!(ToolDispatcher::new().register(held).is_ok());
 }
 
+fn of_the_service() -> Toolset {
+    T::google_search() | T::code_execution() | T::url_context()
+}
+
 #[test]
 fn a_tool_that_the_service_runs_is_declared_in_the_services_own_words() {
     let mut tools = ToolDispatcher::new();
     tools
-        .register(T::category(T::defaults(), "search") | tool("a"))
+        .register(T::category(of_the_service(), "search") | tool("a"))
         .unwrap();
     let declared: Vec<_> = tools
         .declarations()

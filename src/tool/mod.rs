@@ -10,12 +10,14 @@ mod calling;
 mod command;
 mod confirmation;
 mod context;
+mod defaults;
 mod dispatcher;
 mod error;
 mod function;
 mod gate;
 mod input;
 mod input_streaming_tool;
+mod listeners;
 mod long_running;
 mod mistake;
 mod next;
@@ -47,12 +49,18 @@ pub use confirmation::{
 };
 pub(crate) use context::Identity;
 pub use context::ToolContext;
+pub use defaults::{
+    ContextGiven, END_SESSION, ESCALATE, EndSession, Escalated, Escalation, EscalationReply,
+    EscalationRequest, EscalationStatus, GET_CONTEXT,
+};
 pub use dispatcher::ToolDispatcher;
 pub use error::ToolError;
 pub use function::ToolFunction;
 pub(crate) use gate::verdict;
 pub use input::InputEvent;
 pub use input_streaming_tool::InputStreamingTool;
+pub use listeners::{Emitted, Subscription};
+pub(crate) use listeners::{Listeners, hear};
 pub use long_running::LongRunningFunctionTool;
 pub use mistake::{RegistrationError, ToolMistake};
 pub use outcome::{Ask, Pending, ToolOutcome};
@@ -72,6 +80,6 @@ pub use streaming_tool::StreamingTool;
 pub use t::T;
 pub use ticket::{FunctionResponse, Ticket};
 pub use tool_event::ToolEvent;
-pub(crate) use tool_event::{EVENTS_WAITING_MAX, Emitter, ToolEvents};
+pub(crate) use tool_event::{EVENTS_WAITING_MAX, Emitter, LookBack, ToolEvents};
 pub use toolset::Toolset;
 pub use typed::TypedTool;

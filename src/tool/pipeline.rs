@@ -17,7 +17,8 @@ use super::next::{Next, means};
 use super::provider_desk::{ProviderDesk, Waited};
 use super::tool_event::nobody_to_ask;
 use super::{
-    Emitter, State, Temporary, ToolConfirmation, ToolDispatcher, ToolError, ToolEvents, Watchers,
+    Emitter, Listeners, LookBack, State, Subscription, Temporary, ToolConfirmation, ToolDispatcher,
+    ToolError, ToolEvents, Watchers,
 };
 use crate::session::{
     Actor, Fact, FunctionCallReceived, Gates, Json, ObjectHash, Observation, OperatorCancelled,
@@ -54,9 +55,32 @@ impl ToolEvents for Mutex<Core> {
     /// On record at once, so none ever waits.
     fn take(&self, emitted: ToolEventEmitted) -> bool {
         let mut core = self.lock().unwrap_or_else(PoisonError::into_inner);
+        let listeners = core.listeners.of(&emitted.name);
         // After a broken invariant nothing can be recorded any more, which the call itself will be told.
-        let _ = core.step(emitted.into());
+        let Ok(from) = core.step(emitted.into()) else {
+            return true;
+        };
+        if listeners.is_empty() {
+            return true;
+        }
+        let session = core.session.as_ref().map(|session| session.id);
+        let fact = core.facts.get(from).cloned();
+        // A listener may call another tool of the dispatcher.
+        drop(core);
+        if let (Some(session), Some(fact)) = (session, fact) {
+            listeners.iter().for_each(|hear| hear(session, &fact));
+        }
         true
+    }
+
+    async fn look_back(&self, _turns: usize) -> Result<LookBack, ToolError> {
+        let core = self.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody speaks here.
+        Ok(core.session.as_ref().map(LookBack::of).unwrap_or_default())
+    }
+
+    fn now(&self) -> Timestamp {
+        now()
     }
 
     async fn ask(&self, _asked: ToolAsked) -> Result<ToolConfirmation, ToolError> {
@@ -80,7 +104,11 @@ pub(super) struct Core {
     latest: BTreeMap<ObjectHash, Seq>,
     waiters: BTreeMap<Seq, oneshot::Sender<Next>>,
     watchers: Arc<Watchers>,
+    listeners: Arc<Listeners<Hear>>,
 }
+
+/// A closure that hears an event of a tool, which is on record.
+pub(super) type Hear = Arc<dyn Fn(SessionId, &Fact) + Send + Sync>;
 
 impl Pipeline {
     /// Records a call and says what it does next.
@@ -182,6 +210,11 @@ impl Pipeline {
             args: self.asked_about(call)?,
             waited: Mutex::new(Waited::default()),
         }))
+    }
+
+    /// Has a closure hear the events of this name.
+    pub(super) fn on(&self, name: &'static str, hear: Hear) -> Subscription {
+        self.core().listeners.add(name, hear, Arc::default())
     }
 
     /// The session.

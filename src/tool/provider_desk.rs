@@ -12,11 +12,12 @@ use tokio::time::Instant;
 use super::next::{Due, Next};
 use super::pipeline::Core;
 use super::{
-    Asked, ConfirmationProvider, ConfirmationRequest, ToolConfirmation, ToolError, ToolEvents,
+    Asked, ConfirmationProvider, ConfirmationRequest, LookBack, ToolConfirmation, ToolError,
+    ToolEvents,
 };
 use crate::session::{
     Actor, ConfirmationAnswered, ConfirmationRequested, Deadline, DeadlinePassed, Json, Rejection,
-    Seq, SessionId, ToolAsked, ToolEventEmitted,
+    Seq, SessionId, Timestamp, ToolAsked, ToolEventEmitted,
 };
 
 /// What a provider is asked, and what its answer is held against.
@@ -198,6 +199,14 @@ impl ToolEvents for ProviderDesk {
             return Err(ToolError::Cancelled("the call is over".to_owned()));
         };
         self.answer(call, request, &question, expires).await
+    }
+
+    async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError> {
+        self.core.look_back(turns).await
+    }
+
+    fn now(&self) -> Timestamp {
+        self.core.now()
     }
 }
 

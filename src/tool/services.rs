@@ -7,14 +7,29 @@ use std::sync::Arc;
 
 /// Values of the embedding program, by type; every tool of an agent can get at them.
 ///
+/// They are registered with the agent ([`Agent::service`](crate::Agent::service), `Live::builder().service(…)`), or with a dispatcher
+/// that runs its tools itself ([`with_service`](super::ToolDispatcher::with_service)); a trait is registered as `Arc<dyn Trait>`.
+///
 /// ```
-/// use recount::tool::Services;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use recount::prelude::*;
 ///
 /// struct Bank { name: String }
 ///
-/// let services = Services::new().with(Bank { name: "First".into() });
-/// assert_eq!(services.get::<Bank>().map(|bank| bank.name.clone()).as_deref(), Some("First"));
-/// assert!(services.get::<String>().is_none());
+/// /// Tells who keeps the money.
+/// #[tool]
+/// async fn which_bank(context: ToolContext) -> Result<Value, ToolError> {
+///     let bank = context.service::<Bank>().ok_or(ToolError::Other("there is no bank".into()))?;
+///     Ok(json!({"bank": bank.name}))
+/// }
+///
+/// let agent = Agent::new().model("none").tools(which_bank()).service(Bank { name: "First".into() });
+/// let engine = Engine::in_memory().agent("money", agent).open().await?;
+/// let session = engine.session("money").open().await?;
+/// let called = session.call_function("which_bank", json!({}), Actor::embedder("test")).await;
+/// assert_eq!(called, Ok(json!({"bank": "First"})));
+/// # Ok::<(), recount::engine::Error>(())
+/// # }).unwrap();
 /// ```
 #[derive(Clone, Default)]
 pub struct Services {
@@ -30,6 +45,14 @@ impl Services {
     }
 
     /// With a value more; one of the same type takes the place of the one before.
+    ///
+    /// ```
+    /// use recount::tool::Services;
+    ///
+    /// let services = Services::new().with(7_u32).with("seven").with(8_u32);
+    /// assert_eq!(services.get::<u32>().as_deref(), Some(&8));
+    /// assert!(services.get::<String>().is_none());
+    /// ```
     #[must_use]
     pub fn with<S: Any + Send + Sync>(mut self, service: S) -> Services {
         Arc::make_mut(self.by_type.get_or_insert_default())

@@ -223,23 +223,6 @@ impl T {
     pub fn server_side(name: impl Into<String>, declaration: Value) -> Toolset {
         PolicyTool::server_side(name, declaration).into()
     }
-
-    /// The tools that need nothing of the embedding program: search, code execution and reading of web pages.
-    ///
-    /// A tool that ends a session or calls for a person is not among them: only the embedding program knows what either
-    /// means, so an engine could no more than pretend.
-    ///
-    /// ```
-    /// use recount::tool::T;
-    ///
-    /// let tools = T::defaults();
-    /// let names: Vec<_> = tools.tools().iter().map(|tool| tool.name()).collect();
-    /// assert_eq!(names, ["google_search", "code_execution", "url_context"]);
-    /// ```
-    #[must_use]
-    pub fn defaults() -> Toolset {
-        Self::google_search() | Self::code_execution() | Self::url_context()
-    }
 }
 
 #[cfg(test)]

@@ -8,12 +8,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Ask, ToolConfirmation, ToolError};
-use crate::session::{Event, Json, Observation, Seq, ToolAsked, ToolEventEmitted};
+use crate::session::{
+    Event, Json, Observation, Seq, Session, Speaker, Timestamp, ToolAsked, ToolEventEmitted,
+};
 
 /// An event of a tool, of a type of yours. It goes on record; the model does not hear of it.
 ///
-/// A tool tells it by [`ToolContext::emit`](super::ToolContext::emit), and the embedding program hears it by
-/// [`Updates::next_event`](crate::engine::Updates::next_event). Emitting waits for nothing: what is too large for a record, or comes when
+/// A tool tells it by [`ToolContext::emit`](super::ToolContext::emit). The embedding program hears it once it is on record: by a
+/// closure ([`Engine::on`](crate::Engine::on), [`LiveHandle::on`](crate::LiveHandle::on),
+/// [`ToolDispatcher::on`](super::ToolDispatcher::on)) or by waiting for it
+/// ([`Updates::next_event`](crate::engine::Updates::next_event)). Emitting waits for nothing: what is too large for a record, or comes when
 /// nobody serves the session any more, is dropped.
 ///
 /// ```
@@ -21,10 +25,18 @@ use crate::session::{Event, Json, Observation, Seq, ToolAsked, ToolEventEmitted}
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize)]
-/// struct Escalated { to: String }
+/// struct Shipped { by: String }
 ///
-/// impl ToolEvent for Escalated {
-///     const NAME: &'static str = "escalated";
+/// impl ToolEvent for Shipped {
+///     const NAME: &'static str = "shipped";
+/// }
+/// ```
+///
+/// What is no event type is not emitted, whatever its name would be:
+///
+/// ```compile_fail,E0277
+/// fn tell(context: &recount::ToolContext) {
+///     let _ = context.emit(&"invalidEvent");
 /// }
 /// ```
 pub trait ToolEvent: Serialize + DeserializeOwned {
@@ -62,7 +74,7 @@ pub trait ToolEvent: Serialize + DeserializeOwned {
 /// How many events of one run may wait for the journal.
 pub(crate) const EVENTS_WAITING_MAX: usize = 1024;
 
-/// Where the events of a run go, and its questions.
+/// What a run has of its session: where its events and its questions go, the end and the past of the conversation.
 #[async_trait]
 pub(crate) trait ToolEvents: Send + Sync {
     /// Takes an event, unless too many wait already.
@@ -70,6 +82,43 @@ pub(crate) trait ToolEvents: Send + Sync {
 
     /// Asks a person, and waits for what is said.
     async fn ask(&self, asked: ToolAsked) -> Result<ToolConfirmation, ToolError>;
+
+    /// Ends the session once the run has returned; the first reason counts.
+    fn end_session(&self, _reason: String) -> Result<(), ToolError> {
+        let told = "there is no session to end here: that takes an engine";
+        Err(ToolError::NotAvailable(told.to_owned()))
+    }
+
+    /// How the conversation stands, and its last turns.
+    async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError>;
+
+    /// The time of now, as it goes on record.
+    fn now(&self) -> Timestamp;
+}
+
+/// How a conversation stands, as a tool may know it.
+#[derive(Debug, Default)]
+pub(crate) struct LookBack {
+    /// The phase that it is in.
+    pub(crate) phase: Option<String>,
+    /// The calls that have not ended: which, of which tool, and where each stands.
+    pub(crate) open_calls: Vec<(Seq, String, &'static str)>,
+    /// What was said last, oldest first.
+    pub(crate) turns: Vec<(Speaker, String)>,
+}
+
+impl LookBack {
+    /// Without what was said.
+    pub(crate) fn of(session: &Session) -> LookBack {
+        let calls = session.calls.iter();
+        LookBack {
+            phase: session.phase.as_ref().map(|stay| stay.phase.clone()),
+            open_calls: calls
+                .map(|(seq, call)| (*seq, call.name.clone(), call.phase.name()))
+                .collect(),
+            turns: Vec::new(),
+        }
+    }
 }
 
 /// Why a question is not asked that nobody could answer.
@@ -78,6 +127,10 @@ pub(crate) fn nobody_to_ask() -> ToolError {
         "nobody can be asked here: that takes an engine, or a dispatcher with a confirmation provider"
             .to_owned(),
     )
+}
+
+fn nobody_serves() -> ToolError {
+    ToolError::NotAvailable("the call belongs to no session".to_owned())
 }
 
 /// Where the events of a run go, and whose they are.
@@ -97,6 +150,24 @@ impl Emitter {
             ..ask.recorded(*call, *attempt)
         };
         events.ask(asked).await
+    }
+
+    pub(crate) fn end_session(&self, reason: String) -> Result<(), ToolError> {
+        let (session, ..) = self.0.as_ref().ok_or_else(nobody_serves)?;
+        session.end_session(reason)
+    }
+
+    /// How the conversation stands beside the run itself.
+    pub(crate) async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError> {
+        let (session, own, _) = self.0.as_ref().ok_or_else(nobody_serves)?;
+        let mut found = session.look_back(turns).await?;
+        found.open_calls.retain(|(call, ..)| call != own);
+        Ok(found)
+    }
+
+    /// The time of now, where the run belongs to a session.
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        Some(self.0.as_ref()?.0.now())
     }
 
     pub(crate) fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {

@@ -61,6 +61,7 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
     let mut open: BTreeSet<Seq> = BTreeSet::new();
     let mut connects: BTreeSet<Seq> = BTreeSet::new();
     let mut dialling = Dialling::default();
+    let mut closing: Option<Seq> = None;
     for ((_, session), batch) in recording.steps.iter().zip(recording.batches()) {
         for fact in batch {
             match observed(fact) {
@@ -70,7 +71,10 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
                 {
                     open.insert(fact.seq);
                 }
-                Some(Observation::SessionClosed(_)) => _ = open.remove(&Seq(1)),
+                Some(Observation::SessionClosed(_)) => {
+                    open.remove(&Seq(1));
+                    closing.take().map(|of| open.remove(&of));
+                }
                 _ => {}
             }
             if let Some(call) = ended(fact) {
@@ -79,6 +83,14 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
             if dialling.read(recording, fact) {
                 connects.insert(fact.seq);
             }
+        }
+        if let (None, Some(asked)) = (
+            closing,
+            session.closing.as_ref().filter(|_| !session.closed),
+        ) {
+            // Which one counts, what is owed says.
+            closing = Some(asked.of);
+            open.insert(asked.of);
         }
         let mut listed = open_work(session);
         let untold: BTreeSet<Seq> = listed
@@ -114,6 +126,7 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
                 | Effect::AskHook { .. }
                 | Effect::SendResponse { .. }
                 | Effect::SendInstruction { .. }
+                | Effect::CloseSession { .. }
                 | Effect::Connect => {}
             }
         }
@@ -162,6 +175,8 @@ struct Debts<'r> {
     instructions: BTreeMap<String, bool>,
     stay: Option<(String, Seq)>,
     told: BTreeSet<(Seq, Seq)>,
+    /// The `tool_returned` by which a tool asked for the end of the session, and its call.
+    closing: Option<(Seq, Seq)>,
     closed: bool,
 }
 
@@ -236,7 +251,12 @@ impl<'r> Debts<'r> {
             Observation::Disconnected(it) if self.connection == Some(it.epoch) => {
                 self.connection = None
             }
-            Observation::ToolReturned(it) => _ = self.runs.remove(&(it.call, it.attempt)),
+            Observation::ToolReturned(it) => {
+                let ran = self.runs.remove(&(it.call, it.attempt)).is_some();
+                if ran && !it.failed && it.ends_session.is_some() {
+                    self.closing.get_or_insert((fact.seq, it.call));
+                }
+            }
             Observation::ToolPaused(it) => _ = self.runs.remove(&(it.call, it.attempt)),
             Observation::ToolAsked(it) if !it.in_place => {
                 self.runs.remove(&(it.call, it.attempt));
@@ -397,6 +417,12 @@ impl<'r> Debts<'r> {
         {
             let phase = *entered;
             effects.push(Effect::SendInstruction { phase, epoch });
+        }
+        if let Some((of, call)) = self.closing.filter(|_| !self.closed) {
+            let waits = |effect: &Effect| matches!(effect, Effect::SendResponse { call: told, .. } if *told == call);
+            if !effects.iter().any(waits) {
+                effects.push(Effect::CloseSession { of, call });
+            }
         }
         effects.sort();
         effects

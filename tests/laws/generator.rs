@@ -373,6 +373,7 @@ impl World {
                 | Effect::AskHook { .. }
                 | Effect::AskConfirmation { .. }
                 | Effect::SendResponse { .. }
+                | Effect::CloseSession { .. }
                 | Effect::Connect
                 | Effect::ArmTimer { .. } => None,
             });
@@ -407,6 +408,7 @@ impl World {
                     response,
                     error_kind: None,
                     scheduling: None,
+                    ends_session: None,
                 });
             }
             Phase::AwaitingConfirmation {
@@ -496,6 +498,8 @@ impl World {
                     response,
                     error_kind: failed.then(|| kind.to_owned()),
                     scheduling: (flavour / 32 == 1).then_some(scheduling),
+                    // Also of a failed run, which ends nothing.
+                    ends_session: (flavour % 16 >= 14).then(|| format!("enough of {which}")),
                 });
             }
             Phase::Retrying { attempt, due, .. } if flavour % 4 != 3 => {
@@ -580,6 +584,7 @@ impl World {
                 | Effect::AskHook { .. }
                 | Effect::AskConfirmation { .. }
                 | Effect::SendInstruction { .. }
+                | Effect::CloseSession { .. }
                 | Effect::Connect
                 | Effect::ArmTimer { .. } => None,
             })
@@ -758,6 +763,7 @@ impl World {
                 response,
                 error_kind: None,
                 scheduling: None,
+                ends_session: None,
             }),
             1 if which.is_multiple_of(2) => self.observe(ToolPaused {
                 call,
@@ -888,6 +894,14 @@ impl World {
         );
         let request = self.session.requests.keys().nth(usize::from(which) % 4);
         let request = request.copied().unwrap_or(call);
+        let closing = self.session.closing.clone();
+        match (flavour % 8, closing) {
+            (0..=3, Some(Closing { reason, by, .. })) if !self.session.closed => {
+                self.observe(SessionClosed { reason, by });
+                return;
+            }
+            _ => {}
+        }
         match flavour % 8 {
             0 | 1 => self.command(Command::CloseSession {
                 reason: "done".into(),

@@ -60,6 +60,11 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             let mut waits = session.calls.values().filter(|it| it.in_place.is_some());
             waits.next().map(|_| WAITS_IN_PLACE)
         });
+        let asked_to_end = recording.steps.iter().filter_map(|(_, session)| {
+            let closing = session.closing.as_ref()?;
+            let ended = session.closed && closing.of < session.head;
+            Some(if ended { ENDED } else { ENDS_SOON })
+        });
         let moot = recording
             .facts
             .iter()
@@ -76,6 +81,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
         for word in kinds
             .chain(in_place)
             .chain(moot)
+            .chain(asked_to_end)
             .chain(ends)
             .chain(phases)
             .chain(rules)
@@ -118,6 +124,10 @@ const NOT_BEGUN: &str = "its tool had not begun";
 
 /// A response that had not left when its call was taken back.
 const TOLD_ANEW: &str = "told though it was taken back";
+
+/// A tool asked for the end of the session, which is still owed, or has come.
+const ENDS_SOON: &str = "its session is about to end";
+const ENDED: &str = "its session has ended";
 
 /// How each command was refused that was.
 fn refusals(recording: &Recording) -> Vec<&'static str> {
@@ -265,7 +275,7 @@ const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + VERDICTS.len()
     + REFUSALS.len()
     + INTERLEAVINGS.len()
-    + 5;
+    + 7;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -282,6 +292,8 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
             WAITS_IN_PLACE,
             CUT_OFF_IN_PLACE,
             WENT_ON_UNANSWERED,
+            ENDS_SOON,
+            ENDED,
         ],
     ];
     let (mut list, mut at) = (0, 0);

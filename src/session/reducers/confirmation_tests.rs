@@ -143,6 +143,7 @@ fn question(effect: &Effect) -> Option<Seq> {
         | Effect::AskHook { .. }
         | Effect::SendResponse { .. }
         | Effect::SendInstruction { .. }
+        | Effect::CloseSession { .. }
         | Effect::Connect
         | Effect::ArmTimer { .. } => None,
     }

@@ -26,6 +26,7 @@ fn ways(history: &History) -> Vec<(Seq, bool)> {
         | Effect::AskHook { .. }
         | Effect::AskConfirmation { .. }
         | Effect::SendInstruction { .. }
+        | Effect::CloseSession { .. }
         | Effect::Connect
         | Effect::ArmTimer { .. } => None,
     };

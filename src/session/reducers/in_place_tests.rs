@@ -45,6 +45,7 @@ fn run_ends_at(history: &History) -> Option<Timestamp> {
             | Effect::AskConfirmation { .. }
             | Effect::SendResponse { .. }
             | Effect::SendInstruction { .. }
+            | Effect::CloseSession { .. }
             | Effect::Connect => None,
         })
 }

@@ -4,6 +4,7 @@
 
 pub(super) mod acknowledgement;
 pub(super) mod cache;
+pub(super) mod closing;
 pub(super) mod confirmation;
 pub(super) mod conversation;
 pub(super) mod dispatcher;

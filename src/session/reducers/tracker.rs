@@ -31,7 +31,7 @@ use super::cache::{self, Instead};
 use super::confirmation;
 use super::conversation;
 use super::dispatcher::{error, made_here};
-use super::{hooks, in_place, phases, redelivery};
+use super::{closing, hooks, in_place, phases, redelivery};
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
@@ -219,9 +219,11 @@ pub(in crate::session) fn tool_returned(session: &mut Session, seq: Seq, it: &To
         failed: it.failed,
         again: passing.then_some(leave),
     };
+    let tool = call.name.clone();
     if !it.failed {
         cache::returned(session, it.call, seq);
     }
+    closing::asked_for(session, seq, tool, it);
 }
 
 pub(in crate::session) fn result_reused(session: &mut Session, it: &ResultReused) {

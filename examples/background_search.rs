@@ -1,0 +1,51 @@
+//! A search that takes its time: the model goes on talking, and takes up what was found when it has nothing else to say.
+
+use std::sync::Arc;
+
+use recount::prelude::*;
+use recount::simulator::{Script, Simulator};
+use tokio::sync::Notify;
+
+const MODEL: &str = r#"
+{"on": {"text": "wine"}, "send": [{"call": [{"id": "c1", "name": "search"}]}, {"say": "I am looking. Red or white?"}]}
+{"on": {"text": "white"}, "send": [{"say": "White it is."}]}
+{"on": {"responses_to": ["c1"]}, "send": [{"say": "The Riesling goes with it."}]}
+"#;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let model = Simulator::start(Script::parse(MODEL)?);
+    let model = model.listen("127.0.0.1:0").await?;
+
+    let library_answers = Arc::new(Notify::new());
+    let answers = library_answers.clone();
+    let search = T::simple("search", "Searches the wine list", move |_| {
+        let answers = answers.clone();
+        async move {
+            answers.notified().await;
+            Ok(json!({ "found": "Riesling" }))
+        }
+    });
+    let live = Live::builder()
+        .model("gemini-live-2.5-flash")
+        .tools(T::background(search))
+        .connect_to(model.url())
+        .await?;
+
+    let mut updates = live.subscribe();
+    for words in ["Which wine goes with it?", "White, please."] {
+        println!("you:   {words}");
+        live.send_text(words).await?;
+        println!("model: {}", updates.turn().await.unwrap_or_default());
+    }
+    println!("  (the search finds something)");
+    library_answers.notify_one();
+    println!("model: {}", updates.turn().await.unwrap_or_default());
+
+    for (_, answer, _) in model.transcript().answers() {
+        if let Some(response) = &answer.response {
+            println!("  the model was told: {response}");
+        }
+    }
+    Ok(())
+}

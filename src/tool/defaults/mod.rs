@@ -1,0 +1,182 @@
+//! Tools that are ready made, under the names that SAMMY Three has for them on the wire: one a file, with the event that it emits.
+//!
+//! They know the embedding program by what it registers, and nothing else of it.
+
+mod end_session;
+mod escalate;
+mod get_context;
+
+pub use end_session::{END_SESSION, EndSession};
+pub use escalate::{
+    ESCALATE, Escalated, Escalation, EscalationReply, EscalationRequest, EscalationStatus,
+};
+pub use get_context::{ContextGiven, GET_CONTEXT};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{PolicyTool, T, ToolError, ToolOutcome, Toolset};
+use crate::session::FunctionResponseScheduling;
+use crate::session::catalog::Behavior;
+
+impl T {
+    /// The ready-made tools: [`endSession`](T::end_session), [`getContext`](T::get_context) without any of the state, and
+    /// [`escalate`](T::escalate).
+    ///
+    /// | name | category | behavior | arguments (`*` required) | emits |
+    /// |---|---|---|---|---|
+    /// | `endSession` | `action` | `NON_BLOCKING` | `reason`* string, `confirmed`* boolean | [`EndSession`] |
+    /// | `getContext` | `context` | `NON_BLOCKING` | `turns` integer | [`ContextGiven`] |
+    /// | `escalate` | `action` | `NON_BLOCKING` | `reason`* string, `context` string | [`Escalated`] |
+    ///
+    /// Their results ask to be taken up when the model has nothing else to say (`WHEN_IDLE`). In SAMMY's envelope they are
+    /// answered where the agent chooses [`ResponseShape::Envelope`](crate::session::ResponseShape).
+    ///
+    /// ```
+    /// use recount::tool::{T, ToolDispatcher};
+    ///
+    /// let mut tools = ToolDispatcher::new();
+    /// tools.register(T::defaults())?;
+    /// assert_eq!(tools.names().collect::<Vec<_>>(), ["endSession", "escalate", "getContext"]);
+    /// let actions: Vec<_> = tools.by_category("action").map(|tool| tool.name()).collect();
+    /// assert_eq!(actions, ["endSession", "escalate"]);
+    /// # Ok::<(), recount::tool::RegistrationError>(())
+    /// ```
+    #[must_use]
+    pub fn defaults() -> Toolset {
+        T::end_session() | T::get_context([""; 0]) | T::escalate()
+    }
+
+    /// `endSession`: the model ends the session, in two steps.
+    ///
+    /// With `confirmed: false` the answer has the `action` `awaiting_confirmation`, and nothing ends: the model is to ask the
+    /// user. With `confirmed: true` the answer goes to the model first; then `session_closed` is on record with the reason, what
+    /// runs is cancelled, and whoever follows the handle hears no more. A crash in between does not keep the session open. Only
+    /// the booleans are booleans: `"false"` is an invalid argument and ends nothing.
+    ///
+    /// ```json
+    /// {"success":true,"message":"Confirmation required before ending session","reason":"bye","confirmed":false,"action":"awaiting_confirmation"}
+    /// {"success":true,"message":"Session ending after confirmation","reason":"bye","confirmed":true}
+    /// ```
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::prelude::*;
+    ///
+    /// let engine = Engine::in_memory().agent("a", Agent::new().model("none").tools(T::end_session())).open().await?;
+    /// let session = engine.session("a").open().await?;
+    /// let ends = async |confirmed| {
+    ///     let args = json!({"reason": "bye", "confirmed": confirmed});
+    ///     session.call_function("endSession", args, Actor::embedder("test")).await
+    /// };
+    /// assert!(ends(json!("false")).await.is_err());
+    /// assert_eq!(ends(json!(false)).await.unwrap()["action"], "awaiting_confirmation");
+    /// let mut updates = session.subscribe();
+    /// assert_eq!(ends(json!(true)).await.unwrap()["message"], "Session ending after confirmation");
+    /// assert!(updates.wait_for(|event| event.kind() == "session_closed").await.is_some());
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn end_session() -> Toolset {
+        // Ended twice it is ended, and asked twice it is read.
+        T::idempotent(declared(end_session::Tool, "action"))
+    }
+
+    /// `getContext`: the model asks how the conversation stands.
+    ///
+    /// It is given the phase, the calls that have not ended, the last turns (as many as it asks for, 6 unless it says so, 20 at
+    /// most, read from the journal), and those values of the state whose keys stand in `keys`. Of the rest of the state it is given
+    /// nothing, not even the names.
+    ///
+    /// ```json
+    /// {"success":true,"state":{"plan":"monthly"},"phase":"negotiate","open_calls":[{"name":"pay","status":"awaiting_confirmation"}],
+    ///  "turns":[{"speaker":"user","text":"What do I owe?"}]}
+    /// ```
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::prelude::*;
+    ///
+    /// let agent = Agent::new().model("none").tools(T::get_context(["plan"]));
+    /// let engine = Engine::in_memory().agent("a", agent).open().await?;
+    /// let session = engine.session("a").open().await?;
+    /// let by = Actor::embedder("crm");
+    /// session.change_state(by.clone(), |state| { state.set("plan", "monthly"); state.set("score", 3); }).await?;
+    /// let context = session.call_function("getContext", json!({}), by).await.unwrap();
+    /// assert_eq!(context["state"], json!({"plan": "monthly"}));
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn get_context<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Toolset {
+        let keys = keys.into_iter().map(Into::into).collect();
+        T::idempotent(declared(get_context::Tool { keys }, "context"))
+    }
+
+    /// `escalate`: the model calls for a person.
+    ///
+    /// It calls the program's [`Escalation`], which is registered as any other service; without one the answer says that there is
+    /// nobody. Either way an [`Escalated`] is emitted, so a program may do with a listener alone.
+    ///
+    /// ```json
+    /// {"success":true,"message":"Ada takes over","reason":"angry","context":"No additional context provided","status":"escalated",
+    ///  "conversationId":"0193a6e0-0000-7000-8000-000000000001","timestamp":"2026-11-20T14:03:07.112Z"}
+    /// ```
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use async_trait::async_trait;
+    /// use recount::prelude::*;
+    /// use recount::tool::{Escalation, EscalationReply, EscalationRequest};
+    ///
+    /// struct Desk;
+    ///
+    /// #[async_trait]
+    /// impl Escalation for Desk {
+    ///     async fn escalate(&self, request: &EscalationRequest) -> Result<EscalationReply, ToolError> {
+    ///         Ok(EscalationReply::accepted(format!("Ada looks into it: {}", request.reason)))
+    ///     }
+    /// }
+    ///
+    /// let desk: Arc<dyn Escalation> = Arc::new(Desk);
+    /// let agent = Agent::new().model("none").tools(T::escalate()).service(desk);
+    /// let engine = Engine::in_memory().agent("a", agent).open().await?;
+    /// let session = engine.session("a").open().await?;
+    /// let called = session.call_function("escalate", json!({"reason": "angry"}), Actor::embedder("test")).await.unwrap();
+    /// assert_eq!((called["status"].as_str(), called["message"].as_str()), (Some("escalated"), Some("Ada looks into it: angry")));
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn escalate() -> Toolset {
+        declared(escalate::Tool, "action")
+    }
+}
+
+fn declared(tool: impl super::ToolFunction, category: &str) -> Toolset {
+    let tool = std::sync::Arc::new(tool) as std::sync::Arc<dyn super::ToolFunction>;
+    PolicyTool::from(tool)
+        .with_category(category)
+        .with_behavior(Behavior::NonBlocking)
+        .into()
+}
+
+/// The arguments, which fit the schema already where an engine or a dispatcher calls.
+fn read<A: DeserializeOwned>(args: Value) -> Result<A, ToolError> {
+    serde_json::from_value(args).map_err(|error| ToolError::InvalidArgs(error.to_string()))
+}
+
+/// The result, to be taken up when the model has nothing else to say.
+fn when_idle(result: Result<Value, ToolError>) -> ToolOutcome {
+    match result {
+        Ok(value) => ToolOutcome::Scheduled(value, FunctionResponseScheduling::WhenIdle),
+        Err(error) => ToolOutcome::Failed(error),
+    }
+}
+
+/// Such a tool does nothing without a call that it serves.
+fn takes_a_call() -> ToolError {
+    ToolError::NotAvailable("the tool takes a call of an engine or a dispatcher".to_owned())
+}
