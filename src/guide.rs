@@ -15,6 +15,10 @@ pub mod long_running {}
 #[doc = include_str!("../docs/tools/server-side.md")]
 pub mod server_side {}
 
+#[cfg(feature = "mcp")]
+#[doc = include_str!("../docs/tools/mcp.md")]
+pub mod mcp {}
+
 #[doc = include_str!("../docs/tools/dispatcher.md")]
 pub mod dispatcher {}
 
