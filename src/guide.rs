@@ -18,6 +18,10 @@ pub mod server_side {}
 #[doc = include_str!("../docs/tools/defaults.md")]
 pub mod defaults {}
 
+#[cfg(feature = "mcp")]
+#[doc = include_str!("../docs/tools/mcp.md")]
+pub mod mcp {}
+
 #[doc = include_str!("../docs/tools/dispatcher.md")]
 pub mod dispatcher {}
 

@@ -23,6 +23,8 @@ pub mod guide;
 #[cfg(feature = "engine")]
 pub mod ledger;
 pub mod live;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 #[cfg(feature = "play")]
 pub mod play;
 #[cfg(feature = "engine")]

@@ -11,6 +11,8 @@ pub use crate::engine::{
 };
 #[cfg(feature = "live")]
 pub use crate::live::Endpoint;
+#[cfg(feature = "mcp")]
+pub use crate::mcp::McpServer;
 pub use crate::session::{
     Actor, Comparison, Condition, FunctionResponseScheduling, InDoubt, RequestId, S, SessionId,
 };

@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("live", &["live::wire", "session"]),
     ("tool", &["session"]),
     ("adk", &["tool", "session"]),
+    ("mcp", &["live", "tool", "session"]),
     ("ledger", &["session", "recount_journal"]),
     ("control", &["tool", "ledger", "session", "recount_journal"]),
     ("replay", &["ledger", "session", "recount_journal"]),
@@ -73,6 +74,7 @@ const BELOW_SERVER: &[&str] = &[
 
 const BELOW_CLI: &[&str] = &[
     "audit",
+    "mcp",
     "server",
     "play",
     "fixture",

@@ -226,6 +226,7 @@ impl EngineBuilder {
         };
         let engine = Engine::new(ledger, self.clock, self.slots, self.notices);
         let mut mistakes = Vec::new();
+        let names: Vec<String> = self.agents.iter().map(|(name, _)| name.clone()).collect();
         for (name, agent) in self.agents {
             match engine.add(name, agent) {
                 Ok(()) => {}
@@ -238,6 +239,9 @@ impl EngineBuilder {
             return Err(Error::Configuration { mistakes });
         }
         engine.perform_what_is_owed().await?;
+        for name in &names {
+            engine.follow_paused(name);
+        }
         #[cfg(feature = "live")]
         if let Some(directory) = control {
             engine.hear_operators(&directory);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -14,6 +15,7 @@ use crate::session::{
     Actor, Effect, Hook, Observation, OperatorCancelled, Phase, RunnerDetached, RunnerDraining,
     Timestamp, owed,
 };
+use crate::tool::PolicyTool;
 
 /// How long a shutdown without any grace waits for the callbacks: one that takes a moment hears everything.
 const LAST_NEWS: Duration = Duration::from_secs(1);
@@ -83,7 +85,19 @@ impl Engine {
                 None
             }
         };
+        self.follow_no_more();
+        self.shut_down_tools().await;
         Ok(self.inner.ledger.journal().close().await?)
+    }
+
+    /// Has every tool let go of what it holds; those that hold it in common wait together.
+    async fn shut_down_tools(&self) {
+        let agents: Vec<_> = self.agents().values().cloned().collect();
+        let tools = agents.iter().flat_map(|it| {
+            let dispatcher = &it.dispatcher;
+            dispatcher.names().filter_map(|name| dispatcher.get(name))
+        });
+        join_all(tools.map(PolicyTool::shut_down)).await;
     }
 }
 

@@ -24,6 +24,7 @@ mod effects;
 mod error;
 mod extractors;
 mod folding;
+mod following;
 mod handle;
 mod hooks;
 mod inbox;
@@ -166,6 +167,8 @@ struct Inner {
     /// When sessions without a task are to have one.
     alarm: Arc<Alarm>,
     ringing: Mutex<Option<AbortOnDropHandle<()>>>,
+    /// Who looks after paused calls whose tools know how they go on.
+    followers: Mutex<Vec<AbortOnDropHandle<()>>>,
 }
 
 impl Engine {
@@ -193,6 +196,7 @@ impl Engine {
             desk: tokio::sync::Mutex::default(),
             alarm: Arc::default(),
             ringing: Mutex::default(),
+            followers: Mutex::default(),
         };
         Engine {
             inner: Arc::new(inner),
@@ -217,6 +221,7 @@ impl Engine {
     pub fn register(&self, name: impl Into<String>, agent: Agent) -> Result<(), Error> {
         let name = name.into();
         self.add(name.clone(), agent)?;
+        self.follow_paused(&name);
         self.inner.alarm.look_after(name);
         Ok(())
     }

@@ -39,10 +39,16 @@ pub struct PausedCall {
     /// The model's arguments, where a person changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_before_edit: Option<Json>,
+    /// What the model was told meanwhile. It stands in no listing.
+    #[serde(skip)]
+    pub interim: Option<Json>,
     /// When it paused.
     #[serde(rename = "since_us")]
     pub since: Timestamp,
 }
+
+/// A call, its arguments as a person changed them, and what the model was told meanwhile.
+type Behind = (FunctionCallReceived, Option<Json>, Option<Json>);
 
 impl Ledger {
     /// Every call that waits for a response from outside, oldest session first; without those of sealed sessions whose
@@ -77,7 +83,7 @@ impl Ledger {
             let Some((_, opened)) = opened else {
                 continue;
             };
-            let Some((received, edited)) = self.call_that_paused(item).await? else {
+            let Some((received, edited, interim)) = self.call_that_paused(item).await? else {
                 continue;
             };
             let called_with = received.args.unwrap_or_else(Json::empty_object);
@@ -95,18 +101,16 @@ impl Ledger {
                 tool: received.name.unwrap_or_default(),
                 args,
                 args_before_edit,
+                interim,
                 since: Timestamp(item.since_us),
             });
         }
         Ok(paused)
     }
 
-    /// The call behind an open item, and the arguments that a person wrote for it, if one did. Its pause stands a few records
-    /// behind it.
-    async fn call_that_paused(
-        &self,
-        item: &OpenItem,
-    ) -> Result<Option<(FunctionCallReceived, Option<Json>)>, Error> {
+    /// The call behind an open item, the arguments that a person wrote for it, if one did, and what the model was told
+    /// meanwhile. Its pause stands a few records behind it.
+    async fn call_that_paused(&self, item: &OpenItem) -> Result<Option<Behind>, Error> {
         let (session, call) = (SessionId(item.session), Seq(item.item));
         let (mut next, mut received, mut edited) = (call, None, None);
         let mut requests = BTreeSet::new();
@@ -130,7 +134,7 @@ impl Ledger {
                     Event::Observed(Observation::ToolPaused(it))
                         if it.call == call && at.0 >= item.since_us =>
                     {
-                        return Ok(received.map(|received| (received, edited)));
+                        return Ok(received.map(|received| (received, edited, it.interim)));
                     }
                     Event::Decided(decision)
                         if decision.question().is_some_and(|it| it.call == call) =>

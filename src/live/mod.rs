@@ -34,7 +34,7 @@ mod handshake;
 #[cfg(feature = "live")]
 mod keepalive;
 #[cfg(feature = "live")]
-mod secret;
+pub(crate) mod secret;
 #[cfg(feature = "live")]
 mod socket;
 #[cfg(feature = "live")]

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 /// A key or a token.
 #[derive(Clone, Eq, PartialEq)]
-pub(super) struct Secret(Arc<str>);
+pub(crate) struct Secret(Arc<str>);
 
 impl Secret {
-    pub(super) fn new(text: impl Into<String>) -> Secret {
+    pub(crate) fn new(text: impl Into<String>) -> Secret {
         Secret(text.into().into())
     }
 
-    pub(super) fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -25,20 +25,20 @@ impl fmt::Debug for Secret {
 
 /// What must not stand in anything that a peer or a library says, should it repeat what it was sent.
 #[derive(Clone, Default)]
-pub(super) struct Unsaid(Vec<Secret>);
+pub(crate) struct Unsaid(Vec<Secret>);
 
 impl Unsaid {
     /// Shorter ones are found by chance in words that give nothing away.
     const BYTES_MIN: usize = 6;
 
-    pub(super) fn add(&mut self, secret: &Secret) {
+    pub(crate) fn add(&mut self, secret: &Secret) {
         if secret.reveal().len() >= Unsaid::BYTES_MIN {
             self.0.push(secret.clone());
         }
     }
 
     /// `text` without them.
-    pub(super) fn out_of(&self, text: impl Into<String>) -> String {
+    pub(crate) fn out_of(&self, text: impl Into<String>) -> String {
         self.0.iter().fold(text.into(), |text, secret| {
             if text.contains(secret.reveal()) {
                 text.replace(secret.reveal(), "[hidden]")

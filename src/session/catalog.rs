@@ -85,6 +85,10 @@ pub struct ToolDeclaration {
     /// What the service is told instead of a function declaration, of a tool that it runs itself: `{"googleSearch":{}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_side: Option<Value>,
+    /// The whole definition that another program gives of it, such as an MCP server: `{"server": name, "tool": {…}}`. The model
+    /// does not see it; it is part of the contract.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Value>,
 }
 
 impl ToolDeclaration {
@@ -100,6 +104,7 @@ impl ToolDeclaration {
             secret: Vec::new(),
             category: None,
             server_side: None,
+            definition: None,
         }
     }
 
@@ -159,7 +164,8 @@ impl ToolKind {
 /// The hash an approval binds: what a person agreed to when they agreed to a call of this tool.
 ///
 /// It covers the name, the parameter schema without annotations, whether the tool is gated and when, what an answer may
-/// carry, and its in-doubt rule. A reworded description leaves it alone.
+/// carry, and its in-doubt rule. A reworded description leaves it alone, unless another program defines the tool: what that
+/// says is all that anybody knows of it, so all of it counts.
 #[must_use]
 pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
     let mut contract = json!({
@@ -187,6 +193,8 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
     if let Value::Object(contract) = &mut contract {
         let said = gate.into_iter().filter(|_| policy.confirm);
         contract.extend(said.filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        let definition = declaration.definition.as_ref();
+        contract.extend(definition.map(|it| ("definition".to_owned(), it.clone())));
     }
     ObjectHash::of(&canonical_json(&contract))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::arguments::{ArgumentCheck, check_schema};
-use super::mistake::mistakes_of;
+use super::mistake::{duplicate, mistakes_of};
 use super::pipeline::Pipeline;
 use super::{
     ConfirmationProvider, Emitted, InputStreamingTool, PolicyTool, RegistrationError, Services,
@@ -270,9 +270,9 @@ impl ToolDispatcher {
             mistakes.append(&mut mistakes_of(&tool));
             let declaration = tool.declaration();
             let name = declaration.name.clone();
-            let taken = self.entries.contains_key(&name) && !replaces;
-            if taken || added.contains_key(&name) {
-                mistakes.push(ToolMistake::Duplicate { tool: name.clone() });
+            let taken = self.entries.get(&name).filter(|_| !replaces);
+            if let Some(other) = taken.or_else(|| added.get(&name)) {
+                mistakes.push(duplicate(&declaration, &other.declaration));
             }
             let payload = tool.policy().confirm_payload.as_ref();
             if let Some(Err(reason)) = payload.map(check_schema) {

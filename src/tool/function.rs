@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{ToolConfirmation, ToolContext, ToolError, ToolOutcome};
+use super::{Ticket, ToolConfirmation, ToolContext, ToolError, ToolOutcome};
 
 /// A function the model may call.
 ///
@@ -131,6 +131,49 @@ pub trait ToolFunction: Send + Sync + 'static {
         ))
     }
 
+    /// Whether it knows itself how a call goes on that it has [paused](super::Pending), so that an engine asks it to
+    /// [`follow`](Self::follow) the call.
+    fn follows(&self) -> bool {
+        false
+    }
+
+    /// Waits for the result of a call that it has paused, wherever that comes from: of a job at another service, whose number is in
+    /// what the model was told meanwhile.
+    ///
+    /// An engine calls it once the pause is on record, and again after a restart, with the same `interim`; what it returns is the
+    /// call's result, unless somebody else was quicker to [respond](crate::engine::Engine::respond); with none, it is left to them. The
+    /// result is a JSON object. No time limit holds. It is dropped where the engine shuts down or is dropped, also in the middle.
+    ///
+    /// ```
+    /// # use async_trait::async_trait;
+    /// # use recount::tool::{Pending, Ticket, ToolContext, ToolError, ToolFunction, ToolOutcome};
+    /// # use serde_json::{Value, json};
+    /// # struct Print;
+    /// # impl Print { async fn printed(&self, _job: &Value) -> Result<Value, ToolError> { Ok(json!({"pages": 3})) } }
+    /// #[async_trait]
+    /// impl ToolFunction for Print {
+    /// #   fn name(&self) -> &str { "print" }
+    /// #   fn description(&self) -> &str { "Prints" }
+    /// #   fn parameters(&self) -> Option<Value> { None }
+    /// #   async fn call(&self, _args: Value) -> Result<Value, ToolError> { Err(ToolError::NotAvailable("it pauses".into())) }
+    ///     async fn invoke(&self, _args: Value, _context: ToolContext) -> ToolOutcome {
+    ///         // hand the job over, then:
+    ///         Pending::with_interim(json!({"job": 17})).into()
+    ///     }
+    ///     fn follows(&self) -> bool { true }
+    ///     async fn follow(&self, _ticket: &Ticket, interim: Value) -> Option<Result<Value, ToolError>> {
+    ///         Some(self.printed(interim.get("job")?).await)
+    ///     }
+    /// }
+    /// ```
+    async fn follow(&self, _ticket: &Ticket, _interim: Value) -> Option<Result<Value, ToolError>> {
+        None
+    }
+
+    /// Lets go of what it holds outside this process, such as a connection or a child process: an engine that has it shuts
+    /// down, and nothing of that engine runs any more. Another engine may have it, too, so a later call finds what it needs again.
+    async fn shut_down(&self) {}
+
     /// Whether a person must agree before it runs.
     fn requires_confirmation(&self) -> bool {
         false
@@ -185,6 +228,18 @@ impl<F: ToolFunction + ?Sized> ToolFunction for Arc<F> {
         answer: ToolConfirmation,
     ) -> ToolOutcome {
         (**self).resume(context, state, answer).await
+    }
+
+    fn follows(&self) -> bool {
+        (**self).follows()
+    }
+
+    async fn follow(&self, ticket: &Ticket, interim: Value) -> Option<Result<Value, ToolError>> {
+        (**self).follow(ticket, interim).await
+    }
+
+    async fn shut_down(&self) {
+        (**self).shut_down().await;
     }
 
     fn requires_confirmation(&self) -> bool {

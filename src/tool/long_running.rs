@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{ToolContext, ToolError, ToolFunction, ToolOutcome};
+use super::{Ticket, ToolContext, ToolError, ToolFunction, ToolOutcome};
 
 /// A tool that begins something and returns: its result is supplied later from outside, by the call's id.
 ///
@@ -65,6 +65,18 @@ impl ToolFunction for LongRunningFunctionTool {
 
     async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
         self.function.invoke(args, context).await
+    }
+
+    fn follows(&self) -> bool {
+        self.function.follows()
+    }
+
+    async fn follow(&self, ticket: &Ticket, interim: Value) -> Option<Result<Value, ToolError>> {
+        self.function.follow(ticket, interim).await
+    }
+
+    async fn shut_down(&self) {
+        self.function.shut_down().await;
     }
 
     fn requires_confirmation(&self) -> bool {

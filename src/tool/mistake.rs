@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::policy_tool::{Body, PolicyTool};
-use crate::session::catalog::{Behavior, ToolKind};
+use crate::session::catalog::{Behavior, ToolDeclaration, ToolKind};
 use crate::session::recorded_key;
 
 /// Tools were not registered; says everything that is wrong with them.
@@ -39,6 +39,17 @@ pub enum ToolMistake {
     Duplicate {
         /// The name.
         tool: String,
+    },
+    /// The name is taken, and one of the two is a tool of an MCP server, whose names can be told apart.
+    #[error(
+        "tool {tool:?} is registered twice, by the MCP server {server:?} and by something else; a prefix tells them apart: \
+         McpServer::prefix, or --mcp-prefix"
+    )]
+    DuplicateOfServer {
+        /// The name.
+        tool: String,
+        /// The server.
+        server: String,
     },
     /// The model could not call it by this name.
     #[error("tool {tool:?}: expected a name of 1 to {NAME_MAX} letters, digits and `_ : . -`")]
@@ -298,7 +309,21 @@ fn is_server_side(declaration: &Value) -> bool {
     fields.len() == 1 && !fields.keys().any(|it| functions.contains(&it.as_str()))
 }
 
-fn is_name(name: &str) -> bool {
+/// What is wrong where two tools have one name.
+pub(super) fn duplicate(one: &ToolDeclaration, other: &ToolDeclaration) -> ToolMistake {
+    let defined = one.definition.as_ref().or(other.definition.as_ref());
+    let server = defined.and_then(|it| it.get("server")?.as_str());
+    let tool = one.name.clone();
+    match server {
+        Some(server) => ToolMistake::DuplicateOfServer {
+            tool,
+            server: server.to_owned(),
+        },
+        None => ToolMistake::Duplicate { tool },
+    }
+}
+
+pub(crate) fn is_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
     (1..=NAME_MAX).contains(&name.len()) && name.chars().all(allowed)
 }

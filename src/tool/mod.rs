@@ -42,6 +42,8 @@ mod yielding;
 
 pub use crate::session::ToolPolicy;
 pub(crate) use answering::Asked;
+#[cfg(feature = "mcp")]
+pub(crate) use arguments::ArgumentCheck;
 #[cfg(feature = "cli")]
 pub use command::CommandTool;
 pub use confirmation::{
@@ -62,6 +64,8 @@ pub use input_streaming_tool::InputStreamingTool;
 pub use listeners::{Emitted, Subscription};
 pub(crate) use listeners::{Listeners, hear};
 pub use long_running::LongRunningFunctionTool;
+#[cfg(feature = "mcp")]
+pub(crate) use mistake::is_name;
 pub use mistake::{RegistrationError, ToolMistake};
 pub use outcome::{Ask, Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;

@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 
 use super::gate::Predicate;
 use super::{
-    InputStreamingTool, Pending, StreamingTool, ToolContext, ToolError, ToolFunction, ToolOutcome,
-    input, yielding,
+    InputStreamingTool, Pending, StreamingTool, Ticket, ToolContext, ToolError, ToolFunction,
+    ToolOutcome, input, yielding,
 };
 use crate::session::catalog::{Behavior, ToolDeclaration, ToolKind};
 use crate::session::policy::{InDoubt, ToolPolicy};
@@ -41,6 +41,8 @@ pub struct PolicyTool {
     pub(super) behavior: Option<Behavior>,
     pub(super) categories: BTreeSet<String>,
     pub(super) secret: Vec<String>,
+    /// What another program says of it, where that is the one that runs it.
+    pub(super) definition: Option<Value>,
     /// What the program says of its gate, where that is for it to say.
     pub(super) predicates: Vec<Predicate>,
     /// The in-doubt rule if one was declared, because a declared default must not look like none.
@@ -104,6 +106,7 @@ impl PolicyTool {
             behavior: None,
             categories: BTreeSet::new(),
             secret: Vec::new(),
+            definition: None,
             predicates: Vec::new(),
             rule: None,
         }
@@ -185,6 +188,14 @@ impl PolicyTool {
         self
     }
 
+    /// Takes the whole definition that another program gives of it into its contract: `{"server": name, "tool": {…}}`.
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub(crate) fn with_definition(mut self, definition: Value) -> Self {
+        self.definition = Some(definition);
+        self
+    }
+
     /// The same tool, with the body of another.
     #[cfg(feature = "play")]
     pub(crate) fn performed_by(self, other: PolicyTool) -> Self {
@@ -261,6 +272,35 @@ impl PolicyTool {
             secret: self.secret.clone(),
             category: self.categories.first().cloned(),
             server_side,
+            definition: self.definition.clone(),
+        }
+    }
+
+    /// Whether it knows itself how a call goes on that it has paused.
+    pub(crate) fn follows(&self) -> bool {
+        match &self.body {
+            Body::Function(tool) => tool.follows(),
+            Body::Streaming(_) | Body::InputStreaming(_) | Body::ServerSide { .. } => false,
+        }
+    }
+
+    /// Waits for the result of a call that it has paused.
+    pub(crate) async fn follow(
+        &self,
+        ticket: &Ticket,
+        interim: Value,
+    ) -> Option<Result<Value, ToolError>> {
+        match &self.body {
+            Body::Function(tool) => tool.follow(ticket, interim).await,
+            Body::Streaming(_) | Body::InputStreaming(_) | Body::ServerSide { .. } => None,
+        }
+    }
+
+    /// Lets go of what it holds outside this process.
+    pub(crate) async fn shut_down(&self) {
+        match &self.body {
+            Body::Function(tool) => tool.shut_down().await,
+            Body::Streaming(_) | Body::InputStreaming(_) | Body::ServerSide { .. } => {}
         }
     }
 

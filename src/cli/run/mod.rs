@@ -2,6 +2,7 @@
 
 mod conversation;
 mod input;
+mod servers;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +14,14 @@ use super::failure::{Exit, Failure};
 use super::keys::Keys;
 use super::opening::quoted;
 use super::screen::Screen;
-use super::{ids, one_line, os_user, prompt, tools_file};
+use super::{ids, one_line, os_user, policy, prompt, tools_file};
 use crate::engine::{Agent, Engine, LiveHandle};
 use crate::ledger::{Error as LedgerError, Ledger};
 use crate::live::{Connector, Endpoint};
 use crate::session::{Seq, SessionId};
 use crate::tool::Toolset;
 use conversation::{Approvals, Conversation};
+use servers::Servers;
 
 /// The name under which the journal knows this command's sessions.
 const AGENT: &str = "run";
@@ -27,7 +29,8 @@ const AGENT: &str = "run";
 /// Holds a conversation in which the model may use your tools.
 ///
 /// Every step is on record before it has an effect. Each tool of the file is a program: arguments as JSON on its
-/// standard input, the result as JSON on its standard output. Without --endpoint the environment says where to: Google AI
+/// standard input, the result as JSON on its standard output. The tools of an MCP server are those that it lists; a file of policies
+/// (--policy) says which of them ask for approval. Without --endpoint the environment says where to: Google AI
 /// with the key in GOOGLE_API_KEY or GEMINI_API_KEY, or, where GOOGLE_GENAI_USE_VERTEXAI is true, Vertex with
 /// GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION and GOOGLE_ACCESS_TOKEN, or a login of gcloud. On a terminal it reads what you say and asks for approvals; without one it ends
 /// when the model's turn is over and nothing runs, and what asks for approval waits in the journal. With --keys the
@@ -35,8 +38,13 @@ const AGENT: &str = "run";
 #[derive(Args)]
 pub(super) struct Run {
     /// The tools, in TOML: fixtures/tools/support.toml shows how.
+    #[arg(long, value_name = "FILE", required_unless_present = "mcp")]
+    tools: Option<PathBuf>,
+    #[command(flatten)]
+    servers: Servers,
+    /// What holds for the tools, in TOML or JSON, in the place of what was said of them: `recount policy schema` prints what may stand there.
     #[arg(long, value_name = "FILE")]
-    tools: PathBuf,
+    policy: Option<PathBuf>,
     /// Where to connect, ws:// or wss://, such as the URL that `recount simulate` prints.
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
@@ -70,10 +78,19 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let tools = self.read_tools()?;
+        let own = self.read_tools()?;
+        let policies = self.policy.as_deref().map(policy::read).transpose()?;
         let endpoint = self.endpoint()?;
         let keys = self.keys.made()?;
         let by = os_user::actor(None)?;
+        let mut tools = own | self.servers.tools().await?;
+        if let Some(policies) = policies {
+            let held = tools.with_policies(&policies);
+            tools = held.map_err(|error| {
+                let what = one_line::one_line(&error.to_string()).into_owned();
+                Failure::new("policy-file", what).exit(Exit::Usage)
+            })?;
+        }
         // A session to resume is in a journal that is there; only a new one may make a new journal.
         let journal = DiskJournal::options(&self.journal)
             .create(self.resume.is_none())
@@ -148,7 +165,9 @@ impl Run {
     }
 
     fn read_tools(&self) -> Result<Toolset, Failure> {
-        let path = &self.tools;
+        let Some(path) = &self.tools else {
+            return Ok(Toolset::new());
+        };
         let text = std::fs::read_to_string(path).map_err(|error| {
             Failure::io(format!("read the tools in {}", path.display()), &error)
         })?;
@@ -230,7 +249,12 @@ impl Run {
                 call.id
             ))?;
         }
-        let tools = quoted(&self.tools);
+        let mut tools = self.servers.again();
+        for (option, file) in [("--tools", &self.tools), ("--policy", &self.policy)] {
+            if let Some(file) = file {
+                tools = format!("{tools} {option} {}", quoted(file));
+            }
+        }
         // A path or query of the URL may hold a token, which must not end up in a history of commands.
         let endpoint = self
             .endpoint
@@ -245,7 +269,7 @@ impl Run {
             .unwrap_or_default();
         screen.line("To go on:")?;
         screen.line(&format!(
-            "  recount run --tools {tools} --journal {path}{endpoint}{version} \\"
+            "  recount run{tools} --journal {path}{endpoint}{version} \\"
         ))?;
         let keys = self.keys.as_option();
         screen.line(&format!("    --resume {session}{keys}"))

@@ -1,0 +1,134 @@
+//! The MCP servers of `recount run --mcp`.
+
+use clap::Args;
+
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::opening::quoted;
+use crate::tool::Toolset;
+
+/// The servers whose tools the model may use.
+#[derive(Args)]
+pub(super) struct Servers {
+    /// An MCP server whose tools the model may use: a command line such as "npx -y PACKAGE DIR", or a URL; several may be given.
+    #[arg(long, value_name = "COMMAND|URL")]
+    pub(super) mcp: Vec<String>,
+    /// What stands before the names of a server's tools: the first is for the first --mcp, and so on.
+    #[arg(long, value_name = "PREFIX", requires = "mcp")]
+    mcp_prefix: Vec<String>,
+    /// A variable of the environment that the servers which are programs may have; without it they get PATH, HOME and the like.
+    #[arg(long, value_name = "VARIABLE", requires = "mcp")]
+    mcp_env: Vec<String>,
+    /// The variable of the environment that holds the token for the server at a URL, of which there must be one.
+    #[arg(long, value_name = "VARIABLE", requires = "mcp")]
+    mcp_token: Option<String>,
+}
+
+impl Servers {
+    /// Connects to all of them.
+    #[cfg(feature = "mcp")]
+    pub(super) async fn tools(&self) -> Result<Toolset, Failure> {
+        let mut tools = Toolset::new();
+        for server in self.servers()? {
+            let found = crate::tool::T::mcp(server).await;
+            tools = tools | found.map_err(|error| refused(&error))?;
+        }
+        Ok(tools)
+    }
+
+    #[cfg(not(feature = "mcp"))]
+    pub(super) async fn tools(&self) -> Result<Toolset, Failure> {
+        if self.mcp.is_empty() {
+            return Ok(Toolset::new());
+        }
+        let what = "this recount was built without the feature `mcp`, so it knows no MCP servers";
+        Err(Failure::new("no-mcp", what)
+            .exit(Exit::Usage)
+            .advice("build it with it: `cargo install recount --features mcp`"))
+    }
+
+    #[cfg(feature = "mcp")]
+    fn servers(&self) -> Result<Vec<crate::mcp::McpServer>, Failure> {
+        use crate::mcp::McpServer;
+
+        if self.mcp_prefix.len() > self.mcp.len() {
+            let (prefixes, servers) = (self.mcp_prefix.len(), self.mcp.len());
+            let what = format!(
+                "expected at most {servers} --mcp-prefix, one for each --mcp, found {prefixes}"
+            );
+            return Err(Failure::new("mcp-server", what).exit(Exit::Usage));
+        }
+        let token = self.token()?;
+        let none = String::new();
+        let prefixes = self.mcp_prefix.iter().chain(std::iter::repeat(&none));
+        let servers = self.mcp.iter().zip(prefixes).map(|(text, prefix)| {
+            let server = McpServer::from(text.as_str()).prefix(prefix);
+            match &token {
+                Some(token) if is_url(text) => server.bearer(token),
+                Some(_) | None => server.inherit_env(&self.mcp_env),
+            }
+        });
+        Ok(servers.collect())
+    }
+
+    /// The token for the one server at a URL: it must not go to another.
+    #[cfg(feature = "mcp")]
+    fn token(&self) -> Result<Option<String>, Failure> {
+        let Some(variable) = &self.mcp_token else {
+            return Ok(None);
+        };
+        let urls = self.mcp.iter().filter(|it| is_url(it)).count();
+        let what = match (urls, std::env::var(variable)) {
+            (1, Ok(token)) => return Ok(Some(token)),
+            (1, Err(_)) => {
+                format!("--mcp-token: expected a token in the variable {variable:?}, found none")
+            }
+            (count, _) => format!("--mcp-token: expected one --mcp with a URL, found {count}"),
+        };
+        Err(Failure::new("mcp-server", what).exit(Exit::Usage))
+    }
+
+    /// As they were given, to be given again; without what a URL may hide in its query.
+    pub(super) fn again(&self) -> String {
+        let quoted = |text: &String| quoted(std::path::Path::new(text)).to_string();
+        let shown = |text: &String| match text.split_once('?') {
+            Some((url, _)) if is_url(text) => quoted(&url.to_owned()),
+            Some(_) | None => quoted(text),
+        };
+        let mut words = String::new();
+        for server in &self.mcp {
+            words.push_str(&format!(" --mcp {}", shown(server)));
+        }
+        let rest = [
+            ("--mcp-prefix", &self.mcp_prefix),
+            ("--mcp-env", &self.mcp_env),
+        ];
+        for (option, values) in rest {
+            for value in values {
+                words.push_str(&format!(" {option} {}", quoted(value)));
+            }
+        }
+        if let Some(variable) = &self.mcp_token {
+            words.push_str(&format!(" --mcp-token {}", quoted(variable)));
+        }
+        words
+    }
+}
+
+fn is_url(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+#[cfg(feature = "mcp")]
+fn refused(error: &crate::mcp::McpError) -> Failure {
+    use crate::mcp::McpError;
+
+    let what = crate::cli::one_line::one_line(&error.to_string()).into_owned();
+    let failure = Failure::new("mcp-server", what);
+    match error {
+        McpError::Address { .. } => failure
+            .exit(Exit::Usage)
+            .advice("such as --mcp \"npx -y @modelcontextprotocol/server-filesystem DIR\""),
+        McpError::Connect { .. } => failure.advice("RECOUNT_LOG=info shows what the server says"),
+        McpError::Tools { .. } => failure,
+    }
+}

@@ -1,0 +1,177 @@
+//! The process of a server that speaks on its standard input and output.
+
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+
+use super::server::McpServer;
+use crate::live::secret::Unsaid;
+
+/// The process of a server, in a process group of its own, which ends with this value.
+pub(super) struct ChildProcess {
+    child: Child,
+    /// The process group: the id of its first process, which it keeps when that has ended.
+    #[cfg(unix)]
+    group: Option<i32>,
+    last_words: Arc<Mutex<VecDeque<String>>>,
+    /// Ends when nobody can say anything more on its standard error.
+    log: JoinHandle<()>,
+}
+
+/// What a client reads and writes.
+pub(super) type Pipes = (ChildStdout, ChildStdin);
+
+impl ChildProcess {
+    pub(super) fn start(
+        server: &McpServer,
+        program: &str,
+        args: &[String],
+    ) -> Result<(ChildProcess, Pipes), String> {
+        let mut command = Command::new(program);
+        command.args(args).env_clear().kill_on_drop(true);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let named = server.inherited.iter().map(String::as_str);
+        for name in INHERITED.into_iter().chain(named) {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        for (name, value) in &server.env {
+            command.env(name, value.reveal());
+        }
+        // A runner such as npx starts the server as its own child; they are ended together.
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("cannot start {program:?}: {error}"))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(format!("{program:?} was started without pipes"));
+        };
+        let last_words = Arc::<Mutex<VecDeque<String>>>::default();
+        let log = log(server.name(), server.unsaid(), stderr, last_words.clone());
+        let log = tokio::spawn(log);
+        let process = ChildProcess {
+            #[cfg(unix)]
+            group: child.id().and_then(|id| i32::try_from(id).ok()),
+            child,
+            last_words,
+            log,
+        };
+        Ok((process, (stdout, stdin)))
+    }
+
+    /// How it ended, if it has, and the last lines that it said on its standard error.
+    pub(super) async fn epitaph(&mut self) -> String {
+        // One that has hung up is about to end, and its last words are on their way.
+        let _ = tokio::time::timeout(LAST_WORDS_WITHIN, &mut self.log).await;
+        let _ = self.ends_within(LAST_WORDS_WITHIN).await;
+        let ended = match self.child.try_wait() {
+            Ok(Some(status)) => format!("its program ended ({status})"),
+            Ok(None) | Err(_) => "its program still runs".to_owned(),
+        };
+        let words = self
+            .last_words
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if words.is_empty() {
+            return ended;
+        }
+        format!("{ended}; it said last: {}", words.join(" | "))
+    }
+
+    /// Lets it end by itself, now that its input is closed; then asks it to, then ends it.
+    pub(super) async fn end(mut self) {
+        if self.ends_within(ENDS_WITHIN).await {
+            return;
+        }
+        self.signal(Signal::Ask);
+        if !self.ends_within(ENDS_WITHIN).await {
+            tracing::warn!(target: "recount::mcp", "the program of a server did not end when it was asked to");
+        }
+        // What is left of its group ends when this value is dropped.
+    }
+
+    async fn ends_within(&mut self, patience: Duration) -> bool {
+        tokio::time::timeout(patience, self.child.wait())
+            .await
+            .is_ok()
+    }
+
+    #[cfg(unix)]
+    fn signal(&self, signal: Signal) {
+        let signal = match signal {
+            Signal::Ask => rustix::process::Signal::TERM,
+            Signal::End => rustix::process::Signal::KILL,
+        };
+        let group = self.group.and_then(rustix::process::Pid::from_raw);
+        if let Some(group) = group {
+            // Nobody may be left in it.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn signal(&self, _signal: Signal) {}
+}
+
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        self.signal(Signal::End);
+    }
+}
+
+enum Signal {
+    Ask,
+    End,
+}
+
+/// Logs what a server says on its standard error, line by line, and keeps the last lines.
+async fn log(
+    server: String,
+    unsaid: Unsaid,
+    stderr: ChildStderr,
+    last_words: Arc<Mutex<VecDeque<String>>>,
+) {
+    let mut reader = BufReader::new(stderr);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = (&mut reader).take(LINE_BYTES_MAX);
+        match limited.read_until(b'\n', &mut line).await {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return,
+        }
+        let said = unsaid.out_of(String::from_utf8_lossy(&line).trim_end());
+        if said.is_empty() {
+            continue;
+        }
+        tracing::info!(target: "recount::mcp", %server, "{said}");
+        let mut words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.push_back(said.chars().take(WORDS_CHARS_MAX).collect());
+        while words.len() > LINES_KEPT {
+            words.pop_front();
+        }
+    }
+}
+
+/// What every program may need, and what is no secret.
+const INHERITED: [&str; 9] = [
+    "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TZ", "TMPDIR",
+];
+const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+const LINE_BYTES_MAX: u64 = 8 << 10;
+const LINES_KEPT: usize = 3;
+const WORDS_CHARS_MAX: usize = 300;

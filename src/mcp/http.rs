@@ -1,0 +1,77 @@
+//! The way to a server over streamable HTTP.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rustls::{ClientConfig, RootCertStore};
+
+use super::server::McpServer;
+
+/// The transport to a server at a URL, with its headers.
+pub(super) fn transport(
+    server: &McpServer,
+    url: &str,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls()?)
+        .default_headers(headers(server)?)
+        .redirect(same_origin())
+        .build()
+        .map_err(|error| format!("cannot make an HTTP client: {error}"))?;
+    let config = StreamableHttpClientTransportConfig::with_uri(url);
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// Whether there can be a server at this URL.
+pub(super) fn check(server: &McpServer, url: &str) -> Result<(), String> {
+    let expected = "expected a URL such as https://host/mcp";
+    let uri: Uri = url
+        .parse()
+        .map_err(|error| format!("{expected}: {error}"))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
+        return Err(expected.to_owned());
+    }
+    headers(server).map(drop)
+}
+
+fn headers(server: &McpServer) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &server.headers {
+        let key = HeaderName::try_from(name)
+            .map_err(|_| format!("expected the name of a header, found {name:?}"))?;
+        let mut value = HeaderValue::try_from(value.reveal()).map_err(|_| {
+            format!("the value of the header {name:?} has letters that none may have")
+        })?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+/// As of the live connection: the cryptography of ring, the roots of Mozilla.
+fn tls() -> Result<ClientConfig, String> {
+    let roots = RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("cannot set up TLS: {error}"))?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Headers hold secrets, so they go to the host for which they are, and to no other.
+fn same_origin() -> reqwest::redirect::Policy {
+    reqwest::redirect::Policy::custom(|attempt| {
+        let first = attempt.previous().first().map(|url| url.origin());
+        if first == Some(attempt.url().origin()) && attempt.previous().len() <= REDIRECTS_MAX {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    })
+}
+
+const REDIRECTS_MAX: usize = 3;

@@ -1,0 +1,75 @@
+//! Servers of the Model Context Protocol as sources of tools.
+//!
+//! A [`McpServer`] says how a server is reached: as a child process that speaks on its standard input and output, or over
+//! streamable HTTP. [`T::mcp`] connects, lists the tools and gives them as a [`Toolset`], like any other: policies, gates and
+//! files of policies hold for them by name.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use recount::mcp::McpServer;
+//! use recount::prelude::*;
+//! use std::time::Duration;
+//!
+//! let files = McpServer::stdio("npx", ["-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "/srv/notes"])
+//!     .named("files")
+//!     .prefix("files_")
+//!     .timeout(Duration::from_secs(10))
+//!     .policy("write_*", ToolPolicy::gate("Write this file?"));
+//! let agent = Agent::new().model("gemini-live-2.5-flash").tools(T::mcp(files).await?);
+//! # let _ = agent;
+//! # Ok(()) }
+//! ```
+//!
+//! What a foreign server says is taken as foreign: its whole definition of a tool is part of what a person approves, a
+//! definition that changes is not called, its hints change no rule unless the embedding program trusts them, and its
+//! process gets nothing of the environment but what it needs and what it is given.
+
+mod asker;
+mod child;
+mod connection;
+mod definition;
+mod error;
+mod http;
+mod label;
+mod pattern;
+mod remote;
+mod result;
+mod server;
+mod task;
+mod tool;
+
+use std::sync::Arc;
+
+pub use error::{McpError, McpMistake};
+pub use server::McpServer;
+
+use self::remote::Remote;
+use crate::tool::{T, Toolset};
+
+impl T {
+    /// The tools of an MCP server: a command line, a URL, or a [`McpServer`] that says more.
+    ///
+    /// It connects, lists the tools and checks them. The connection stays, for as long as any of the tools is there or until
+    /// an engine that has them shuts down; where it is lost, the next call makes it again. Tools that the server adds or
+    /// changes meanwhile count from the next `T::mcp` on; see [`mcp`](crate::mcp).
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), recount::mcp::McpError> {
+    /// use recount::mcp::McpServer;
+    /// use recount::tool::T;
+    ///
+    /// let files = T::mcp("npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /srv/notes").await?;
+    /// let wiki = T::mcp(McpServer::http("https://wiki.example/mcp").prefix("wiki_")).await?;
+    /// let tools = T::confirm(files, "May it?") | wiki;
+    /// # drop(tools);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The server is not there or does not speak the protocol; a tool of it has no name or schema that a model could be
+    /// shown, or its name is taken; a policy of the server fits none of its tools.
+    pub async fn mcp(server: impl Into<McpServer>) -> Result<Toolset, McpError> {
+        let (remote, definitions) = Remote::connect(server.into()).await?;
+        tool::toolset(&Arc::new(remote), definitions)
+    }
+}

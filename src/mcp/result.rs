@@ -1,0 +1,152 @@
+//! What a server answers, as the result of a call.
+
+use rmcp::ServiceError;
+use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
+use serde_json::{Map, Value};
+
+use crate::tool::ToolError;
+
+/// The result of a call: `{"content": [blocks], "structuredContent": value}`.
+///
+/// Blocks stand as in the protocol, without its metadata: `{"type": "text", "text": …}`, `{"type": "image", "mimeType": …,
+/// "data": base64}`, `{"type": "resource_link", "uri": …, "name": …}`. Where there is structured content, texts that only
+/// repeat it are left out; what there is none of is left out, too, except that a result always has `content` or
+/// `structuredContent`.
+pub(super) fn told(result: CallToolResult) -> Result<Value, ToolError> {
+    if result.is_error == Some(true) {
+        return Err(ToolError::ExecutionFailed(failure(&result)));
+    }
+    let structured = result.structured_content;
+    let content: Vec<Value> = result
+        .content
+        .iter()
+        .filter(|block| !repeats(block, structured.as_ref()))
+        .map(block)
+        .collect();
+    let mut told = Map::new();
+    if structured.is_none() || !content.is_empty() {
+        told.insert("content".to_owned(), content.into());
+    }
+    if let Some(structured) = structured {
+        told.insert("structuredContent".to_owned(), structured);
+    }
+    Ok(told.into())
+}
+
+fn block(block: &ContentBlock) -> Value {
+    let mut value = serde_json::to_value(block).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("_meta");
+    }
+    value
+}
+
+/// A server that gives structured content says the same as text, for clients that do not know it.
+fn repeats(block: &ContentBlock, structured: Option<&Value>) -> bool {
+    let (ContentBlock::Text(text), Some(structured)) = (block, structured) else {
+        return false;
+    };
+    serde_json::from_str::<Value>(&text.text).is_ok_and(|it| it == *structured)
+}
+
+/// What the tool says of its failure.
+fn failure(result: &CallToolResult) -> String {
+    let texts = result.content.iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    let texts: Vec<&str> = texts.collect();
+    match (texts.is_empty(), &result.structured_content) {
+        (false, _) => texts.join("\n"),
+        (true, Some(value)) => value.to_string(),
+        (true, None) => "the tool failed and does not say why".to_owned(),
+    }
+}
+
+/// Why there is no result. A request that has left and was not answered may have taken effect.
+pub(super) fn failed(error: ServiceError, server: &str) -> ToolError {
+    match error {
+        ServiceError::McpError(error) if error.code == ErrorCode::INVALID_PARAMS => {
+            ToolError::InvalidArgs(error.message.into_owned())
+        }
+        ServiceError::McpError(error) => ToolError::ExecutionFailed(format!(
+            "the MCP server {server:?} answered with error {}: {}",
+            error.code.0, error.message
+        )),
+        ServiceError::UnexpectedResponse => ToolError::ExecutionFailed(format!(
+            "the MCP server {server:?} answered with something that is no result of a call"
+        )),
+        lost => ToolError::UnknownOutcome(format!(
+            "the MCP server {server:?} was lost during the call ({lost}); whether it took effect is unknown"
+        )),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(result: Value) -> Result<Value, ToolError> {
+        told(serde_json::from_value(result).unwrap())
+    }
+
+    #[test]
+    fn blocks_stand_as_they_came_without_metadata() {
+        let blocks = json!([
+            {"type": "text", "text": "a"},
+            {"type": "image", "mimeType": "image/png", "data": "aGk="},
+            {"type": "resource_link", "uri": "file:///a", "name": "a"},
+        ]);
+        let mut sent = blocks.clone();
+        sent[0]["_meta"] = json!({"x": 1});
+        assert_eq!(of(json!({"content": sent})), Ok(json!({"content": blocks})));
+        assert_eq!(of(json!({"content": []})), Ok(json!({"content": []})));
+    }
+
+    #[test]
+    fn texts_that_repeat_the_structured_content_are_left_out() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let sent =
+            json!({"content": [text("{ \"a\": 1 }"), text("see")], "structuredContent": {"a": 1}});
+        assert_eq!(
+            of(sent),
+            Ok(json!({"content": [text("see")], "structuredContent": {"a": 1}}))
+        );
+        let only = json!({"content": [text("{\"a\":1}")], "structuredContent": {"a": 1}});
+        assert_eq!(of(only), Ok(json!({"structuredContent": {"a": 1}})));
+    }
+
+    #[test]
+    fn an_error_of_the_tool_is_a_failure_in_its_words() {
+        let failed = |result: Value| of(result).unwrap_err();
+        let text = |text: &str| json!({"type": "text", "text": text});
+        assert_eq!(
+            failed(json!({"content": [text("no"), text("way")], "isError": true})),
+            ToolError::ExecutionFailed("no\nway".into())
+        );
+        assert_eq!(
+            failed(json!({"content": [], "structuredContent": {"code": 7}, "isError": true})),
+            ToolError::ExecutionFailed("{\"code\":7}".into())
+        );
+    }
+
+    #[test]
+    fn an_unanswered_request_may_have_taken_effect() {
+        let lost = failed(ServiceError::TransportClosed, "files");
+        assert_eq!(lost.kind(), "unknown_outcome");
+        let wrong = rmcp::ErrorData::invalid_params("no path", None);
+        assert_eq!(
+            failed(ServiceError::McpError(wrong), "files"),
+            ToolError::InvalidArgs("no path".into())
+        );
+        let internal = rmcp::ErrorData::internal_error("kaput", None);
+        let told = failed(ServiceError::McpError(internal), "files").to_string();
+        assert_eq!(
+            told,
+            "the MCP server \"files\" answered with error -32603: kaput"
+        );
+    }
+}

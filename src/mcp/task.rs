@@ -1,0 +1,118 @@
+//! Tasks: calls that a server has taken on and answers later, by an id that outlives the connection and this process.
+
+use std::time::Duration;
+
+use rmcp::ServiceError;
+use rmcp::model::{GetTaskParams, InputRequests, Task, TaskPayload, UpdateTaskParams};
+use serde_json::{Value, json};
+
+use super::remote::Remote;
+use super::result;
+use crate::tool::ToolError;
+
+/// What the model is told of a task, and by what it is found again: `{"status": "working", "task": id}`, with the server's `message`
+/// if there is one.
+pub(super) fn interim(task: &Task) -> Value {
+    let mut told = json!({ "status": "working", "task": task.task_id });
+    if let (Some(message), Some(fields)) = (&task.status_message, told.as_object_mut()) {
+        fields.insert("message".to_owned(), message.as_str().into());
+    }
+    told
+}
+
+/// The id of a task in what the model was told.
+pub(super) fn id_in(interim: &Value) -> Option<&str> {
+    interim.get("task")?.as_str()
+}
+
+/// What has become of a task.
+enum Asked {
+    Ended(Result<Value, ToolError>),
+    Runs(Duration),
+}
+
+impl Remote {
+    /// Asks after a task until it has ended, also where the server is away for a while.
+    pub(super) async fn outcome_of(&self, id: &str) -> Result<Value, ToolError> {
+        let mut failed = 0;
+        let mut wait = FIRST_WAIT;
+        loop {
+            let next = match self.ask_after(id).await {
+                Ok(Asked::Ended(outcome)) => return self.shown(outcome),
+                Ok(Asked::Runs(next)) => {
+                    (failed, wait) = (0, FIRST_WAIT);
+                    next
+                }
+                Err(error) => {
+                    failed += 1;
+                    if failed > TRIES_MAX {
+                        let what = format!("its task {id:?} cannot be asked after: {error}");
+                        return self.shown(Err(ToolError::UnknownOutcome(what)));
+                    }
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                    wait
+                }
+            };
+            tokio::time::sleep(next).await;
+        }
+    }
+
+    /// Asks once. An error says that there was no answer, which may be another the next time.
+    async fn ask_after(&self, id: &str) -> Result<Asked, ToolError> {
+        let connection = self.connected().await?;
+        let peer = connection.peer();
+        let found = match peer.get_task(GetTaskParams::new(id)).await {
+            Ok(found) => found.task,
+            Err(ServiceError::McpError(error)) => {
+                let what = format!(
+                    "the server does not tell of its task {id:?}: {}",
+                    error.message
+                );
+                return Ok(Asked::Ended(Err(ToolError::UnknownOutcome(what))));
+            }
+            Err(lost) => return Err(result::failed(lost, &self.name)),
+        };
+        let wait = found.task.poll_interval_ms.map(Duration::from_millis);
+        let wait = wait
+            .unwrap_or(USUAL_WAIT)
+            .clamp(SHORTEST_WAIT, LONGEST_WAIT);
+        Ok(match found.payload {
+            TaskPayload::Completed { result } => {
+                let result = serde_json::from_value(Value::Object(result));
+                let malformed = |_| {
+                    ToolError::ExecutionFailed("its task ended with no result of a call".to_owned())
+                };
+                Asked::Ended(result.map_err(malformed).and_then(result::told))
+            }
+            TaskPayload::Failed { error } => {
+                let message = error.get("message").and_then(Value::as_str);
+                let message = message.unwrap_or("its task failed and it does not say why");
+                Asked::Ended(Err(ToolError::ExecutionFailed(message.to_owned())))
+            }
+            TaskPayload::Cancelled => Asked::Ended(Err(ToolError::Cancelled(
+                "the server cancelled its task".to_owned(),
+            ))),
+            TaskPayload::InputRequired { input_requests } => {
+                self.decline(id, input_requests).await?;
+                Asked::Runs(wait)
+            }
+            _ => Asked::Runs(wait),
+        })
+    }
+
+    /// Says no to what a task wants to know: its call is paused, and nobody stands there whom it could ask.
+    async fn decline(&self, id: &str, asked: InputRequests) -> Result<(), ToolError> {
+        let connection = self.connected().await?;
+        let answers = connection.asker().answers(None, Some(asked)).await;
+        let update = UpdateTaskParams::new(id, answers);
+        let updated = connection.peer().update_task(update).await;
+        updated.map_err(|error| result::failed(error, &self.name))
+    }
+}
+
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const USUAL_WAIT: Duration = Duration::from_secs(1);
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How often in a row a server may be away when it is asked; about five minutes.
+const TRIES_MAX: u32 = 15;

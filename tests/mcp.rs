@@ -1,0 +1,37 @@
+//! Tools of MCP servers, against a real server: a child process that speaks on its standard input and output, or a service
+//! on this machine over streamable HTTP.
+#![cfg(all(feature = "cli", feature = "mcp", feature = "testing"))]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+mod child_process;
+
+#[path = "mcp/calls.rs"]
+mod calls;
+#[path = "mcp/command_line.rs"]
+mod command_line;
+#[path = "mcp/listing.rs"]
+mod listing;
+#[path = "mcp/over_http.rs"]
+mod over_http;
+#[path = "mcp/reference.rs"]
+mod reference;
+#[path = "mcp/server.rs"]
+mod server;
+#[path = "mcp/survives.rs"]
+mod survives;
+#[path = "mcp/tasks.rs"]
+mod tasks;
+
+/// Not a test: what the others start as a server.
+#[test]
+fn the_server() {
+    if let Some(config) = server::config() {
+        server::serve(config);
+    }
+}

@@ -1,0 +1,144 @@
+//! Calls, and how they end.
+
+use std::time::Duration;
+
+use recount::prelude::*;
+
+use crate::server::stdio;
+
+async fn connected(config: Value) -> ToolDispatcher {
+    let mut tools = ToolDispatcher::new();
+    tools
+        .register(T::mcp(stdio(&config)).await.unwrap())
+        .unwrap();
+    tools
+}
+
+#[tokio::test]
+async fn what_a_server_answers_is_the_result_or_a_failure() {
+    let tools = connected(json!({})).await;
+    let call = async |name: &str, args: Value| tools.call_function(name, args).await;
+    assert_eq!(
+        call("echo", json!({"a": [1, "b"]})).await,
+        Ok(json!({"structuredContent": {"a": [1, "b"]}}))
+    );
+    assert_eq!(
+        call("picture", json!({})).await,
+        Ok(json!({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]}))
+    );
+    assert_eq!(
+        call("fail", json!({})).await,
+        Err(ToolError::ExecutionFailed("the disk is full".into()))
+    );
+    assert_eq!(
+        call("echo", json!({"wrong": true})).await,
+        Err(ToolError::InvalidArgs("wrong is never right".into()))
+    );
+    let unasked = call("env", json!({})).await.unwrap_err();
+    assert_eq!(unasked.kind(), "invalid_args");
+}
+
+#[tokio::test]
+async fn a_server_gets_no_environment_but_its_own_and_a_secret_it_repeats_is_hidden() {
+    let server = stdio(&json!({}))
+        .env("TOKEN", "s3cret-token")
+        .inherit_env(["CARGO_PKG_NAME"]);
+    let mut tools = ToolDispatcher::new();
+    tools.register(T::mcp(server).await.unwrap()).unwrap();
+    let value = async |name: &str| {
+        let found = tools.call_function("env", json!({"name": name})).await;
+        found.unwrap()["structuredContent"]["value"].clone()
+    };
+    assert_eq!(value("TOKEN").await, "[hidden]");
+    assert_eq!(value("CARGO_PKG_NAME").await, "recount");
+    assert!(value("PATH").await.is_string());
+    // Cargo has set it for this process.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    assert_eq!(value("CARGO_MANIFEST_DIR").await, Value::Null);
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_a_call_leaves_its_outcome_unknown_and_is_there_for_the_next() {
+    let tools = connected(json!({})).await;
+    let pid = async || tools.call_function("pid", json!({})).await.unwrap();
+    let first = pid().await;
+    assert_eq!(pid().await, first);
+    let died = tools.call_function("die", json!({})).await.unwrap_err();
+    assert_eq!(died.kind(), "unknown_outcome");
+    assert!(
+        died.to_string()
+            .starts_with("the MCP server \"test\" was lost during the call"),
+        "{died}"
+    );
+    assert_ne!(pid().await, first);
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_cancelled_at_the_server() {
+    let server = stdio(&json!({}));
+    let limited = T::mcp(server.clone().timeout(Duration::from_millis(5))).await;
+    assert!(
+        limited
+            .unwrap()
+            .tools()
+            .iter()
+            .all(|it| it.policy().timeout == Some(Duration::from_millis(5)))
+    );
+    let mut tools = ToolDispatcher::new();
+    tools.register(T::mcp(server).await.unwrap()).unwrap();
+    let limit = Duration::from_millis(50);
+    let late = tools
+        .call_function_with_timeout("hang", json!({}), limit)
+        .await
+        .unwrap_err();
+    assert_eq!(late.kind(), "timeout");
+    // It answers when it has heard that nobody waits for the other call any more.
+    let heard = tools.call_function("cancelled", json!({})).await;
+    assert_eq!(heard, Ok(json!({"content": []})));
+}
+
+#[tokio::test]
+async fn a_tool_that_the_server_defines_anew_is_not_called() {
+    let tools = connected(json!({})).await;
+    let echo = async || tools.call_function("echo", json!({})).await;
+    echo().await.unwrap();
+    tools.call_function("redefine", json!({})).await.unwrap();
+    // The notice is on its way while the answer is.
+    let refused = loop {
+        if let Err(refused) = echo().await {
+            break refused;
+        }
+    };
+    assert_eq!(refused.kind(), "not_available");
+    assert!(
+        refused
+            .to_string()
+            .contains("defines the tool \"echo\" otherwise"),
+        "{refused}"
+    );
+    // The others are as they were.
+    tools.call_function("pid", json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_engine_that_shuts_down_ends_the_program() {
+    let place = tempfile::tempdir().unwrap();
+    let witness = place.path().join("witness");
+    let tools = T::mcp(stdio(&json!({"witness": witness}))).await.unwrap();
+    let agent = Agent::new().model("m").tools(tools.clone());
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    engine.shutdown(Duration::ZERO).await.unwrap();
+    let noted = std::fs::read_to_string(&witness).unwrap();
+    assert_eq!(noted, "ended\n");
+    // The same tools serve whoever comes next.
+    let mut next = ToolDispatcher::new();
+    next.register(tools).unwrap();
+    next.call_function("pid", json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_question_is_declined_where_nobody_can_be_asked() {
+    let tools = connected(json!({})).await;
+    let answer = tools.call_function("ask", json!({})).await.unwrap();
+    assert_eq!(answer["structuredContent"]["action"], "decline");
+}

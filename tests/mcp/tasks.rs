@@ -1,0 +1,171 @@
+//! Tasks: a call that the server takes on and answers later, by an id.
+
+use std::future::pending;
+use std::path::Path;
+use std::time::Duration;
+
+use recount::mcp::McpServer;
+use recount::prelude::*;
+use recount::session::{Event, Observation, Outcome, Seq};
+use tokio::runtime::Runtime;
+
+use crate::child_process::{ChildProcess, obey, order, say};
+use crate::over_http;
+use crate::server::Server;
+use crate::survives::model;
+
+const THIS_TEST: &str = "tasks::a_task_whose_caller_was_killed_goes_on_by_its_id";
+
+#[test]
+fn a_task_whose_caller_was_killed_goes_on_by_its_id() {
+    if let Some(order) = order() {
+        let home = Path::new(order["home"].as_str().unwrap());
+        let url = order["url"].as_str().unwrap();
+        return obey(async {
+            match order["second"] == true {
+                false => first_life(home, url).await,
+                true => second_life(home, url).await,
+            }
+        });
+    }
+    let place = tempfile::tempdir().unwrap();
+    let home = place.path();
+    let witness = place.path().join("called");
+    let server = Server::new(json!({"witness": witness}));
+    let runtime = Runtime::new().unwrap();
+    let url = runtime.block_on(over_http::open_to_all(server.clone()));
+    let mut order = json!({"home": home.to_str(), "url": url});
+    let mut first = ChildProcess::start(THIS_TEST, &order);
+    first.until("paused");
+    first.kill();
+
+    server.finish();
+    order["second"] = json!(true);
+    let mut second = ChildProcess::start(THIS_TEST, &order);
+    assert_eq!(
+        second.until("supplied"),
+        r#"{"structuredContent":{"printed":3}}"#
+    );
+    second.end();
+    let noted = std::fs::read_to_string(witness).unwrap();
+    assert_eq!(noted, "called job\n");
+}
+
+async fn open(home: &Path, url: &str) -> Engine {
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::mcp(McpServer::http(url)).await.unwrap())
+        .connect_to(model("job"));
+    let engine = Engine::builder(home.join("journal")).agent("desk", agent);
+    engine.open().await.unwrap()
+}
+
+async fn first_life(home: &Path, url: &str) {
+    let engine = open(home, url).await;
+    let live = engine.session("desk").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let paused = updates.wait_for(|event| event.kind() == "tool_paused");
+    paused.await.unwrap();
+    say("paused");
+    pending::<()>().await;
+}
+
+async fn second_life(home: &Path, url: &str) {
+    let engine = open(home, url).await;
+    let session = engine.sessions().await.unwrap()[0].id;
+    let supplied = supplied(&engine, session).await;
+    say(format!("supplied {supplied}"));
+    engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
+/// What was given for the call, once it has ended.
+async fn supplied(engine: &Engine, session: SessionId) -> String {
+    let folded = async || engine.ledger().load(session).await.unwrap().session;
+    while folded().await.settled.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let ended = folded().await.settled.values().next().unwrap().outcome;
+    assert_eq!(ended, Outcome::Supplied);
+    let facts = engine.ledger().facts(session, Seq(1), 1_000).await.unwrap();
+    let supplied = facts.iter().find_map(|it| match &it.event {
+        Event::Observed(Observation::ResponseSupplied(it)) => Some(it.response.as_str().to_owned()),
+        _ => None,
+    });
+    supplied.unwrap()
+}
+
+#[tokio::test]
+async fn a_task_pauses_its_call_until_it_has_ended() {
+    let server = Server::new(json!({}));
+    let url = over_http::open_to_all(server.clone()).await;
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::mcp(McpServer::http(url)).await.unwrap())
+        .connect_to(model("job"));
+    let engine = Engine::in_memory()
+        .agent("desk", agent)
+        .open()
+        .await
+        .unwrap();
+    let live = engine.session("desk").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let paused = updates.wait_for(|event| event.kind() == "tool_paused");
+    let paused = paused.await.unwrap();
+    let Event::Observed(Observation::ToolPaused(paused)) = paused.fact.event.clone() else {
+        panic!("{paused:?}");
+    };
+    let told = paused.interim.unwrap().to_value();
+    assert_eq!(told["status"], "working");
+    assert!(
+        told["task"].is_string() && told["message"] == "in the queue",
+        "{told}"
+    );
+    server.finish();
+    assert_eq!(
+        supplied(&engine, live.session_id()).await,
+        r#"{"structuredContent":{"printed":3}}"#
+    );
+}
+
+#[tokio::test]
+async fn a_task_that_the_server_does_not_know_any_more_has_an_unknown_outcome() {
+    let place = tempfile::tempdir().unwrap();
+    let home = place.path();
+    let server = Server::new(json!({}));
+    let url = over_http::open_to_all(server).await;
+    let engine = open(home, &url).await;
+    let live = engine.session("desk").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let paused = updates.wait_for(|event| event.kind() == "tool_paused");
+    paused.await.unwrap();
+    let session = live.session_id();
+    drop((updates, live));
+    engine.shutdown(Duration::ZERO).await.unwrap();
+    drop(engine);
+
+    // A server that has begun anew.
+    let url = over_http::open_to_all(Server::new(json!({}))).await;
+    let engine = open(home, &url).await;
+    let supplied = supplied(&engine, session).await;
+    assert!(
+        supplied.contains(r#""kind":"unknown_outcome""#),
+        "{supplied}"
+    );
+    engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn without_an_engine_the_end_of_a_task_is_waited_for() {
+    let server = Server::new(json!({}));
+    server.finish();
+    let url = over_http::open_to_all(server).await;
+    let mut tools = ToolDispatcher::new();
+    tools
+        .register(T::mcp(McpServer::http(url)).await.unwrap())
+        .unwrap();
+    let ended = tools.call_function("job", json!({})).await;
+    assert_eq!(ended, Ok(json!({"structuredContent": {"printed": 3}})));
+}
