@@ -269,3 +269,23 @@ fn open_call(session: &Session, call: Seq) -> Result<&super::call::Call, Rejecti
         None => Err(Rejection::UnknownCall { call }),
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+    use crate::session::UserTextSent;
+
+    #[test]
+    fn what_is_as_large_as_a_record_may_be_still_fits() {
+        let of = |bytes: usize| {
+            let epoch = Seq(1);
+            let sent = |text: String| Observation::from(UserTextSent { epoch, text });
+            let around = sent(String::new()).body().unwrap().len();
+            fits(sent("a".repeat(bytes - around)))
+        };
+        assert!(of(BODY_BYTES_MAX).is_ok());
+        let bytes = BODY_BYTES_MAX + 1;
+        assert_eq!(of(bytes), Err(Rejection::TooLarge { bytes }));
+    }
+}

@@ -265,21 +265,16 @@ fn order(found: &Json, other: &Value) -> Option<Ordering> {
 
 fn number_order(one: &str, other: &str) -> Option<Ordering> {
     match (Integer::read(one), Integer::read(other)) {
-        (Some(one), Some(other)) => Some(one.cmp(&other)),
+        (Some(one), Some(other)) => Some(one.order(&other)),
         (Some(_) | None, Some(_) | None) => {
+            // What is no number does not read as one: JSON has no words such as `inf`, and its texts stand in quotes.
             let number = |text: &str| text.parse::<f64>().ok().filter(|it| it.is_finite());
-            // Rust reads words such as `inf` as floats; JSON has no such thing.
-            let is_number = |text: &str| text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-            if !is_number(one) || !is_number(other) {
-                return None;
-            }
             number(one)?.partial_cmp(&number(other)?)
         }
     }
 }
 
 /// An integer of any length, as JSON spells it: without leading zeros.
-#[derive(Eq, PartialEq)]
 struct Integer<'a> {
     negative: bool,
     digits: &'a str,
@@ -294,10 +289,8 @@ impl<'a> Integer<'a> {
         let all_digits = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
         all_digits.then_some(Integer { negative, digits })
     }
-}
 
-impl Ord for Integer<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
+    fn order(&self, other: &Self) -> Ordering {
         let size = |one: &Self, two: &Self| {
             let by_length = one.digits.len().cmp(&two.digits.len());
             by_length.then_with(|| one.digits.cmp(two.digits))
@@ -308,12 +301,6 @@ impl Ord for Integer<'_> {
             (false, false) => size(self, other),
             (true, true) => size(other, self),
         }
-    }
-}
-
-impl PartialOrd for Integer<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
     }
 }
 
@@ -388,6 +375,7 @@ mod tests {
     #[test]
     fn a_fraction_is_compared_as_a_float_and_a_whole_one_equals_its_integer() {
         assert!(compared("1.5", Comparison::Greater, json!(1)));
+        assert!(compared("-1.5", Comparison::Less, json!(0)));
         assert!(compared("1e3", Comparison::AtLeast, json!(1000)));
         assert!(holds(&S::equals("a", 1), json!({"a": 1.0})));
         assert!(!holds(&S::equals("a", 1), json!({"a": "1"})));
@@ -419,6 +407,43 @@ mod tests {
             &S::and([either, S::exists("c")]),
             json!({"b": true})
         ));
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_unknown_unless_the_rest_decides() {
+        let sealed = Json::parse(r#"{"$sealed":"v1.abc"}"#).unwrap();
+        let (yes, no) = (Json::parse("true").unwrap(), Json::parse("false").unwrap());
+        let of = |key: &str| match key {
+            "sealed" => Some(&sealed),
+            "yes" => Some(&yes),
+            "no" => Some(&no),
+            _ => None,
+        };
+        let known = |condition: Condition| condition.known(&of);
+        assert_eq!(known(S::is_true("sealed")), None);
+        assert_eq!(
+            known(S::equals("sealed", json!({"$sealed": "v1.abc"}))),
+            None
+        );
+        assert_eq!(known(S::compares("sealed", Comparison::Less, 1)), None);
+        assert_eq!(known(S::exists("sealed")), Some(true));
+        assert_eq!(known(S::is_true("yes")), Some(true));
+        assert_eq!(known(S::is_true("absent")), Some(false));
+        let (open, yes, no) = (
+            || S::is_true("sealed"),
+            || S::is_true("yes"),
+            || S::is_true("no"),
+        );
+        assert_eq!(known(S::and([yes(), yes()])), Some(true));
+        assert_eq!(known(S::and([yes(), no()])), Some(false));
+        assert_eq!(known(S::and([open(), yes()])), None);
+        assert_eq!(known(S::and([open(), no()])), Some(false));
+        assert_eq!(known(S::or([no(), no()])), Some(false));
+        assert_eq!(known(S::or([no(), yes()])), Some(true));
+        assert_eq!(known(S::or([open(), no()])), None);
+        assert_eq!(known(S::or([open(), yes()])), Some(true));
+        assert_eq!(known(S::not(no())), Some(true));
+        assert_eq!(known(S::not(open())), None);
     }
 
     #[test]

@@ -391,6 +391,31 @@ mod tests {
     }
 
     #[test]
+    fn two_texts_are_equal_when_every_token_is() {
+        let one = Json::parse("[1, 2]").unwrap();
+        assert_eq!(one, Json::parse("[1,2]").unwrap());
+        assert_ne!(one, Json::parse("[1,2.0]").unwrap());
+    }
+
+    #[test]
+    fn the_canonical_text_sorts_keys_and_keeps_numbers() {
+        let canonical = |text: &str| Json::parse(text).unwrap().canonical();
+        assert_eq!(
+            canonical(r#"{"b":[1.0,"\u00e9",{"d":1e2,"c":null}],"a":[],"c":{}}"#),
+            r#"{"a":[],"b":[1.0,"é",{"c":null,"d":1e2}],"c":{}}"#
+        );
+        assert_eq!(canonical("true"), "true");
+    }
+
+    #[test]
+    fn what_stands_in_a_string_does_not_nest() {
+        let brackets = "[".repeat(DEPTH_MAX + 1);
+        assert!(Json::parse(&format!(r#"["\"{brackets}"]"#)).is_ok());
+        let deep = format!(r#"["a\\",{brackets}{}]"#, "]".repeat(DEPTH_MAX + 1));
+        assert_eq!(Json::parse(&deep), Err(JsonProblem::TooDeep));
+    }
+
+    #[test]
     fn what_two_readers_may_read_differently_is_refused() {
         assert_eq!(
             Json::parse(r#"{"a":1,"b":{"a":2,"\u0061":3}}"#),

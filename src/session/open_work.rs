@@ -137,3 +137,14 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
     }
     open
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::SessionId;
+
+    #[test]
+    fn a_session_without_a_record_is_no_open_work() {
+        assert!(open_work(&Session::new(SessionId(uuid::Uuid::nil()))).is_empty());
+    }
+}

@@ -113,6 +113,8 @@ mod tests {
         assert_eq!(recorded_key("session:a"), Ok("a"));
         assert_eq!(recorded_key("user:a"), Ok("user:a"));
         assert_eq!(recorded_key("session:"), Err(UnfitKey::Empty));
+        let longest = "a".repeat(STATE_KEY_BYTES_MAX);
+        assert_eq!(recorded_key(&longest), Ok(longest.as_str()));
         let long = "a".repeat(STATE_KEY_BYTES_MAX + 1);
         assert_eq!(
             recorded_key(&long),
