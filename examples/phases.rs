@@ -54,7 +54,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             match &recorded.fact.event {
                 Event::Decided(Decision::PhaseEntered(it)) => println!("  phase {}", it.phase),
                 Event::Decided(Decision::PolicyDecided(it)) => {
-                    println!("  call {}: {:?}, by {:?}", it.call, it.verdict, it.rule);
+                    println!("  a call: {:?}, by {:?}", it.verdict, it.rule);
                 }
                 Event::Observed(Observation::ModelOutputReceived(it)) => {
                     println!("model: {}", it.text);

@@ -1,11 +1,10 @@
 //! A tool tells the program what happened, in the program's own types: no strings, no casts, and on record before it is heard.
 
-use std::time::Duration;
-
 use recount::prelude::*;
-use recount::simulator::{Script, Simulator};
+use recount::simulator::{Script, Simulator, Transcript};
 use recount::tool::{EndSession, ToolEvent};
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
 
 const MODEL: &str = r#"
 {"on": {"text": "send"}, "send": [{"call": [{"id": "c1", "name": "ship", "args": {"order": 7}}]}]}
@@ -42,26 +41,30 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .connect_to(model.url())
         .await?;
 
-    // Dropping a subscription ends it; what goes wrong in a closure is nobody else's affair.
-    let _hears = live.on::<Shipped>(|it| {
-        println!("  order {} left by {}", it.event.order, it.event.carrier);
+    // Dropping a subscription ends it; a closure that fails fails alone.
+    let (tell, mut heard) = mpsc::unbounded_channel();
+    let tell_end = tell.clone();
+    let _ships = live.try_on::<Shipped, _>(move |it| {
+        tell.send(format!(
+            "order {} left by {}",
+            it.event.order, it.event.carrier
+        ))
     });
-    let _panics = live.on::<Shipped>(|it| assert!(it.event.order > 1_000, "too small for me"));
-    let _ends = live.on::<EndSession>(|it| println!("  it ends: {}", it.event.reason));
+    let _fails = live.try_on::<Shipped, _>(|_| Err("the printer has no paper"));
+    let _ends = live.try_on::<EndSession, _>(move |it| tell_end.send(it.event.reason.clone()));
 
     let mut updates = live.subscribe();
     println!("you:   Please send it.");
     live.send_text("Please send it.").await?;
-    let answer = updates.turn().await.unwrap_or_default();
-    println!("model: {answer}");
+    println!("  heard: {}", heard.recv().await.unwrap_or_default());
+    println!("model: {}", updates.turn().await.unwrap_or_default());
     println!("you:   No, thanks.");
     live.send_text("No, thanks.").await?;
+    println!("  heard: {}", heard.recv().await.unwrap_or_default());
     // The session is closed, so there is an end to what goes on record.
     while updates.next().await.is_some() {}
-    live.engine().shutdown(Duration::ZERO).await?;
-    println!(
-        "  the model was answered {} times",
-        model.transcript().answers().count()
-    );
+    let both = |seen: &Transcript| seen.answers().count() == 2;
+    model.until(both).await;
+    println!("  the model had its answer, and the session is closed");
     Ok(())
 }

@@ -219,11 +219,14 @@ pub(in crate::session) fn tool_returned(session: &mut Session, seq: Seq, it: &To
         failed: it.failed,
         again: passing.then_some(leave),
     };
-    let tool = call.name.clone();
+    // Few do, and the others need no copy of their name.
+    let ends = it.ends_session.as_ref().map(|_| call.name.clone());
     if !it.failed {
         cache::returned(session, it.call, seq);
     }
-    closing::asked_for(session, seq, tool, it);
+    if let Some(tool) = ends {
+        closing::asked_for(session, seq, tool, it);
+    }
 }
 
 pub(in crate::session) fn result_reused(session: &mut Session, it: &ResultReused) {
