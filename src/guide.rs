@@ -15,6 +15,9 @@ pub mod long_running {}
 #[doc = include_str!("../docs/tools/server-side.md")]
 pub mod server_side {}
 
+#[doc = include_str!("../docs/tools/agents.md")]
+pub mod agents {}
+
 #[doc = include_str!("../docs/tools/dispatcher.md")]
 pub mod dispatcher {}
 

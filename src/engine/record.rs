@@ -198,6 +198,8 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::FunctionCallReceived(_)
         | Observation::CallCancellationReceived(_)
         | Observation::HookAnswered(_)
+        | Observation::LlmAsked(_)
+        | Observation::LlmReplied(_)
         | Observation::ToolReturned(_)
         | Observation::ToolPaused(_)
         | Observation::ToolAsked(_)

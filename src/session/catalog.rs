@@ -1,6 +1,6 @@
 //! The tools a session knows, as data: what the model is told about them, and the two hashes of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -85,6 +85,24 @@ pub struct ToolDeclaration {
     /// What the service is told instead of a function declaration, of a tool that it runs itself: `{"googleSearch":{}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_side: Option<Value>,
+    /// It is for agents that name it, and the model of the conversation is not told of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inner: bool,
+    /// What it may do, of a tool that is an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentDeclaration>,
+}
+
+/// What an agent may do that is called as a tool.
+///
+/// ```json
+/// {"tools":["look_up","send_code"]}
+/// ```
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct AgentDeclaration {
+    /// The tools that its model may call, by name.
+    #[serde(default)]
+    pub tools: BTreeSet<String>,
 }
 
 impl ToolDeclaration {
@@ -100,6 +118,8 @@ impl ToolDeclaration {
             secret: Vec::new(),
             category: None,
             server_side: None,
+            inner: false,
+            agent: None,
         }
     }
 
@@ -137,6 +157,8 @@ pub enum ToolKind {
     InputStreaming,
     /// The service runs it and asks nobody.
     ServerSide,
+    /// It is an agent: turns of a model, which may call tools itself.
+    Agent,
 }
 
 impl ToolKind {
@@ -145,7 +167,11 @@ impl ToolKind {
     pub fn is_function(&self) -> bool {
         match self {
             Self::Function => true,
-            Self::LongRunning | Self::Streaming | Self::InputStreaming | Self::ServerSide => false,
+            Self::LongRunning
+            | Self::Streaming
+            | Self::InputStreaming
+            | Self::ServerSide
+            | Self::Agent => false,
         }
     }
 
@@ -159,7 +185,7 @@ impl ToolKind {
 /// The hash an approval binds: what a person agreed to when they agreed to a call of this tool.
 ///
 /// It covers the name, the parameter schema without annotations, whether the tool is gated and when, what an answer may
-/// carry, and its in-doubt rule. A reworded description leaves it alone.
+/// carry, its in-doubt rule, and the tools of an agent. A reworded description leaves it alone.
 #[must_use]
 pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
     let mut contract = json!({
@@ -187,6 +213,8 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
     if let Value::Object(contract) = &mut contract {
         let said = gate.into_iter().filter(|_| policy.confirm);
         contract.extend(said.filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        let agent = declaration.agent.as_ref();
+        contract.extend(agent.map(|it| ("agent_tools".to_owned(), json!(it.tools))));
     }
     ObjectHash::of(&canonical_json(&contract))
 }
