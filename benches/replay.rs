@@ -48,6 +48,7 @@ fn recorded(tools: &Toolbox) -> (Session, Vec<Fact>) {
             sealed_args: Vec::new(),
             original_args: None,
             by: None,
+            parent: None,
         };
         session = observe(session, received.into());
         let asked = session

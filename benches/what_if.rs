@@ -60,6 +60,7 @@ impl Telling {
             sealed_args: Vec::new(),
             original_args: None,
             by: None,
+            parent: None,
         });
         let call = self.facts[first].seq;
         let asked = self.facts[first..]

@@ -22,6 +22,9 @@ pub mod defaults {}
 #[doc = include_str!("../docs/tools/mcp.md")]
 pub mod mcp {}
 
+#[doc = include_str!("../docs/tools/agents.md")]
+pub mod agents {}
+
 #[doc = include_str!("../docs/tools/dispatcher.md")]
 pub mod dispatcher {}
 

@@ -109,6 +109,7 @@ fn the_words_are_as_they_were() {
                 CancelReason::SessionClosed,
                 CancelReason::RunnerGone,
                 CancelReason::ToolEnded,
+                CancelReason::ParentEnded,
             ],
         ),
         line(
@@ -120,6 +121,7 @@ fn the_words_are_as_they_were() {
                 Route::Connect,
                 Route::Notify,
                 Route::Caller,
+                Route::Parent,
             ],
         ),
         line(
@@ -391,6 +393,7 @@ fn observations() -> Vec<Observation> {
             sealed_args: vec!["/card/number".into()],
             original_args: Some(json(r#""{\"order_id\":\"1001\"}""#)),
             by: Some(ada()),
+            parent: Some(Seq(2)),
         }
         .into(),
         CallCancellationReceived {
@@ -406,6 +409,32 @@ fn observations() -> Vec<Observation> {
             error_kind: Some("execution_failed".into()),
             scheduling: Some(FunctionResponseScheduling::Interrupt),
             ends_session: Some("the user said goodbye".into()),
+        }
+        .into(),
+        LlmAsked {
+            call: Seq(5),
+            attempt: 1,
+            turn: 2,
+            of: "0/verifier".into(),
+            model: "gemini-2.5-flash".into(),
+            request_sha256: hash("request"),
+        }
+        .into(),
+        LlmReplied {
+            call: Seq(5),
+            attempt: 1,
+            turn: 2,
+            parts: vec![
+                LlmPart {
+                    text: Some("Let me see.".into()),
+                    signature: None,
+                },
+                LlmPart {
+                    text: None,
+                    signature: Some("c2ln".into()),
+                },
+            ],
+            usage: Some(json(r#"{"totalTokenCount":42}"#)),
         }
         .into(),
         ToolYielded {

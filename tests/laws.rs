@@ -36,7 +36,7 @@ mod verdicts;
 mod what_if;
 
 use generator::{recordings, wild_recordings};
-use lawful::{Verdict, answers, ends, fold, leave, recording, repeat, supplies};
+use lawful::{Verdict, agents, answers, ends, fold, leave, recording, repeat, supplies};
 use proptest::prelude::*;
 
 fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
@@ -44,7 +44,7 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
 }
 
 /// Laws 2 to 5 of any history: every call ends once, no run without leave, not twice, one answer counts.
-const OF_ANY_WORLD: [Law; 10] = [
+const OF_ANY_WORLD: [Law; 12] = [
     ("every call ends once", ends::every_call_ends_once),
     (
         "a closed session has nothing open",
@@ -61,6 +61,14 @@ const OF_ANY_WORLD: [Law; 10] = [
     (
         "nothing expires by another deadline",
         ends::nothing_expires_by_another_deadline,
+    ),
+    (
+        "no call outlives its agent",
+        agents::no_call_outlives_its_agent,
+    ),
+    (
+        "turns that were paid for stay",
+        agents::turns_that_were_paid_for_stay,
     ),
     ("no run without leave", leave::no_run_without_leave),
     ("not twice by one leave", leave::not_twice_by_one_leave),

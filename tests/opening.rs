@@ -58,6 +58,7 @@ impl Long {
             sealed_args: Vec::new(),
             original_args: None,
             by: None,
+            parent: None,
         };
         for n in 0..calls {
             let call = session.head.next();

@@ -1,7 +1,6 @@
 //! The code of gemini-adk-rs's chapters on tools compiles here after changing imports only, and keeps what it promises.
 //!
-//! Every block of the two chapters is in the list of `blocks`: with the test that holds it, or with its row in the
-//! migration table. The text of a block is left as it is; what it takes for granted stands above it.
+//! Every block of the two chapters is in the list of `blocks` with the test that holds it. The text of a block is left as it is; what it takes for granted stands above it.
 #![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,

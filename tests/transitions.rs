@@ -47,6 +47,7 @@ fn tools() -> Toolbox {
         .cached("find")
         .streaming("watch")
         .background("watch", FunctionResponseScheduling::WhenIdle)
+        .agent("clerk", ["look", "order"])
         .phases(PHASES_DECLARED.map(phase))
 }
 
@@ -83,6 +84,13 @@ fn hooked() -> History {
 
 fn call(name: &str) -> History {
     opened().call("c1", name, json!({"n": 1}))
+}
+
+/// An agent whose only call waits for a result from outside.
+fn waits() -> History {
+    let asking = call("clerk").started().asks_model();
+    let agent = asking.call_seq();
+    asking.model_calls(&["order"]).paused(None).at_call(agent)
 }
 
 fn stations() -> Vec<Station> {
@@ -144,6 +152,15 @@ fn stations() -> Vec<Station> {
             hooked().call("c1", "retry", json!({"n": 1})),
         ),
         station(
+            "running: an agent that asks its model",
+            call("clerk").started().asks_model(),
+        ),
+        station("awaiting_calls: its call goes on elsewhere", waits()),
+        station(
+            "awaiting_calls: cut off while its model was asked",
+            call("clerk").started().asks_model().detached(),
+        ),
+        station(
             "paused: interim told",
             call("order").started().paused(Some(json!({"ticket": 7}))),
         ),
@@ -180,6 +197,7 @@ fn lasts(phase: &Phase) -> bool {
         | Phase::AwaitingVerdict
         | Phase::Ready { .. }
         | Phase::Running { .. }
+        | Phase::AwaitingCalls { .. }
         | Phase::InDoubt { .. }
         | Phase::Retrying { .. }
         | Phase::Paused { .. } => true,
@@ -199,7 +217,7 @@ fn lasts(phase: &Phase) -> bool {
 }
 
 /// How many phases there are; `lasts` names them all.
-const PHASES: usize = 19;
+const PHASES: usize = 20;
 
 #[test]
 fn every_phase_meets_every_observation_as_the_table_says() {
@@ -392,6 +410,20 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         }
         .into()
     };
+    let replied = |attempt, calls: bool| {
+        let part = LlmPart {
+            text: (!calls).then(|| "done".into()),
+            signature: None,
+        };
+        LlmReplied {
+            call,
+            attempt,
+            turn: 1,
+            parts: vec![part],
+            usage: None,
+        }
+        .into()
+    };
     let answered = |request, confirmed| {
         let (reason, payload, by) = (None, None, by.clone());
         ConfirmationAnswered {
@@ -429,6 +461,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         sealed_args: Vec::new(),
         original_args: None,
         by: None,
+        parent: None,
     };
     let taken_back = |id: &str| CallCancellationReceived {
         epoch,
@@ -607,6 +640,30 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 error_kind: Some("invalid_args".into()),
                 scheduling: None,
                 ends_session: None,
+            }
+            .into(),
+        ),
+        (
+            "this attempt",
+            LlmAsked {
+                call,
+                attempt,
+                turn: 1,
+                of: "clerk".into(),
+                model: "m".into(),
+                request_sha256: ObjectHash::of(b"{}"),
+            }
+            .into(),
+        ),
+        ("this attempt, in words", replied(attempt, false)),
+        ("this attempt, with a call", replied(attempt, true)),
+        ("an older attempt", replied(attempt.wrapping_sub(1), true)),
+        (
+            "by the model of this agent",
+            FunctionCallReceived {
+                epoch: Seq(0),
+                parent: Some(call),
+                ..received("a1")
             }
             .into(),
         ),

@@ -56,6 +56,9 @@ pub struct AuditedCall {
     pub called_at: Timestamp,
     /// The program that made it itself; none where the model did.
     pub called_by: Option<Actor>,
+    /// The call of the agent whose model made it; none, and left out, where that of the conversation did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Seq>,
     /// The tool; empty where the model named none.
     pub tool: String,
     /// The arguments exactly as they are on record; under [`sealed_args`](Self::sealed_args) stands `{"$sealed":"v1.…"}`.

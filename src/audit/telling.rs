@@ -93,6 +93,12 @@ impl Telling {
                 }
             }
             Observation::ToolPaused(it) => self.run_ended(it.call, it.attempt, fact),
+            // What it said is on record for whoever asks; a run that waits for calls is over.
+            Observation::LlmReplied(it) => {
+                if it.calls() > 0 {
+                    self.run_ended(it.call, it.attempt, fact);
+                }
+            }
             Observation::ToolAsked(it) if !it.in_place => {
                 self.run_ended(it.call, it.attempt, fact);
             }
@@ -160,6 +166,7 @@ impl Telling {
             | Observation::HistorySent(_)
             | Observation::ResumptionHandleReceived(_)
             | Observation::CallCancellationReceived(_)
+            | Observation::LlmAsked(_)
             | Observation::ToolYielded(_)
             | Observation::ToolAsked(_)
             | Observation::ToolEventEmitted(_)
@@ -289,6 +296,7 @@ impl Telling {
             wire_id: it.id.clone(),
             called_at: fact.at,
             called_by: it.by.clone(),
+            parent: it.parent,
             tool: it.name.clone().unwrap_or_default(),
             args: it.args.clone(),
             malformed_args: it.malformed_args.as_ref().map(|it| it.text.clone()),

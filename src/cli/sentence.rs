@@ -203,6 +203,23 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             };
             (format!("{tool} asks {how}: {hint}"), Tone::Ask)
         }
+        Observation::LlmAsked(it) => {
+            let (tool, of, turn) = (names.call(it.call), &it.of, it.turn);
+            let told = format!("{tool}: {of} asks {}, turn {turn}", it.model);
+            (told, Tone::Plain)
+        }
+        Observation::LlmReplied(it) => {
+            let texts = it.parts.iter().filter_map(|part| part.text.as_deref());
+            let text = texts.collect::<Vec<_>>().concat();
+            let what = if it.calls() > 0 {
+                "makes calls"
+            } else {
+                "replied"
+            };
+            let (tool, words) = (names.call(it.call), clause(Some(&text)));
+            let told = format!("{tool}: its model {what}{words}");
+            (told, Tone::Plain)
+        }
         Observation::ToolPaused(it) => {
             let tool = names.call(it.call);
             (format!("{tool} paused, its result comes later"), Tone::Ask)
@@ -457,6 +474,7 @@ fn way(route: Route) -> &'static str {
         Route::Connect => "for the connection that is opened for it",
         Route::Notify => "to the program alone",
         Route::Caller => "to its caller",
+        Route::Parent => "to its agent",
     }
 }
 

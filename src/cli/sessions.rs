@@ -91,6 +91,7 @@ fn waiting(it: &SessionSummary) -> Vec<String> {
     let kinds = [
         (OpenKind::Confirmation, "waiting for approval"),
         (OpenKind::Paused, "waiting for a response"),
+        (OpenKind::Calls, "waiting for calls of its own"),
         (OpenKind::Ready, "ready to start"),
         (OpenKind::Running, "running or cut off"),
         (OpenKind::Untold, "to be told to the model"),

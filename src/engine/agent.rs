@@ -22,6 +22,7 @@ use super::phases::{self, PhaseBuilder};
 use super::policies;
 use super::prepared::Prepared;
 use super::reconnects::Reconnects;
+use super::text_agents;
 
 /// How long a service may take to complete the setup.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -432,6 +433,8 @@ impl Agent {
         }
         // Without the tools every name would be unknown.
         if registered.is_ok() {
+            let of_agents = text_agents::mistakes(&catalog).into_iter();
+            mistakes.extend(of_agents.map(|it| format!("agent {name:?}: {it}")));
             let of_phases = phases::mistakes(&policies, &dispatcher).into_iter();
             mistakes.extend(of_phases.map(|it| format!("agent {name:?}: {it}")));
         }

@@ -69,6 +69,7 @@ impl SessionTask {
             sealed_args: Vec::new(),
             original_args,
             by: Some(by),
+            parent: None,
         };
         let mut received = [received.into()];
         self.seal_secrets(&mut received).await?;

@@ -19,6 +19,7 @@ use super::session_of_run::SessionOfRun;
 use super::slots::Held;
 use super::socket::Carried;
 use super::task::SessionTask;
+use super::text_agents::{Came, OnRecord, Stretch};
 use crate::live::setup;
 use crate::session::{
     Decision, Delivery, Effect, Event, Fact, Finding, FunctionResponseScheduling, Hook, Json,
@@ -36,7 +37,10 @@ impl SessionTask {
                 call,
                 attempt,
                 runner,
-            } if self.attached == Some(*runner) => self.run_tool(*call, *attempt),
+            } if self.attached == Some(*runner) => {
+                let of_agent = Box::pin(self.on_record_of_agent(*call)).await?;
+                self.run_tool(*call, *attempt, of_agent)
+            }
             Effect::AskHook {
                 hook: Hook::ConfirmWhen,
                 call,
@@ -83,7 +87,7 @@ impl SessionTask {
         Ok(())
     }
 
-    fn run_tool(&self, seq: Seq, attempt: u32) -> InFlight {
+    fn run_tool(&self, seq: Seq, attempt: u32, of_agent: Option<OnRecord>) -> InFlight {
         let Some(call) = self.session.calls.get(&seq) else {
             return InFlight::Left;
         };
@@ -137,6 +141,23 @@ impl SessionTask {
             let (own, telling, state) = (own.clone(), telling.clone(), state.clone());
             move |value| recorded(own.clone(), telling.clone(), value, state.clone())
         };
+        let stretch = of_agent
+            .zip(checked.as_ref().ok())
+            .and_then(|(on_record, it)| {
+                let (tool, args, _) = it;
+                let tool = tool.text_agent()?.clone();
+                let request = args.get("request").and_then(Value::as_str);
+                let base = tool.state().clone();
+                let stretch = Stretch {
+                    tool,
+                    on_record,
+                    request: request.unwrap_or_default().to_owned(),
+                    call: seq,
+                    attempt,
+                    own: own.clone(),
+                };
+                Some((stretch, base))
+            });
         let (slots, session, ledger) = (self.slots.clone(), self.id, self.ledger.clone());
         let leave = self.leave_given(call);
         let beginning = Beginning::default();
@@ -153,6 +174,16 @@ impl SessionTask {
             held.hold(slots.take(session).await);
             if !begins.begin() {
                 held.let_go();
+                return;
+            }
+            if let Some((stretch, base)) = stretch {
+                let state = state.above(&base);
+                let came = stretch.go(&state).await;
+                held.let_go();
+                if let Some(Came { replied, outcome }) = came {
+                    let ended = telling.ended(outcome, state).await;
+                    let _ = own.send(Input::AgentEnded(replied, ended));
+                }
                 return;
             }
             let outcome = match checked {

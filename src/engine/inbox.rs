@@ -9,10 +9,11 @@ use super::error::Error;
 use super::outcomes::Ended;
 use super::socket::Carried;
 use super::story::Story;
+use super::text_agents::{Asks, Calls};
 use crate::live::{ConnectError, Connection, ConnectionLost};
 use crate::session::{
-    Actor, Command, Connected, Hook, HookAnswered, Json, RequestId, Seq, Session, Timestamp,
-    ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
+    Actor, Command, Connected, Hook, HookAnswered, Json, LlmReplied, RequestId, Seq, Session,
+    Timestamp, ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
 };
 use crate::tool::State;
 
@@ -83,6 +84,12 @@ pub(super) enum Input {
     HandleReturned,
     /// A tool ended.
     ToolEnded(Ended),
+    /// An agent is about to ask its model, and waits until that is on record.
+    AgentAsks(Asks, oneshot::Sender<()>),
+    /// The model of an agent makes calls.
+    AgentCalls(Calls),
+    /// An agent ended, as a rule with a reply.
+    AgentEnded(Option<LlmReplied>, Ended),
     /// A tool gives one result of several, and waits until it is on record.
     ToolYielded(ToolYielded, oneshot::Sender<()>),
     /// A tool asks a person, and waits where it stands.

@@ -66,6 +66,7 @@ mod socket;
 mod story;
 pub(crate) mod takeover;
 mod task;
+mod text_agents;
 mod timer;
 mod updates;
 mod verdicts;

@@ -301,7 +301,8 @@ fn news_in(fact: &Fact) -> Option<News<'_>> {
                 outcome: it.outcome,
                 route: it.route,
             }),
-            Route::ToolResponse { .. } | Route::Conversation { .. } => None,
+            // An agent takes what comes of its calls, in whichever process.
+            Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Parent => None,
         }
     } else {
         None

@@ -116,7 +116,7 @@ impl SessionTask {
         }
     }
 
-    fn unfit(&self, seq: Seq, attempt: u32, rejection: &Rejection) -> Vec<Observation> {
+    pub(super) fn unfit(&self, seq: Seq, attempt: u32, rejection: &Rejection) -> Vec<Observation> {
         let told = if let Rejection::TooLarge { .. } = rejection {
             format!("the result is too large: {rejection}")
         } else {
@@ -134,7 +134,9 @@ impl SessionTask {
         let tool = self.agent.dispatcher.get(name);
         tool.is_some_and(|tool| match tool.kind() {
             ToolKind::Streaming | ToolKind::InputStreaming => true,
-            ToolKind::Function | ToolKind::LongRunning | ToolKind::ServerSide => false,
+            ToolKind::Function | ToolKind::LongRunning | ToolKind::ServerSide | ToolKind::Agent => {
+                false
+            }
         })
     }
 }

@@ -395,7 +395,7 @@ impl SessionTask {
         let waits = may_wait && (runs || !session.resumes_whole());
         let goes = session.deliveries.values().any(|it| match it.route {
             Route::ToolResponse { epoch: by } | Route::Conversation { epoch: by } => by == epoch,
-            Route::Parked | Route::Connect | Route::Notify | Route::Caller => false,
+            Route::Parked | Route::Connect | Route::Notify | Route::Caller | Route::Parent => false,
         });
         session.turn_open || self.media.is_turn_open(epoch) || waits || goes
     }

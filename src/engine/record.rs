@@ -197,6 +197,8 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::FunctionCallReceived(_)
         | Observation::CallCancellationReceived(_)
         | Observation::HookAnswered(_)
+        | Observation::LlmAsked(_)
+        | Observation::LlmReplied(_)
         | Observation::ToolReturned(_)
         // Whoever listens acts on it.
         | Observation::ToolEventEmitted(_)

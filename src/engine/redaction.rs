@@ -92,6 +92,11 @@ impl Redactor {
                 it.ends_session.iter_mut().for_each(|it| self.text(it));
             }
             Observation::ToolYielded(it) => self.json(&mut it.response),
+            // An agent goes on from what stands here.
+            Observation::LlmReplied(it) => {
+                let texts = it.parts.iter_mut().filter_map(|part| part.text.as_mut());
+                texts.for_each(|text| self.text(text));
+            }
             // What the tool asks is for a person; its state is its own, and must come back as it was.
             Observation::ToolAsked(it) => self.text(&mut it.hint),
             Observation::ToolPaused(it) => it.interim.iter_mut().for_each(|it| self.json(it)),
@@ -126,6 +131,7 @@ impl Redactor {
             | Observation::RunnerAttached(_)
             | Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
+            | Observation::LlmAsked(_)
             | Observation::SwitchPlanned(_)
             | Observation::ReconnectScheduled(_)
             | Observation::HistorySent(_)
@@ -257,6 +263,7 @@ mod tests {
             sealed_args: vec!["/card".to_owned()],
             original_args: None,
             by: None,
+            parent: None,
         });
         digits().redact(&mut call);
         let body = crate::session::Event::Observed(call).body().unwrap();

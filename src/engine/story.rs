@@ -227,7 +227,7 @@ impl Outline {
             Event::Observed(observation) => self.observed(fact.seq, observation, session),
             Event::Decided(Decision::ResponseIssued(it))
                 if it.outcome != Outcome::Interim
-                    && it.route != Route::Caller
+                    && !matches!(it.route, Route::Caller | Route::Parent)
                     && !session.deliveries.contains_key(&fact.seq) =>
             {
                 let (response, call, outcome) = (fact.seq, it.call, it.outcome);
@@ -262,7 +262,7 @@ impl Outline {
             };
             self.say(role, &it.text, true);
         } else if let Observation::FunctionCallReceived(it) = observation {
-            if it.by.is_none() && session.calls.contains_key(&at) {
+            if it.by.is_none() && it.parent.is_none() && session.calls.contains_key(&at) {
                 self.push(Part::Called { call: at });
             }
         } else if let Observation::HookAnswered(it) = observation {

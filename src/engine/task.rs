@@ -266,6 +266,9 @@ impl SessionTask {
                 let ended = self.tool_ended(ended);
                 self.record(ended).await
             }
+            Input::AgentAsks(asks, recorded) => Box::pin(self.agent_asks(asks, recorded)).await,
+            Input::AgentCalls(calls) => Box::pin(self.agent_calls(calls)).await,
+            Input::AgentEnded(replied, ended) => Box::pin(self.agent_ended(replied, ended)).await,
             Input::ToolYielded(yielded, recorded) => {
                 let yielded = self.tool_yielded(yielded);
                 self.record(yielded).await?;

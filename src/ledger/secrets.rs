@@ -149,6 +149,7 @@ mod tests {
             sealed_args: Vec::new(),
             original_args: None,
             by: None,
+            parent: None,
         }
     }
 

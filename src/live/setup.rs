@@ -151,7 +151,7 @@ pub(crate) fn tool_response(
 /// What the client runs itself.
 fn functions(catalog: &Catalog) -> impl Iterator<Item = &ToolDeclaration> {
     let tools = catalog.tools.values();
-    tools.filter(|tool| tool.server_side.is_none())
+    tools.filter(|tool| tool.server_side.is_none() && !tool.inner)
 }
 
 /// Whether the model waits: a tool of several responses would keep it waiting for long, if nothing else is declared.

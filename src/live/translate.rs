@@ -211,6 +211,7 @@ fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Obser
         sealed_args: Vec::new(),
         original_args,
         by: None,
+        parent: None,
     }
     .into()
 }

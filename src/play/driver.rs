@@ -314,6 +314,8 @@ impl<'f> Driver<'f> {
             | Observation::ResumptionHandleReceived(_)
             | Observation::HookAnswered(_)
             | Observation::CallCancellationReceived(_)
+            | Observation::LlmAsked(_)
+            | Observation::LlmReplied(_)
             | Observation::ToolReturned(_)
             | Observation::ToolYielded(_)
             | Observation::ToolPaused(_)

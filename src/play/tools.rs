@@ -95,7 +95,8 @@ pub(super) fn body(declared: &ToolDeclaration, prompter: &Prompter) -> PolicyToo
         prompter: prompter.clone(),
     };
     match declared.kind {
-        ToolKind::Function | ToolKind::LongRunning => {
+        // What an agent came to is on record like the result of any tool.
+        ToolKind::Function | ToolKind::LongRunning | ToolKind::Agent => {
             PolicyTool::new(Arc::new(recorded), Default::default())
         }
         ToolKind::Streaming => PolicyTool::streaming(Arc::new(recorded)),
@@ -171,6 +172,8 @@ impl Recorded {
                 | Observation::ResumptionHandleReceived(_)
                 | Observation::FunctionCallReceived(_)
                 | Observation::HookAnswered(_)
+                | Observation::LlmAsked(_)
+                | Observation::LlmReplied(_)
                 | Observation::CallCancellationReceived(_)
                 | Observation::ConfirmationAnswered(_)
                 | Observation::AnswerRefused(_)

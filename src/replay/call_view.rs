@@ -48,6 +48,14 @@ pub(super) struct CallView<'s> {
     /// It asks where it stands: its tool runs on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     in_place: bool,
+    /// The call of the agent whose model made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<Seq>,
+    /// How many turns the model of the agent that it calls has had, and the calls of the last one that have not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turns: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    awaits: Vec<Seq>,
 }
 
 impl<'s> CallView<'s> {
@@ -76,6 +84,9 @@ impl<'s> CallView<'s> {
             gate_verdict: call.gate_verdict,
             asked: in_place.or(call.asked.as_deref()).map(AskedView::of),
             in_place: in_place.is_some(),
+            parent: call.parent,
+            turns: call.agent.as_deref().map(|run| run.turns.len()),
+            awaits: call.awaited().collect(),
         }
     }
 }
@@ -183,6 +194,7 @@ impl<'s> PhaseView<'s> {
                 ..named
             },
             Phase::Ready { leave }
+            | Phase::AwaitingCalls { leave, .. }
             | Phase::InDoubt { leave }
             | Phase::TimedOut { again: leave } => named.by(*leave),
             Phase::Running {
@@ -255,6 +267,7 @@ fn waits_for(what: WaitsFor) -> &'static str {
         WaitsFor::Response => "response",
         WaitsFor::Runner => "runner",
         WaitsFor::Tool => "tool",
+        WaitsFor::Calls => "calls",
         WaitsFor::Hook => "hook",
         WaitsFor::Time => "time",
     }

@@ -13,12 +13,13 @@
 //!
 //! A tool that asks by itself goes from `Running` to `Asking`, and so to `AwaitingConfirmation`; one that waits where it stands comes back
 //! from there to `Running`. A gate that the program decides is an `AwaitingVerdict` before `Gated` or `Permitted`. Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
-//! `InDoubt`. Who is asked about a doubt may know what became of the call, which is `Found` then. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
+//! `InDoubt`. Who is asked about a doubt may know what became of the call, which is `Found` then. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. An agent goes from `Running` to `AwaitingCalls` and back, turn by turn. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::agent_run::AgentRun;
 use super::decision::{About, CancelReason};
 use super::id::Seq;
 use super::json::Json;
@@ -86,6 +87,10 @@ pub struct Call {
     pub moot: Option<(Seq, CancelReason)>,
     /// When the model takes up its result, as the result says itself.
     pub own_scheduling: Option<FunctionResponseScheduling>,
+    /// The call of the agent in whose run it was made; that one gets its response.
+    pub parent: Option<Seq>,
+    /// How far it has come, where its tool is an agent and was started.
+    pub agent: Option<Box<AgentRun>>,
 }
 
 /// What a tool asks by itself.
@@ -134,6 +139,22 @@ impl Call {
     /// Whether its tool runs: also while it waits for an answer where it stands.
     pub fn runs(&self) -> bool {
         self.run().is_some()
+    }
+
+    pub(super) fn run_of_agent(&mut self) -> Option<&mut AgentRun> {
+        self.agent.as_deref_mut()
+    }
+
+    /// The calls that the agent behind it has made and that have not ended.
+    pub fn awaited(&self) -> impl Iterator<Item = Seq> + '_ {
+        let last = self.agent.as_deref().and_then(|run| run.turns.last());
+        let made = last.into_iter().flat_map(|turn| &turn.calls);
+        made.filter(|it| it.ended.is_none()).map(|it| it.call)
+    }
+
+    /// Whether no connection brought it, so that no model of a conversation gets its response.
+    pub(super) fn made_inside(&self) -> bool {
+        self.made_by_program || self.parent.is_some()
     }
 
     /// Which start of it runs, and whose that is.
@@ -229,6 +250,13 @@ pub enum Phase {
         /// By what leave it started.
         leave: Leave,
     },
+    /// Its tool is an agent between two turns of its model.
+    AwaitingCalls {
+        /// By what leave it started.
+        leave: Leave,
+        /// How many calls of the last turn have not ended; of none, it goes on as soon as a runner has a place for it.
+        open: u32,
+    },
     /// The runner is gone and nobody knows what the tool did.
     InDoubt {
         /// By what leave it had started.
@@ -289,6 +317,8 @@ pub enum WaitsFor {
     Runner,
     /// The tool ends.
     Tool,
+    /// The calls end that it made itself.
+    Calls,
     /// The embedding program says whether it answers the call itself, or whether a person is asked about it.
     Hook,
     /// A time comes.
@@ -319,6 +349,8 @@ impl Phase {
             Phase::Paused { .. } => WaitsFor::Response,
             Phase::Ready { .. } | Phase::InDoubt { .. } => WaitsFor::Runner,
             Phase::Running { .. } => WaitsFor::Tool,
+            Phase::AwaitingCalls { open: 0, .. } => WaitsFor::Runner,
+            Phase::AwaitingCalls { .. } => WaitsFor::Calls,
             Phase::AwaitingHook | Phase::AwaitingVerdict => WaitsFor::Hook,
             Phase::Retrying { .. } => WaitsFor::Time,
             Phase::Received
@@ -352,6 +384,7 @@ impl Phase {
             Phase::Permitted { .. } => "permitted",
             Phase::Ready { .. } => "ready",
             Phase::Running { .. } => "running",
+            Phase::AwaitingCalls { .. } => "awaiting_calls",
             Phase::InDoubt { .. } => "in_doubt",
             Phase::Paused { .. } => "paused",
             Phase::Returned { .. } => "returned",

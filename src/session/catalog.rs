@@ -1,6 +1,6 @@
 //! The tools a session knows, as data: what the model is told about them, and the two hashes of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -89,6 +89,24 @@ pub struct ToolDeclaration {
     /// does not see it; it is part of the contract.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Value>,
+    /// It is for agents that name it, and the model of the conversation is not told of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inner: bool,
+    /// What it may do, of a tool that is an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentDeclaration>,
+}
+
+/// What an agent may do that is called as a tool.
+///
+/// ```json
+/// {"tools":["look_up","send_code"]}
+/// ```
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct AgentDeclaration {
+    /// The tools that its model may call, by name.
+    #[serde(default)]
+    pub tools: BTreeSet<String>,
 }
 
 impl ToolDeclaration {
@@ -105,6 +123,8 @@ impl ToolDeclaration {
             category: None,
             server_side: None,
             definition: None,
+            inner: false,
+            agent: None,
         }
     }
 
@@ -142,6 +162,8 @@ pub enum ToolKind {
     InputStreaming,
     /// The service runs it and asks nobody.
     ServerSide,
+    /// It is an agent: turns of a model, which may call tools itself.
+    Agent,
 }
 
 impl ToolKind {
@@ -150,7 +172,11 @@ impl ToolKind {
     pub fn is_function(&self) -> bool {
         match self {
             Self::Function => true,
-            Self::LongRunning | Self::Streaming | Self::InputStreaming | Self::ServerSide => false,
+            Self::LongRunning
+            | Self::Streaming
+            | Self::InputStreaming
+            | Self::ServerSide
+            | Self::Agent => false,
         }
     }
 
@@ -164,8 +190,8 @@ impl ToolKind {
 /// The hash an approval binds: what a person agreed to when they agreed to a call of this tool.
 ///
 /// It covers the name, the parameter schema without annotations, whether the tool is gated and when, what an answer may
-/// carry, and its in-doubt rule. A reworded description leaves it alone, unless another program defines the tool: what that
-/// says is all that anybody knows of it, so all of it counts.
+/// carry, its in-doubt rule, and the tools of an agent. A reworded description leaves it alone, unless another program defines the
+/// tool: what that says is all that anybody knows of it, so all of it counts.
 #[must_use]
 pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
     let mut contract = json!({
@@ -195,6 +221,8 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
         contract.extend(said.filter_map(|(key, value)| Some((key.to_owned(), value?))));
         let definition = declaration.definition.as_ref();
         contract.extend(definition.map(|it| ("definition".to_owned(), it.clone())));
+        let agent = declaration.agent.as_ref();
+        contract.extend(agent.map(|it| ("agent_tools".to_owned(), json!(it.tools))));
     }
     ObjectHash::of(&canonical_json(&contract))
 }

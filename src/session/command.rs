@@ -439,6 +439,7 @@ impl CancelReason {
             CancelReason::SessionClosed => "the session was closed",
             CancelReason::RunnerGone => "the process in which the tool waited is gone",
             CancelReason::ToolEnded => "the tool went on without the answer",
+            CancelReason::ParentEnded => "the call of the agent that made it has ended",
         }
     }
 }

@@ -320,6 +320,8 @@ pub enum CancelReason {
     RunnerGone,
     /// Of a question only: its tool went on without the answer.
     ToolEnded,
+    /// The call of the agent that made it has ended.
+    ParentEnded,
 }
 
 /// `response_issued`: what the model is to be told. The seq of this record is the response's name.
@@ -396,6 +398,8 @@ pub enum Route {
     Notify,
     /// Not to the model: to the program that made the call itself.
     Caller,
+    /// Not to the model of the conversation: to the agent that made the call.
+    Parent,
 }
 
 /// `outcome_reconciled`: what the model is to be told of a call whose unknown outcome was found out. The call keeps its outcome; the

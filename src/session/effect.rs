@@ -4,7 +4,7 @@
 //!
 //! | effect | settled by |
 //! |---|---|
-//! | `RunTool` | `tool_returned`, `tool_paused`, `tool_asked` unless in place, `deadline_passed` of that attempt; a later runner; the end of the call |
+//! | `RunTool` | `tool_returned`, `llm_replied` with calls, `tool_paused`, `tool_asked` unless in place, `deadline_passed` of that attempt; a later runner; the end of the call |
 //! | `AskHook` | `hook_answered`; a later runner; the end of the call |
 //! | `AskConfirmation` | `confirmation_answered`, `confirmation_expired`, `confirmation_withdrawn`, `confirmation_reopened` |
 //! | `SendResponse` | `responses_sent`; the end of the connection |

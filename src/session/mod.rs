@@ -6,6 +6,7 @@
 
 mod actor;
 mod admit;
+mod agent_run;
 mod answers;
 mod call;
 mod capabilities;
@@ -55,9 +56,10 @@ mod waiting;
 
 pub use actor::{Actor, ActorKind, Authentication};
 pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, refusal_on_record};
+pub use agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use capabilities::Capabilities;
-pub use catalog::{Catalog, ToolDeclaration};
+pub use catalog::{AgentDeclaration, Catalog, ToolDeclaration};
 #[cfg(feature = "engine")]
 pub(crate) use causes::Causes;
 pub use command::{Answer, Answered, Command, Rejection, UnfitAnswer};

@@ -15,6 +15,7 @@ use super::json::Json;
 use super::object::ObjectHash;
 use super::time::Timestamp;
 
+pub use super::agent_run::{LlmAsked, LlmPart, LlmReplied};
 pub use super::answers::{
     AnswerRefused, ConfirmationAnswered, OperatorCancelled, OutcomeFound, ResponseSupplied,
 };
@@ -56,7 +57,7 @@ events! {
         HistorySent = "history_sent",
         /// The server gave a handle by which the conversation can be resumed.
         ResumptionHandleReceived = "resumption_handle_received",
-        /// The model called a function.
+        /// The model, or that of an agent, called a function.
         FunctionCallReceived = "function_call_received",
         /// The embedding program's own code spoke about a call.
         HookAnswered = "hook_answered",
@@ -72,6 +73,10 @@ events! {
         ToolAsked = "tool_asked",
         /// A tool told the embedding program something.
         ToolEventEmitted = "tool_event_emitted",
+        /// The agent behind a call asks its model.
+        LlmAsked = "llm_asked",
+        /// That model replied.
+        LlmReplied = "llm_replied",
         /// Somebody wrote to the state.
         StateChanged = "state_changed",
         /// A person answered a confirmation request.
@@ -263,6 +268,7 @@ pub struct ResumptionHandleReceived {
 /// {"epoch":3,"id":"fc-1","name":"refund","args":{"order_id":"1001","amount_cents":4200}}
 /// {"epoch":0,"name":"look_up","args":{"order":7},"by":{"name":"pipeline","authenticated_by":"embedder"}}
 /// {"epoch":3,"id":"fc-2","name":"pay","args":{"cents":4200,"card":{"$sealed":"v1.…"}},"sealed_args":["/card"]}
+/// {"epoch":0,"id":"a1","name":"look_up","args":{"order":7},"parent":5}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -295,6 +301,9 @@ pub struct FunctionCallReceived {
     /// The program that made the call itself, without a model; `epoch` is 0 then, and the program gets the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
+    /// The call of an agent in whose run it was made, by that agent's model; `epoch` is 0 then, and the agent gets the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Seq>,
 }
 
 /// Arguments that are not one well-formed JSON object.

@@ -146,6 +146,7 @@ mod tests {
                 sealed_args: Vec::new(),
                 original_args: None,
                 by: None,
+                parent: None,
             };
             dispatcher::call_received(&mut session, Seq(*seq), &received);
         }

@@ -35,6 +35,8 @@ pub enum OpenKind {
     Confirmation,
     /// A call that waits for a response from outside.
     Paused,
+    /// A call of an agent that waits for the calls which it made.
+    Calls,
     /// A call that starts as soon as a runner has it.
     Ready,
     /// A call whose tool or hook runs, or whose runner is gone.
@@ -52,6 +54,7 @@ impl OpenKind {
             OpenKind::Session => "session",
             OpenKind::Confirmation => "confirmation",
             OpenKind::Paused => "paused",
+            OpenKind::Calls => "calls",
             OpenKind::Ready => "ready",
             OpenKind::Running => "running",
             OpenKind::Untold => "untold",
@@ -82,6 +85,8 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
                 ..
             } => (OpenKind::Confirmation, Some(request), expires_at),
             Phase::Paused { .. } => (OpenKind::Paused, None, None),
+            Phase::AwaitingCalls { open: 1.., .. } => (OpenKind::Calls, None, None),
+            Phase::AwaitingCalls { open: 0, .. } => (OpenKind::Ready, None, None),
             Phase::Running { deadline, .. } => (OpenKind::Running, None, deadline),
             Phase::AwaitingHook | Phase::AwaitingVerdict | Phase::InDoubt { .. } => {
                 (OpenKind::Running, None, None)

@@ -90,10 +90,13 @@ impl Observation {
             },
             Observation::GoAwayReceived(it) => Provenance::heard(Model, it.epoch),
             Observation::ResumptionHandleReceived(it) => Provenance::heard(Model, it.epoch),
-            Observation::FunctionCallReceived(it) => match &it.by {
-                Some(program) => Provenance::by(program),
-                None => Provenance::heard(Model, it.epoch),
+            Observation::FunctionCallReceived(it) => match (&it.by, it.parent) {
+                (Some(program), _) => Provenance::by(program),
+                (None, Some(agent)) => Provenance::of(Model).about(agent),
+                (None, None) => Provenance::heard(Model, it.epoch),
             },
+            Observation::LlmAsked(it) => Provenance::of(Engine).about(it.call),
+            Observation::LlmReplied(it) => Provenance::of(Model).about(it.call),
             Observation::CallCancellationReceived(it) => Provenance::heard(Model, it.epoch),
             Observation::ModelOutputReceived(it) => Provenance::heard(Model, it.epoch),
             Observation::TurnCompleted(it) => Provenance::heard(Model, it.epoch),

@@ -82,6 +82,8 @@ fn concerned(session: &Session, fact: &Fact) -> Concerned {
         Observation::FunctionCallReceived(it) => Concerned::One(call_of(session, fact.seq, it)),
         Observation::HookAnswered(it) => Concerned::One(it.call),
         Observation::ToolReturned(it) => Concerned::One(it.call),
+        Observation::LlmAsked(it) => Concerned::One(it.call),
+        Observation::LlmReplied(it) => Concerned::One(it.call),
         Observation::ToolYielded(it) => Concerned::One(it.call),
         Observation::ToolPaused(it) => Concerned::One(it.call),
         Observation::ToolAsked(it) => Concerned::One(it.call),
@@ -142,6 +144,7 @@ fn may_move(session: &Session, call: &Call) -> bool {
         Phase::Running { .. } => {
             call.background.is_none() && session.terms.policies.of(&call.name).background.is_some()
         }
+        Phase::AwaitingCalls { open, .. } => *open == 0,
         Phase::Paused { interim } => {
             interim.is_some() || acknowledgement::status(session, call).is_some()
         }

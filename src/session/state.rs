@@ -140,7 +140,7 @@ pub struct Settled {
     pub attempts: u32,
     /// The record that ended it: `response_issued` or `call_cancelled`.
     pub at: Seq,
-    /// A program made the call, and no connection brought it.
+    /// A program or an agent made the call, and no connection brought it.
     pub made_by_program: bool,
 }
 

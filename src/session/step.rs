@@ -10,8 +10,8 @@ use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
 use super::reducers::{
-    acknowledgement, closing, confirmation, conversation, dispatcher, hooks, in_place, phases,
-    reconciliation, state, tracker,
+    acknowledgement, agents, closing, confirmation, conversation, dispatcher, hooks, in_place,
+    phases, reconciliation, state, tracker,
 };
 use super::restless;
 use super::state::Session;
@@ -192,6 +192,8 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::HookAnswered(it) => hooks::answered(session, fact.seq, it),
         Observation::CallCancellationReceived(it) => tracker::cancellation_received(session, it),
         Observation::ToolReturned(it) => tracker::tool_returned(session, fact.seq, it),
+        Observation::LlmAsked(it) => agents::llm_asked(session, fact.seq, it),
+        Observation::LlmReplied(it) => agents::llm_replied(session, fact.seq, it),
         Observation::ToolYielded(it) => tracker::tool_yielded(session, fact.seq, it),
         Observation::ToolPaused(it) => tracker::tool_paused(session, fact.seq, it),
         Observation::ToolAsked(it) => confirmation::tool_asked(session, fact.seq, it),
@@ -294,6 +296,7 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
             *expired,
         )),
         Phase::Ready { leave } => tracker::start_or_reuse(session, seq, call, *leave),
+        Phase::AwaitingCalls { leave, open } => agents::go_on(session, seq, call, *leave, *open),
         Phase::InDoubt { leave } => tracker::resolve_doubt(session, seq, call, *leave),
         Phase::Paused { interim } => dispatcher::respond_interim(session, seq, call, *interim)
             .or_else(|| acknowledgement::acknowledge(session, seq, call)),
@@ -312,6 +315,10 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
             *of,
             failed.as_deref(),
         )),
+        // The time limit of an agent is one for all its turns.
+        Phase::TimedOut { .. } if call.agent.is_some() => {
+            Some(tracker::time_out(session, seq, call))
+        }
         Phase::TimedOut { .. } => tracker::retry(session, seq, call)
             .or_else(|| Some(tracker::time_out(session, seq, call))),
         Phase::Running { .. } => tracker::spawn(session, seq, call),

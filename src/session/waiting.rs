@@ -29,15 +29,23 @@ impl Session {
 
     /// Whether everything that is open waits for somebody outside, so that nothing goes on by itself; false where nothing is open.
     pub fn should_pause(&self) -> bool {
-        !self.calls.is_empty() && self.calls.values().all(waits_outside)
+        !self.calls.is_empty() && self.calls.values().all(rests)
     }
+}
+
+/// An agent that waits for its calls goes on when they do, and they are open, too.
+fn rests(call: &Call) -> bool {
+    call.phase.waits_for() == WaitsFor::Calls || waits_outside(call)
 }
 
 fn waits_outside(call: &Call) -> bool {
     match call.phase.waits_for() {
         WaitsFor::Person | WaitsFor::Response => true,
-        WaitsFor::Nothing | WaitsFor::Runner | WaitsFor::Tool | WaitsFor::Hook | WaitsFor::Time => {
-            false
-        }
+        WaitsFor::Nothing
+        | WaitsFor::Runner
+        | WaitsFor::Tool
+        | WaitsFor::Calls
+        | WaitsFor::Hook
+        | WaitsFor::Time => false,
     }
 }

@@ -28,7 +28,7 @@ pub struct Teller {
 }
 
 /// What two runs of one conversation may differ in.
-const LEFT_OUT: [&str; 16] = [
+const LEFT_OUT: [&str; 18] = [
     "args_sha256",
     "capabilities",
     "catalog",
@@ -41,9 +41,11 @@ const LEFT_OUT: [&str; 16] = [
     "fingerprint",
     "policies",
     "program",
+    "request_sha256",
     "resumes",
     "rules",
     "runner",
+    "signature",
     "non_blocking",
 ];
 
@@ -65,8 +67,8 @@ const FOREIGN: [&str; 13] = [
 ];
 
 /// What names another record.
-const RECORDS: [&str; 8] = [
-    "after", "asked", "call", "of", "phase", "request", "response", "through",
+const RECORDS: [&str; 9] = [
+    "after", "asked", "call", "of", "parent", "phase", "request", "response", "through",
 ];
 
 impl Teller {

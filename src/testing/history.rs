@@ -136,6 +136,7 @@ impl History {
             sealed_args: Vec::new(),
             original_args: None,
             by: None,
+            parent: None,
         };
         self.observed(call)
     }
@@ -326,6 +327,11 @@ impl History {
             Event::Observed(_) | Event::Decided(_) => None,
         });
         self.call = self.expected(call, "no call has this wire id");
+        self
+    }
+
+    pub(super) fn with_call(mut self, call: Seq) -> History {
+        self.call = call;
         self
     }
 

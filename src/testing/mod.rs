@@ -48,4 +48,4 @@ pub use scripted_model::ScriptedModel;
 #[cfg(feature = "proptest")]
 pub use strategies::histories;
 pub use toolbox::{Toolbox, toolbox};
-pub use world_words::written;
+pub use world_words::{called_by, written};

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::session::catalog::ToolKind;
 use crate::session::policy::{Background, InDoubt, Retry};
 use crate::session::{
-    Catalog, Condition, FunctionResponseScheduling, Gates, Hooks, Library, OnSettled,
-    PhaseDeclaration, PolicySet, RULES, ResponseShape, RunnerAttached, Session, ToolDeclaration,
-    ToolPolicy,
+    AgentDeclaration, Catalog, Condition, FunctionResponseScheduling, Gates, Hooks, Library,
+    OnSettled, PhaseDeclaration, PolicySet, RULES, ResponseShape, RunnerAttached, Session,
+    ToolDeclaration, ToolPolicy,
 };
 
 /// No tools yet.
@@ -93,6 +93,26 @@ impl Toolbox {
     #[must_use]
     pub fn streaming(self, name: &str) -> Toolbox {
         self.plain(name).kind(name, ToolKind::Streaming)
+    }
+
+    /// Adds an agent whose model may call these tools.
+    #[must_use]
+    pub fn agent<'n>(mut self, name: &str, tools: impl IntoIterator<Item = &'n str>) -> Toolbox {
+        let tools = tools.into_iter().map(str::to_owned).collect();
+        self = self.plain(name).kind(name, ToolKind::Agent);
+        if let Some(tool) = self.catalog.tools.get_mut(name) {
+            tool.agent = Some(AgentDeclaration { tools });
+        }
+        self
+    }
+
+    /// The tool is for agents only.
+    #[must_use]
+    pub fn inner(mut self, name: &str) -> Toolbox {
+        if let Some(tool) = self.catalog.tools.get_mut(name) {
+            tool.inner = true;
+        }
+        self
     }
 
     /// Says of what kind a tool is.

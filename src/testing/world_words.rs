@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::session::{
     Actor, Author, Closing, Connected, Delivery, Effect, FunctionCallReceived, InstructionSent,
-    Json, ResumptionHandleReceived, RunnerDraining, Seq, SessionClosed, StateChange, StateChanged,
-    SwitchPlanned, ToolReturned, ToolYielded, TurnCompleted, UserTextSent, owed,
+    Json, LlmAsked, LlmPart, LlmReplied, ObjectHash, ResumptionHandleReceived, RunnerDraining, Seq,
+    SessionClosed, StateChange, StateChanged, SwitchPlanned, ToolReturned, ToolYielded,
+    TurnCompleted, UserTextSent, owed,
 };
 
 use super::history::History;
@@ -71,6 +72,86 @@ impl History {
         }
     }
 
+    /// The agent of the current call is about to ask its model.
+    ///
+    /// ```
+    /// use recount::testing::{history, toolbox};
+    /// use serde_json::json;
+    ///
+    /// let tools = toolbox().agent("clerk", ["look"]).plain("look").inner("look");
+    /// let called = history().opened("support").attached(&tools).connected().call("c1", "clerk", json!({}));
+    /// let looks = called.asks_model().model_calls(&["look"]);
+    /// assert_eq!(looks.current().name, "look");
+    /// ```
+    #[must_use]
+    pub fn asks_model(self) -> History {
+        let asked = self.llm_asked();
+        self.observed(asked)
+    }
+
+    /// The observation that the agent of the current call is about to ask its model.
+    #[must_use]
+    pub fn llm_asked(&self) -> LlmAsked {
+        LlmAsked {
+            call: self.call_seq(),
+            attempt: self.attempt(),
+            turn: self.turn(),
+            of: "clerk".to_owned(),
+            model: "scripted".to_owned(),
+            request_sha256: ObjectHash::of(b"{}"),
+        }
+    }
+
+    /// The observation that the model of the agent of the current call replies, in words or with so many calls.
+    #[must_use]
+    pub fn llm_replied(&self, calls: usize) -> LlmReplied {
+        let part = match calls {
+            0 => LlmPart {
+                text: Some("done".to_owned()),
+                signature: None,
+            },
+            _ => LlmPart::default(),
+        };
+        LlmReplied {
+            call: self.call_seq(),
+            attempt: self.attempt(),
+            turn: self.turn(),
+            parts: vec![part; calls.max(1)],
+            usage: None,
+        }
+    }
+
+    fn turn(&self) -> u32 {
+        let turns = self.current().agent.as_deref().map(|run| run.turns.len());
+        turns.unwrap_or_default() as u32 + 1
+    }
+
+    /// The model of the agent of the current call makes these calls, of which the last is the current one then.
+    #[must_use]
+    pub fn model_calls(self, names: &[&str]) -> History {
+        let parent = self.call_seq();
+        let replied = self.llm_replied(names.len());
+        let mut told = self.observed(replied);
+        for name in names {
+            told = told.observed(called_by(parent, name));
+        }
+        told
+    }
+
+    /// The model of the agent of the current call is done, and so is the agent.
+    #[must_use]
+    pub fn model_done(self) -> History {
+        let replied = self.llm_replied(0);
+        self.observed(replied)
+            .returned(serde_json::json!({"output": "done"}))
+    }
+
+    /// The current call is this one.
+    #[must_use]
+    pub fn at_call(self, call: Seq) -> History {
+        self.with_call(call)
+    }
+
     /// The tool of the current call fails in a way that has a name.
     #[must_use]
     pub fn failed_as(self, kind: &str) -> History {
@@ -115,6 +196,7 @@ impl History {
             sealed_args: Vec::new(),
             original_args: None,
             by: Some(Actor::embedder("pipeline")),
+            parent: None,
         })
     }
 
@@ -248,4 +330,21 @@ pub fn written<'k>(
     };
     let changes = changes.into_iter().map(change).collect();
     StateChanged { changes, author }
+}
+
+/// The observation that the model of an agent calls a tool without arguments.
+#[must_use]
+pub fn called_by(parent: Seq, name: &str) -> FunctionCallReceived {
+    FunctionCallReceived {
+        epoch: Seq(0),
+        id: Some("a1".to_owned()),
+        name: Some(name.to_owned()),
+        args: Some(Json::empty_object()),
+        malformed_args: None,
+        invalid_args: None,
+        sealed_args: Vec::new(),
+        original_args: None,
+        by: None,
+        parent: Some(parent),
+    }
 }

@@ -451,6 +451,8 @@ impl Drop for Call<'_> {
 fn is_streaming(tool: &PolicyTool) -> bool {
     match tool.kind() {
         ToolKind::Streaming | ToolKind::InputStreaming => true,
-        ToolKind::Function | ToolKind::LongRunning | ToolKind::ServerSide => false,
+        ToolKind::Function | ToolKind::LongRunning | ToolKind::ServerSide | ToolKind::Agent => {
+            false
+        }
     }
 }

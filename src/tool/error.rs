@@ -43,6 +43,9 @@ pub enum ToolError {
     /// The call was cut off between its start and its result, and whether it took effect is unknown.
     #[error("{0}")]
     UnknownOutcome(String),
+    /// The model behind an agent could not be reached.
+    #[error("{0}")]
+    LlmUnavailable(String),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -61,6 +64,7 @@ impl ToolError {
             Self::NotAvailable(_) => "not_available",
             Self::LimitReached(_) => "limit_reached",
             Self::UnknownOutcome(_) => "unknown_outcome",
+            Self::LlmUnavailable(_) => "llm_unavailable",
             Self::Other(_) => "other",
         }
     }
@@ -91,6 +95,7 @@ impl ToolError {
             Some("not_available") => Self::NotAvailable(message),
             Some("limit_reached") => Self::LimitReached(message),
             Some("unknown_outcome") => Self::UnknownOutcome(message),
+            Some("llm_unavailable") => Self::LlmUnavailable(message),
             Some(_) | None => Self::Other(message),
         }
     }

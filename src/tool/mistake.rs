@@ -167,10 +167,22 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
             let later = "the result of a long-running tool is supplied later from outside";
             note(policy.cache, "cached", later);
         }
+        ToolKind::Agent => {
+            note(tool.long_running, "long_running", "it is an agent");
+            let in_doubt =
+                "an agent goes on where it was cut off, and its calls have rules of their own";
+            note(tool.rule.is_some(), "in_doubt", in_doubt);
+            note(
+                !tool.secret.is_empty(),
+                "secret",
+                "its model is told what it is asked",
+            );
+        }
         ToolKind::Function => {}
     }
+    let runs_again = policy.is_idempotent() || tool.kind() == ToolKind::Agent;
     note(
-        policy.retry.is_some() && !policy.is_idempotent(),
+        policy.retry.is_some() && !runs_again,
         "retry",
         "the tool is not declared idempotent",
     );

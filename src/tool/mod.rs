@@ -1,6 +1,7 @@
 //! Tools: what a model may call, what holds for each of them, and how one call is run. It does not know who asked, what was
 //! journaled, or whether a person agreed.
 
+mod agents;
 mod answering;
 mod arguments;
 #[doc(hidden)]
@@ -41,6 +42,13 @@ mod typed;
 mod yielding;
 
 pub use crate::session::ToolPolicy;
+#[cfg(feature = "gemini-http")]
+pub use agents::GeminiLlm;
+pub use agents::{
+    AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, BaseLlm, LlmAgent, LlmAnswer, LlmContent,
+    LlmError, LlmReply, LlmRequest, LlmSaid, LlmTool, ScriptedLlm, Sequence, TextAgent,
+    TextAgentTool, sequence,
+};
 pub(crate) use answering::Asked;
 #[cfg(feature = "mcp")]
 pub(crate) use arguments::ArgumentCheck;

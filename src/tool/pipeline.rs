@@ -129,6 +129,7 @@ impl Pipeline {
             sealed_args: Vec::new(),
             original_args,
             by: Some(Actor::embedder("")),
+            parent: None,
         };
         let mut core = self.core();
         core.attach(self.id, tools)?;

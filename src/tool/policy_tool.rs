@@ -10,12 +10,13 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::agents::parameters;
 use super::gate::Predicate;
 use super::{
-    InputStreamingTool, Pending, StreamingTool, Ticket, ToolContext, ToolError, ToolFunction,
-    ToolOutcome, input, yielding,
+    InputStreamingTool, Pending, StreamingTool, TextAgentTool, Ticket, ToolContext, ToolError,
+    ToolFunction, ToolOutcome, input, yielding,
 };
-use crate::session::catalog::{Behavior, ToolDeclaration, ToolKind};
+use crate::session::catalog::{AgentDeclaration, Behavior, ToolDeclaration, ToolKind};
 use crate::session::policy::{InDoubt, ToolPolicy};
 use crate::session::{PolicyChanges, ToolPolicyChanges};
 
@@ -47,6 +48,8 @@ pub struct PolicyTool {
     pub(super) predicates: Vec<Predicate>,
     /// The in-doubt rule if one was declared, because a declared default must not look like none.
     pub(super) rule: Option<InDoubt>,
+    /// It is for agents that name it, and the model of the conversation is not told of it.
+    pub(super) inner: bool,
 }
 
 /// What a tool is made of.
@@ -56,6 +59,7 @@ pub(super) enum Body {
     Streaming(Arc<dyn StreamingTool>),
     InputStreaming(Arc<dyn InputStreamingTool>),
     ServerSide { name: String, declaration: Value },
+    Agent(Arc<TextAgentTool>),
 }
 
 impl PolicyTool {
@@ -98,6 +102,36 @@ impl PolicyTool {
         Self::of(Body::ServerSide { name, declaration }, None)
     }
 
+    /// Takes an agent. Its tools are others: whoever registers it registers them, too.
+    pub(super) fn agent(tool: TextAgentTool) -> Self {
+        Self::of(Body::Agent(Arc::new(tool)), None)
+    }
+
+    /// The tool is for agents that name it, and the model of the conversation is not told of it.
+    ///
+    /// ```
+    /// use recount::tool::T;
+    /// let send = T::simple("send_code", "Sends a code", |_| async { Ok(serde_json::json!({})) });
+    /// let send = send.map(|tool| tool.for_agents());
+    /// assert!(send.tools()[0].declaration().inner);
+    /// ```
+    #[must_use]
+    pub fn for_agents(mut self) -> Self {
+        self.inner = true;
+        self
+    }
+
+    /// The agent that it is, if it is one.
+    pub(crate) fn text_agent(&self) -> Option<&Arc<TextAgentTool>> {
+        match &self.body {
+            Body::Agent(tool) => Some(tool),
+            Body::Function(_)
+            | Body::Streaming(_)
+            | Body::InputStreaming(_)
+            | Body::ServerSide { .. } => None,
+        }
+    }
+
     fn of(body: Body, gate: Option<ToolPolicy>) -> Self {
         Self {
             body,
@@ -109,6 +143,7 @@ impl PolicyTool {
             definition: None,
             predicates: Vec::new(),
             rule: None,
+            inner: false,
         }
     }
 
@@ -211,6 +246,7 @@ impl PolicyTool {
             Body::Streaming(tool) => tool.name(),
             Body::InputStreaming(tool) => tool.name(),
             Body::ServerSide { name, .. } => name,
+            Body::Agent(tool) => &tool.name,
         }
     }
 
@@ -241,6 +277,7 @@ impl PolicyTool {
             Body::Streaming(_) => ToolKind::Streaming,
             Body::InputStreaming(_) => ToolKind::InputStreaming,
             Body::ServerSide { .. } => ToolKind::ServerSide,
+            Body::Agent(_) => ToolKind::Agent,
         }
     }
 
@@ -252,12 +289,14 @@ impl PolicyTool {
             Body::Streaming(tool) => (tool.description(), tool.parameters(), None),
             Body::InputStreaming(tool) => (tool.description(), tool.parameters(), None),
             Body::ServerSide { declaration, .. } => ("", None, Some(declaration.clone())),
+            Body::Agent(tool) => (tool.description.as_str(), Some(parameters()), None),
         };
         let description = match self.kind() {
             ToolKind::Function
             | ToolKind::Streaming
             | ToolKind::InputStreaming
-            | ToolKind::ServerSide => said.to_owned(),
+            | ToolKind::ServerSide
+            | ToolKind::Agent => said.to_owned(),
             ToolKind::LongRunning if said.is_empty() => LONG_RUNNING_NOTE.to_owned(),
             ToolKind::LongRunning => format!("{said}\n\n{LONG_RUNNING_NOTE}"),
         };
@@ -273,6 +312,10 @@ impl PolicyTool {
             category: self.categories.first().cloned(),
             server_side,
             definition: self.definition.clone(),
+            inner: self.inner,
+            agent: self.text_agent().map(|tool| AgentDeclaration {
+                tools: tool.callable().into_iter().collect(),
+            }),
         }
     }
 
@@ -280,7 +323,10 @@ impl PolicyTool {
     pub(crate) fn follows(&self) -> bool {
         match &self.body {
             Body::Function(tool) => tool.follows(),
-            Body::Streaming(_) | Body::InputStreaming(_) | Body::ServerSide { .. } => false,
+            Body::Agent(_)
+            | Body::Streaming(_)
+            | Body::InputStreaming(_)
+            | Body::ServerSide { .. } => false,
         }
     }
 
@@ -292,7 +338,10 @@ impl PolicyTool {
     ) -> Option<Result<Value, ToolError>> {
         match &self.body {
             Body::Function(tool) => tool.follow(ticket, interim).await,
-            Body::Streaming(_) | Body::InputStreaming(_) | Body::ServerSide { .. } => None,
+            Body::Agent(_)
+            | Body::Streaming(_)
+            | Body::InputStreaming(_)
+            | Body::ServerSide { .. } => None,
         }
     }
 
@@ -300,7 +349,10 @@ impl PolicyTool {
     pub(crate) async fn shut_down(&self) {
         match &self.body {
             Body::Function(tool) => tool.shut_down().await,
-            Body::Streaming(_) | Body::InputStreaming(_) | Body::ServerSide { .. } => {}
+            Body::Agent(_)
+            | Body::Streaming(_)
+            | Body::InputStreaming(_)
+            | Body::ServerSide { .. } => {}
         }
     }
 
@@ -355,7 +407,8 @@ impl PolicyTool {
                         ToolKind::Function
                         | ToolKind::Streaming
                         | ToolKind::InputStreaming
-                        | ToolKind::ServerSide => outcome,
+                        | ToolKind::ServerSide
+                        | ToolKind::Agent => outcome,
                     }
                 }
                 () = cancellation.cancelled() => ToolOutcome::Failed(cancelled()),
@@ -395,6 +448,10 @@ impl PolicyTool {
             Body::ServerSide { name, .. } => at_once(ToolOutcome::Failed(ToolError::NotAvailable(
                 format!("tool {name:?} is run by the service and not by calls"),
             ))),
+            Body::Agent(tool) => at_once(ToolOutcome::Failed(ToolError::NotAvailable(format!(
+                "the agent {:?} runs in a session of an engine, which keeps what it does",
+                tool.name
+            )))),
         }
     }
 }

@@ -173,6 +173,20 @@ impl State {
         }))
     }
 
+    /// The same state, with what `base` has where it has nothing itself.
+    pub(crate) fn above(&self, base: &State) -> State {
+        let mut seen = BTreeMap::clone(&base.over().0.seen);
+        let own = self.over();
+        let values = own.0.seen.iter();
+        seen.extend(values.map(|(key, value)| (key.clone(), value.clone())));
+        State(Arc::new(Shared {
+            seen: Arc::new(seen),
+            written: Mutex::default(),
+            temporary: self.0.temporary.clone(),
+            watchers: self.0.watchers.clone(),
+        }))
+    }
+
     /// What was written, to go on record as one change; or why it cannot.
     pub(crate) fn take_changes(&self) -> Result<Vec<StateChange>, String> {
         let mut written = self

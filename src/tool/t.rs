@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
-    InputStreamingTool, PolicyTool, SimpleTool, StreamingTool, ToolError, ToolFunction, Toolset,
-    TypedTool,
+    InputStreamingTool, PolicyTool, SimpleTool, State, StreamingTool, TextAgent, TextAgentTool,
+    ToolError, ToolFunction, Toolset, TypedTool,
 };
 
 /// The short names of tools and policies.
@@ -99,6 +99,23 @@ impl T {
         Fut: Future<Output = Result<Value, ToolError>> + Send + 'static,
     {
         TypedTool::new(name, description, handler).into()
+    }
+
+    /// A text agent that the model calls by name; see [`TextAgentTool`](super::TextAgentTool).
+    ///
+    /// ```
+    /// use recount::tool::{LlmAgent, LlmReply, ScriptedLlm, T};
+    ///
+    /// let verifier = LlmAgent::new("verifier", ScriptedLlm::new([LlmReply::text("It is Ada.")]));
+    /// let verify = T::confirm(T::agent("verify_identity", "Verifies a caller's identity", verifier), "Verify the caller?");
+    /// assert!(verify.tools()[0].requires_confirmation());
+    /// ```
+    pub fn agent(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        agent: impl TextAgent,
+    ) -> Toolset {
+        TextAgentTool::new(name, description, agent, State::default()).into()
     }
 
     /// A tool of a type of yours.

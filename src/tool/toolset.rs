@@ -106,9 +106,14 @@ impl Toolset {
         format!("there are {}", names.join(", "))
     }
 
-    /// Changes every tool.
+    /// Changes every tool; those that came with an agent have had their policies said where that agent was given them, and stay as
+    /// they are.
     #[must_use]
-    pub fn map(mut self, change: impl FnMut(PolicyTool) -> PolicyTool) -> Self {
+    pub fn map(self, mut change: impl FnMut(PolicyTool) -> PolicyTool) -> Self {
+        self.map_all(|tool| if tool.inner { tool } else { change(tool) })
+    }
+
+    fn map_all(mut self, change: impl FnMut(PolicyTool) -> PolicyTool) -> Self {
         self.tools = self.tools.into_iter().map(change).collect();
         self
     }
@@ -160,7 +165,7 @@ impl Toolset {
         if let Some(timeout) = changes.timeout {
             self.timeout = timeout;
         }
-        Ok(self.map(|tool| tool.changed_by(changes)))
+        Ok(self.map_all(|tool| tool.changed_by(changes)))
     }
 
     /// The same tools, and nobody in this process who answers for them.

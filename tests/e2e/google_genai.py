@@ -1,13 +1,13 @@
 """The vendor's Python library holds conversations with the simulator, and reads what our own client sends.
 
     recount simulate --script fixtures/scripts/foreign.jsonl
-    python tests/e2e/google_genai.py --url ws://127.0.0.1:PORT [--frames RECORDING]
+    python tests/e2e/google_genai.py --url ws://127.0.0.1:PORT [--frames RECORDING] [--generate-content REQUESTS]
 
 Needs google-genai and installs nothing. The library speaks TLS only: it always hands its socket an SSL context, which no
 ws:// address takes. So this puts a TLS relay with a certificate of its own before the simulator and leaves the library
 as it is. It talks once as with a gateway (Vertex mode, custom base URL) and once as with Google AI (API key).
 RECORDING is what `recount simulate --record` wrote while our own client talked: each of its messages must be one of the
-library's own types. Exits with 1 and says why on any mismatch.
+library's own types. REQUESTS are those of `tests/gemini_http.rs`, held against the same types. Exits with 1 and says why on any mismatch.
 """
 
 import argparse
@@ -294,6 +294,26 @@ def frames(recording):
     return sum(seen.values())
 
 
+def generate_content(requests):
+    """Every request of our agents' client is made of the library's own types, with no field that those do not know."""
+    fields = {
+        "systemInstruction": types.Content,
+        "contents": types.Content,
+        "tools": types.Tool,
+        "generationConfig": types.GenerationConfig,
+    }
+    seen = set()
+    for number, line in enumerate(pathlib.Path(requests).read_text().splitlines(), 1):
+        for field, value in json.loads(line).items():
+            seen.add(field)
+            for one in value if isinstance(value, list) else [value]:
+                try:
+                    fields[field].model_validate(one)
+                except (KeyError, ValueError) as problem:
+                    raise AssertionError(f"{requests}, line {number}, {field}: {problem}") from problem
+    check(f"the fields of {requests}", set(fields), seen)
+
+
 def certificate(directory):
     """Writes a certificate for 127.0.0.1 and its key, good for this run."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -378,12 +398,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--url", required=True, help="where the simulator listens, such as ws://127.0.0.1:8765")
     parser.add_argument("--frames", action="append", default=[], help="a recording of what our own client sent")
+    parser.add_argument("--generate-content", help="the requests that the client of our agents sent, one a line")
     arguments = parser.parse_args()
     # Nothing here leaves this machine, whatever proxy it is set up with.
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
     try:
         asyncio.run(asyncio.wait_for(run(arguments.url), TIMEOUT_SECONDS))
         read = sum(frames(recording) for recording in arguments.frames)
+        if arguments.generate_content:
+            generate_content(arguments.generate_content)
     except Exception as problem:
         print(f"google-genai {genai.__version__}: {type(problem).__name__}: {problem}", file=sys.stderr)
         return 1

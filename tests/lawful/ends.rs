@@ -125,12 +125,14 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
             !expired && (same_tool || !declared) && waits.is_none_or(|it| runner == Some(it.runner))
         }
         Phase::Running { runner, .. } => {
-            let waited_for = policy.background.is_none() || call.made_by_program;
+            let inside = call.made_by_program || call.parent.is_some();
+            let waited_for = policy.background.is_none() || inside;
             let is_here = session.runner.map(|it| it.seq) == Some(runner);
             is_here && (waited_for || call.background.is_some())
         }
         Phase::Paused { interim } => interim.is_none(),
         Phase::Ready { .. } => !can_run || waits_for_equal,
+        Phase::AwaitingCalls { open, .. } => open > 0 || !can_run,
         Phase::InDoubt { .. } => match policy.in_doubt {
             InDoubt::Retry => !can_run || waits_for_equal,
             // Nobody can be asked about a tool that nobody declares.
@@ -199,6 +201,7 @@ pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict 
         let fine = match it.reason {
             CancelReason::Model => by_model,
             CancelReason::SessionClosed => closed,
+            CancelReason::ParentEnded => calls[&it.call].parent.is_some(),
             CancelReason::Operator | CancelReason::RunnerGone | CancelReason::ToolEnded => false,
         };
         if !fine {

@@ -8,6 +8,7 @@ use recount::session::{
 };
 
 use super::Verdict;
+use super::agents::Asked;
 use super::dialling::Dialling;
 use super::gate_verdicts::GateVerdicts;
 use super::in_place::{Turn, Waits};
@@ -155,6 +156,7 @@ struct Debts<'r> {
     runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
     /// The runs that wait where they stand, and how much of its time limit each has left.
     in_place: Waits,
+    asked: Asked,
     left: BTreeMap<Seq, i64>,
     /// The calls of which the program is to say whether a person is asked, and the runner that asks it.
     verdicts: GateVerdicts<'r>,
@@ -182,6 +184,11 @@ struct Debts<'r> {
 
 impl<'r> Debts<'r> {
     fn read(&mut self, recording: &'r Recording, fact: &Fact) {
+        let runs = &self.runs;
+        let attempt = |call| runs.keys().find(|(of, _)| *of == call).map(|it| it.1);
+        if let Some(it) = self.asked.read(fact, attempt).filter(|it| it.calls() > 0) {
+            self.runs.remove(&(it.call, it.attempt));
+        }
         match &fact.event {
             Event::Observed(observation) => self.observed(recording, fact, observation),
             Event::Decided(decision) => self.decided(fact, decision),
@@ -399,7 +406,9 @@ impl<'r> Debts<'r> {
             let (epoch, as_conversation) = match route {
                 Route::ToolResponse { epoch } => (epoch, false),
                 Route::Conversation { epoch } => (epoch, true),
-                Route::Parked | Route::Connect | Route::Notify | Route::Caller => continue,
+                Route::Parked | Route::Connect | Route::Notify | Route::Caller | Route::Parent => {
+                    continue;
+                }
             };
             if !sent && self.connection == Some(epoch) {
                 effects.push(Effect::SendResponse {
@@ -433,7 +442,9 @@ fn epoch_of_server(observation: &Observation) -> Option<Seq> {
     match observation {
         Observation::GoAwayReceived(it) => Some(it.epoch),
         Observation::ResumptionHandleReceived(it) => Some(it.epoch),
-        Observation::FunctionCallReceived(it) => it.by.is_none().then_some(it.epoch),
+        Observation::FunctionCallReceived(it) => {
+            (it.by.is_none() && it.parent.is_none()).then_some(it.epoch)
+        }
         Observation::CallCancellationReceived(it) => Some(it.epoch),
         Observation::ModelOutputReceived(it) => Some(it.epoch),
         Observation::TranscriptReceived(it) => Some(it.epoch),

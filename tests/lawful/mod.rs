@@ -1,5 +1,6 @@
 //! The laws that hold of every history, however it came about: generated, or read from a journal.
 
+pub(crate) mod agents;
 pub(crate) mod answers;
 pub(crate) mod dialling;
 pub(crate) mod ends;

@@ -46,6 +46,7 @@ impl Recording {
             _ => Seq(0),
         });
         let here = received.epoch == epoch || epochs.any(|it| it == epoch);
+        let here = here && received.parent.is_none();
         here && received.id.as_ref().is_some_and(|id| ids.contains(id))
     }
 
@@ -134,11 +135,11 @@ impl<'r> Deliveries<'r> {
                 (Some(observation), _) => deliveries.observed(fact.seq, observation),
                 (None, Some(Decision::ResponseIssued(it))) if it.outcome != Outcome::Interim => {
                     deliveries.answered.insert(it.call);
-                    if it.route != Route::Caller {
+                    if !matches!(it.route, Route::Caller | Route::Parent) {
                         deliveries.answers.insert(it.call, fact.seq);
                     }
                     // Of which only the program hears, nothing is on its way.
-                    if !matches!(it.route, Route::Caller | Route::Notify) {
+                    if !matches!(it.route, Route::Caller | Route::Parent | Route::Notify) {
                         deliveries.unheard.insert(fact.seq, (it.call, false));
                     }
                 }
@@ -219,7 +220,8 @@ impl<'r> Deliveries<'r> {
     }
 
     fn received(&mut self, at: Seq, it: &'r FunctionCallReceived) {
-        let Some(id) = it.id.as_deref() else {
+        // The ids of an agent's model are its own.
+        let Some(id) = it.id.as_deref().filter(|_| it.parent.is_none()) else {
             self.calls.insert(at, it);
             return;
         };
@@ -254,7 +256,9 @@ fn said_on(observation: &Observation) -> Option<Seq> {
     match observation {
         Observation::GoAwayReceived(it) => Some(it.epoch),
         Observation::ResumptionHandleReceived(it) => Some(it.epoch),
-        Observation::FunctionCallReceived(it) if it.by.is_none() => Some(it.epoch),
+        Observation::FunctionCallReceived(it) => {
+            (it.by.is_none() && it.parent.is_none()).then_some(it.epoch)
+        }
         Observation::CallCancellationReceived(it) => Some(it.epoch),
         Observation::ModelOutputReceived(it) => Some(it.epoch),
         Observation::TurnCompleted(it) => Some(it.epoch),

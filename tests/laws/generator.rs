@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use recount::session::*;
-use recount::testing::{Toolbox, answer_to, written};
+use recount::testing::{Toolbox, answer_to, called_by, written};
 use serde_json::json;
 
+use crate::lawful::agents::CLERK;
 use crate::recording::{Recording, observed};
 use crate::terms::{Dice, KEYS, NAMES, tools_of};
 
@@ -202,6 +203,7 @@ impl World {
                 _ => Some(format!("f{number}")),
             },
             name: match which % 16 {
+                11 | 12 => Some(CLERK.into()),
                 14 => None,
                 15 => Some("nothing".into()),
                 n => Some(NAMES[usize::from(n) % NAMES.len()].into()),
@@ -215,6 +217,7 @@ impl World {
             sealed_args: sealed,
             original_args: None,
             by: None,
+            parent: None,
         });
     }
 
@@ -227,10 +230,12 @@ impl World {
         });
         let live = self.session.connection.or(self.last_epoch());
         match calls.nth(usize::from(which % 4)) {
-            Some(call) if call.by.is_none() => self.observe(FunctionCallReceived {
-                epoch: live.unwrap_or(Seq(0)),
-                ..call
-            }),
+            Some(call) if call.by.is_none() && call.parent.is_none() => {
+                self.observe(FunctionCallReceived {
+                    epoch: live.unwrap_or(Seq(0)),
+                    ..call
+                })
+            }
             Some(_) | None => self.call(which, flavour),
         }
     }
@@ -317,6 +322,7 @@ impl World {
             sealed_args: Vec::new(),
             original_args: None,
             by: Some(Actor::embedder("pipeline")),
+            parent: None,
         });
     }
 
@@ -441,6 +447,9 @@ impl World {
                     self.command(answer_to(request, !flavour.is_multiple_of(2), None, "bob"));
                 }
             }
+            Phase::Running { attempt, .. } if open.agent.is_some() && flavour % 4 != 3 => {
+                self.agent_goes_on(call, attempt, which, flavour);
+            }
             Phase::Running {
                 attempt,
                 deadline: Some(due_us),
@@ -556,8 +565,19 @@ impl World {
                 gated: None,
                 by: None,
             }),
+            // One that nobody waits for, or a word of a start that is over.
+            Phase::AwaitingCalls { .. } if flavour % 8 == 3 => {
+                self.observe(called_by(call, NAMES[usize::from(which) % NAMES.len()]));
+            }
+            Phase::AwaitingCalls { .. } if flavour % 8 == 5 => {
+                self.observe(asked(call, open.attempts));
+                self.observe(replied(call, open.attempts, 1));
+            }
+            Phase::AwaitingCalls { open: 1.., .. } => self.call(which, flavour),
             // These wait for a runner, or for an equal call that runs; the rest is over before a step ends.
-            Phase::Ready { .. } | Phase::InDoubt { .. } => self.attach(flavour),
+            Phase::AwaitingCalls { open: 0, .. } | Phase::Ready { .. } | Phase::InDoubt { .. } => {
+                self.attach(flavour)
+            }
             Phase::Received
             | Phase::Refused { .. }
             | Phase::Gated
@@ -572,6 +592,43 @@ impl World {
             | Phase::TimedOut { .. } => {
                 panic!("{:?} outlived its step\n{:?}", open.phase, self.recording)
             }
+        }
+    }
+
+    /// The agent asks its model, which replies or cannot be reached; a reply comes with its calls.
+    fn agent_goes_on(&mut self, call: Seq, attempt: u32, which: u8, flavour: u8) {
+        if flavour % 16 == 6 {
+            return self.observe(ToolReturned {
+                call,
+                attempt,
+                failed: true,
+                response: Json::of(&json!({"error": "busy"})),
+                error_kind: Some("llm_unavailable".into()),
+                scheduling: None,
+                ends_session: None,
+            });
+        }
+        self.observe(asked(call, attempt));
+        if flavour % 16 == 2 {
+            return;
+        }
+        let calls = usize::from(which / 4 % 4).min(3);
+        self.observe(replied(call, attempt, calls));
+        if calls == 0 && flavour % 8 != 1 {
+            self.observe(ToolReturned {
+                call,
+                attempt,
+                failed: flavour % 8 == 4,
+                response: Json::of(&json!({"output": "done"})),
+                error_kind: None,
+                scheduling: None,
+                ends_session: None,
+            });
+        }
+        for made in 0..calls {
+            let name = NAMES[(usize::from(which) + made) % NAMES.len()];
+            let name = if flavour % 32 == 8 { "nothing" } else { name };
+            self.observe(called_by(call, name));
         }
     }
 
@@ -976,5 +1033,28 @@ impl World {
             .rev()
             .find(connected)
             .map(|fact| fact.seq)
+    }
+}
+
+fn asked(call: Seq, attempt: u32) -> LlmAsked {
+    LlmAsked {
+        call,
+        attempt,
+        turn: 1,
+        of: CLERK.into(),
+        model: "scripted".into(),
+        request_sha256: ObjectHash::of(b"{}"),
+    }
+}
+
+fn replied(call: Seq, attempt: u32, calls: usize) -> LlmReplied {
+    let text = (calls == 0).then(|| "done".to_owned());
+    let signature = None;
+    LlmReplied {
+        call,
+        attempt,
+        turn: 1,
+        parts: vec![LlmPart { text, signature }; calls.max(1)],
+        usage: None,
     }
 }

@@ -10,6 +10,7 @@ use recount::session::{
 use recount::testing::Toolbox;
 use serde_json::{Map, Value};
 
+use crate::lawful::agents::Asked;
 use crate::lawful::in_place::Waits;
 use crate::recording::Recording;
 
@@ -35,6 +36,7 @@ pub(crate) struct Model<'r> {
     let_through: Vec<(String, Timestamp, bool)>,
     results: Vec<Found<'r>>,
     in_place: Waits,
+    asked: Asked,
 }
 
 /// A result that a tool gave.
@@ -60,11 +62,17 @@ impl<'r> Model<'r> {
             let_through: Vec::new(),
             results: Vec::new(),
             in_place: Waits::default(),
+            asked: Asked::default(),
         }
     }
 
     /// Takes the next record in.
     pub(crate) fn read(&mut self, fact: &'r Fact) {
+        let running = &self.running;
+        let replied = self.asked.read(fact, |call| running.get(&call).copied());
+        if let Some(it) = replied.filter(|it| it.calls() > 0) {
+            self.running.remove(&it.call);
+        }
         match &fact.event {
             Event::Observed(observation) => self.observed(fact, observation),
             Event::Decided(decision) => self.decided(fact, decision),
@@ -187,7 +195,10 @@ impl<'r> Model<'r> {
                 if policy.cache {
                     self.shared.insert(fact.seq);
                 }
-                if policy.repeats == Repeats::PendingTicket && it.by.is_none() {
+                if policy.repeats == Repeats::PendingTicket
+                    && it.by.is_none()
+                    && it.parent.is_none()
+                {
                     self.repeatable.insert(fact.seq);
                 }
             }

@@ -72,6 +72,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
                 Some(Decision::ConfirmationWithdrawn(it)) => match it.reason {
                     CancelReason::RunnerGone => Some(CUT_OFF_IN_PLACE),
                     CancelReason::ToolEnded => Some(WENT_ON_UNANSWERED),
+                    CancelReason::ParentEnded => Some(AGENT_ENDED),
                     CancelReason::Model | CancelReason::Operator | CancelReason::SessionClosed => {
                         None
                     }
@@ -99,7 +100,8 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
 /// What the histories must reach.
 pub(crate) const TO_REACH: &[&str] = &concat_kinds();
 
-const LASTING: [&str; 17] = [
+const LASTING: [&str; 18] = [
+    "awaiting_calls",
     "retrying",
     "awaiting_verdict",
     "awaiting_confirmation",
@@ -226,6 +228,9 @@ const WAITS_IN_PLACE: &str = "waits where it stands";
 const CUT_OFF_IN_PLACE: &str = "cut off where it stood";
 const WENT_ON_UNANSWERED: &str = "went on without the answer";
 
+/// What becomes of a question about a call when the agent that made it ends.
+const AGENT_ENDED: &str = "its agent ended while a person decided";
+
 const VERDICTS: [&str; 11] = [
     "by missing_name",
     "by unknown_tool",
@@ -275,7 +280,7 @@ const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + VERDICTS.len()
     + REFUSALS.len()
     + INTERLEAVINGS.len()
-    + 7;
+    + 8;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -294,6 +299,7 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
             WENT_ON_UNANSWERED,
             ENDS_SOON,
             ENDED,
+            AGENT_ENDED,
         ],
     ];
     let (mut list, mut at) = (0, 0);

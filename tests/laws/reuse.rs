@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use recount::session::{Deadline, Decision, Fact, InDoubt, Observation, Seq};
 
 use crate::Verdict;
+use crate::lawful::agents::CLERK;
 use crate::model::{Model, name_of};
 use crate::recording::{Recording, decided, observed};
 
@@ -51,6 +52,10 @@ pub(crate) fn only_what_may_run_again_runs_again(recording: &Recording) -> Verdi
         let failed = fails(&model, &batch[0]);
         for fact in batch {
             match decided(fact) {
+                // Of an agent it is its model that is asked again; see `agents_tests`.
+                Some(Decision::RetryScheduled(it)) if name_of(model.call(it.call)) == CLERK => {
+                    waits.insert(it.call, it.attempt);
+                }
                 Some(Decision::RetryScheduled(it)) => {
                     let policy = model.policy(name_of(model.call(it.call)));
                     let Some(retry) = policy.retry else {

@@ -53,8 +53,10 @@ pub(crate) fn the_model_hears_whether_more_follows(recording: &Recording) -> Ver
                     background.extend(policy.background.map(|when| (it.call, when.scheduling)));
                 }
                 Some(Decision::ResponseIssued(it)) => {
-                    let by_program = model.call(it.call).by.is_some();
-                    if by_program != (it.route == Route::Caller) {
+                    let call = model.call(it.call);
+                    let by_agent = call.by.is_none() && call.parent.is_some();
+                    let ways = (it.route == Route::Caller, it.route == Route::Parent);
+                    if ways != (call.by.is_some(), by_agent) {
                         return Err(format!("{} goes {:?}", fact.seq, it.route));
                     }
                     if it.of.is_some_and(|of| stale.contains(&of)) {

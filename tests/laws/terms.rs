@@ -9,6 +9,8 @@ use recount::session::{
 };
 use recount::testing::{Toolbox, toolbox};
 
+use crate::lawful::agents::CLERK;
+
 /// The tools that a runner may have.
 pub(crate) const NAMES: [&str; 3] = ["look", "pay", "order"];
 
@@ -62,6 +64,14 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
         });
         tools = what_repeats(tools, name, at(2));
         tools = what_it_depends_on(tools, name, at(3));
+    }
+    if !dice[13].is_multiple_of(8) {
+        tools = tools.agent(CLERK, NAMES);
+        let rules = dice[13] / 8;
+        tools = tools.policy(CLERK, |policy| {
+            policy.timeout = (rules & 1 != 0).then_some(Duration::from_millis(9));
+            policy.confirm = rules & 6 == 6;
+        });
     }
     let limits = dice[12];
     if !limits.is_multiple_of(4) {

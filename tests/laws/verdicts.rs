@@ -8,6 +8,7 @@ use recount::testing::Toolbox;
 use serde_json::Value;
 
 use crate::Verdict;
+use crate::lawful::agents::CLERK;
 use crate::model::{Model, holds, name_of};
 use crate::recording::{Recording, decided};
 
@@ -99,9 +100,13 @@ fn judge(
     let nowhere = inputs["phase"].is_null() && policy.phases.is_some();
     let outside = inputs["phase"].as_str().map_or(nowhere, |phase| {
         let of_phase = tools.and_then(|tools| tools.policies().phase(phase)?.tools.as_ref());
-        of_phase.is_some_and(|tools| !tools.contains(name))
+        let of_conversation = of_phase.filter(|_| call.parent.is_none());
+        of_conversation.is_some_and(|tools| !tools.contains(name))
             || policy.phases.as_ref().is_some_and(|it| !it.contains(phase))
     });
+    // Whoever made it is the one agent that there is.
+    let agent = tools.and_then(|tools| tools.catalog().get(CLERK)?.agent.as_ref());
+    let not_its_own = call.parent.is_some() && agent.is_none_or(|it| !it.tools.contains(name));
     let value_of = |key: &str| inputs["state"].get(key).cloned();
     let unmet = policy.when.as_ref().is_some_and(|it| !holds(it, &value_of));
     let reached = |max: Option<u32>, used: &Value| {
@@ -112,7 +117,7 @@ fn judge(
     let rules = [
         (call.name.is_none(), Says::Refused, Rule::MissingName),
         (
-            declared.is_none_or(|it| it.kind == ToolKind::ServerSide),
+            declared.is_none_or(|it| it.kind == ToolKind::ServerSide) || not_its_own,
             Says::Refused,
             Rule::UnknownTool,
         ),

@@ -17,7 +17,7 @@ use recount::prelude::*;
 use recount::replay;
 use recount::session::{Finding, RULES, ToolPolicy};
 use recount::testing::{Life, ScriptedModel};
-use recount::tool::{Ask, ToolOutcome};
+use recount::tool::{Ask, LlmAgent, LlmReply, LlmSaid, ScriptedLlm, ToolOutcome};
 
 use crate::world::{World, answer, approve, resume, wait, waiting};
 
@@ -61,6 +61,10 @@ const STORIES: &[(&str, Story)] = &[
     (
         "asked_because_the_program_said_so_after_a_restart",
         gated_by_program,
+    ),
+    (
+        "an_agent_whose_call_was_approved_after_a_restart",
+        agent_over_a_restart,
     ),
     ("small_talk", small_talk),
     ("every_policy_and_a_restart", crate::debt::story),
@@ -542,6 +546,42 @@ const SMALL_TALK: &str = r#"
 {"on": "setup", "send": [{"sessionResumptionUpdate": {"newHandle": "a-handle", "resumable": true}}]}
 {"on": {"text": "settle"}, "send": [{"serverContent": {"inputTranscription": {"text": "Please settle"}}}, {"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": "I am so"}]}}}, {"serverContent": {"interrupted": true}}, {"serverContent": {"outputTranscription": {"text": "I am so"}, "turnComplete": true}}, {"usageMetadata": {"totalTokenCount": 42}}, {"goAway": {"timeLeft": "10s"}}]}
 "#;
+
+/// The model calls an agent, whose own model looks something up, and pays what a person must agree to.
+const AGENT: &str = r#"
+{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "till", "args": {"request": "Settle it."}}]}]}
+{"on": "otherwise", "once": false, "send": [{"say": "Understood."}]}
+"#;
+
+fn agent_over_a_restart() -> World {
+    let world = World::with(AGENT);
+    let calls = vec![
+        LlmSaid::text("Let me see."),
+        LlmSaid::call("look", json!({"account": 7})),
+        LlmSaid::call("pay", json!({"cents": 4200})),
+        LlmSaid::call("fly", json!({})),
+    ];
+    let usage = Some(json!({"totalTokenCount": 42}));
+    let first = LlmReply { said: calls, usage };
+    let llm = ScriptedLlm::new([first, LlmReply::text("It is paid.")]);
+    let tools = || {
+        let look = T::simple("look", "Looks up what is owed", |_| async {
+            Ok(json!({"owed": 4200}))
+        });
+        let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"receipt": 17})) });
+        let till = LlmAgent::new("till", llm.clone()).tools(look | gated(pay));
+        T::agent("till", "Settles what is owed", till)
+    };
+    let (life, _live) = world.asked_to_pay(tools());
+    life.crash();
+    world.clock.advance(LATER);
+    let life = world.life(world.agent(tools()));
+    approve(&life, waiting(&life)).unwrap();
+    let _live = resume(&life, world.session());
+    life.end();
+    assert_eq!(llm.asked().len(), 2);
+    world
+}
 
 fn small_talk() -> World {
     let world = World::with(SMALL_TALK);

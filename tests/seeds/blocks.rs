@@ -1,22 +1,15 @@
-//! The list of all blocks, and the migration table that has what does not stand in a test.
+//! The list of all blocks, each with the test that holds it.
 
 use std::collections::BTreeSet;
 
-/// One block of code: its title, the test that holds it, and what of it has a row in the table.
+/// One block of code: its title, and the test that holds it.
 struct Block {
     title: &'static str,
-    test: Option<&'static str>,
-    rows: &'static [&'static str],
+    test: &'static str,
 }
 
 const fn compiles(title: &'static str, test: &'static str) -> Block {
-    let (test, rows) = (Some(test), &[]);
-    Block { title, test, rows }
-}
-
-const fn table(title: &'static str, rows: &'static [&'static str]) -> Block {
-    let test = None;
-    Block { title, test, rows }
+    Block { title, test }
 }
 
 /// The blocks of the chapters "Per-Tool Policies" and "Tool System", in their order.
@@ -91,7 +84,10 @@ const BLOCKS: &[Block] = &[
         "tools: per-tool policies",
         "a_timeout_a_cache_and_a_gate_stand_side_by_side",
     ),
-    table("tools: agent as tool", &["agent_tool", "TextAgentTool"]),
+    compiles(
+        "tools: agent as tool",
+        "an_agent_is_a_tool_and_shares_the_state_of_the_session",
+    ),
     compiles(
         "tools: registration, ToolDispatcher",
         "a_dispatcher_takes_functions_and_streaming_tools_and_serves_a_session",
@@ -146,35 +142,14 @@ const TESTS: [&str; 5] = [
     include_str!("registration.rs"),
 ];
 
-const TABLE: &str = include_str!("../../docs/migration.md");
-
 #[test]
-fn every_block_stands_in_a_test_or_in_the_table() {
+fn every_block_stands_in_a_test() {
     assert_eq!(BLOCKS.len(), 31);
     let titles: BTreeSet<&str> = BLOCKS.iter().map(|block| block.title).collect();
     assert_eq!(titles.len(), BLOCKS.len(), "two blocks have one title");
-    for block in BLOCKS {
-        let title = block.title;
-        assert!(block.test.is_some() || !block.rows.is_empty(), "{title}");
-        if let Some(test) = block.test {
-            let named = format!("fn {test}(");
-            let tests = TESTS.iter().map(|text| text.matches(&named).count());
-            assert_eq!(tests.sum::<usize>(), 1, "{title}: {test}");
-        }
+    for Block { title, test } in BLOCKS {
+        let named = format!("fn {test}(");
+        let tests = TESTS.iter().map(|text| text.matches(&named).count());
+        assert_eq!(tests.sum::<usize>(), 1, "{title}: {test}");
     }
-}
-
-#[test]
-fn the_table_has_exactly_the_rows_that_the_blocks_name() {
-    let named: BTreeSet<&str> = BLOCKS
-        .iter()
-        .flat_map(|block| block.rows)
-        .copied()
-        .collect();
-    let (_, section) = TABLE.split_once("\n## Not there yet\n").unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let lines = section.lines().filter(|line| line.starts_with("| `"));
-    let rows: Vec<&str> = lines.map(|line| line.split('`').nth(1).unwrap()).collect();
-    assert_eq!(rows.iter().copied().collect::<BTreeSet<&str>>(), named);
-    assert_eq!(rows.len(), named.len(), "a row stands there twice");
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use recount::prelude::*;
+use recount::tool::{LlmAgent, LlmReply, ScriptedLlm, TextAgentTool, sequence};
 use tokio::sync::Notify;
 use tokio::time::advance;
 use tokio_util::sync::CancellationToken;
@@ -218,5 +219,52 @@ async fn calls_have_a_time_limit_and_can_be_cancelled() -> Result<(), ToolError>
     dispatcher.register(tools).unwrap();
     let set = dispatcher.call_function("slow_tool", json!({})).await;
     assert_eq!(set, Err(ToolError::Timeout(Duration::from_secs(10))));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_agent_is_a_tool_and_shares_the_state_of_the_session()
+-> Result<(), Box<dyn std::error::Error>> {
+    let says = |text: &str| ScriptedLlm::new([LlmReply::text(text)]);
+    let verifier = || LlmAgent::new("verifier", says("It is Ada.")).output_key("verified");
+    let calc_pipeline = || {
+        let plan = LlmAgent::new("plan", says("12 x 50.00"));
+        sequence(plan, LlmAgent::new("check", says("It is right.")))
+    };
+    let request = json!({"request": "go"});
+    let called = [
+        ("verify_identity", request.clone()),
+        ("calc_payment", request),
+    ];
+
+    let state = State::default();
+    let mut dispatcher = ToolDispatcher::new();
+    // Direct registration
+    let tool = TextAgentTool::new(
+        "verify_identity",
+        "Verify caller",
+        verifier(),
+        state.clone(),
+    );
+    dispatcher.register(tool)?;
+    assert_eq!(dispatcher.len(), 1);
+
+    // Fluent API
+    let verifier_agent = verifier();
+    let calc_pipeline = calc_pipeline();
+    let (config, model) = config(&called);
+    let live = Live::builder()
+        .agent_tool("verify_identity", "Verify caller identity", verifier_agent)
+        .agent_tool("calc_payment", "Calculate payment plans", calc_pipeline)
+        .connect(config)
+        .await?;
+    play(&live).await;
+    assert_eq!(answers(&model, "c1")[0].0, json!({"output": "It is Ada."}));
+    assert_eq!(
+        answers(&model, "c2")[0].0,
+        json!({"output": "It is right."})
+    );
+    let verified: Option<String> = live.state().await?.get("verified");
+    assert_eq!(verified.as_deref(), Some("It is Ada."));
     Ok(())
 }

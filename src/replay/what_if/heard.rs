@@ -47,6 +47,18 @@ impl WhatIf<'_> {
                 it.not_begun.extend(self.early());
                 it.into()
             }
+            Observation::FunctionCallReceived(it) => {
+                // What an agent would have called that went another way is on no record.
+                let agent = it.parent.filter(|agent| {
+                    let story = self.stories.get(agent);
+                    story.is_some_and(|story| !story.agrees())
+                });
+                if let Some(agent) = agent {
+                    self.leave_open(seq, Unknown::DependsOn(agent));
+                    return heard;
+                }
+                it.into()
+            }
             Observation::ToolAsked(it) => {
                 if let Some(story) = self.stories.get_mut(&it.call) {
                     story.asks_in_place(at, it.in_place);
@@ -72,9 +84,10 @@ impl WhatIf<'_> {
             | Observation::ReconnectsExhausted(_)
             | Observation::HistorySent(_)
             | Observation::ResumptionHandleReceived(_)
-            | Observation::FunctionCallReceived(_)
             | Observation::HookAnswered(_)
             | Observation::CallCancellationReceived(_)
+            | Observation::LlmAsked(_)
+            | Observation::LlmReplied(_)
             | Observation::ToolReturned(_)
             | Observation::ToolYielded(_)
             | Observation::ToolPaused(_)
@@ -148,7 +161,11 @@ impl WhatIf<'_> {
     pub(super) fn start_there(&mut self, at: Timestamp, recorded: &CallStarted) {
         let ready = self.other.calls.get(&recorded.call).filter(|call| {
             let next = call.attempts + 1 == recorded.attempt;
-            next && matches!(call.phase, Phase::Ready { .. })
+            let waits = matches!(
+                call.phase,
+                Phase::Ready { .. } | Phase::AwaitingCalls { open: 0, .. }
+            );
+            next && waits
         });
         let Some(limit) = ready.map(|call| self.time_limit(&call.name)) else {
             return;
@@ -246,6 +263,9 @@ fn reported(observation: &Observation) -> Option<(Seq, u32)> {
         return Some((it.call, it.attempt));
     }
     if let Observation::ToolPaused(it) = observation {
+        return Some((it.call, it.attempt));
+    }
+    if let Observation::LlmReplied(it) = observation {
         return Some((it.call, it.attempt));
     }
     if let Observation::ToolAsked(it) = observation {

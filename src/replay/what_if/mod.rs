@@ -221,9 +221,10 @@ impl<'c> WhatIf<'c> {
 
     fn open_story(&mut self, seq: Seq, at: Timestamp, observation: &Observation) {
         if let Observation::FunctionCallReceived(it) = observation {
-            let heard = self.heard.filter(|_| it.by.is_none());
+            let of_conversation = it.by.is_none() && it.parent.is_none();
+            let heard = self.heard.filter(|_| of_conversation);
             let tool = it.name.clone().unwrap_or_default();
-            let story = Story::new(tool, at, it.by.is_some(), heard);
+            let story = Story::new(tool, at, !of_conversation, heard);
             self.stories.insert(seq, story);
         }
     }
@@ -389,6 +390,7 @@ impl<'c> WhatIf<'c> {
                 | Phase::Denied { .. }
                 | Phase::Permitted { .. }
                 | Phase::Ready { .. }
+                | Phase::AwaitingCalls { .. }
                 | Phase::InDoubt { .. }
                 | Phase::Paused { .. }
                 | Phase::Returned { .. }

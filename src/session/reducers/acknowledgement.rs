@@ -35,6 +35,7 @@ pub(in crate::session) fn status(session: &Session, call: &Call) -> Option<&'sta
         | WaitsFor::Runner
         | WaitsFor::Tool
         | WaitsFor::Hook
+        | WaitsFor::Calls
         | WaitsFor::Time => None,
     }
 }

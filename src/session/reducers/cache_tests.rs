@@ -35,6 +35,7 @@ fn called(history: History, id: &str, args: &str) -> History {
         sealed_args: Vec::new(),
         original_args: None,
         by: None,
+        parent: None,
     };
     history.observed(call)
 }
@@ -353,6 +354,7 @@ fn a_call_with_a_flaw_is_refused_although_an_equal_one_returned() {
         sealed_args: Vec::new(),
         original_args: None,
         by: None,
+        parent: None,
     };
     given(&looked)
         .when(flawed)

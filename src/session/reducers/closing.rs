@@ -65,7 +65,7 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
         Route::ToolResponse { epoch } | Route::Conversation { epoch } => {
             !it.sent && session.connection == Some(epoch)
         }
-        Route::Parked | Route::Connect | Route::Notify | Route::Caller => false,
+        Route::Parked | Route::Connect | Route::Notify | Route::Caller | Route::Parent => false,
     });
     if !on_its_way {
         let Closing { of, call, .. } = *closing;

@@ -155,6 +155,9 @@ pub(in crate::session) fn route(session: &Session, call: &Call, outcome: Outcome
     if call.made_by_program {
         return Route::Caller;
     }
+    if call.parent.is_some() {
+        return Route::Parent;
+    }
     // The model that takes one response has had it, so the rest is told as conversation.
     let answered = session.single_response && call.told_meanwhile;
     match session.connection {
@@ -190,9 +193,11 @@ pub(in crate::session) fn connects(session: &Session, outcome: Outcome, route: R
     match route {
         Route::Connect => true,
         Route::Parked => session.reconnecting && wanted && outcome != Outcome::Interim,
-        Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Notify | Route::Caller => {
-            false
-        }
+        Route::ToolResponse { .. }
+        | Route::Conversation { .. }
+        | Route::Notify
+        | Route::Caller
+        | Route::Parent => false,
     }
 }
 
@@ -219,7 +224,7 @@ pub(in crate::session) fn redirect(session: &Session) -> Option<Decision> {
                 chosen != epoch
             }
             Route::Parked | Route::Connect => true,
-            Route::Caller | Route::Notify => false,
+            Route::Caller | Route::Parent | Route::Notify => false,
         });
     stranded.map(|(response, delivery)| {
         // A call that the service delivered again can be answered by its id.
@@ -262,7 +267,9 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
         let (chosen, as_conversation) = match delivery.route {
             Route::ToolResponse { epoch } => (epoch, false),
             Route::Conversation { epoch } => (epoch, true),
-            Route::Parked | Route::Connect | Route::Notify | Route::Caller => continue,
+            Route::Parked | Route::Connect | Route::Notify | Route::Caller | Route::Parent => {
+                continue;
+            }
         };
         if session.connection == Some(chosen) {
             let (response, call) = (*response, delivery.call);

@@ -22,14 +22,17 @@ use crate::session::state::{Delivery, Session, Settled, Wording};
 
 use super::confirmation::Gate;
 use super::verdict_inputs::Inputs;
-use super::{cache, confirmation, conversation, hooks, limits, phases, redelivery, repeats};
+use super::{
+    agents, cache, confirmation, conversation, hooks, limits, phases, redelivery, repeats,
+};
 
 pub(in crate::session) fn call_received(
     session: &mut Session,
     seq: Seq,
     it: &FunctionCallReceived,
 ) {
-    if let Some(id) = &it.id {
+    // The ids of an agent's model are its own.
+    if let Some(id) = it.id.as_ref().filter(|_| it.parent.is_none()) {
         // The service may deliver one call twice on a connection; the second changes nothing, even where it is read
         // after the connection was lost.
         let delivered = (it.epoch, id.clone());
@@ -42,7 +45,7 @@ pub(in crate::session) fn call_received(
         session.wire_ids.insert(delivered, seq);
         redelivery::may_repeat(session, seq, it, id);
     }
-    if it.by.is_none() {
+    if it.by.is_none() && it.parent.is_none() {
         conversation::model_spoke(session);
     }
     let flaw = match (&it.name, &it.malformed_args, &it.invalid_args) {
@@ -79,12 +82,15 @@ pub(in crate::session) fn call_received(
         in_place: None,
         moot: None,
         own_scheduling: None,
+        parent: it.parent,
+        agent: None,
     };
     let policy = session.terms.policies.of(&call.name);
     call.cache_key = cache::key_of(policy, &call);
     call.repeat_key = repeats::key_of(policy, &call);
     call.phase = hooks::first_phase(session, &call);
     session.calls.insert(seq, call);
+    agents::call_received(session, seq, it.parent);
 }
 
 /// What the policies say to a call that was just received.
@@ -124,7 +130,8 @@ fn verdict(
 ) -> (Verdict, Rule, Option<String>) {
     let refused = |rule, reason: String| (Verdict::Refused, rule, Some(reason));
     let declared = session.terms.catalog.tools.get(&call.name);
-    let known = declared.is_some_and(|it| it.kind != ToolKind::ServerSide);
+    let known = declared.is_some_and(|it| it.kind != ToolKind::ServerSide)
+        && agents::has_tool(session, call);
     match &call.flaw {
         Some(Flaw::MissingName) => {
             return refused(
@@ -230,6 +237,7 @@ pub(in crate::session) fn call_ready(session: &mut Session, seq: Seq) {
         | Phase::Denied { .. }
         | Phase::Ready { .. }
         | Phase::Running { .. }
+        | Phase::AwaitingCalls { .. }
         | Phase::InDoubt { .. }
         | Phase::Paused { .. }
         | Phase::Returned { .. }
@@ -292,11 +300,12 @@ pub(in crate::session) fn cancel(
         .into();
     }
     match reason {
-        // The last two are never said of a call.
+        // Two of them are never said of a call.
         CancelReason::Model
         | CancelReason::SessionClosed
         | CancelReason::RunnerGone
-        | CancelReason::ToolEnded => CallCancelled { call: seq, reason }.into(),
+        | CancelReason::ToolEnded
+        | CancelReason::ParentEnded => CallCancelled { call: seq, reason }.into(),
         CancelReason::Operator => {
             if let Some(of) = call.cancelled_in {
                 return refers(session, seq, call, Outcome::Cancelled, of);
@@ -350,7 +359,7 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
             sent: false,
         }),
         // Whoever made the call takes the response from its record.
-        Route::Caller => None,
+        Route::Caller | Route::Parent => None,
     };
     if it.outcome != Outcome::Interim {
         settle(session, at, it.call, it.outcome);
@@ -481,9 +490,10 @@ fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) -> Option<
             outcome,
             attempts: call.attempts,
             at,
-            made_by_program: call.made_by_program,
+            made_by_program: call.made_inside(),
         },
     );
+    agents::call_ended(session, seq, &call, at);
     Some(call)
 }
 

@@ -24,6 +24,7 @@ fn received(history: &History) -> FunctionCallReceived {
         sealed_args: Vec::new(),
         original_args: None,
         by: None,
+        parent: None,
     }
 }
 

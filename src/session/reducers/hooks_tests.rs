@@ -126,6 +126,7 @@ fn what_is_wrong_with_a_call_needs_no_hook() {
         sealed_args: Vec::new(),
         original_args: None,
         by: None,
+        parent: None,
     };
     given(&support)
         .when(unnamed)

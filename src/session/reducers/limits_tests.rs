@@ -132,6 +132,7 @@ fn a_clock_that_goes_back_gives_no_more_room() {
         sealed_args: Vec::new(),
         original_args: None,
         by: None,
+        parent: None,
     };
     let earlier = calls.now().before_ms(3_600_000);
     let done = step(calls.session().clone(), earlier, call.into());

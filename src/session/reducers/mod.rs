@@ -3,6 +3,7 @@
 //! No topic reads a clock, and none knows who performs what it owes.
 
 pub(super) mod acknowledgement;
+pub(super) mod agents;
 pub(super) mod cache;
 pub(super) mod closing;
 pub(super) mod confirmation;

@@ -120,10 +120,9 @@ pub(in crate::session) fn unavailable(session: &Session, call: &Call) -> Option<
         return Some((Rule::Phase, told));
     }
     if let Some((stay, declared)) = here {
-        let in_phase = declared
-            .tools
-            .as_ref()
-            .is_none_or(|tools| tools.contains(&call.name));
+        // What an agent may call it names itself.
+        let of_conversation = declared.tools.as_ref().filter(|_| call.parent.is_none());
+        let in_phase = of_conversation.is_none_or(|tools| tools.contains(&call.name));
         let in_policy = policy
             .phases
             .as_ref()

@@ -106,7 +106,7 @@ pub(in crate::session) fn outcome_reconciled(
         | Route::Parked
         | Route::Connect
         | Route::Notify => {}
-        Route::Caller => return,
+        Route::Caller | Route::Parent => return,
     }
     let shown = session.terms.policies.hooks.before_tool_response;
     let delivery = Delivery {

@@ -6,7 +6,7 @@
 //!
 //! The repeat ends at once and nothing runs for it: what becomes of the pending call is told by that one's id, so nobody is left
 //! waiting and nothing is told twice. Two calls are equal as the cache has it: the same tool, and the same arguments as the model
-//! sent them. Calls that a program makes itself repeat nothing, because the program waits for its own.
+//! sent them. Calls that a program or an agent makes repeat nothing, because each waits for its own.
 
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ pub(in crate::session) const PENDING: &str = "pending";
 /// By what the repeats of a call are known, if its tool's policy answers them.
 pub(in crate::session) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {
     let answered = policy.repeats == Repeats::PendingTicket;
-    (answered && call.flaw.is_none() && !call.made_by_program).then(|| cache::asks_for(call))
+    (answered && call.flaw.is_none() && !call.made_inside()).then(|| cache::asks_for(call))
 }
 
 /// The oldest open call that this one repeats.

@@ -31,7 +31,7 @@ use super::cache::{self, Instead};
 use super::confirmation;
 use super::conversation;
 use super::dispatcher::{error, made_here};
-use super::{closing, hooks, in_place, phases, redelivery};
+use super::{agents, closing, hooks, in_place, phases, redelivery};
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
@@ -53,6 +53,7 @@ pub(in crate::session) fn runner_detached(session: &mut Session, it: &RunnerDeta
 
 /// The call stands where it stood before that start: an earlier one may have left it in doubt.
 fn not_begun(session: &mut Session, it: Start) {
+    let now = session.at;
     let Some(call) = running(session, it.call, it.attempt) else {
         return;
     };
@@ -60,6 +61,9 @@ fn not_begun(session: &mut Session, it: Start) {
         return;
     };
     call.attempts = it.attempt.saturating_sub(1);
+    if call.agent.is_some() {
+        return agents::rest(call, now, 0);
+    }
     call.phase = if call.started_in_doubt {
         Phase::InDoubt { leave }
     } else {
@@ -70,8 +74,11 @@ fn not_begun(session: &mut Session, it: Start) {
 }
 
 fn doubt_running(session: &mut Session) {
+    let now = session.at;
     for call in session.calls.values_mut() {
-        if let Phase::Running { leave, .. } = call.phase {
+        if call.agent.is_some() {
+            agents::rest(call, now, 0);
+        } else if let Phase::Running { leave, .. } = call.phase {
             call.phase = Phase::InDoubt { leave };
         } else if call.phase == Phase::AwaitingHook {
             call.phase = hooks::cut_off(&session.terms.policies, call);
@@ -133,7 +140,7 @@ fn time_limit(session: &Session, name: &str) -> Option<Duration> {
 }
 
 /// The next start of a call, if there is a runner with its tool and a free slot.
-fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+pub(in crate::session) fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let runner = session.runner.filter(|_| !session.draining)?;
     if conversation::is_being_left(session, call) {
         return None;
@@ -143,7 +150,8 @@ fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     if slots.is_some_and(|slots| session.running() >= slots as usize) {
         return None;
     }
-    let deadline_us = time_limit(session, &call.name).map(|it| session.at.after(it));
+    let whole = || time_limit(session, &call.name).map(|it| session.at.after(it));
+    let deadline_us = agents::deadline(session, call).or_else(whole);
     Some(
         CallStarted {
             call: seq,
@@ -157,12 +165,17 @@ fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
 
 pub(in crate::session) fn call_started(session: &mut Session, it: &CallStarted) {
     if let Some(call) = session.calls.get_mut(&it.call) {
-        let (Phase::Ready { leave } | Phase::InDoubt { leave }) = call.phase else {
+        let (Phase::Ready { leave }
+        | Phase::InDoubt { leave }
+        | Phase::AwaitingCalls { leave, .. }) = call.phase
+        else {
             return;
         };
+        let goes_on = matches!(call.phase, Phase::AwaitingCalls { .. });
         call.started_in_doubt = matches!(call.phase, Phase::InDoubt { .. });
         call.attempts = it.attempt;
-        call.background = None;
+        // An agent that goes on is told as it was when it began.
+        call.background = call.background.filter(|_| goes_on);
         call.own_scheduling = None;
         call.phase = Phase::Running {
             attempt: it.attempt,
@@ -171,6 +184,7 @@ pub(in crate::session) fn call_started(session: &mut Session, it: &CallStarted) 
             leave,
         };
         cache::started(session, it.call);
+        agents::started(session, it.call);
     }
 }
 
@@ -182,7 +196,7 @@ pub(in crate::session) fn spawn(session: &Session, seq: Seq, call: &Call) -> Opt
         attempt: call.attempts,
         scheduling: background.scheduling,
     };
-    (call.background.is_none() && !call.made_by_program).then(|| spawned.into())
+    (call.background.is_none() && !call.made_inside()).then(|| spawned.into())
 }
 
 pub(in crate::session) fn background_spawned(session: &mut Session, it: &BackgroundSpawned) {
@@ -202,17 +216,20 @@ pub(in crate::session) fn tool_yielded(session: &mut Session, seq: Seq, it: &Too
 }
 
 pub(in crate::session) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) {
+    let now = session.at;
     let Some(call) = in_place::reporting(session, it.call, it.attempt) else {
         return;
     };
     let Phase::Running { leave, .. } = call.phase else {
         return;
     };
+    agents::note_time_left(call, now);
     // What is wrong with the call itself is wrong the next time, too.
     let passing = match it.error_kind.as_deref() {
         Some("invalid_args" | "not_found" | "cancelled" | "not_available") => false,
         Some(_) | None => it.failed,
     };
+    let passing = agents::may_pass(call, it.error_kind.as_deref()).unwrap_or(passing);
     call.own_scheduling = it.scheduling;
     call.phase = Phase::Returned {
         of: seq,
@@ -249,12 +266,18 @@ pub(in crate::session) fn result_reused(session: &mut Session, it: &ResultReused
 /// Only of an idempotent tool: its runs are all under the same key, and the leave is looked at again at each.
 pub(in crate::session) fn retry(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let policy = session.terms.policies.of(&call.name);
-    let retry = policy.retry.filter(|_| policy.is_idempotent())?;
-    let more = call.attempts < retry.attempts_max;
+    let (retry, runs) = match agents::retry(session, call) {
+        Some((retry, failures)) => (retry, failures),
+        None => {
+            let retry = policy.retry.filter(|_| policy.is_idempotent())?;
+            (retry, call.attempts)
+        }
+    };
+    let more = runs < retry.attempts_max;
     let scheduled = RetryScheduled {
         call: seq,
         attempt: call.attempts.saturating_add(1),
-        due_us: session.at.after_ms(retry.wait_ms(call.attempts)),
+        due_us: session.at.after_ms(retry.wait_ms(runs)),
     };
     more.then(|| scheduled.into())
 }
@@ -333,7 +356,10 @@ pub(in crate::session) fn deadline_passed(session: &mut Session, deadline: Deadl
                 && next == attempt
             {
                 // The tool may have been declared anew meanwhile: its rule of now says whether it may run again.
-                call.phase = Phase::InDoubt { leave };
+                call.phase = match call.agent {
+                    Some(_) => Phase::AwaitingCalls { leave, open: 0 },
+                    None => Phase::InDoubt { leave },
+                };
             }
         }
         Deadline::Confirmation { call, request } => {
