@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use recount::assert_replays;
 use recount::engine::LiveEvent;
+use recount::fixture::{Fixture, Recording};
 use recount::journal::Journal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
@@ -209,8 +211,8 @@ fn cut_at(place: Option<(usize, CrashPoint)>) -> (usize, Arc<SurvivingJournal>, 
     let agent = agent(CrashingConnector::new(model.clone(), &crash));
     let life = Life::begin(&cut, &clock, [("desk", agent)]);
     let engine = life.engine().clone();
-    let talk = life.run(async {
-        let talk = tokio::spawn(async move {
+    life.run(async {
+        tokio::spawn(async move {
             let live = engine.session("desk").connect().await.unwrap();
             live.send_text("bye").await.unwrap();
             let mut updates = live.subscribe();
@@ -219,9 +221,7 @@ fn cut_at(place: Option<(usize, CrashPoint)>) -> (usize, Arc<SurvivingJournal>, 
         for _ in 0..500 {
             tokio::task::yield_now().await;
         }
-        talk
     });
-    drop(talk);
     life.crash();
     (crash.batches(), journal, model)
 }
@@ -288,6 +288,31 @@ fn kinds(journal: &Arc<SurvivingJournal>) -> Vec<String> {
         }
         kinds
     })
+}
+
+#[test]
+fn a_session_that_its_tool_has_ended_replays_and_plays_as_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path().join("goodbye");
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(async {
+        let live = Live::builder()
+            .model("m")
+            .tools(T::defaults())
+            .record_to(Recording::to(&dir))
+            .connect_with(ScriptedModel::parse(HANGS_UP).unwrap())
+            .await
+            .unwrap();
+        let mut updates = live.subscribe();
+        live.send_text("bye").await.unwrap();
+        in_time(async { while updates.next().await.is_some() {} }).await;
+        assert_replays!(live.engine());
+        live.engine().shutdown(Duration::ZERO).await.unwrap();
+    });
+    let agent = Agent::new().model("m").tools(T::defaults());
+    let played = Fixture::load(&dir).unwrap().play(&agent).unwrap();
+    played.assert_as_recorded();
 }
 
 const ASKS: &str = r#"
