@@ -3,7 +3,6 @@
 //! The requests are kept in `generate_content.jsonl` of the target's temporary directory, where the vendor's own library reads them in CI.
 #![cfg(all(feature = "testing", feature = "gemini-http"))]
 #![expect(
-    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
