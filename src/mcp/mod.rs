@@ -25,6 +25,7 @@
 //! process gets nothing of the environment but what it needs and what it is given.
 
 mod asker;
+mod causes;
 mod child;
 mod connection;
 mod definition;
