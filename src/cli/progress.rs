@@ -44,6 +44,32 @@ impl Drop for Meter {
     }
 }
 
+/// What is waited for, in a line that is gone when this is.
+#[cfg(feature = "mcp")]
+pub(super) struct Wait {
+    is_seen: bool,
+}
+
+#[cfg(feature = "mcp")]
+impl Wait {
+    pub(super) fn on(what: &str) -> Wait {
+        let is_seen = io::stderr().is_terminal();
+        if is_seen {
+            print(&format!("\r{what} …\u{1b}[K"));
+        }
+        Wait { is_seen }
+    }
+}
+
+#[cfg(feature = "mcp")]
+impl Drop for Wait {
+    fn drop(&mut self) {
+        if self.is_seen {
+            print("\r\u{1b}[K");
+        }
+    }
+}
+
 fn percent(done: u64, total: u64) -> u64 {
     let percent = u128::from(done) * 100 / u128::from(total.max(1));
     u64::try_from(percent).unwrap_or(100).min(100)

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rmcp::service::{ClientInitializeError, Peer, RunningService};
+use rmcp::service::{Peer, RunningService};
 use rmcp::{RoleClient, ServiceError, ServiceExt};
 
 use super::asker::Asker;
+use super::causes;
 use super::child::ChildProcess;
 use super::definition::Definition;
 use super::http;
@@ -40,7 +41,7 @@ impl Connection {
                     Ok(service) => service,
                     Err(error) => {
                         let epitaph = child.epitaph().await;
-                        return Err(format!("{}; {epitaph}", in_words(&error)));
+                        return Err(format!("{}; {epitaph}", causes::of_handshake(&error)));
                     }
                 };
                 (service, Some(child))
@@ -48,7 +49,7 @@ impl Connection {
             Way::Http { url } => {
                 let transport = http::transport(server, url)?;
                 let service = asker.serve(transport).await;
-                (service.map_err(|error| in_words(&error))?, None)
+                (service.map_err(|error| causes::of_handshake(&error))?, None)
             }
             Way::Broken { problem } => return Err(problem.clone()),
         };
@@ -58,8 +59,10 @@ impl Connection {
             listed: Mutex::default(),
         };
         let definitions = connection.list(&server.prefix).await;
-        let definitions =
-            definitions.map_err(|error| format!("it does not list its tools: {error}"))?;
+        let definitions = definitions.map_err(|error| {
+            let why = causes::of_request(&error);
+            format!("it does not list its tools: {why}")
+        })?;
         Ok((connection, definitions))
     }
 
@@ -108,30 +111,4 @@ impl Connection {
             child.end().await;
         }
     }
-}
-
-/// Why the handshake failed, without the messages that were sent.
-fn in_words(error: &ClientInitializeError) -> String {
-    match error {
-        ClientInitializeError::ConnectionClosed(_) => "it hung up during the handshake".to_owned(),
-        ClientInitializeError::ExpectedInitResponse(_)
-        | ClientInitializeError::ExpectedInitResult(_) => {
-            "its answer to the handshake is none".to_owned()
-        }
-        other => with_causes(other),
-    }
-}
-
-/// An error and what caused it: what a library says first is seldom what is wrong.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(it) = cause {
-        let said = it.to_string();
-        if !words.contains(&said) {
-            words = format!("{words}: {said}");
-        }
-        cause = it.source();
-    }
-    words
 }

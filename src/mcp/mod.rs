@@ -14,7 +14,7 @@
 //!     .named("files")
 //!     .prefix("files_")
 //!     .timeout(Duration::from_secs(10))
-//!     .policy("write_*", ToolPolicy::gate("Write this file?"));
+//!     .policy("files_write_*", ToolPolicy::gate("Write this file?"));
 //! let agent = Agent::new().model("gemini-live-2.5-flash").tools(T::mcp(files).await?);
 //! # let _ = agent;
 //! # Ok(()) }
@@ -25,6 +25,7 @@
 //! process gets nothing of the environment but what it needs and what it is given.
 
 mod asker;
+mod causes;
 mod child;
 mod connection;
 mod definition;

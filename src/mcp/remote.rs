@@ -11,7 +11,7 @@ use super::connection::Connection;
 use super::definition::{Definition, mistakes};
 use super::error::McpError;
 use super::server::{McpServer, Way};
-use super::{http, result};
+use super::{causes, http, result};
 use crate::live::secret::Unsaid;
 use crate::tool::{ToolContext, ToolError};
 
@@ -107,7 +107,7 @@ impl Remote {
         let connection = self.connected().await?;
         let defined = connection.still_defines(tool).await;
         // Nothing has been called yet, so nothing is unknown.
-        let defined = defined.map_err(|error| self.not_there(&error.to_string()))?;
+        let defined = defined.map_err(|error| self.not_there(&causes::of_request(&error)))?;
         if !defined {
             return Err(ToolError::NotAvailable(format!(
                 "the MCP server {:?} defines the tool {:?} otherwise than when its tools were listed; \

@@ -4,6 +4,7 @@ use rmcp::ServiceError;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
 use serde_json::{Map, Value};
 
+use super::causes;
 use crate::tool::ToolError;
 
 /// The result of a call: `{"content": [blocks], "structuredContent": value}`.
@@ -77,7 +78,8 @@ pub(super) fn failed(error: ServiceError, server: &str) -> ToolError {
             "the MCP server {server:?} answered with something that is no result of a call"
         )),
         lost => ToolError::UnknownOutcome(format!(
-            "the MCP server {server:?} was lost during the call ({lost}); whether it took effect is unknown"
+            "the MCP server {server:?} was lost during the call ({}); whether it took effect is unknown",
+            causes::of_request(&lost)
         )),
     }
 }
@@ -95,13 +97,14 @@ mod tests {
 
     #[test]
     fn blocks_stand_as_they_came_without_metadata() {
-        let blocks = json!([
-            {"type": "text", "text": "a"},
-            {"type": "image", "mimeType": "image/png", "data": "aGk="},
-            {"type": "resource_link", "uri": "file:///a", "name": "a"},
-        ]);
-        let mut sent = blocks.clone();
-        sent[0]["_meta"] = json!({"x": 1});
+        let text = json!({"type": "text", "text": "a"});
+        let noted = json!({"type": "text", "text": "a", "_meta": {"x": 1}});
+        let others = [
+            json!({"type": "image", "mimeType": "image/png", "data": "aGk="}),
+            json!({"type": "resource_link", "uri": "file:///a", "name": "a"}),
+        ];
+        let of_text = |text: Value| [&[text][..], &others].concat();
+        let (sent, blocks) = (of_text(noted), of_text(text));
         assert_eq!(of(json!({"content": sent})), Ok(json!({"content": blocks})));
         assert_eq!(of(json!({"content": []})), Ok(json!({"content": []})));
     }

@@ -4,6 +4,8 @@ use clap::Args;
 
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::opening::quoted;
+#[cfg(feature = "mcp")]
+use crate::cli::progress::Wait;
 use crate::tool::Toolset;
 
 /// The servers whose tools the model may use.
@@ -29,6 +31,9 @@ impl Servers {
     pub(super) async fn tools(&self) -> Result<Toolset, Failure> {
         let mut tools = Toolset::new();
         for server in self.servers()? {
+            let name = server.name();
+            let name = crate::cli::one_line::one_line(&name);
+            let _wait = Wait::on(&format!("connecting to the MCP server {name}"));
             let found = crate::tool::T::mcp(server).await;
             tools = tools | found.map_err(|error| refused(&error))?;
         }
