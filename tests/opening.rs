@@ -381,7 +381,17 @@ fn of_a_sealed_session_it_is_sealed_and_without_the_key_nothing_opens() {
         assert!(!found, "{said} stands in the snapshot");
     }
     let again = long.loaded(&ledger);
-    assert_eq!((again.session, again.seal.bodies), (first.session, true));
+    assert_eq!((&again.session, again.seal.bodies), (&first.session, true));
+    // What is in clear was made without the key, so it says nothing of the session.
+    let key = block_on(ledger.key(long.id())).unwrap().unwrap();
+    let clear = key.open_object(&kept[32..]).unwrap().to_vec();
+    let clear = String::from_utf8(clear).unwrap();
+    assert!(clear.contains("support"), "{clear}");
+    let forged = clear.replace("support", "sapport").into_bytes();
+    let hash = recount::journal::Hash::of_object(&forged);
+    let forged = [hash.as_bytes().as_slice(), &forged].concat();
+    block_on(journal.keep_snapshot(long.id().0, forged)).unwrap();
+    assert_eq!(long.loaded(&ledger).session, first.session);
     let without = Ledger::new(journal);
     let told = block_on(without.load(long.id())).unwrap_err();
     assert!(matches!(told, Error::Sealed { .. }), "{told}");

@@ -15,8 +15,8 @@ use super::screen::{COLUMNS, Screen};
 use super::style::Tone;
 use super::unknown_kinds::UnknownKinds;
 use crate::compare::{
-    CallNamed, Change, Difference, Exactness, Place, Story, differences, recorded, told,
-    told_beside,
+    CallNamed, Change, Difference, Exactness, Place, Story, differences, recorded, recorded_beside,
+    told, told_beside,
 };
 use crate::fixture::{self, Fixture};
 use crate::ledger::Ledger;
@@ -72,8 +72,12 @@ impl Diff {
             return Err(Failure::new("bad-request", what).exit(Exit::Usage));
         }
         let mut open = None;
-        let of_a = self.story(&a, beside, &mut open, screen).await?;
-        let of_b = self.story(&b, beside, &mut open, screen).await?;
+        let of_a = self
+            .story(&a, b.fixture().or(beside), &mut open, screen)
+            .await?;
+        let of_b = self
+            .story(&b, a.fixture().or(beside), &mut open, screen)
+            .await?;
         let found = differences(&of_a, &of_b);
         let taken_out = taken_out(&a, &b);
         if self.json {
@@ -114,7 +118,11 @@ impl Diff {
     ) -> Result<Story, Failure> {
         let (journal, session) = match side {
             Side::Fixture { dir, fixture } => {
-                return recorded(fixture).ok_or_else(|| no_story(dir));
+                let story = match beside {
+                    Some(other) => recorded_beside(fixture, other),
+                    None => recorded(fixture),
+                };
+                return story.ok_or_else(|| no_story(dir));
             }
             Side::Session { journal, session } => (journal, session),
         };

@@ -69,6 +69,14 @@ impl Failure {
         self
     }
 
+    /// Of a command that can pass over records of kinds that it does not know.
+    pub(super) fn of_command_that_skips(self) -> Failure {
+        if self.code != UNREADABLE {
+            return self;
+        }
+        self.advice("where a newer version of recount wrote it, `--unknown-kinds skip` passes over what only that knows; `recount verify PATH` tells damage")
+    }
+
     /// A file operation failed.
     pub(super) fn io(doing: impl Display, error: &io::Error) -> Failure {
         // Whoever read our output has gone away, which is how `recount log … | head` ends.
@@ -106,6 +114,9 @@ const READER_GONE: &str = "reader-gone";
 
 /// The code of a journal that another process has open.
 pub(super) const IN_USE: &str = "journal-in-use";
+
+/// The code of a record that this program does not know.
+const UNREADABLE: &str = "unreadable";
 
 /// What to do about what is sealed.
 pub(super) const SEALED_ADVICE: &str =
@@ -178,9 +189,9 @@ impl From<ledger::Error> for Failure {
         let what = one_line(&causes(&error)).into_owned();
         match error {
             ledger::Error::Journal(error) => error.into(),
-            ledger::Error::Unreadable { .. } => Failure::new("unreadable", what)
+            ledger::Error::Unreadable { .. } => Failure::new(UNREADABLE, what)
                 .exit(Exit::Damaged)
-                .advice("where a newer version of recount wrote it, `--unknown-kinds skip` passes over what only that knows; `recount verify PATH` tells damage"),
+                .advice("where a newer version of recount wrote it, use that one; `recount verify PATH` tells damage"),
             ledger::Error::NewerRules { .. } => Failure::new("newer-rules", what)
                 .exit(Exit::Damaged)
                 .advice("use the version of recount that wrote it, or a newer one"),
@@ -244,6 +255,9 @@ impl From<fixture::Error> for Failure {
             fixture::Error::Exists { .. } => Failure::new("occupied", what).advice(
                 "give a directory that holds no fixture, and no file of one; nothing was changed",
             ),
+            fixture::Error::NoShape { .. } => Failure::new("bad-request", what)
+                .exit(Exit::Usage)
+                .advice("take out fields of what people, models and tools say"),
             fixture::Error::NoBeginning { .. } | fixture::Error::Restarted { .. } => {
                 Failure::new("no-fixture", what)
             }
@@ -265,6 +279,7 @@ impl From<play::Error> for Failure {
             ),
             play::Error::Runtime { source } => Failure::io("begin a runtime", &source),
             play::Error::Engine(error) => error.into(),
+            play::Error::Fixture(error) => error.into(),
             play::Error::Ledger(error) => error.into(),
         }
     }

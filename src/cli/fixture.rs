@@ -12,7 +12,7 @@ use super::one_line::one_line;
 use super::screen::Screen;
 use super::style::Tone;
 use super::unknown_kinds::UnknownKinds;
-use super::{ids, opening};
+use super::{ids, opening, outside};
 use crate::fixture::Fixture;
 use crate::play::Played;
 use crate::story::Change;
@@ -98,7 +98,7 @@ impl Fixtures {
 
 impl Test {
     fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let (mut other, mut unusable) = (0_usize, Unusable::of(&self.dirs, self.json));
+        let (mut other, mut unusable) = (0_usize, Unusable::of(&self.dirs, "played", self.json));
         for dir in &self.dirs {
             let played = match played(dir).and_then(with_story) {
                 Ok(played) => played,
@@ -144,7 +144,7 @@ impl Test {
 
 impl Update {
     fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let (mut updated, mut unusable) = (0_usize, Unusable::of(&self.dirs, self.json));
+        let (mut updated, mut unusable) = (0_usize, Unusable::of(&self.dirs, "played", self.json));
         for dir in &self.dirs {
             let report = match update(dir) {
                 Ok(report) => report,
@@ -177,8 +177,15 @@ impl Update {
 
 impl Migrate {
     fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let mut unusable = Unusable::of(&self.dirs, "migrated", self.json);
         for dir in &self.dirs {
-            let format = Fixture::migrate(dir)?;
+            let format = match Fixture::migrate(dir) {
+                Ok(format) => format,
+                Err(error) => {
+                    unusable.tell(dir, error.into(), screen)?;
+                    continue;
+                }
+            };
             if self.json {
                 screen.json(&json!({"fixture": dir, "format": format, "migrated": false}))?;
             } else {
@@ -188,21 +195,24 @@ impl Migrate {
                 ))?;
             }
         }
-        Ok(Exit::Ok)
+        unusable.end()
     }
 }
 
-/// The fixtures that could not be played: each is told in its place, and those behind it are played all the same.
+/// The fixtures that could not be used: each is told in its place, and those behind it are used all the same.
 struct Unusable {
     of: usize,
+    /// What they were to be, such as `played`.
+    done: &'static str,
     json: bool,
     all: Vec<(String, Failure)>,
 }
 
 impl Unusable {
-    fn of(dirs: &[PathBuf], json: bool) -> Unusable {
+    fn of(dirs: &[PathBuf], done: &'static str, json: bool) -> Unusable {
         Unusable {
             of: dirs.len(),
+            done,
             json,
             all: Vec::new(),
         }
@@ -217,7 +227,8 @@ impl Unusable {
         if self.json {
             screen.json(&json!({"fixture": dir, "error": {"code": code, "what": what}}))?;
         } else if self.of > 1 {
-            screen.toned(Tone::Bad, &format!("{}: not played: {what}", shown(dir)))?;
+            let line = format!("{}: not {}: {what}", shown(dir), self.done);
+            screen.toned(Tone::Bad, &line)?;
         }
         self.all.push((shown(dir), failure));
         Ok(())
@@ -226,12 +237,13 @@ impl Unusable {
     /// What the program ends with, if nothing else is to be said: the first failure stands for all.
     fn end(self) -> Result<Exit, Failure> {
         let (left, of) = (self.all.len(), count(self.of, "fixture"));
+        let done = self.done;
         let Some((dir, mut failure)) = self.all.into_iter().next() else {
             return Ok(Exit::Ok);
         };
         if self.of > 1 {
             let what = failure.what;
-            failure.what = format!("{left} of {of} not played; the first is {dir}: {what}");
+            failure.what = format!("{left} of {of} not {done}; the first is {dir}: {what}");
         }
         Err(failure)
     }
@@ -267,6 +279,7 @@ impl Export {
             let what = format!("expected a JSON Pointer such as /card, found {wrong:?}");
             return Err(Failure::new("bad-request", what).exit(Exit::Usage));
         }
+        outside::of_journal(&self.dir, &self.path)?;
         let ledger = self.keys.of(opening::reading(&self.path)?)?;
         let ledger = self.unknown.of(ledger, screen);
         let session = ids::session(&ledger, &self.session).await?;

@@ -126,7 +126,10 @@ pub fn run() -> ExitCode {
     let _ = std::io::stderr().write_all(warning.as_bytes());
     let exit = match outcome.and_then(|exit| flushed.map(|()| exit)) {
         Ok(exit) => exit,
-        Err(failure) => {
+        Err(mut failure) => {
+            if screen.can_skip.get() {
+                failure = failure.of_command_that_skips();
+            }
             // Nobody is left to be told where this fails.
             let _ = std::io::stderr().write_all(failure.message().as_bytes());
             failure.exit

@@ -15,6 +15,7 @@ use super::progress::Meter;
 use super::screen::Screen;
 use super::style::Tone;
 use super::unknown_kinds::UnknownKinds;
+use super::unread::Unread;
 use super::{ids, opening, what_if};
 use crate::ledger::{Error, Ledger};
 use crate::replay;
@@ -67,7 +68,7 @@ impl Replay {
         let (meter, mut before) = (Meter::new("Replaying"), 0);
         let records: u64 = sessions.iter().map(|(_, head)| head.seq).sum();
         let (mut observations, mut decisions, mut diverged) = (0_u64, 0_u64, 0_u64);
-        let mut sealed = Vec::new();
+        let (mut sealed, mut unread) = (Vec::new(), Unread::of(sessions.len()));
         for (session, head) in &sessions {
             let told = |read| meter.show(before + read, records);
             let report = replay::verify_by(&ledger, *session, decide, told).await;
@@ -79,6 +80,11 @@ impl Replay {
                     if self.json {
                         screen.json(&json!({"session": session, "sealed": true}))?;
                     }
+                    continue;
+                }
+                // Nor was this one; the others are told all the same.
+                Err(error) if self.session.is_none() => {
+                    unread.tell(*session, error.into(), self.json, screen)?;
                     continue;
                 }
                 report => report?,
@@ -101,14 +107,15 @@ impl Replay {
             }
         }
         drop(meter);
+        let not_told = sealed.len() + unread.len();
         if !self.json {
             let told = format!(
                 "{}, {}, {}",
-                count(sessions.len() - sealed.len(), "session"),
+                count(sessions.len() - not_told, "session"),
                 count(observations, "observation"),
                 count(decisions, "decision")
             );
-            if diverged == 0 && sealed.len() < sessions.len() {
+            if diverged == 0 && not_told < sessions.len() {
                 screen.toned(
                     Tone::Good,
                     &format!("Replayed to the same decisions: {told}"),
@@ -123,6 +130,7 @@ impl Replay {
                 screen.line(WHAT_IT_MEANS)?;
             }
         }
+        unread.end("replayed")?;
         match (diverged, sealed.as_slice()) {
             (0, []) => Ok(Exit::Ok),
             (0, [session, ..]) => Err(not_replayed(*session, sealed.len())),

@@ -1,5 +1,6 @@
 //! Standard output: where every line of a command goes, and what the user said about its looks.
 
+use std::cell::Cell;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
@@ -23,6 +24,8 @@ pub(super) struct Screen {
     prompting: bool,
     /// What the command passed over, of which it warns at its end.
     pub(super) passed_over: PassedOver,
+    /// Whether the command can be told to pass over records of kinds that it does not know.
+    pub(super) can_skip: Cell<bool>,
 }
 
 impl Screen {
@@ -34,6 +37,7 @@ impl Screen {
             columns: columns(),
             prompting: false,
             passed_over: PassedOver::default(),
+            can_skip: Cell::new(false),
         }
     }
 

@@ -27,6 +27,7 @@ enum Choice {
 impl UnknownKinds {
     /// The ledger, which passes over such records if that was asked for, and has the screen told.
     pub(super) fn of(&self, ledger: Ledger, screen: &Screen) -> Ledger {
+        screen.can_skip.set(true);
         match self.unknown_kinds {
             Choice::Refuse => ledger,
             Choice::Skip => ledger

@@ -12,6 +12,7 @@ use super::policy;
 use super::progress::Meter;
 use super::screen::{COLUMNS, Screen};
 use super::style::Tone;
+use super::unread::Unread;
 use super::{age, ids};
 use crate::ledger::{Error, Ledger};
 use crate::replay::what_if::{CallReport, Standing, Told, Unknown, what_if};
@@ -37,6 +38,7 @@ pub(super) async fn run(
     let total: u64 = sessions.iter().map(|(_, records)| records).sum();
     let meter = Meter::new("Deciding again");
     let (mut done, mut totals, mut sealed) = (0, Totals::default(), Vec::new());
+    let mut unread = Unread::of(sessions.len());
     let mut tools = BTreeSet::new();
     for (session, records) in sessions {
         let before = done;
@@ -52,6 +54,11 @@ pub(super) async fn run(
                 if as_json {
                     screen.json(&json!({"session": session, "sealed": true}))?;
                 }
+                continue;
+            }
+            Err(error) if only.is_none() => {
+                done = before + records;
+                unread.tell(session, error.into(), as_json, screen)?;
                 continue;
             }
             report => report?,
@@ -89,6 +96,7 @@ pub(super) async fn run(
             screen.toned(Tone::Quiet, &one_line(&note))?;
         }
     }
+    unread.end("decided again")?;
     match sealed.first() {
         None => Ok(Exit::Ok),
         Some(first) => {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::story::{Growing, Place, Story};
 use super::told::{policy_of, read};
-use crate::fixture::Fixture;
-use crate::ledger::{Error, Ledger};
+use crate::fixture::{self, Fixture};
+use crate::ledger::Ledger;
 use crate::session::{Event, Fact, Json, Observation, SessionId, Speaker};
 use crate::story::{Field, Line, Said, Teller};
 
@@ -23,10 +23,31 @@ use crate::story::{Field, Line, Said, Teller};
 /// # Ok::<(), recount::fixture::Error>(())
 /// ```
 pub fn recorded(fixture: &Fixture) -> Option<Story> {
+    story(fixture, &[])
+}
+
+/// As [`recorded`], for a fixture beside another one: without what that has taken out, too.
+///
+/// ```
+/// use recount::compare::{recorded, recorded_beside};
+/// use recount::fixture::Fixture;
+///
+/// let fixture = Fixture::load("fixtures/conversations/refund")?;
+/// assert_eq!(recorded_beside(&fixture, &fixture), recorded(&fixture));
+/// # Ok::<(), recount::fixture::Error>(())
+/// ```
+pub fn recorded_beside(fixture: &Fixture, other: &Fixture) -> Option<Story> {
+    let (own, others) = (&fixture.header().redacted, &other.header().redacted);
+    let others = others.iter().filter(|it| !own.contains(it));
+    let others: Vec<String> = others.cloned().collect();
+    story(fixture, &others)
+}
+
+fn story(fixture: &Fixture, fields: &[String]) -> Option<Story> {
     let policies = &fixture.header().policies;
     let mut growing = Growing::default();
-    for line in fixture.story()?.lines() {
-        let Some(line) = Line::read(line) else {
+    for line in fixture.story_without(fields)? {
+        let Some(line) = Line::read(&line) else {
             continue;
         };
         let place = Place::Line(line.number);
@@ -37,15 +58,16 @@ pub fn recorded(fixture: &Fixture) -> Option<Story> {
     Some(growing.story())
 }
 
-/// Reads a session as it is compared with a fixture: told as that is told, without what is taken out of it.
+/// Reads a session as it is compared with a fixture: told as that is told, without what is taken out of it. With the key of the
+/// session what stood sealed is known, and taken out, too.
 ///
 /// # Errors
-/// As [`told`](super::told).
+/// [`fixture::Error::Ledger`] as [`told`](super::told), [`fixture::Error::NoShape`] where an event needs what is taken out.
 pub async fn told_beside(
     fixture: &Fixture,
     ledger: &Ledger,
     session: SessionId,
-) -> Result<Story, Error> {
+) -> Result<Story, fixture::Error> {
     let (mut facts, mut policies) = (Vec::new(), BTreeMap::new());
     read(ledger, session, |state, fact| {
         if let Some(tool) = tool_of(fact) {
@@ -55,7 +77,8 @@ pub async fn told_beside(
     })
     .await?;
     let (mut growing, mut teller) = (Growing::default(), Teller::default());
-    for fact in fixture.redacted_facts(&facts) {
+    let key = ledger.key(session).await?;
+    for fact in fixture.redacted_facts(&facts, key.as_ref())? {
         let told = teller.tell(&fact);
         if let Some(line) = told.as_deref().and_then(Line::read) {
             let policy = policies.remove(&fact.seq);
@@ -88,8 +111,9 @@ fn hear(growing: &mut Growing, line: &Line<'_>, place: Place, policy: impl FnOnc
         }
         (_, "function_call_received") => {
             let tool = said("name");
-            let args = line.value("args").map(Json::parse);
-            let args = args.and_then(Result::ok).unwrap_or_else(Json::empty_object);
+            let args = line.value("args").map(Json::parse).and_then(Result::ok);
+            let args = args.or_else(|| malformed(&line.fields));
+            let args = args.unwrap_or_else(Json::empty_object);
             let policy = policy(&tool);
             growing.call(line.number, place, &tool, args, policy);
         }
@@ -112,6 +136,20 @@ fn hear(growing: &mut Growing, line: &Line<'_>, place: Place, policy: impl FnOnc
                 growing.report(line.number, about, shown(line));
             }
         }
+    }
+}
+
+/// Arguments that are no object, as the text they came as.
+fn malformed(fields: &[Field<'_>]) -> Option<Json> {
+    let parts = fields.iter().find_map(|it| match &it.said {
+        Said::Parts(parts) if it.name == "malformed_args" => Some(parts),
+        Said::Parts(_) | Said::Value(_) => None,
+    });
+    let text = parts?.iter().find(|it| it.name == "text")?;
+    match &text.said {
+        Said::Value(text) if text.starts_with('"') => Json::parse(text).ok(),
+        Said::Value(word) => Some(Json::of(&(*word).into())),
+        Said::Parts(_) => None,
     }
 }
 

@@ -232,8 +232,8 @@ fn calls(a: &Story, b: &Story, found: &mut Vec<Difference>) {
     // What is equal belongs together, wherever it stands; only what is left is paired by its tool.
     let moved = moved(&keys_a, &keys_b);
     let tool = |of: &Story, at: usize| of.calls.get(at).map(|it| it.tool.clone());
-    let stays =
-        |at: usize, of_b: usize| !moved.contains_key(&at) && !moved.values().any(|to| *to == of_b);
+    let come: BTreeSet<usize> = moved.values().copied().collect();
+    let stays = |at: usize, of_b: usize| !moved.contains_key(&at) && !come.contains(&of_b);
     let aligned = align(&keys_a, &keys_b, |at, of_b| {
         stays(at, of_b) && tool(a, at) == tool(b, of_b)
     });
@@ -258,7 +258,7 @@ fn calls(a: &Story, b: &Story, found: &mut Vec<Difference>) {
                     None => found.push(Difference::CallMissing { call: named(call) }),
                 }
             }
-            Aligned::OnlyB(at) if moved.values().any(|to| *to == at) => {}
+            Aligned::OnlyB(at) if come.contains(&at) => {}
             Aligned::OnlyB(at) => {
                 let call = b.calls.get(at).map(named);
                 found.extend(call.map(|call| Difference::CallAdded { call }));

@@ -10,7 +10,7 @@ mod difference;
 mod story;
 mod told;
 
-pub use beside::{recorded, told_beside};
+pub use beside::{recorded, recorded_beside, told_beside};
 pub use change::Change;
 pub use difference::{CallNamed, Difference, differences};
 pub use story::{CallTold, Place, Story, Turn};

@@ -94,7 +94,11 @@ impl Telling {
         let growing = &mut self.growing;
         if let Observation::FunctionCallReceived(it) = observation {
             let tool = it.name.as_deref().unwrap_or_default();
-            let args = it.args.clone().unwrap_or_else(Json::empty_object);
+            // What is no object is compared as the text it came as.
+            let malformed = it.malformed_args.as_ref();
+            let malformed = malformed.map(|it| Json::of(&it.text.as_str().into()));
+            let args = it.args.clone().or(malformed);
+            let args = args.unwrap_or_else(Json::empty_object);
             let (place, policy) = (Place::Seq(fact.seq), policy_of(session, tool));
             growing.call(fact.seq.0, place, tool, args, policy);
         } else if let Observation::UserTextSent(it) = observation {
@@ -151,9 +155,15 @@ impl Telling {
         match self.exactness {
             Exactness::Record => format!("{} {body}", event.kind()),
             Exactness::Meaning => {
-                let body = Json::parse(&body).map(|it| in_order(&it));
-                let meant = body.map(|it| without_names(it.raw()));
-                format!("{} {}", event.kind(), meant.unwrap_or_default())
+                let meant = match Json::parse(&body).map(|it| in_order(&it)) {
+                    Ok(body) => without_names(body.raw()),
+                    // What is too deep to be put in order is compared as it stands.
+                    Err(_) => match RawValue::from_string(body) {
+                        Ok(body) => without_names(&body),
+                        Err(error) => error.to_string(),
+                    },
+                };
+                format!("{} {meant}", event.kind())
             }
         }
     }

@@ -17,7 +17,6 @@ use tokio_util::task::AbortOnDropHandle;
 use super::close_codes::{self, AfterLoss, Refusal};
 use super::error::Error;
 use super::inbox::{Input, Reply};
-use super::recorded::refused;
 use super::task::SessionTask;
 use crate::fixture::Step;
 use crate::ledger::Objects;
@@ -233,7 +232,7 @@ impl SessionTask {
         let refusal = close_codes::refusal(&error);
         let rejected = offered.filter(|_| self.gives_up_handle(refusal));
         let (code, reason) = close_codes::told(&error);
-        self.record_step(|| Step::ConnectionRefused(refused(code, &reason)));
+        self.record_step(|| Step::ConnectionRefused(self.refused(code, &reason)));
         let failed = Observation::from(ConnectFailed {
             attempt: self.reconnecting.attempts.max(1),
             code,

@@ -123,6 +123,14 @@ impl SessionTask {
         }
     }
 
+    /// Why there is no connection, as a step: what the agent redacts is not in it.
+    pub(super) fn refused(&self, code: Option<u16>, reason: &str) -> Refused {
+        let redactor = self.agent.hooks.redactor.as_ref();
+        let redacted = redactor.and_then(|it| it.of(reason));
+        let reason = redacted.unwrap_or_else(|| reason.to_owned());
+        Refused { code, reason }
+    }
+
     /// A frame of the service is dealt with.
     pub(super) fn record_frame(&self, text: &str) {
         self.record_step(|| received(text, self.agent.hooks.redactor.as_ref()));
@@ -146,10 +154,4 @@ fn received(text: &str, redactor: Option<&Redactor>) -> Step {
         // It is no JSON, so nobody knows where in it the texts are.
         (Err(_), Some(_)) => Step::TextIn("[redacted]".to_owned()),
     }
-}
-
-/// Why there is no connection, as a step.
-pub(super) fn refused(code: Option<u16>, reason: &str) -> Refused {
-    let reason = reason.to_owned();
-    Refused { code, reason }
 }

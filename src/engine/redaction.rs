@@ -170,7 +170,7 @@ impl Redactor {
         }
     }
 
-    fn of(&self, text: &str) -> Option<String> {
+    pub(super) fn of(&self, text: &str) -> Option<String> {
         catch_unwind(AssertUnwindSafe(|| (self.0)(text))).unwrap_or_else(|_| {
             tracing::error!("the redactor panicked");
             Some(FAILED.to_owned())

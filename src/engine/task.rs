@@ -24,7 +24,6 @@ use super::prepared::Prepared;
 use super::publisher::Publisher;
 use super::reasons;
 use super::reconnecting::Reconnecting;
-use super::recorded::refused;
 use super::registry::Registry;
 use super::slots::Slots;
 use super::socket::{Carried, Outgoing, Socket};
@@ -336,7 +335,7 @@ impl SessionTask {
                 heard
             }
             (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
-                self.record_step(|| Step::ConnectionLost(refused(lost.code, &lost.reason)));
+                self.record_step(|| Step::ConnectionLost(self.refused(lost.code, &lost.reason)));
                 Box::pin(self.lost(epoch, lost)).await
             }
             // What an older connection still had to say belongs to nobody.

@@ -9,6 +9,7 @@ use recount_journal::Hash;
 use recount_journal::seal::is_sealed_object;
 use serde::{Deserialize, Serialize};
 
+use super::line::Entry;
 use super::store::{Loaded, Tail};
 use super::{Ledger, Seal};
 use crate::session::snapshot::{self, Snapshot};
@@ -49,6 +50,12 @@ impl Ledger {
     pub(super) async fn snapshot_of(&self, id: SessionId) -> Option<Session> {
         let kept = self.journal().snapshot(id.0).await.ok()??;
         let content = checked(&kept)?;
+        let first = self.journal().read(id.0, 1, 1).await.ok()?;
+        let first = Entry::read(id, Seq(1), first.into_iter().next()?, None).ok()?;
+        if first.is_sealed() && !is_sealed_object(content) {
+            // Whoever wrote it had no key, so it was nobody who folded the session.
+            return None;
+        }
         let opened = match is_sealed_object(content) {
             true => Some(self.key(id).await.ok()??.open_object(content).ok()?),
             false => None,

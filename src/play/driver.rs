@@ -1,6 +1,6 @@
 //! Plays a fixture step by step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -49,6 +49,10 @@ pub(super) struct Driver<'f> {
     tried: usize,
     /// The step that comes next.
     pub(super) next: usize,
+    /// The steps of the tools, by the number of their call and its attempt.
+    pub(super) of_runs: BTreeMap<(Seq, u32), Vec<usize>>,
+    /// When the steps of the runs that have begun are due, where that is well before their turn.
+    pub(super) due: BTreeSet<(u64, usize)>,
     /// The steps of tools that came before their turn.
     pub(super) ahead: BTreeSet<usize>,
     deadlines: usize,
@@ -101,6 +105,8 @@ impl<'f> Driver<'f> {
             drains: false,
             tried: 0,
             next: 0,
+            of_runs: steps_of_runs(fixture),
+            due: BTreeSet::new(),
             ahead: BTreeSet::new(),
             deadlines: 0,
             facts: Vec::new(),
@@ -159,7 +165,7 @@ impl<'f> Driver<'f> {
             if page.is_empty() {
                 return Ok(());
             }
-            page.iter().for_each(|it| self.numbers.learn(it));
+            page.iter().for_each(|it| self.learn(it));
             self.facts.extend(page);
         }
     }
@@ -397,8 +403,9 @@ impl<'f> Driver<'f> {
         let undone = self.undone.lock().map(|it| it.clone()).unwrap_or_default();
         self.live = None;
         self.engine.shutdown(Duration::ZERO).await?;
+        let facts = self.fixture.redacted_facts(&self.facts, None)?;
         Ok(Played {
-            told: Told::of(&self.fixture.redacted_facts(&self.facts)),
+            told: Told::of(&facts),
             fixture: self.fixture.clone(),
             sent: self.sent,
             undone,
@@ -414,6 +421,20 @@ fn is_of_connecting(step: &Step) -> bool {
         Step::ConnectionOpened | Step::ConnectionRefused(_) => true,
         Step::FrameIn(_) | Step::TextIn(_) | Step::ConnectionLost(_) | Step::Observed(_) => false,
     }
+}
+
+/// The steps of the tools of a fixture, unless real ones run.
+fn steps_of_runs(fixture: &Fixture) -> BTreeMap<(Seq, u32), Vec<usize>> {
+    let mut of_runs: BTreeMap<(Seq, u32), Vec<usize>> = BTreeMap::new();
+    let steps = fixture.steps().iter().enumerate();
+    for (at, timed) in steps.filter(|_| !fixture.real_tools) {
+        if let Step::Observed(observation) = &timed.step
+            && let Some(run) = run_of(observation)
+        {
+            of_runs.entry(run).or_default().push(at);
+        }
+    }
+    of_runs
 }
 
 /// How many deadlines have passed.

@@ -1,6 +1,6 @@
 //! What keeps a fixture from being played.
 
-use crate::{engine, ledger};
+use crate::{engine, fixture, ledger};
 
 /// Why a fixture could not be played. What comes of the conversation is no error.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,9 @@ pub enum Error {
     /// The engine does not take the agent, or failed.
     #[error("failed to play the fixture")]
     Engine(#[from] engine::Error),
+    /// What was played cannot be told as the fixture tells.
+    #[error("failed to tell what was played")]
+    Fixture(#[from] fixture::Error),
     /// The journal of the play could not be read.
     #[error("failed to read what was played")]
     Ledger(#[from] ledger::Error),

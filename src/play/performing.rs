@@ -8,7 +8,7 @@ use super::driver::{Driver, PATIENCE_MS};
 use super::error::Error;
 use super::tools::Prompt;
 use crate::fixture::{Step, Timed, run_of, since};
-use crate::session::{Event, Fact, Observation, Seq};
+use crate::session::{Decision, Event, Fact, Observation, Seq};
 
 impl Driver<'_> {
     /// What a real tool does: the end of its run is waited for.
@@ -73,20 +73,33 @@ impl Driver<'_> {
         }
     }
 
-    /// The first of what tools do whose turn has not come, and whose time comes well before `at_ms`.
-    pub(super) fn due_before(&self, at_ms: u64) -> Option<(u64, usize)> {
-        if self.fixture.real_tools {
-            return None;
+    /// Learns of a fact; where a run begins, when what its tool does is due.
+    pub(super) fn learn(&mut self, fact: &Fact) {
+        self.numbers.learn(fact);
+        let Event::Decided(Decision::CallStarted(it)) = &fact.event else {
+            return;
+        };
+        let run = (self.numbers.call(it.call), it.attempt);
+        for at in self.of_runs.remove(&run).unwrap_or_default() {
+            if let Some(timed) = self.fixture.steps().get(at)
+                && let Some(due_ms) = self.due_ms(timed)
+                // What is no earlier than the engine's own pace explains comes in its turn.
+                && due_ms.saturating_add(PATIENCE_MS) < timed.at_ms
+            {
+                self.due.insert((due_ms, at));
+            }
         }
-        let steps = self.fixture.steps().iter().enumerate();
-        let later = steps.filter(|(at, _)| *at > self.next && !self.ahead.contains(at));
-        let due = later.filter_map(|(at, timed)| {
-            let due_ms = self.due_ms(timed)?;
-            // What is no earlier than the engine's own pace explains comes in its turn.
-            let is_ahead = due_ms.saturating_add(PATIENCE_MS) < timed.at_ms;
-            (is_ahead && due_ms < at_ms).then_some((due_ms, at))
-        });
-        due.min()
+    }
+
+    /// The first of what tools do whose turn has not come, and whose time comes well before `at_ms`.
+    pub(super) fn due_before(&mut self, at_ms: u64) -> Option<(u64, usize)> {
+        while let Some((due_ms, at)) = self.due.first().copied() {
+            if at > self.next && !self.ahead.contains(&at) {
+                return (due_ms < at_ms).then_some((due_ms, at));
+            }
+            self.due.pop_first();
+        }
+        None
     }
 
     /// When a tool is as long under way as it was when it did this, if its run has begun.

@@ -1,5 +1,6 @@
 //! What came of playing a fixture.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Deref;
 
@@ -50,9 +51,13 @@ impl Played {
         if recorded.is_empty() {
             return otherwise;
         }
+        let by_step = self
+            .sent
+            .iter()
+            .filter_map(|(at, sent)| Some(((*at)?, sent)));
+        let by_step: BTreeMap<usize, &String> = by_step.collect();
         for (step, frame) in &recorded {
-            let sent = self.sent.iter().find(|(at, _)| *at == Some(*step));
-            let sent = sent.map(|(_, sent)| sent.clone());
+            let sent = by_step.get(step).map(|it| (*it).clone());
             let same = sent.as_deref().is_some_and(|sent| is_same(frame, sent));
             if !same && (self.compares_setup || !is_setup(frame)) {
                 otherwise.push((Some(frame.clone()), sent));

@@ -361,3 +361,20 @@ fn an_update_replaces_a_link_and_not_what_it_leads_to() {
     let files = std::fs::read_dir(bench.path("fixture")).unwrap();
     assert_eq!(files.count(), 3, "no draft is left");
 }
+
+#[test]
+fn a_migration_goes_on_behind_one_that_is_no_fixture_and_an_export_stays_out_of_the_journal() {
+    let bench = exported();
+    let told = bench.run("fixture migrate nope fixture");
+    told.fails(1, "no-fixture")
+        .says(&["nope: not migrated: ", "fixture: of format 1"])
+        .complains(&["1 of 2 fixtures not migrated; the first is nope: "]);
+    let session = bench.session("j");
+    for within in ["j", "j/deep/er", "fixture/../j/there"] {
+        bench
+            .run(&format!("fixture export j {session} {within}"))
+            .fails(2, "within-journal")
+            .complains(&[within]);
+    }
+    assert!(!bench.path("j/deep").exists());
+}

@@ -84,3 +84,48 @@ fn an_audit_tells_which_session_it_could_not_read_and_ends_with_4() {
     assert!(rows.iter().all(|it| it["row"] != "unread"));
     assert!(rows.iter().any(|it| it["row"] == "call"));
 }
+
+#[test]
+fn a_replay_tells_every_other_session_of_the_one_that_it_cannot_read_and_ends_with_4() {
+    let (bench, _) = pondered();
+    let sound = uuid::Uuid::max();
+    let journal = DiskJournal::open(bench.path("demo")).unwrap();
+    let draft = Draft {
+        session: sound,
+        seq: 1,
+        at_us: 0,
+        kind: "session_opened",
+        cause: None,
+        actor: Actor::new("engine"),
+        body: r#"{"agent":"support","rules":1,"program":"recount 0.1.0"}"#,
+        prev: recount_journal::Hash::ZERO,
+    };
+    block_on(journal.append(Append::new(sound, 0, vec![draft.line()]))).unwrap();
+    block_on(journal.close()).unwrap();
+
+    let told = bench.run("replay demo --all");
+    assert_eq!(told.code, 4, "{told:#?}");
+    told.says(&[
+        "not read: ",
+        "Replayed to the same decisions: 1 session, 1 observation",
+    ])
+    .complains(&["error[unreadable]: 1 of 2 sessions not replayed; the first is "]);
+    let rows = bench.run("replay demo --json").ends_with(4).json_lines();
+    assert_eq!(rows[0]["error"]["code"], "unreadable", "{rows:?}");
+    assert_eq!(rows[1]["session"], sound.to_string(), "{rows:?}");
+
+    bench.write("policy.toml", "[defaults]\ntimeout = \"10s\"\n");
+    let told = bench.run("replay demo --policy policy.toml --json");
+    assert_eq!(told.code, 4, "{told:#?}");
+    told.complains(&["1 of 2 sessions not decided again"]);
+    assert_eq!(told.json_lines().len(), 2, "{told:#?}");
+}
+
+#[test]
+fn only_a_command_that_can_skip_is_advised_to() {
+    let (bench, _) = pondered();
+    bench.run("export demo demo.jsonl").ends_with(0);
+    let told = bench.run("import demo.jsonl again");
+    told.fails(4, "unreadable");
+    assert!(!told.err.contains("--unknown-kinds"), "{told:#?}");
+}

@@ -14,7 +14,7 @@ use super::directory::Directory;
 use super::options::Options;
 use super::pass::{Passed, pass};
 use super::refused::{damaged, reading, require_log};
-use super::{After, IndexState, Opened, closed};
+use super::{After, IndexState, Opened, closed, snapshots};
 use crate::Error;
 use crate::backup::manifest::{self, Manifest};
 use crate::index::Index;
@@ -43,6 +43,9 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     Names::of(&directory.path).finish().map_err(Error::io(
         "finish a repair or a compaction that was cut short",
     ))?;
+    if !options.read_only {
+        snapshots::remove_drafts(&directory.path);
+    }
     let place = index_place(&directory.path);
     let clean = options.vouches && closed::holds(&directory.path);
     let (was_there, mut is_aside) = (place.exists(), false);

@@ -5,11 +5,15 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use uuid::Uuid;
 
 use crate::Error;
 use crate::swap::SNAPSHOTS;
+
+/// How the names of drafts end.
+const DRAFT: &str = "new";
 
 fn place(directory: &Path, session: Uuid) -> PathBuf {
     directory.join(SNAPSHOTS).join(session.to_string())
@@ -25,10 +29,57 @@ pub(super) fn read(directory: &Path, session: Uuid) -> Result<Option<Vec<u8>>, E
 
 /// A reader sees either the one before or this one whole.
 pub(super) fn keep(directory: &Path, session: Uuid, bytes: &[u8]) -> Result<(), Error> {
+    static DRAFTS: AtomicU64 = AtomicU64::new(0);
     let place = place(directory, session);
-    let draft = place.with_extension("new");
+    // Each writer has a draft of its own, so that none renames what another is still writing.
+    let draft = DRAFTS.fetch_add(1, Ordering::Relaxed);
+    let draft = place.with_extension(format!("{draft}.{DRAFT}"));
     let kept = fs::create_dir_all(directory.join(SNAPSHOTS))
         .and_then(|()| fs::write(&draft, bytes))
         .and_then(|()| fs::rename(&draft, &place));
+    if kept.is_err() {
+        // What cannot be removed either is removed when the journal is opened.
+        let _ = fs::remove_file(&draft);
+    }
     kept.map_err(Error::io(format!("keep a snapshot of {session}")))
+}
+
+/// Removes the drafts that a process left that ended while it wrote. Nobody else has the journal open.
+pub(super) fn remove_drafts(directory: &Path) {
+    let kept = fs::read_dir(directory.join(SNAPSHOTS));
+    for file in kept.into_iter().flatten().flatten() {
+        let path = file.path();
+        if path.extension().is_some_and(|it| it == DRAFT) {
+            // A cache is none the worse for a file that nobody reads.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writers_do_not_take_each_others_drafts_and_what_one_left_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (place, session) = (directory.path(), Uuid::from_u128(7));
+        std::thread::scope(|all| {
+            for writer in 0..8_u8 {
+                all.spawn(move || {
+                    for _ in 0..50 {
+                        keep(place, session, &[writer; 4_096]).unwrap();
+                    }
+                });
+            }
+        });
+        let kept = read(place, session).unwrap().unwrap();
+        assert_eq!(kept.len(), 4_096);
+        let left = place.join(SNAPSHOTS).join(format!("{session}.3.new"));
+        fs::write(&left, "half").unwrap();
+        remove_drafts(place);
+        assert!(!left.exists());
+        assert_eq!(read(place, session).unwrap(), Some(kept));
+    }
 }

@@ -5,24 +5,16 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::html;
-use crate::cli::failure::{Exit, Failure};
+use crate::cli::failure::Failure;
 use crate::cli::one_line::one_line;
+use crate::cli::outside;
 
 /// Whether a report of the journal may stand at `file`: outside of the journal, and in place of nothing but an earlier report or an
 /// empty file.
 pub(super) fn may_stand_at(file: &Path, journal: &Path) -> Result<(), Failure> {
     let name = file.display().to_string();
     let name = one_line(&name);
-    let directory = file.parent().filter(|it| !it.as_os_str().is_empty());
-    let directory = fs::canonicalize(directory.unwrap_or(Path::new(".")));
-    if let (Ok(directory), Ok(journal)) = (directory, fs::canonicalize(journal))
-        && directory.starts_with(journal)
-    {
-        let what = format!("expected a file outside of the journal, found {name}");
-        return Err(Failure::new("within-journal", what)
-            .exit(Exit::Usage)
-            .advice("a journal with a file of another in it would not open any more"));
-    }
+    outside::of_journal(file, journal)?;
     let reading = |error| Failure::io(format!("read {name}"), &error);
     let found = match fs::metadata(file) {
         Ok(found) => found,
