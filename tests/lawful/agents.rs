@@ -7,9 +7,6 @@ use recount::session::{Event, Fact, LlmReplied, Observation, Seq};
 use super::Verdict;
 use super::recording::{Recording, observed};
 
-/// The agent of the generated histories, which may call every other tool of theirs.
-pub(crate) const CLERK: &str = "clerk";
-
 /// Which questions of agents wait for a reply, read off the records one by one.
 #[derive(Default)]
 pub(crate) struct Asked(BTreeSet<(Seq, u32)>);

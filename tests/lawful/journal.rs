@@ -8,7 +8,7 @@ use recount::session::{Event, Observation, Seq, Session, SessionId, evolve};
 use recount::testing::Toolbox;
 
 use crate::lawful::recording::Recording;
-use crate::lawful::{answers, ends, fold, leave, repeat, supplies};
+use crate::lawful::{agents, answers, ends, fold, leave, repeat, supplies};
 
 /// Laws 2 to 7 hold of what is on record of the session.
 pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
@@ -24,6 +24,8 @@ pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
         ends::nothing_is_sent_for_an_id_taken_back,
         ends::what_had_ended_is_told_though_it_was_taken_back,
         ends::nothing_expires_by_another_deadline,
+        agents::no_call_outlives_its_agent,
+        agents::turns_that_were_paid_for_stay,
         leave::no_run_without_leave,
         leave::not_twice_by_one_leave,
         leave::attempts_increase_and_name_the_runner,

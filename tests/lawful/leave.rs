@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use recount::session::catalog::contract_hash;
+use recount::session::catalog::{ToolKind, contract_hash};
 use recount::session::{
     About, Deadline, Decision, Edits, Event, Fact, InDoubt, Json, ObjectHash, Observation, Outcome,
     Seq, Start, Verdict as Says,
 };
 
 use super::Verdict;
-use super::agents::{Asked, CLERK};
+use super::agents::Asked;
 use super::gate_verdicts::GateVerdicts;
 use super::in_place::Waits;
 use super::recording::{Recording, decided, observed};
@@ -152,6 +152,9 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
                 let rule = recording
                     .tools_at(index)
                     .map(|tools| tools.policies().of(&name).in_doubt);
+                let tools = recording.tools_at(index);
+                let declared = tools.and_then(|tools| tools.catalog().get(&name));
+                let is_agent = declared.is_some_and(|it| it.kind == ToolKind::Agent);
                 let leave = fresh.remove(&it.call);
                 if leave {
                     by_leave.insert(it.call);
@@ -159,7 +162,7 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
                     by_leave.remove(&it.call);
                 }
                 // An agent goes on, and repeats nothing; see `agents`.
-                if !leave && rule != Some(InDoubt::Retry) && name != CLERK {
+                if !leave && rule != Some(InDoubt::Retry) && !is_agent {
                     return Err(format!("{} starts a second time by one leave", fact.seq));
                 }
             }

@@ -11,9 +11,8 @@ use recount::session::*;
 use recount::testing::{Toolbox, answer_to, called_by, written};
 use serde_json::json;
 
-use crate::lawful::agents::CLERK;
 use crate::recording::{Recording, observed};
-use crate::terms::{Dice, KEYS, NAMES, tools_of};
+use crate::terms::{CLERK, Dice, KEYS, NAMES, tools_of};
 
 /// Histories in which answers pass the door.
 pub(crate) fn recordings() -> impl Strategy<Value = Recording> {

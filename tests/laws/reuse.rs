@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use recount::session::{Deadline, Decision, Fact, InDoubt, Observation, Seq};
 
 use crate::Verdict;
-use crate::lawful::agents::CLERK;
 use crate::model::{Model, name_of};
 use crate::recording::{Recording, decided, observed};
+use crate::terms::CLERK;
 
 /// What is used again is the latest result of an equal call, of the tool's contract of now and not too old; and of equal calls that share
 /// results never two run at once.

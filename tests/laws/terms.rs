@@ -9,10 +9,11 @@ use recount::session::{
 };
 use recount::testing::{Toolbox, toolbox};
 
-use crate::lawful::agents::CLERK;
-
 /// The tools that a runner may have.
 pub(crate) const NAMES: [&str; 3] = ["look", "pay", "order"];
+
+/// The agent that a runner may have; it may call all of them.
+pub(crate) const CLERK: &str = "clerk";
 
 /// The phases that a runner may declare.
 const PHASES: [&str; 3] = ["greet", "verify", "settle"];

@@ -8,9 +8,9 @@ use recount::testing::Toolbox;
 use serde_json::Value;
 
 use crate::Verdict;
-use crate::lawful::agents::CLERK;
 use crate::model::{Model, holds, name_of};
 use crate::recording::{Recording, decided};
+use crate::terms::CLERK;
 
 /// Every verdict records the phase, the values, the counts and the result that the records before it give; and whoever has the call, the policies
 /// and those inputs, and nothing else, comes to the same verdict by the same rule.
