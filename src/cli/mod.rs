@@ -29,6 +29,7 @@ mod os_user;
 mod outline;
 mod outside;
 mod pending;
+mod phrases;
 mod policy;
 mod program;
 mod progress;

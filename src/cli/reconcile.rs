@@ -10,8 +10,8 @@ use super::found::Found;
 use super::ids;
 use super::keys::Keys;
 use super::on_record;
+use super::phrases::who;
 use super::screen::Screen;
-use super::sentence::who;
 use super::source::Source;
 use crate::session::Seq;
 

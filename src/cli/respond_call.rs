@@ -10,8 +10,8 @@ use super::given_json::given_json;
 use super::ids;
 use super::keys::Keys;
 use super::on_record;
+use super::phrases::who;
 use super::screen::Screen;
-use super::sentence::who;
 use super::source::Source;
 /// Gives the result of a long-running call that waits for it.
 ///

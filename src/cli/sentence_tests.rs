@@ -1,5 +1,5 @@
 use super::*;
-use crate::session::{Fact, Seq, Timestamp, ToolReturned};
+use crate::session::{Fact, Json, Seq, Timestamp, ToolReturned};
 
 fn fact(seq: u64, kind: &str, body: &str) -> Fact {
     let event = Event::decode(kind, body).unwrap_or_else(|error| unreachable!("{error}"));

@@ -10,8 +10,8 @@ use super::found::Found;
 use super::ids;
 use super::keys::Keys;
 use super::on_record;
+use super::phrases::who;
 use super::screen::Screen;
-use super::sentence::who;
 use super::source::{Said, Source};
 
 /// Says what became of a call that was cut off and about which a person is asked; it does not run again.

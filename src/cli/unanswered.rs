@@ -3,7 +3,7 @@
 use super::age;
 use super::failure::{Exit, Failure, IN_USE};
 use super::one_line::one_line;
-use super::sentence::who;
+use super::phrases::who;
 use crate::control::{ConnectError, Problem, Refusal, Unanswered};
 use crate::session::FoundAs;
 

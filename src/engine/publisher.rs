@@ -25,8 +25,8 @@ pub(super) struct Publisher {
     updates: broadcast::Sender<Arc<Recorded>>,
     news: Option<mpsc::UnboundedSender<ToHear>>,
     listeners: Arc<Listeners<Listening>>,
-    /// Where the closures' tasks run, whoever subscribes.
-    runtime: Handle,
+    /// Where the closures' tasks run, whoever subscribes; none where the engine was opened outside a runtime.
+    runtime: Option<Handle>,
 }
 
 /// The way to a closure that hears events of tools.
@@ -53,7 +53,7 @@ impl Publisher {
             updates,
             news,
             listeners: Arc::default(),
-            runtime: Handle::current(),
+            runtime: Handle::try_current().ok(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Publisher {
         let (told, mut to_hear) = mpsc::unbounded_channel();
         let alive = Arc::new(());
         let subscribed = Arc::downgrade(&alive);
-        self.runtime.spawn(async move {
+        let hearing = async move {
             while let Some(next) = to_hear.recv().await {
                 match next {
                     ToHear::Recorded(_) if subscribed.strong_count() == 0 => break,
@@ -78,7 +78,12 @@ impl Publisher {
                     ToHear::Everything(heard) => _ = heard.send(()),
                 }
             }
-        });
+        };
+        match self.runtime.clone().or_else(|| Handle::try_current().ok()) {
+            Some(runtime) => drop(runtime.spawn(hearing)),
+            // Nothing runs without one, so there is nothing to hear.
+            None => tracing::warn!("a closure subscribed to events where no tokio runtime is"),
+        }
         self.listeners.add(E::NAME, Listening { only, told }, alive)
     }
 

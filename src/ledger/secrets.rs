@@ -35,7 +35,7 @@ struct Marker {
 /// let mut call = FunctionCallReceived {
 ///     epoch: Seq(3), id: None, name: Some("pay".into()), args: Some(args.clone()),
 ///     malformed_args: None, invalid_args: None, sealed_args: Vec::new(),
-///     original_args: None, by: None,
+///     original_args: None, by: None, parent: None,
 /// };
 /// seal_arguments(&key, &mut call, &["/card".to_owned()])?;
 /// let sealed = call.args.ok_or("no arguments")?;

@@ -10,8 +10,8 @@ use super::event::{Event, Fact};
 use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
 use super::reducers::{
-    acknowledgement, agents, closing, confirmation, conversation, dispatcher, hooks, in_place,
-    phases, reconciliation, state, tracker,
+    acknowledgement, agents, cancellation, closing, confirmation, conversation, dispatcher, hooks,
+    in_place, phases, reconciliation, state, tracker,
 };
 use super::restless;
 use super::state::Session;
@@ -190,7 +190,9 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         }
         Observation::FunctionCallReceived(it) => dispatcher::call_received(session, fact.seq, it),
         Observation::HookAnswered(it) => hooks::answered(session, fact.seq, it),
-        Observation::CallCancellationReceived(it) => tracker::cancellation_received(session, it),
+        Observation::CallCancellationReceived(it) => {
+            cancellation::cancellation_received(session, it)
+        }
         Observation::ToolReturned(it) => tracker::tool_returned(session, fact.seq, it),
         Observation::LlmAsked(it) => agents::llm_asked(session, fact.seq, it),
         Observation::LlmReplied(it) => agents::llm_replied(session, fact.seq, it),
@@ -209,7 +211,9 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::OutcomeFound(it) => reconciliation::outcome_found(session, fact.seq, it),
         Observation::ResponsesSent(it) => conversation::responses_sent(session, it),
         Observation::DeadlinePassed(it) => tracker::deadline_passed(session, it.deadline),
-        Observation::OperatorCancelled(it) => tracker::operator_cancelled(session, fact.seq, it),
+        Observation::OperatorCancelled(it) => {
+            cancellation::operator_cancelled(session, fact.seq, it)
+        }
         Observation::SessionClosed(_) => {
             session.closed = true;
             // After a close nobody is told anything any more.

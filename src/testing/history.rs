@@ -10,6 +10,7 @@ use crate::session::{
 };
 
 use super::toolbox::{PROGRAM, Toolbox};
+use super::world_words;
 use crate::story::Story;
 
 /// An empty history.
@@ -161,7 +162,9 @@ impl History {
     #[must_use]
     pub fn sent(self) -> History {
         let epoch = self.epoch();
-        let responses = owed(&self.session).into_iter().filter_map(response_of);
+        let responses = owed(&self.session)
+            .into_iter()
+            .filter_map(world_words::response_of);
         let responses = responses.collect();
         self.observed(ResponsesSent { epoch, responses })
     }
@@ -485,18 +488,5 @@ pub fn answer_to(request: Seq, confirmed: bool, reason: Option<&str>, by: &str) 
             ..Answer::default()
         }),
         by: Actor::embedder(by),
-    }
-}
-
-fn response_of(effect: Effect) -> Option<Seq> {
-    match effect {
-        Effect::SendResponse { response, .. } => Some(response),
-        Effect::RunTool { .. }
-        | Effect::AskHook { .. }
-        | Effect::AskConfirmation { .. }
-        | Effect::SendInstruction { .. }
-        | Effect::CloseSession { .. }
-        | Effect::Connect
-        | Effect::ArmTimer { .. } => None,
     }
 }

@@ -348,3 +348,17 @@ pub fn called_by(parent: Seq, name: &str) -> FunctionCallReceived {
         parent: Some(parent),
     }
 }
+
+/// The response that an effect sends.
+pub(super) fn response_of(effect: Effect) -> Option<Seq> {
+    match effect {
+        Effect::SendResponse { response, .. } => Some(response),
+        Effect::RunTool { .. }
+        | Effect::AskHook { .. }
+        | Effect::AskConfirmation { .. }
+        | Effect::SendInstruction { .. }
+        | Effect::CloseSession { .. }
+        | Effect::Connect
+        | Effect::ArmTimer { .. } => None,
+    }
+}

@@ -14,6 +14,7 @@ mod context;
 mod defaults;
 mod dispatcher;
 mod error;
+mod following;
 mod function;
 mod gate;
 mod input;

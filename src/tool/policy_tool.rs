@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::agents::parameters;
 use super::gate::Predicate;
 use super::{
-    InputStreamingTool, Pending, StreamingTool, TextAgentTool, Ticket, ToolContext, ToolError,
+    InputStreamingTool, Pending, StreamingTool, TextAgentTool, ToolContext, ToolError,
     ToolFunction, ToolOutcome, input, yielding,
 };
 use crate::session::catalog::{AgentDeclaration, Behavior, ToolDeclaration, ToolKind};
@@ -316,43 +316,6 @@ impl PolicyTool {
             agent: self.text_agent().map(|tool| AgentDeclaration {
                 tools: tool.callable().into_iter().collect(),
             }),
-        }
-    }
-
-    /// Whether it knows itself how a call goes on that it has paused.
-    pub(crate) fn follows(&self) -> bool {
-        match &self.body {
-            Body::Function(tool) => tool.follows(),
-            Body::Agent(_)
-            | Body::Streaming(_)
-            | Body::InputStreaming(_)
-            | Body::ServerSide { .. } => false,
-        }
-    }
-
-    /// Waits for the result of a call that it has paused.
-    pub(crate) async fn follow(
-        &self,
-        ticket: &Ticket,
-        interim: Value,
-    ) -> Option<Result<Value, ToolError>> {
-        match &self.body {
-            Body::Function(tool) => tool.follow(ticket, interim).await,
-            Body::Agent(_)
-            | Body::Streaming(_)
-            | Body::InputStreaming(_)
-            | Body::ServerSide { .. } => None,
-        }
-    }
-
-    /// Lets go of what it holds outside this process.
-    pub(crate) async fn shut_down(&self) {
-        match &self.body {
-            Body::Function(tool) => tool.shut_down().await,
-            Body::Agent(_)
-            | Body::Streaming(_)
-            | Body::InputStreaming(_)
-            | Body::ServerSide { .. } => {}
         }
     }
 

@@ -125,7 +125,7 @@ fn a_replay_tells_every_other_session_of_the_one_that_it_cannot_read_and_ends_wi
 #[test]
 fn only_a_command_that_can_skip_is_advised_to() {
     let (bench, _) = pondered();
-    bench.run("export demo demo.jsonl").ends_with(0);
+    bench.run("export demo --out demo.jsonl").ends_with(0);
     let told = bench.run("import demo.jsonl again");
     let told = told.fails(4, "unreadable");
     assert!(!told.err.contains("--unknown-kinds"), "{told:#?}");

@@ -5,6 +5,7 @@
 pub(super) mod acknowledgement;
 pub(super) mod agents;
 pub(super) mod cache;
+pub(super) mod cancellation;
 pub(super) mod closing;
 pub(super) mod confirmation;
 pub(super) mod conversation;

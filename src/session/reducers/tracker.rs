@@ -1,4 +1,4 @@
-//! What runs: attempts, time limits, pauses, cancellations, and calls whose runner is gone.
+//! What runs: attempts, time limits, pauses, and calls whose runner is gone.
 //!
 //! ```text
 //! Ready ─▶ call_started ─▶ Running ─┬─ tool_returned ───▶ Returned
@@ -11,17 +11,16 @@
 
 use std::time::Duration;
 
-use crate::session::call::{Call, Leave, Phase, WaitsFor};
+use crate::session::call::{Call, Leave, Phase};
 use crate::session::decision::{
-    About, BackgroundSpawned, CallStarted, CancelReason, Decision, Outcome, ResultReused,
-    RetryScheduled,
+    About, BackgroundSpawned, CallStarted, Decision, Outcome, ResultReused, RetryScheduled,
 };
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
 use crate::session::object::ObjectHash;
 use crate::session::observation::{
-    CallCancellationReceived, Deadline, OperatorCancelled, ResponseSupplied, RunnerAttached,
-    RunnerDetached, Start, ToolPaused, ToolReturned, ToolYielded,
+    Deadline, ResponseSupplied, RunnerAttached, RunnerDetached, Start, ToolPaused, ToolReturned,
+    ToolYielded,
 };
 use crate::session::policy::InDoubt;
 use crate::session::response;
@@ -31,7 +30,7 @@ use super::cache::{self, Instead};
 use super::confirmation;
 use super::conversation;
 use super::dispatcher::{error, made_here};
-use super::{agents, closing, hooks, in_place, phases, redelivery};
+use super::{agents, closing, hooks, in_place, phases};
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
@@ -378,57 +377,6 @@ pub(in crate::session) fn running(
         .calls
         .get_mut(&call)
         .filter(|call| matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported))
-}
-
-/// The model takes calls back. An unknown id has no effect, and neither has that of a call whose response has left.
-///
-/// It is a statement about the model's interest, and undoes nothing. A call that has ended keeps its outcome, which is told
-/// without its id. One that a person is deciding, or that goes on elsewhere, stays open and shows that the model lost
-/// interest; only a tool that says so lets its question be withdrawn.
-pub(in crate::session) fn cancellation_received(
-    session: &mut Session,
-    it: &CallCancellationReceived,
-) {
-    if session.connection != Some(it.epoch) {
-        return;
-    }
-    let calls: Vec<Seq> = it
-        .ids
-        .iter()
-        .filter_map(|id| session.wire_ids.get(&(it.epoch, id.clone())).copied())
-        .collect();
-    redelivery::taken_back(session, &it.ids);
-    for seq in calls {
-        let policies = session.terms.policies.clone();
-        let Some(call) = session.calls.get_mut(&seq) else {
-            conversation::taken_back(session, seq);
-            continue;
-        };
-        let waits_outside = matches!(
-            call.phase.waits_for(),
-            WaitsFor::Person | WaitsFor::Response
-        );
-        let withdraw = policies.of(&call.name).withdraw_on_cancel;
-        call.model_lost_interest = true;
-        // What was said of it meanwhile has lost its point; its end, if it comes, is told as conversation.
-        session
-            .deliveries
-            .retain(|_, delivery| delivery.call != seq);
-        if !waits_outside || withdraw {
-            call.cancel = Some(CancelReason::Model);
-        }
-    }
-}
-
-pub(in crate::session) fn operator_cancelled(
-    session: &mut Session,
-    seq: Seq,
-    it: &OperatorCancelled,
-) {
-    if let Some(call) = session.calls.get_mut(&it.call) {
-        call.cancelled_in = it.response.as_ref().map(|_| seq);
-        call.cancel = Some(CancelReason::Operator);
-    }
 }
 
 /// What the tool's declared rule says about a call that was cut off between start and result.

@@ -27,8 +27,8 @@ const REPLY_BYTES_MAX: usize = 4 << 20;
 /// ```
 /// use recount::tool::{GeminiLlm, LlmAgent};
 ///
-/// let model = GeminiLlm::new("gemini-2.5-flash", "the key")?;
-/// assert!(!format!("{model:?}").contains("the key"));
+/// let model = GeminiLlm::new("gemini-2.5-flash", "the-key")?;
+/// assert!(!format!("{model:?}").contains("the-key"));
 /// let verifier = LlmAgent::new("verifier", model).instruction("Verify the caller.");
 /// # let _ = verifier;
 /// # Ok::<(), recount::tool::LlmError>(())

@@ -1,0 +1,45 @@
+//! What a tool has to do with outside a run: calls that it has paused, and what it holds.
+
+use serde_json::Value;
+
+use super::policy_tool::Body;
+use super::{PolicyTool, Ticket, ToolError};
+
+impl PolicyTool {
+    /// Whether it knows itself how a call goes on that it has paused.
+    pub(crate) fn follows(&self) -> bool {
+        match &self.body {
+            Body::Function(tool) => tool.follows(),
+            Body::Agent(_)
+            | Body::Streaming(_)
+            | Body::InputStreaming(_)
+            | Body::ServerSide { .. } => false,
+        }
+    }
+
+    /// Waits for the result of a call that it has paused.
+    pub(crate) async fn follow(
+        &self,
+        ticket: &Ticket,
+        interim: Value,
+    ) -> Option<Result<Value, ToolError>> {
+        match &self.body {
+            Body::Function(tool) => tool.follow(ticket, interim).await,
+            Body::Agent(_)
+            | Body::Streaming(_)
+            | Body::InputStreaming(_)
+            | Body::ServerSide { .. } => None,
+        }
+    }
+
+    /// Lets go of what it holds outside this process.
+    pub(crate) async fn shut_down(&self) {
+        match &self.body {
+            Body::Function(tool) => tool.shut_down().await,
+            Body::Agent(_)
+            | Body::Streaming(_)
+            | Body::InputStreaming(_)
+            | Body::ServerSide { .. } => {}
+        }
+    }
+}
