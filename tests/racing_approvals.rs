@@ -229,7 +229,10 @@ async fn check(home: &Home, told: &[Told]) -> Checked {
                 assert!(runs <= 1, "{session} was cut off and ran {runs} times");
                 checked.cut_off += 1;
             }
-            other => panic!("{session} ended {other:?}"),
+            other => {
+                let kinds: Vec<_> = facts.iter().map(|it| it.event.kind()).collect();
+                panic!("{session} ended {other:?}: {kinds:?}");
+            }
         }
         assert!(answers.contains_key(&session), "{session} has no answer");
         checked.calls += 1;
