@@ -19,8 +19,6 @@ mod command_line;
 mod listing;
 #[path = "mcp/over_http.rs"]
 mod over_http;
-#[path = "mcp/reference.rs"]
-mod reference;
 #[path = "mcp/server.rs"]
 mod server;
 #[path = "mcp/survives.rs"]
