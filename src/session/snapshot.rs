@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Actor;
 use super::command::Answered;
-use super::decision::Outcome;
+use super::decision::{CancelReason, Outcome};
 use super::finding::FoundAs;
 use super::id::Seq;
 use super::object::ObjectHash;
@@ -129,45 +129,6 @@ impl From<SettledRow> for Settled {
     }
 }
 
-/// A [`Request`] as a row.
-pub(super) type RequestRow = (Seq, RequestState, u32);
-
-impl From<Request> for RequestRow {
-    fn from(it: Request) -> RequestRow {
-        (it.call, it.state, it.refused)
-    }
-}
-
-impl From<RequestRow> for Request {
-    fn from((call, state, refused): RequestRow) -> Request {
-        Request {
-            call,
-            state,
-            refused,
-        }
-    }
-}
-
-/// An [`Answered`] as a row.
-pub(super) type AnsweredRow = (Seq, bool, Option<FoundAs>, Actor);
-
-impl From<Answered> for AnsweredRow {
-    fn from(it: Answered) -> AnsweredRow {
-        (it.at, it.confirmed, it.found, it.by)
-    }
-}
-
-impl From<AnsweredRow> for Answered {
-    fn from((at, confirmed, found, by): AnsweredRow) -> Answered {
-        Answered {
-            at,
-            confirmed,
-            found,
-            by,
-        }
-    }
-}
-
 /// A map as a list of pairs: JSON has text keys only, and a sorted list is a map at once.
 pub(super) mod pairs {
     use super::*;
@@ -189,6 +150,84 @@ pub(super) mod pairs {
     {
         let pairs = Vec::<(K, V)>::deserialize(deserializer)?;
         Ok(pairs.into_iter().collect())
+    }
+}
+
+/// What became of the requests, as rows, and apart from them who answered: one row is kept of every request, and those who
+/// answer are few.
+pub(super) mod requests {
+    use super::*;
+
+    #[derive(Deserialize, Serialize)]
+    struct Rows {
+        people: Vec<Actor>,
+        rows: Vec<(Seq, Seq, u32, StateRow)>,
+    }
+
+    /// A [`RequestState`] with the place of whoever answered.
+    #[derive(Deserialize, Serialize)]
+    enum StateRow {
+        Open,
+        Answered(Seq, bool, Option<FoundAs>, usize),
+        Expired(Seq),
+        Withdrawn(Seq, CancelReason),
+        Superseded(Seq),
+    }
+
+    pub(in crate::session) fn serialize<S: Serializer>(
+        requests: &BTreeMap<Seq, Request>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let (mut people, mut places) = (Vec::new(), BTreeMap::new());
+        let rows = requests.iter().map(|(seq, it)| {
+            let state = match &it.state {
+                RequestState::Open => StateRow::Open,
+                RequestState::Answered(answered) => {
+                    let place = *places.entry(&answered.by).or_insert_with(|| {
+                        people.push(answered.by.clone());
+                        people.len() - 1
+                    });
+                    StateRow::Answered(answered.at, answered.confirmed, answered.found, place)
+                }
+                RequestState::Expired { at } => StateRow::Expired(*at),
+                RequestState::Withdrawn { at, reason } => StateRow::Withdrawn(*at, *reason),
+                RequestState::Superseded { by } => StateRow::Superseded(*by),
+            };
+            (*seq, it.call, it.refused, state)
+        });
+        let rows = rows.collect();
+        Rows { people, rows }.serialize(serializer)
+    }
+
+    pub(in crate::session) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<Seq, Request>, D::Error> {
+        let Rows { people, rows } = Rows::deserialize(deserializer)?;
+        let requests = rows.into_iter().map(|(seq, call, refused, state)| {
+            let state = match state {
+                StateRow::Open => RequestState::Open,
+                StateRow::Answered(at, confirmed, found, place) => {
+                    let by = people.get(place).cloned();
+                    let nobody = || D::Error::custom(format!("nobody stands at {place}"));
+                    RequestState::Answered(Answered {
+                        at,
+                        confirmed,
+                        found,
+                        by: by.ok_or_else(nobody)?,
+                    })
+                }
+                StateRow::Expired(at) => RequestState::Expired { at },
+                StateRow::Withdrawn(at, reason) => RequestState::Withdrawn { at, reason },
+                StateRow::Superseded(by) => RequestState::Superseded { by },
+            };
+            let request = Request {
+                call,
+                state,
+                refused,
+            };
+            Ok((seq, request))
+        });
+        requests.collect()
     }
 }
 

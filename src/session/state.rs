@@ -26,7 +26,7 @@ use super::reducers::redelivery::Repeatable;
 use super::resumption::Resumption;
 use super::scheduling::FunctionResponseScheduling;
 use super::scope::Scope;
-use super::snapshot::{RequestRow, SettledRow, pairs, shared};
+use super::snapshot::{SettledRow, pairs, requests, shared};
 use super::terms::Terms;
 use super::time::Timestamp;
 
@@ -82,7 +82,7 @@ pub struct Session {
     /// What of it is to be told.
     pub(super) to_reconcile: Option<ToReconcile>,
     /// What became of every confirmation request.
-    #[serde(with = "pairs")]
+    #[serde(with = "requests")]
     pub requests: BTreeMap<Seq, Request>,
     /// What the model is still to be told, by the seq of `response_issued`.
     pub deliveries: BTreeMap<Seq, Delivery>,
@@ -178,8 +178,7 @@ pub(super) struct ToReconcile {
 }
 
 /// What became of a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "RequestRow", from = "RequestRow")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The call it is about.
     pub call: Seq,
@@ -190,7 +189,7 @@ pub struct Request {
 }
 
 /// The state of a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestState {
     /// It waits for an answer.
     Open,
