@@ -5,16 +5,63 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::record::ENVELOPE_VERSION;
-use crate::{Actor, Hash, Record, timestamp};
+use crate::{Actor, Hash, Outline, Record, timestamp};
 
 /// What stands behind the body: `,"prev":"`, 64 digits, `"}`.
 const TAIL: usize = 9 + 64 + 2;
 
+/// The parts of a line, the envelope's numbers read.
+struct Parts<'a> {
+    session: &'a str,
+    seq: u64,
+    at_us: i64,
+    kind: &'a str,
+    cause: Option<u64>,
+    actor: &'a str,
+    reference: Option<&'a str>,
+    body: &'a str,
+    prev: &'a str,
+}
+
 /// The record, `None` when the line is not written as a draft writes it, or is no record.
 pub(crate) fn read(text: &str) -> Option<Record<'_>> {
+    let parts = parts(text)?;
+    let mut actor = Actor::new(parts.actor);
+    if let Some(reference) = parts.reference {
+        actor = actor.with_reference(reference);
+    }
+    let prev: Hash = parts.prev.parse().ok()?;
+    let body: &RawValue = serde_json::from_str(parts.body).ok()?;
+    Some(Record {
+        v: ENVELOPE_VERSION,
+        session: session(parts.session)?,
+        seq: parts.seq,
+        at_us: parts.at_us,
+        kind: parts.kind,
+        cause: parts.cause,
+        actor,
+        body,
+        prev,
+    })
+}
+
+/// What a line tells of what happened, `None` when it is not written as a draft writes it. What else is in it is not looked
+/// at, and whether the body is JSON is not asked.
+pub(crate) fn outline(text: &str) -> Option<Outline<'_>> {
+    let parts = parts(text)?;
+    Some(Outline {
+        seq: parts.seq,
+        at_us: parts.at_us,
+        kind: parts.kind,
+        cause: parts.cause,
+        body: parts.body,
+    })
+}
+
+fn parts(text: &str) -> Option<Parts<'_>> {
     let mut rest = Rest(text);
     rest.expect("{\"v\":1,\"session\":\"")?;
-    let session = session(rest.take(36)?)?;
+    let session = rest.take(36)?;
     rest.expect("\",\"seq\":")?;
     let seq = rest.number()?;
     rest.expect(",\"at\":\"")?;
@@ -26,27 +73,25 @@ pub(crate) fn read(text: &str) -> Option<Record<'_>> {
         None => None,
     };
     rest.expect(",\"actor\":{\"kind\":\"")?;
-    let mut actor = Actor::new(rest.string()?);
-    if rest.expect(",\"ref\":\"").is_some() {
-        actor = actor.with_reference(rest.string()?);
-    }
+    let actor = rest.string()?;
+    let reference = match rest.expect(",\"ref\":\"") {
+        Some(()) => Some(rest.string()?),
+        None => None,
+    };
     rest.expect("},\"body\":")?;
     let body = rest.take(rest.0.len().checked_sub(TAIL)?)?;
     rest.expect(",\"prev\":\"")?;
-    let prev: Hash = rest.take(64)?.parse().ok()?;
+    let prev = rest.take(64)?;
     rest.expect("\"}")?;
-    if !rest.0.is_empty() || control(body) {
-        return None;
-    }
-    let body: &RawValue = serde_json::from_str(body).ok()?;
-    Some(Record {
-        v: ENVELOPE_VERSION,
+    let whole = rest.0.is_empty() && !control(body);
+    whole.then_some(Parts {
         session,
         seq,
         at_us,
         kind,
         cause,
         actor,
+        reference,
         body,
         prev,
     })

@@ -167,7 +167,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Draft;
+    use crate::{Draft, Outline};
 
     fn draft() -> Draft<'static> {
         Draft {
@@ -322,6 +322,12 @@ mod tests {
             if let Ok(text) = str::from_utf8(&line) {
                 let (quick, slow) = (Record::parse(&line), Record::parse_any(text));
                 prop_assert_eq!(format!("{quick:?}"), format!("{slow:?}"));
+                if let Ok(record) = slow {
+                    let outline = Outline::of(&line).unwrap();
+                    let told = (outline.seq, outline.at_us, outline.kind, outline.cause, outline.body);
+                    let Record { seq, at_us, kind, cause, body, .. } = record;
+                    prop_assert_eq!(told, (seq, at_us, kind, cause, body.get()));
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use recount_journal::seal::{self, SealedBody, SessionKey};
-use recount_journal::{Draft, Hash, Line, Malformed, Record};
+use recount_journal::{Draft, Hash, Line, Malformed, Outline, Record};
 use uuid::Uuid;
 
 use super::Error;
@@ -82,11 +82,27 @@ pub fn objects_named(record: &Record<'_>) -> Vec<Hash> {
 /// [`Error::Malformed`] where the line is no record, [`Error::Unreadable`] where no event is of its kind and shape,
 /// [`Error::Sealed`] where its body is sealed.
 pub fn fact_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Fact, Error> {
-    let record = record_of(session, seq, line)?;
-    if SealedBody::is_one(record.body.get()) {
+    let outline = outline_of(session, seq, line)?;
+    if SealedBody::is_one(outline.body) {
         return Err(Error::Sealed { session });
     }
-    decoded(session, seq, &record, record.body.get())
+    let event = Event::decode(outline.kind, outline.body).map_err(|source| {
+        // It may be no event because it is no record.
+        match record_of(session, seq, line) {
+            Ok(_) => Error::Unreadable {
+                session,
+                seq,
+                source,
+            },
+            Err(malformed) => malformed,
+        }
+    })?;
+    Ok(Fact {
+        seq: Seq(outline.seq),
+        at: Timestamp(outline.at_us),
+        cause: outline.cause.map(Seq),
+        event,
+    })
 }
 
 /// One record as it is stored, and its body if that is in clear or was opened.
@@ -130,18 +146,23 @@ impl Entry {
         line: Line,
         key: Option<&SessionKey>,
     ) -> Result<Entry, Error> {
-        let record = record_of(session, seq, line.bytes())?;
-        let body = match (SealedBody::of(&record)?, key) {
-            (None, _) => Body::Clear(place(line.bytes(), record.body.get())),
-            (Some(sealed), Some(key)) => Body::Opened(sealed.open(key)?),
-            (Some(_), None) => Body::Sealed,
+        let outline = outline_of(session, seq, line.bytes())?;
+        let body = if SealedBody::is_one(outline.body) {
+            let record = record_of(session, seq, line.bytes())?;
+            match (SealedBody::of(&record)?, key) {
+                (None, _) => Body::Clear(place(line.bytes(), outline.body)),
+                (Some(sealed), Some(key)) => Body::Opened(sealed.open(key)?),
+                (Some(_), None) => Body::Sealed,
+            }
+        } else {
+            Body::Clear(place(line.bytes(), outline.body))
         };
         Ok(Entry {
             session,
             seq,
-            at: Timestamp(record.at_us),
-            cause: record.cause.map(Seq),
-            kind: place(line.bytes(), record.kind),
+            at: Timestamp(outline.at_us),
+            cause: outline.cause.map(Seq),
+            kind: place(line.bytes(), outline.kind),
             body,
             line,
         })
@@ -157,6 +178,8 @@ impl Entry {
         line: Line,
         opened: Option<String>,
     ) -> Result<Entry, Error> {
+        // No journal of this process has looked at it.
+        record_of(session, seq, line.bytes())?;
         let read = Entry::read(session, seq, line, None)?;
         let body = match (read.body, opened) {
             (Body::Sealed, Some(body)) => Body::Opened(body),
@@ -220,6 +243,17 @@ impl Entry {
         }
     }
 
+    /// Whether these are the bytes of the body.
+    ///
+    /// # Errors
+    /// As of [`body`](Entry::body).
+    pub(crate) fn has_body(&self, bytes: &[u8]) -> Result<bool, Error> {
+        match &self.body {
+            Body::Clear(place) => Ok(self.line.bytes().get(place.clone()) == Some(bytes)),
+            Body::Opened(_) | Body::Sealed => Ok(self.body()?.as_bytes() == bytes),
+        }
+    }
+
     /// The fact.
     ///
     /// # Errors
@@ -246,6 +280,15 @@ fn place(line: &[u8], part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
+fn outline_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Outline<'_>, Error> {
+    let malformed = |source: Malformed| Error::Malformed {
+        session,
+        seq,
+        source,
+    };
+    Outline::of(line).map_err(malformed)
+}
+
 fn record_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Record<'_>, Error> {
     let malformed = |source: Malformed| Error::Malformed {
         session,
@@ -253,18 +296,4 @@ fn record_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Record<'_>, Er
         source,
     };
     Record::parse(line).map_err(malformed)
-}
-
-fn decoded(session: SessionId, seq: Seq, record: &Record<'_>, body: &str) -> Result<Fact, Error> {
-    let unreadable = |source: DecodeError| Error::Unreadable {
-        session,
-        seq,
-        source,
-    };
-    Ok(Fact {
-        seq: Seq(record.seq),
-        at: Timestamp(record.at_us),
-        cause: record.cause.map(Seq),
-        event: Event::decode(record.kind, body).map_err(unreadable)?,
-    })
 }

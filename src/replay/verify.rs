@@ -60,23 +60,26 @@ pub(crate) async fn verify_by(
             break;
         }
         for entry in &entries {
-            if ledger.passes_over(entry) {
-                retelling.state.head = entry.seq;
-                continue;
-            }
-            let fact = match retelling.compare(entry)? {
-                Ok(fact) => fact,
-                Err(parted) => {
+            let told = match retelling.compare(entry) {
+                // Whatever is the decision that follows is of a kind that is known, so that is asked last.
+                Err(_) if ledger.passes_over(entry) => {
+                    retelling.state.head = entry.seq;
+                    continue;
+                }
+                told => told?,
+            };
+            match told {
+                Told::Decided => report.decisions += 1,
+                Told::Observed(fact) => {
+                    report.observations += 1;
+                    ledger.provide(&mut retelling.state, &fact).await?;
+                    retelling.fold(&fact);
+                }
+                Told::Parted(parted) => {
                     report.diverged = Some(retelling.diverged(ledger, parted).await?);
                     return Ok(report);
                 }
-            };
-            match fact.event {
-                Event::Observed(_) => report.observations += 1,
-                Event::Decided(_) => report.decisions += 1,
             }
-            ledger.provide(&mut retelling.state, &fact).await?;
-            retelling.fold(&fact);
         }
         told(report.observations + report.decisions);
     }
@@ -117,6 +120,16 @@ impl Due {
     }
 }
 
+/// What a record turned out to be.
+enum Told {
+    /// The decision that follows; it is folded.
+    Decided,
+    /// Something that the world did, where nothing follows; to be folded.
+    Observed(Fact),
+    /// Something else than what follows.
+    Parted(Parted),
+}
+
 /// The two sides of a divergence.
 struct Parted {
     recorded: Option<Said>,
@@ -124,13 +137,13 @@ struct Parted {
 }
 
 impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
-    /// The next fact, if it is what follows.
-    fn compare(&mut self, entry: &Entry) -> Result<Result<Fact, Parted>, Error> {
+    /// Whether the next record is what follows.
+    fn compare(&mut self, entry: &Entry) -> Result<Told, Error> {
         let Some(due) = self.due() else {
             let fact = entry.fact()?;
             return Ok(match &fact.event {
-                Event::Observed(_) => Ok(fact),
-                Event::Decided(_) => Err(Parted {
+                Event::Observed(_) => Told::Observed(fact),
+                Event::Decided(_) => Told::Parted(Parted {
                     recorded: Some(recorded(&fact, entry)?),
                     derived: None,
                 }),
@@ -140,16 +153,17 @@ impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
         if entry.kind() == due.event.kind() && entry.cause() == due.cause {
             self.written.clear();
             let written = due.event.write_body(&mut self.written);
-            if written.is_ok() && entry.body()?.as_bytes() == self.written {
-                return Ok(Ok(Fact {
+            if written.is_ok() && entry.has_body(&self.written)? {
+                self.fold(&Fact {
                     seq: entry.seq,
                     at: entry.at(),
                     cause: due.cause,
                     event: due.event,
-                }));
+                });
+                return Ok(Told::Decided);
             }
         }
-        Ok(Err(Parted {
+        Ok(Told::Parted(Parted {
             recorded: Some(recorded(&entry.fact()?, entry)?),
             derived: Some(due.said()),
         }))

@@ -41,7 +41,7 @@ impl ActorKind {
 /// {"name":"ada","authenticated_by":"os_user"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Actor {
     /// The name as the door that let them in knows it.
     pub name: String,
@@ -51,7 +51,7 @@ pub struct Actor {
 
 /// How an actor's name was established. Never taken from the message itself.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Authentication {
     /// The embedding program vouches for the name.

@@ -1,7 +1,5 @@
 //! What is asked of a session from outside and may be refused.
 
-use serde::{Deserialize, Serialize};
-
 use super::actor::Actor;
 use super::decision::{CancelReason, Outcome};
 use super::finding::{Finding, FoundAs};
@@ -9,7 +7,6 @@ use super::id::{Seq, SessionId};
 use super::json::Json;
 use super::object::ObjectHash;
 use super::observation::StateChange;
-use super::snapshot::AnsweredRow;
 use super::state::{Reconciled, Supplied};
 
 /// A request from outside.
@@ -277,8 +274,7 @@ pub enum Rejection {
 pub(super) const BODY_BYTES_MAX: usize = (3 << 20) - 4096;
 
 /// The answer that counted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "AnsweredRow", from = "AnsweredRow")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// The `confirmation_answered` record.
     pub at: Seq,

@@ -91,16 +91,27 @@ impl Event {
     /// [`DecodeError`] where no event has the kind, or the body is not of its shape.
     pub fn decode(kind: &str, body: &str) -> Result<Event, DecodeError> {
         let body = upcast(kind, body);
-        let decoded = Observation::decode(kind, &body)
-            .map(|result| result.map(Event::Observed))
-            .or_else(|| Decision::decode(kind, &body).map(|result| result.map(Event::Decided)));
+        let decoded = Observation::decode(kind, &body).or_else(|| Decision::decode(kind, &body));
         match decoded {
-            Some(result) => result.map_err(|source| DecodeError::Body {
+            Some(Ok(event)) => Ok(event),
+            Some(Err(source)) => Err(DecodeError::Body {
                 kind: kind.to_owned(),
                 source,
             }),
             None => Err(DecodeError::UnknownKind(kind.to_owned())),
         }
+    }
+}
+
+impl From<Observation> for Event {
+    fn from(it: Observation) -> Event {
+        Event::Observed(it)
+    }
+}
+
+impl From<Decision> for Event {
+    fn from(it: Decision) -> Event {
+        Event::Decided(it)
     }
 }
 
@@ -158,9 +169,10 @@ macro_rules! events {
                 $(kinds.insert($kind.to_owned(), <$variant as schemars::JsonSchema>::json_schema(generator).into());)+
             }
 
-            pub(super) fn decode(kind: &str, body: &str) -> Option<Result<$name, serde_json::Error>> {
+            /// As what is wanted of it at once: an event is large, and a wrapping later would move it again.
+            pub(super) fn decode<E: From<$name>>(kind: &str, body: &str) -> Option<Result<E, serde_json::Error>> {
                 match kind {
-                    $($kind => Some(serde_json::from_str(body).map($name::$variant)),)+
+                    $($kind => Some(serde_json::from_str(body).map(|it| E::from($name::$variant(it)))),)+
                     _ => None,
                 }
             }

@@ -26,7 +26,7 @@ use super::reducers::redelivery::Repeatable;
 use super::resumption::Resumption;
 use super::scheduling::FunctionResponseScheduling;
 use super::scope::Scope;
-use super::snapshot::{RequestRow, SettledRow, pairs, shared};
+use super::snapshot::{requests, settled, shared, wire_ids};
 use super::terms::Terms;
 use super::time::Timestamp;
 
@@ -73,7 +73,7 @@ pub struct Session {
     /// The calls that have not ended, by the seq that received them.
     pub calls: OpenCalls,
     /// How the others ended.
-    #[serde(with = "pairs")]
+    #[serde(with = "settled")]
     pub settled: BTreeMap<Seq, Settled>,
     /// The results of paused calls that came from outside.
     pub supplied: BTreeMap<Seq, Supplied>,
@@ -82,7 +82,7 @@ pub struct Session {
     /// What of it is to be told.
     pub(super) to_reconcile: Option<ToReconcile>,
     /// What became of every confirmation request.
-    #[serde(with = "pairs")]
+    #[serde(with = "requests")]
     pub requests: BTreeMap<Seq, Request>,
     /// What the model is still to be told, by the seq of `response_issued`.
     pub deliveries: BTreeMap<Seq, Delivery>,
@@ -102,7 +102,7 @@ pub struct Session {
     /// The calls that run, where their number is limited, so that who waits need not count them.
     pub(super) slots_taken: BTreeSet<Seq>,
     /// The calls by connection and wire id, since the last connection was made.
-    #[serde(with = "pairs")]
+    #[serde(with = "wire_ids")]
     pub(super) wire_ids: BTreeMap<(Seq, String), Seq>,
     /// The calls that a resumed connection might deliver again.
     pub(super) repeatable: Repeatable,
@@ -131,8 +131,7 @@ pub struct Runner {
 }
 
 /// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "SettledRow", from = "SettledRow")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
     /// How.
     pub outcome: Outcome,
@@ -178,8 +177,7 @@ pub(super) struct ToReconcile {
 }
 
 /// What became of a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "RequestRow", from = "RequestRow")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The call it is about.
     pub call: Seq,
@@ -190,7 +188,7 @@ pub struct Request {
 }
 
 /// The state of a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestState {
     /// It waits for an answer.
     Open,
