@@ -1,4 +1,4 @@
-//! What the journal says of itself and an auditor has to know: crashes, repairs, and kinds of a later version.
+//! What the journal says of itself and an auditor has to know: crashes, repairs, erasures, and kinds of a later version.
 
 use recount_journal::{Journal, Record};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::filter::Filter;
 use super::moment;
-use crate::ledger::Error;
+use crate::ledger::{ERASED, Error, REQUESTED};
 use crate::session::{Seq, SessionId, Timestamp};
 
 /// How many records are read at a time.
@@ -70,6 +70,7 @@ pub(super) async fn notes(
 
 fn told(kind: &str, body: &Value) -> Option<String> {
     let number = |name: &str| body.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
     match kind {
         "journal_closed" => None,
         "journal_opened" => {
@@ -91,6 +92,19 @@ fn told(kind: &str, body: &Value) -> Option<String> {
             number("records_salvaged"),
             number("sessions_hurt"),
             number("objects_lost"),
+        )),
+        REQUESTED => {
+            let by = body.pointer("/by/name").and_then(Value::as_str);
+            Some(format!(
+                "{} wants session {} erased: {}",
+                by.unwrap_or("somebody"),
+                text("session"),
+                text("reason")
+            ))
+        }
+        ERASED => Some(format!(
+            "the key of session {} was erased, and with it all that it sealed",
+            text("session")
         )),
         _ => Some(format!("of a kind that this version does not know: {body}")),
     }
@@ -129,7 +143,15 @@ mod tests {
         assert!(
             repaired.is_some_and(|it| it.contains("2 records lost, 0 set aside, 1 sessions hurt"))
         );
-        let later = told("session_erased", &json!({"session": "7"}));
+        let by = json!({"name": "ada", "authenticated_by": "os_user"});
+        let requested = json!({"session": "7", "by": by, "reason": "ticket 17"});
+        assert_eq!(
+            told("erasure_requested", &requested).as_deref(),
+            Some("ada wants session 7 erased: ticket 17")
+        );
+        let erased = told("session_erased", &json!({"session": "7", "requested": 3}));
+        assert!(erased.is_some_and(|it| it.starts_with("the key of session 7 was erased")));
+        let later = told("journal_moved", &json!({"session": "7"}));
         assert!(later.is_some_and(|it| it.ends_with(r#"{"session":"7"}"#)));
     }
 }

@@ -11,7 +11,7 @@ use super::stranger::{Names, Stranger};
 use super::telling::Telling;
 use super::totals::Totals;
 use super::unread_session::{Unread, UnreadSession};
-use crate::ledger::{Entry, Error, Ledger};
+use crate::ledger::{Entry, Erasure, Error, Ledger};
 use crate::session::{ObjectHash, Seq, Session, SessionId, Timestamp};
 
 /// How many records, or sessions, are read at a time.
@@ -67,6 +67,8 @@ pub async fn decisions(
     let sessions = sessions(ledger, filter).await?;
     let total = sessions.iter().map(|(_, head)| head.seq).sum();
     let (mut report, mut names) = (Report::default(), Names::default());
+    let mut erasures = ledger.erasures().await?;
+    erasures.retain(|_, it| it.erased.is_some());
     let mut done = 0;
     for (id, head) in &sessions {
         let told = tell(ledger, *id, |records| progress(done + records, total)).await;
@@ -83,7 +85,7 @@ pub async fn decisions(
                 }
             }
             Err(error) => {
-                let unread = unread(ledger, *id, head, error).await?;
+                let unread = unread(ledger, *id, head, error, erasures.remove(id)).await?;
                 // Whatever may be in it, it did not happen before it began.
                 if filter.until.is_none_or(|until| unread.first_at < until) {
                     report.unread.push(unread);
@@ -143,9 +145,11 @@ async fn unread(
     session: SessionId,
     head: &Head,
     error: Error,
+    erasure: Option<Erasure>,
 ) -> Result<UnreadSession, Error> {
     let why = match &error {
         Error::Journal(_) => return Err(error),
+        Error::Sealed { .. } if erasure.is_some() => Unread::Erased,
         Error::Sealed { .. } if ledger.keys().is_some() => Unread::KeyMissing,
         Error::Sealed { .. } => Unread::KeyNotGiven,
         Error::NoKeyStore { .. }
@@ -167,6 +171,7 @@ async fn unread(
         answers: 0,
         why,
         problem: (why == Unread::Unreadable).then(|| in_words(&error)),
+        erasure: erasure.filter(|_| why == Unread::Erased),
     };
     let mut next = 1;
     loop {

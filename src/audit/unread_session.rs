@@ -3,13 +3,14 @@
 use serde::Serialize;
 
 use super::moment;
+use crate::ledger::Erasure;
 use crate::session::{SessionId, Timestamp};
 
 /// A session whose calls could not be told, and what is known of it all the same.
 ///
 /// ```json
 /// {"session":"0199…","first_at":"2026-11-20T14:03:07.112345Z","last_at":"…","records":21,"calls":2,"answers":1,
-///  "why":"key_not_given","problem":null}
+///  "why":"key_not_given","problem":null,"erasure":null}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnreadSession {
@@ -31,6 +32,8 @@ pub struct UnreadSession {
     pub why: Unread,
     /// What is wrong with it, where it is not sealed.
     pub problem: Option<String>,
+    /// Who wanted it erased, and when it was, where it was erased.
+    pub erasure: Option<Erasure>,
 }
 
 /// Why the calls of a session could not be told.
@@ -39,8 +42,10 @@ pub struct UnreadSession {
 pub enum Unread {
     /// It is sealed, and no key store was given.
     KeyNotGiven,
-    /// It is sealed, and the key store has no key of it: the key was erased, and with it whatever it sealed, or it is kept elsewhere.
+    /// It is sealed, and the key store has no key of it: it is kept elsewhere, or somebody removed it.
     KeyMissing,
+    /// It is sealed, and its key was erased, and with it whatever it sealed; [`UnreadSession::erasure`] says who wanted it.
+    Erased,
     /// A record, or something that one names, cannot be read.
     Unreadable,
 }
@@ -51,6 +56,7 @@ impl Unread {
         match self {
             Unread::KeyNotGiven => "key_not_given",
             Unread::KeyMissing => "key_missing",
+            Unread::Erased => "erased",
             Unread::Unreadable => "unreadable",
         }
     }
@@ -60,8 +66,9 @@ impl Unread {
         match self {
             Unread::KeyNotGiven => "sealed, and no key store was given",
             Unread::KeyMissing => {
-                "sealed, and the key store has no key of it: erased, or kept elsewhere"
+                "sealed, and the key store has no key of it: kept elsewhere, or removed"
             }
+            Unread::Erased => "sealed, and its key was erased",
             Unread::Unreadable => "cannot be read",
         }
     }

@@ -11,6 +11,7 @@ mod count;
 mod demo;
 mod diff;
 mod divergence;
+mod erase;
 mod export;
 mod failure;
 mod fixture;

@@ -11,6 +11,7 @@ use super::backup::Backup;
 use super::compact::Compact;
 use super::demo::{Demo, Service};
 use super::diff::Diff;
+use super::erase::Erase;
 use super::export::Export;
 use super::failure::{Exit, Failure};
 use super::fixture::Fixtures;
@@ -87,6 +88,7 @@ enum Command {
     Settle(Settle),
     Reconcile(Reconcile),
     RespondCall(RespondCall),
+    Erase(Erase),
     Export(Export),
     Import(Import),
     Backup(Backup),
@@ -153,6 +155,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Settle(it) => it.run(screen).await,
         Command::Reconcile(it) => it.run(screen).await,
         Command::RespondCall(it) => it.run(screen).await,
+        Command::Erase(it) => it.run(screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Import(it) => it.run(screen).await,
         Command::Backup(it) => it.run(screen).await,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::agent::Agent;
 use super::task::SessionTask;
-use crate::session::{Command, Finding, Json, Observation};
+use crate::session::{Command, Finding, Json, Observation, bytes_if_too_large};
 
 impl Agent {
     /// Takes out of everything that people, models and tools say what must not be on record, before it is there: from
@@ -14,8 +14,9 @@ impl Agent {
     /// The closure gets each text, and each string and number of a JSON value; what it gives back stands in its place. It
     /// sees a piece at a time, so what a transcript spreads over two pieces it cannot find. From arguments it takes for
     /// good: nobody is asked about, and no tool gets, what is not on record. For what a tool needs there is
-    /// [`T::secret`](crate::tool::T::secret). Where it panics, nothing of that piece is kept. What
-    /// it gives back should not be longer than the text: a record that grows over its 4 MiB by it stops the session.
+    /// [`T::secret`](crate::tool::T::secret). Where it panics, nothing of that piece is kept. Where what it gives back
+    /// is so long that the record would be larger than one may be, none of the record's texts and values are kept, and a call
+    /// without its arguments is refused as one whose arguments are invalid.
     ///
     /// ```
     /// use recount::prelude::*;
@@ -49,20 +50,46 @@ impl SessionTask {
 
 /// Says what stands in a text's place, if anything does.
 #[derive(Clone)]
-pub(super) struct Redactor(Arc<Redact>);
+pub(super) struct Redactor(Words);
+
+#[derive(Clone)]
+enum Words {
+    By(Arc<Redact>),
+    /// Nothing is kept of any text or value.
+    None,
+}
 
 type Redact = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// What stands where a redactor failed: better too little on record than what it was to take out.
 const FAILED: &str = "[redaction failed]";
 
+/// What is wrong with arguments that a redactor made larger than what goes on record.
+const TOO_LARGE: &str = "after redaction they are larger than what goes on record";
+
 impl Redactor {
     pub(super) fn new(redact: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Redactor {
-        Redactor(Arc::new(redact))
+        Redactor(Words::By(Arc::new(redact)))
     }
 
     /// Takes out of an observation what the redactor finds in its texts, and in the values of its JSON.
     pub(super) fn redact(&self, observation: &mut Observation) {
+        self.replace_in(observation);
+        let Some(bytes) = bytes_if_too_large(observation) else {
+            return;
+        };
+        let kind = observation.kind();
+        tracing::error!(kind, bytes, "the redactor made a record too large");
+        Redactor(Words::None).replace_in(observation);
+        if let Observation::FunctionCallReceived(it) = observation
+            && it.args.is_some()
+        {
+            it.sealed_args.clear();
+            it.invalid_args = Some(TOO_LARGE.to_owned());
+        }
+    }
+
+    fn replace_in(&self, observation: &mut Observation) {
         match observation {
             Observation::FunctionCallReceived(it) => {
                 if let Some(args) = &mut it.args {
@@ -164,14 +191,22 @@ impl Redactor {
     }
 
     fn json(&self, json: &mut Json) {
-        if let Some(redacted) = self.in_json(json.as_str()) {
+        let redacted = match &self.0 {
+            Words::By(_) => self.in_json(json.as_str()),
+            Words::None => Some(String::new()),
+        };
+        if let Some(redacted) = redacted {
             // Only whole tokens were replaced, by tokens.
             *json = Json::parse(&redacted).unwrap_or_else(|_| Json::empty_object());
         }
     }
 
     pub(super) fn of(&self, text: &str) -> Option<String> {
-        catch_unwind(AssertUnwindSafe(|| (self.0)(text))).unwrap_or_else(|_| {
+        let redact = match &self.0 {
+            Words::By(redact) => redact,
+            Words::None => return Some(String::new()),
+        };
+        catch_unwind(AssertUnwindSafe(|| redact(text))).unwrap_or_else(|_| {
             tracing::error!("the redactor panicked");
             Some(FAILED.to_owned())
         })
@@ -297,6 +332,37 @@ mod tests {
             let body = crate::session::Event::Observed(observation).body().unwrap();
             assert!(body.contains(r#""reason":"[number]""#), "{body}");
         }
+    }
+
+    #[test]
+    fn a_redactor_that_makes_a_record_too_large_leaves_nothing_of_it_and_a_call_so_is_refused() {
+        let verbose = Redactor::new(|text| Some(text.repeat(1 << 20)));
+        let mut call = Observation::from(FunctionCallReceived {
+            epoch: Seq(1),
+            id: Some("c1".to_owned()),
+            name: Some("pay".to_owned()),
+            args: Json::parse(r#"{"card":"4111","iban":{"$sealed":"v1.5"}}"#).ok(),
+            malformed_args: None,
+            invalid_args: None,
+            sealed_args: vec!["/iban".to_owned()],
+            original_args: None,
+            by: None,
+            parent: None,
+        });
+        verbose.redact(&mut call);
+        let body = crate::session::Event::Observed(call).body().unwrap();
+        assert!(body.contains(r#""args":{}"#), "{body}");
+        assert!(
+            body.contains(&format!(r#""invalid_args":"{TOO_LARGE}""#)),
+            "{body}"
+        );
+        assert!(!body.contains("sealed_args"), "{body}");
+        let reason = "card 4111".to_owned();
+        let by = crate::session::Actor::embedder("desk");
+        let mut closed = Observation::from(SessionClosed { reason, by });
+        verbose.redact(&mut closed);
+        let body = crate::session::Event::Observed(closed).body().unwrap();
+        assert!(body.contains(r#""reason":"""#), "{body}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The session knows no journal and the journal no events; this is where they meet, and the one place that knows whether
 //! a body is sealed. It decides nothing.
 
+mod erasure;
 mod error;
 mod import;
 mod line;
@@ -16,6 +17,8 @@ mod snapshot;
 mod store;
 mod unknown_kinds;
 
+pub(crate) use erasure::{ERASED, REQUESTED};
+pub use erasure::{EraseError, Erasure};
 pub use error::Error;
 pub use import::import;
 pub use line::{Entry, actor_reference, fact_of, objects_named};

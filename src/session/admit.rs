@@ -31,12 +31,17 @@ pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejecti
 /// # Errors
 /// [`Rejection::TooLarge`].
 pub fn fits(observation: Observation) -> Result<Observation, Rejection> {
+    match bytes_if_too_large(&observation) {
+        None => Ok(observation),
+        Some(bytes) => Err(Rejection::TooLarge { bytes }),
+    }
+}
+
+/// How many bytes the body of an observation takes, where that is more than goes on record.
+pub(crate) fn bytes_if_too_large(observation: &Observation) -> Option<usize> {
     // What cannot be written at all is for the journal to say.
     let bytes = observation.body().map_or(0, |body| body.len());
-    if bytes > BODY_BYTES_MAX {
-        return Err(Rejection::TooLarge { bytes });
-    }
-    Ok(observation)
+    (bytes > BODY_BYTES_MAX).then_some(bytes)
 }
 
 fn observation_of(session: &Session, command: Command) -> Result<Observation, Rejection> {

@@ -220,6 +220,58 @@ fn an_audit_counts_what_is_sealed_and_tells_it_with_its_keys_until_they_are_eras
     assert!(!html.contains("four-digits") && html.contains("sealed: /pin"));
 
     std::fs::remove_file(bench.path("k").join(format!("{session}.key"))).unwrap();
-    let erased = unread(run(&bench, "a", "audit decisions j --keys k --json"));
-    assert_eq!(erased["why"], "key_missing");
+    let missing = unread(run(&bench, "a", "audit decisions j --keys k --json"));
+    assert_eq!(missing["why"], "key_missing");
+}
+
+#[test]
+fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wanted_it() {
+    let bench = Bench::new();
+    let (_simulator, _) = paused(&bench);
+    let session = bench.session("j");
+    let erase = format!("erase j {session} --reason ticket-17");
+    bench
+        .run(&format!("{erase} --yes"))
+        .fails(2, "no-key-store");
+    run(&bench, "a", &format!("{erase} --keys k")).fails(2, "not-asked");
+    // What waits for a person could never be answered.
+    run(&bench, "a", &format!("{erase} --keys k --yes"))
+        .fails(3, "work-open")
+        .complains(&["1 open", "recount pending"]);
+    let listed = run(&bench, "a", "pending j --keys k --json").ends_with(0);
+    let request = listed.json_lines()[0]["request"].clone();
+    let deny = format!("deny j {} --keys k", request.as_str().unwrap());
+    run(&bench, "a", &deny).ends_with(0);
+
+    run(&bench, "a", &format!("{erase} --keys k --as ada --yes"))
+        .ends_with(0)
+        .says(&[&session, "is erased", "ada", "ticket-17"]);
+    assert!(!bench.path("k").join(format!("{session}.key")).exists());
+    bench.run("verify j").ends_with(0).says(&["Sound journal"]);
+    run(&bench, "a", "replay j --keys k").fails(6, "sealed");
+    let lines = run(&bench, "a", "audit decisions j --keys k --json")
+        .ends_with(0)
+        .json_lines();
+    let rows: Vec<_> = lines.iter().map(|it| it["row"].as_str().unwrap()).collect();
+    assert_eq!(rows, ["unread", "note", "note", "totals"]);
+    assert_eq!(lines[0]["why"], "erased");
+    assert_eq!(lines[0]["erasure"]["by"]["name"], "ada");
+    assert_eq!(lines[0]["erasure"]["reason"], "ticket-17");
+    assert_eq!(lines[1]["kind"], "erasure_requested");
+    assert_eq!(lines[2]["kind"], "session_erased");
+    run(&bench, "a", "audit decisions j --keys k")
+        .ends_with(0)
+        .says(&[
+            "1 session not told: sealed, and its key was erased",
+            "ticket-17",
+        ]);
+    bench
+        .run("audit decisions j --html report.html")
+        .ends_with(6);
+    let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
+    assert!(html.contains("its key was erased") && html.contains("ticket-17"));
+
+    // Whoever asks again is told what was done.
+    let again = run(&bench, "a", &format!("{erase} --keys k --yes --json")).ends_with(0);
+    assert_eq!(again.json_lines()[0]["erasure"], lines[0]["erasure"]);
 }

@@ -146,6 +146,34 @@ impl FileKeyStore {
     }
 }
 
+impl FileKeyStore {
+    /// The key goes first: what it sealed is of no use without it.
+    fn remove_all(&self, session: Uuid) -> Result<(), Error> {
+        let _lock = lock(&self.path)?;
+        let doing = || format!("erase session {session} from {}", self.path.display());
+        let key = self.file(session, KEY);
+        let of_session = format!("{session}.");
+        let removed = (|| {
+            remove_if_there(&key)?;
+            for entry in fs::read_dir(&self.path)? {
+                let entry = entry?;
+                if entry.file_name().to_string_lossy().starts_with(&of_session) {
+                    remove_if_there(&entry.path())?;
+                }
+            }
+            sync_directory(&self.path)
+        })();
+        removed.map_err(Error::io(doing()))
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 impl KeyStore for FileKeyStore {
     fn key(&self, session: Uuid) -> BoxFuture<'_, Result<Option<SessionKey>, Error>> {
         Box::pin(async move { self.read_key(session) })
@@ -179,6 +207,10 @@ impl KeyStore for FileKeyStore {
 
     fn discard(&self, session: Uuid, name: &'static str) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move { self.remove_kept(session, name) })
+    }
+
+    fn erase(&self, session: Uuid) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move { self.remove_all(session) })
     }
 }
 

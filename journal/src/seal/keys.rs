@@ -59,6 +59,13 @@ pub trait KeyStore: Send + Sync + 'static {
     /// # Errors
     /// When the store cannot be written.
     fn discard(&self, session: Uuid, name: &'static str) -> BoxFuture<'_, Result<(), Error>>;
+
+    /// Takes the key of a session away for good, and all that is kept under names of it. It is gone durably before this
+    /// returns; where there is nothing of the session, nothing happens.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn erase(&self, session: Uuid) -> BoxFuture<'_, Result<(), Error>>;
 }
 
 /// The key under which a session's bodies, objects and texts are sealed.

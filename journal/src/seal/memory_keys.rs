@@ -81,6 +81,13 @@ impl KeyStore for MemoryKeyStore {
         self.lock().kept.remove(&(session, name));
         Box::pin(async { Ok(()) })
     }
+
+    fn erase(&self, session: Uuid) -> BoxFuture<'_, Result<(), Error>> {
+        let mut inner = self.lock();
+        inner.keys.remove(&session);
+        inner.kept.retain(|(of, _), _| *of != session);
+        Box::pin(async { Ok(()) })
+    }
 }
 
 impl fmt::Debug for MemoryKeyStore {

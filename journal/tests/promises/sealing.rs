@@ -313,3 +313,29 @@ fn no_name_of_a_text_reaches_the_key_or_another_file() {
     let key = block_on(keys.key(SESSION)).unwrap().unwrap();
     assert_eq!(*key.open_text("a", &sealed).unwrap(), "b");
 }
+
+#[test]
+fn what_is_erased_is_gone_from_the_disk_and_nothing_else_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().join("keys");
+    let keys = FileKeyStore::create(&at, master("1")).unwrap();
+    let (erased, other) = (Uuid::from_u128(7), Uuid::from_u128(8));
+    for session in [erased, other] {
+        block_on(keys.create_key(session)).unwrap();
+        block_on(keys.keep(session, "resumption", "v1.sealed")).unwrap();
+    }
+    block_on(keys.erase(erased)).unwrap();
+    let names: Vec<String> = std::fs::read_dir(&at)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(
+        !names.iter().any(|name| name.contains(&erased.to_string())),
+        "{names:?}"
+    );
+    assert!(block_on(keys.key(other)).unwrap().is_some());
+    let kept = block_on(keys.kept(other, "resumption")).unwrap();
+    assert_eq!(kept.as_deref(), Some("v1.sealed"));
+    // There is nothing left to erase, and that is no mistake.
+    block_on(keys.erase(erased)).unwrap();
+}

@@ -157,6 +157,7 @@ fn what_strangers_wrote_is_text_and_nothing_else() {
         answers: 0,
         why: Unread::Unreadable,
         problem: Some(evil.to_owned()),
+        erasure: None,
     });
     let whole = page(&proof, &report);
     assert!(

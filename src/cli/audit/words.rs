@@ -138,7 +138,12 @@ pub(super) fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
 
 /// How many sessions could not be told, and why.
 pub(super) fn unread(sessions: &[UnreadSession]) -> Vec<String> {
-    let whys = [Unread::KeyNotGiven, Unread::KeyMissing, Unread::Unreadable];
+    let whys = [
+        Unread::KeyNotGiven,
+        Unread::KeyMissing,
+        Unread::Erased,
+        Unread::Unreadable,
+    ];
     let counted = whys.map(|why| (why, sessions.iter().filter(|it| it.why == why).count()));
     let counted = counted.into_iter().filter(|(_, number)| *number > 0);
     let told = |(why, number): (Unread, usize)| {

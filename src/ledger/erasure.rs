@@ -1,0 +1,338 @@
+//! Erasing a session: its key is taken away, and with it all that is sealed under it.
+//!
+//! Records are never changed, so that every hash still stands and the journal verifies; what was sealed opens no more. The
+//! journal's own stream says who asked for it and why, before the key is gone, and that it is gone, after.
+
+use std::collections::BTreeMap;
+
+use recount_journal::{Append, Draft, Hash, Record};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Error, Ledger};
+use crate::session::{Actor, OpenKind, Seq, SessionId, Timestamp};
+
+/// The kind of the record that says who wants a session erased, and why.
+pub(crate) const REQUESTED: &str = "erasure_requested";
+
+/// The kind of the record that says that it is.
+pub(crate) const ERASED: &str = "session_erased";
+
+/// How many records are read at a time.
+const PAGE: usize = 1024;
+
+/// An erasure, as the journal's own stream tells it.
+///
+/// ```json
+/// {"requested":4,"requested_at_us":1795183387112345,"by":{"name":"ada","authenticated_by":"os_user"},"reason":"ticket 17",
+///  "erased":5,"erased_at_us":1795183387112400}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Erasure {
+    /// The record of who wants it, in the stream whose id is nil.
+    pub requested: Seq,
+    /// When that was recorded.
+    pub requested_at_us: Timestamp,
+    /// Who wants it.
+    pub by: Actor,
+    /// Why. It stays in clear.
+    pub reason: String,
+    /// The record that the key is gone; none where whoever took it away was stopped on the way.
+    pub erased: Option<Seq>,
+    /// When that was recorded.
+    pub erased_at_us: Option<Timestamp>,
+}
+
+/// Why a session was not erased.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EraseError {
+    /// The journal or the key store failed.
+    #[error(transparent)]
+    Ledger(#[from] Error),
+    /// No key store is here, so there is no key to take away.
+    #[error("expected the key store of session {session}, found none")]
+    NoKeyStore {
+        /// The session.
+        session: SessionId,
+    },
+    /// The key store has no key of it: nothing of it is sealed, or its key is kept elsewhere.
+    #[error(
+        "expected a key of session {session} in the key store, found none: nothing of it is sealed, or its key is elsewhere"
+    )]
+    NoKey {
+        /// The session.
+        session: SessionId,
+    },
+    /// Something in it still waits or runs, and could never be dealt with.
+    #[error("expected a session in which nothing is open, found {items} open in session {session}")]
+    WorkOpen {
+        /// The session.
+        session: SessionId,
+        /// How many of its calls.
+        items: usize,
+    },
+}
+
+#[derive(Deserialize, Serialize)]
+struct Requested {
+    session: SessionId,
+    by: Actor,
+    reason: String,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Erased {
+    session: SessionId,
+    requested: Seq,
+}
+
+impl Ledger {
+    /// Takes the key of a session away for good, so that nothing opens that is sealed under it, and puts on record who wants
+    /// that and why. Asked again for one that is erased, it says what was done. One that was stopped on the way is finished.
+    ///
+    /// Copies elsewhere are not reached: backups of the key store, and what was exported in clear. A process that serves the
+    /// session has the key in memory until it ends.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use recount::journal::seal::{FileKeyStore, MasterKey};
+    /// use recount::journal::DiskJournal;
+    /// use recount::ledger::Ledger;
+    /// use recount::session::{Actor, SessionId, Timestamp};
+    ///
+    /// # async fn example(id: SessionId, master: MasterKey, now: Timestamp) -> Result<(), Box<dyn std::error::Error>> {
+    /// let journal = DiskJournal::open("journal")?;
+    /// let ledger = Ledger::new(Arc::new(journal)).with_keys(Arc::new(FileKeyStore::open("keys", master)?));
+    /// let erasure = ledger.erase(id, Actor::os_user("ada"), "the customer asked, ticket 17", now).await?;
+    /// assert!(erasure.erased.is_some());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// An [`EraseError`]; then the key is as it was, unless the key store itself failed.
+    pub async fn erase(
+        &self,
+        session: SessionId,
+        by: Actor,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<Erasure, EraseError> {
+        let keys = self.keys().ok_or(EraseError::NoKeyStore { session })?;
+        let head = self.journal().head(session.0).await.map_err(Error::from)?;
+        head.ok_or(Error::UnknownSession { session })?;
+        // A key that does not unwrap is one, too, and goes as well.
+        let has_key = !matches!(keys.key(session.0).await, Ok(None));
+        let begun = self.erasures().await?.remove(&session);
+        let requested = match begun {
+            Some(done) if done.erased.is_some() && !has_key => return Ok(done),
+            Some(begun) if begun.erased.is_none() => begun.requested,
+            // Its key came back, as with a restored key store.
+            Some(_) | None if has_key => {
+                let open = self.journal().open_work_of(session.0).await;
+                let mut open = open.map_err(Error::from)?;
+                open.retain(|it| it.kind != OpenKind::Session.as_str());
+                let items = open.len();
+                if items > 0 {
+                    return Err(EraseError::WorkOpen { session, items });
+                }
+                let reason = reason.to_owned();
+                let body = Requested {
+                    session,
+                    by,
+                    reason,
+                };
+                self.note(session, REQUESTED, &body, now).await?
+            }
+            Some(_) | None => return Err(EraseError::NoKey { session }),
+        };
+        keys.erase(session.0).await.map_err(Error::from)?;
+        // What is kept beside the journal is of no use without the key, and is nobody's any more.
+        let journal = self.journal();
+        if let Err(error) = journal.keep_snapshot(session.0, Vec::new()).await {
+            tracing::debug!(%session, %error, "its snapshot stays, sealed");
+        }
+        let body = Erased { session, requested };
+        self.note(session, ERASED, &body, now).await?;
+        let told = self.erasures().await?.remove(&session);
+        Ok(told.ok_or(Error::UnknownSession { session })?)
+    }
+
+    /// The last erasure of every session of which one is on record.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn erasures(&self) -> Result<BTreeMap<SessionId, Erasure>, Error> {
+        let (mut erasures, mut next) = (BTreeMap::new(), 1);
+        loop {
+            let lines = self.journal().read(Uuid::nil(), next, PAGE).await?;
+            if lines.is_empty() {
+                return Ok(erasures);
+            }
+            next += lines.len() as u64;
+            for line in &lines {
+                // The journal's own stream is read for what is known of it; `verify` says what is wrong with it.
+                if let Ok(record) = line.record() {
+                    note_erasure(&mut erasures, &record);
+                }
+            }
+        }
+    }
+
+    /// Adds a record to the journal's own stream.
+    async fn note(
+        &self,
+        session: SessionId,
+        kind: &str,
+        body: &impl Serialize,
+        now: Timestamp,
+    ) -> Result<Seq, Error> {
+        let unwritable = |source| Error::Unwritable { session, source };
+        let body = serde_json::to_string(body).map_err(unwritable)?;
+        loop {
+            let head = self.journal().head(Uuid::nil()).await?;
+            let (seq, prev, last_us) = head.map_or((0, Hash::ZERO, i64::MIN), |head| {
+                (head.seq, head.hash, head.at_us)
+            });
+            let line = Draft {
+                session: Uuid::nil(),
+                seq: seq + 1,
+                // A clock that was set back must not make time run backwards in the stream.
+                at_us: now.0.max(last_us),
+                kind,
+                cause: None,
+                actor: recount_journal::Actor::new("person"),
+                body: &body,
+                prev,
+            }
+            .line();
+            let append = Append::new(Uuid::nil(), seq, vec![line]);
+            match self.journal().append(append).await {
+                Ok(head) => return Ok(Seq(head.seq)),
+                // Somebody else had something to say about the journal.
+                Err(recount_journal::Error::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+fn note_erasure(erasures: &mut BTreeMap<SessionId, Erasure>, record: &Record<'_>) {
+    let (seq, at) = (Seq(record.seq), Timestamp(record.at_us));
+    match record.kind {
+        REQUESTED => {
+            if let Ok(it) = serde_json::from_str::<Requested>(record.body.get()) {
+                let erasure = Erasure {
+                    requested: seq,
+                    requested_at_us: at,
+                    by: it.by,
+                    reason: it.reason,
+                    erased: None,
+                    erased_at_us: None,
+                };
+                erasures.insert(it.session, erasure);
+            }
+        }
+        ERASED => {
+            if let Ok(it) = serde_json::from_str::<Erased>(record.body.get())
+                && let Some(erasure) = erasures.get_mut(&it.session)
+                && erasure.requested == it.requested
+            {
+                (erasure.erased, erasure.erased_at_us) = (Some(seq), Some(at));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+mod tests {
+    use std::sync::Arc;
+
+    use recount_journal::seal::{KeyStore, MemoryKeyStore};
+    use recount_journal::{Journal, MemoryJournal, block_on};
+
+    use super::*;
+
+    const SESSION: SessionId = SessionId(Uuid::from_u128(7));
+
+    fn ledger() -> (Ledger, Arc<MemoryKeyStore>) {
+        let journal = MemoryJournal::new();
+        let line = Draft {
+            session: SESSION.0,
+            seq: 1,
+            at_us: 5,
+            kind: "session_opened",
+            cause: None,
+            actor: recount_journal::Actor::new("engine"),
+            body: "{}",
+            prev: Hash::ZERO,
+        }
+        .line();
+        block_on(journal.append(Append::new(SESSION.0, 0, vec![line]))).unwrap();
+        let keys = Arc::new(MemoryKeyStore::default());
+        let ledger = Ledger::new(Arc::new(journal)).with_keys(Arc::clone(&keys) as _);
+        (ledger, keys)
+    }
+
+    fn erase(ledger: &Ledger, name: &str, at: i64) -> Result<Erasure, EraseError> {
+        let by = Actor::embedder(name);
+        block_on(ledger.erase(SESSION, by, "ticket 17", Timestamp(at)))
+    }
+
+    #[test]
+    fn it_is_on_record_once_and_who_asks_again_is_told() {
+        let (ledger, keys) = ledger();
+        assert!(matches!(
+            erase(&ledger, "ada", 10),
+            Err(EraseError::NoKey { .. })
+        ));
+        assert!(block_on(ledger.erasures()).unwrap().is_empty());
+        block_on(keys.create_key(SESSION.0)).unwrap();
+        block_on(keys.keep(SESSION.0, "resumption", "sealed")).unwrap();
+        block_on(keys.create_key(Uuid::from_u128(8))).unwrap();
+
+        let erased = erase(&ledger, "ada", 20).unwrap();
+        assert_eq!((erased.requested, erased.erased), (Seq(1), Some(Seq(2))));
+        assert_eq!(
+            (erased.by.name.as_str(), erased.reason.as_str()),
+            ("ada", "ticket 17")
+        );
+        assert!(block_on(keys.key(SESSION.0)).unwrap().is_none());
+        assert_eq!(block_on(keys.kept(SESSION.0, "resumption")).unwrap(), None);
+        assert!(block_on(keys.key(Uuid::from_u128(8))).unwrap().is_some());
+        assert_eq!(erase(&ledger, "bob", 30).unwrap(), erased);
+
+        // The key store was restored from a copy of before.
+        block_on(keys.create_key(SESSION.0)).unwrap();
+        let again = erase(&ledger, "bob", 40).unwrap();
+        assert_eq!((again.requested, again.by.name.as_str()), (Seq(3), "bob"));
+    }
+
+    #[test]
+    fn whoever_was_stopped_on_the_way_is_finished_for() {
+        for key_was_gone in [false, true] {
+            let (ledger, keys) = ledger();
+            block_on(keys.create_key(SESSION.0)).unwrap();
+            let requested = Requested {
+                session: SESSION,
+                by: Actor::embedder("ada"),
+                reason: "ticket 17".to_owned(),
+            };
+            block_on(ledger.note(SESSION, REQUESTED, &requested, Timestamp(10))).unwrap();
+            if key_was_gone {
+                block_on(keys.erase(SESSION.0)).unwrap();
+            }
+            let erased = erase(&ledger, "bob", 20).unwrap();
+            assert_eq!(
+                (erased.by.name.as_str(), erased.erased),
+                ("ada", Some(Seq(2)))
+            );
+            assert!(block_on(keys.key(SESSION.0)).unwrap().is_none());
+        }
+    }
+}
