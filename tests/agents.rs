@@ -10,6 +10,10 @@
 
 mod child_process;
 mod outliving;
+#[path = "agents/taken_back.rs"]
+mod taken_back;
+#[path = "agents/told.rs"]
+mod told;
 
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -263,10 +267,11 @@ fn a_gated_call_of_an_agent_waits_in_the_inbox_and_is_approved_in_another_proces
     let (life, live) = world.called(tools());
     let waits = life.run(live.session()).unwrap();
     assert!(waits.should_pause());
-    assert_eq!(
-        life.run(life.engine().pending()).unwrap()[0].tool,
-        "send_code"
-    );
+    let pending = life.run(life.engine().pending()).unwrap();
+    assert_eq!(pending[0].tool, "send_code");
+    let parent = pending[0].parent.as_ref().unwrap();
+    assert_eq!(parent.tool, "verify_identity");
+    assert!(waits.calls.get(&parent.call).unwrap().agent.is_some());
     life.crash();
     assert_eq!(witness.noted(), ["turn 1", "look_up"]);
 
@@ -436,6 +441,7 @@ fn the_calls_of_an_agent_and_its_question_end_when_it_is_taken_back() {
     }
     let witness = Witness::default();
     let gated = T::confirm(witness.tool("send_code"), "Send a code?");
+    let gated = T::withdraw_on_cancel(gated);
     let llm = ScriptedLlm::new([calls([LlmSaid::call("send_code", json!({}))])]);
     let waits = LlmAgent::new("verifier", llm).tools(gated);
     for agent in [waits, LlmAgent::new("verifier", Mute)] {

@@ -380,6 +380,29 @@ async fn the_context_holds_what_is_allowed_and_nothing_else() {
     }
 }
 
+const ENDS: &str = r#"
+{"on": {"text": "bye"}, "send": [{"call": [{"id": "p", "name": "pay"}, {"id": "a", "name": "endSession", "args": {"reason": "bye", "confirmed": false}}]}]}
+{"on": {"text": "yes"}, "send": [{"call": [{"id": "e", "name": "endSession", "args": {"reason": "bye", "confirmed": true}}]}]}
+"#;
+
+#[tokio::test]
+async fn who_ends_a_session_hears_which_questions_end_with_it() {
+    let simulator = simulator(ENDS).await;
+    let pay = T::simple("pay", "Pays", |_| async { Ok(json!({})) });
+    let live = Live::builder()
+        .model("gemini-live-2.5-flash")
+        .tools(T::confirm(pay, "Pay?") | T::end_session())
+        .strict()
+        .connect_to(simulator.url())
+        .await
+        .unwrap();
+    for (words, call) in [("bye", "a"), ("yes", "e")] {
+        live.send_text(words).await.unwrap();
+        let told = answer(&simulator, call).await;
+        assert_eq!(told["withdraws"], json!(["pay"]), "{told}");
+    }
+}
+
 #[tokio::test]
 async fn of_the_state_nothing_is_given_by_default() {
     let agent = Agent::new().model("m").tools(T::defaults());
