@@ -1,10 +1,12 @@
 //! What is on record of the run of a text agent, as the agent is told of it.
 
+use serde_json::{Value, json};
+
 use super::agent_secrets::Secrets;
 use super::error::Error;
 use super::task::SessionTask;
 use crate::session::{
-    AgentCall, AgentTurn, Call, Decision, Event, FunctionCallReceived, Json, LlmPart, Observation,
+    AgentCall, AgentTurn, Decision, Event, FunctionCallReceived, Json, LlmPart, Observation,
     Outcome, Seq,
 };
 use crate::tool::{AgentTurnSoFar, LlmAnswer, LlmSaid, LlmTool};
@@ -37,13 +39,14 @@ impl SessionTask {
         names.dedup();
         let tools = names.iter().filter_map(|name| dispatcher.get(name));
         let tools = tools.map(|tool| LlmTool::from(&tool.declaration()));
-        let mut secrets = Secrets::default();
+        let args = call.args.to_value();
+        let request = args.get("request").and_then(Value::as_str);
         let mut on_record = OnRecord {
-            request: self.request_of(call, &mut secrets),
+            request: request.unwrap_or_default().to_owned(),
             turns: Vec::new(),
             asked: None,
             tools: tools.collect(),
-            secrets,
+            secrets: Secrets::default(),
         };
         let run = call.agent.as_deref();
         for turn in run.iter().flat_map(|run| &run.turns) {
@@ -54,25 +57,6 @@ impl SessionTask {
             on_record.asked = Some(self.asked_by(asked).await?);
         }
         Ok(Some(on_record))
-    }
-
-    /// What an agent is asked, as it stands on record.
-    fn request_of(&self, call: &Call, secrets: &mut Secrets) -> String {
-        let text = |args: &Json| {
-            let args = args.to_value();
-            args.get("request")?.as_str().map(str::to_owned)
-        };
-        if let Some(request) = text(&call.args) {
-            return request;
-        }
-        // Where it cannot be opened, the call ends with that.
-        let opened = self.opened_arguments(call).ok();
-        let Some(clear) = opened.as_ref().and_then(text) else {
-            return String::new();
-        };
-        let sealed = call.args.as_str().to_owned();
-        secrets.add_text(sealed.clone(), clear);
-        sealed
     }
 
     async fn asked_by(&self, asked: Seq) -> Result<String, Error> {
@@ -138,7 +122,7 @@ impl SessionTask {
         if !received.sealed_args.is_empty()
             && let Ok(clear) = self.opened_args(name, args, &received.sealed_args)
         {
-            secrets.add_args(args.clone(), clear);
+            secrets.add(args.clone(), clear);
         }
     }
 
@@ -157,14 +141,14 @@ impl SessionTask {
             && !made.gave.is_empty()
         {
             let given = self.given(&made.gave).await?;
-            return Ok(Json::of(&serde_json::json!({ "output": given })));
+            return Ok(Json::of(&json!({ "output": given })));
         }
         let body = self.response_body(ended).await?;
         Ok(body.unwrap_or_else(Json::empty_object))
     }
 
     /// What a streaming tool gave.
-    async fn given(&self, gave: &[Seq]) -> Result<Vec<serde_json::Value>, Error> {
+    async fn given(&self, gave: &[Seq]) -> Result<Vec<Value>, Error> {
         let mut given = Vec::with_capacity(gave.len());
         for seq in gave {
             if let Some(recorded) = self.recorded(*seq).await?

@@ -120,7 +120,7 @@ pub fn decide(session: &Session) -> Option<Decision> {
 pub fn owed(session: &Session) -> Vec<Effect> {
     let mut effects = Vec::new();
     for (seq, call) in &session.calls {
-        confirmation::owed(session, *seq, call, &mut effects);
+        confirmation::owed(*seq, call, &mut effects);
         tracker::owed(session, *seq, call, &mut effects);
     }
     hooks::owed(session, &mut effects);

@@ -89,7 +89,7 @@ fn a_model_reads_its_secrets_as_it_said_them_and_the_journal_does_not_have_them(
         let agent = LlmAgent::new("till", llm.clone()).tools(pay);
         let agent = Agent::new()
             .model("m")
-            .tools(T::secret(verify(agent), "/request"))
+            .tools(verify(agent))
             .connect_to(world.model.clone());
         let engine = Engine::in_memory()
             .journal(world.journal.clone())
@@ -109,10 +109,6 @@ fn a_model_reads_its_secrets_as_it_said_them_and_the_journal_does_not_have_them(
     approve(&second).unwrap();
 
     let asked = llm.asked();
-    let LlmContent::User { text } = &asked[1].contents[0] else {
-        panic!("{asked:?}");
-    };
-    assert_eq!(text, "Is it Ada?");
     let LlmContent::Model { said } = &asked[1].contents[1] else {
         panic!("{asked:?}");
     };
@@ -128,19 +124,13 @@ fn a_model_reads_its_secrets_as_it_said_them_and_the_journal_does_not_have_them(
     let facts = world.facts();
     for fact in &facts {
         let body = fact.event.body().unwrap();
-        assert!(
-            !body.contains(CARD) && !body.contains("Is it Ada?"),
-            "{body}"
-        );
+        assert!(!body.contains(CARD), "{body}");
     }
     // Without a key it replays, and what was asked is known again by what is on record.
     assert!(world.folded().calls.is_empty());
     let (received, questions) = on_record(&facts);
     let sealed = |call: &FunctionCallReceived| call.args.clone().unwrap();
     let mut on_record = asked[1].clone();
-    on_record.contents[0] = LlmContent::User {
-        text: sealed(received[0]).as_str().to_owned(),
-    };
     let LlmContent::Model { said } = &mut on_record.contents[1] else {
         unreachable!()
     };

@@ -78,24 +78,6 @@ fn the_reply_of_the_agent_that_called_it_goes_before_the_end() {
 }
 
 #[test]
-fn nobody_is_asked_any_more_once_the_session_is_about_to_end() {
-    let tools = toolbox().plain("end").expires_ms("pay", 60_000);
-    let tools = tools.gated("pay");
-    let support = history().opened("support").attached(&tools).connected();
-    let pays = support.call("c1", "pay", json!({})).asked();
-    let asks = |told: &History| {
-        let owed = owed(told.session()).into_iter();
-        owed.filter(|it| matches!(it, Effect::AskConfirmation { .. }))
-            .count()
-    };
-    assert_eq!(asks(&pays), 1);
-    let ends = pays.call("c2", "end", json!({})).started();
-    let ends = ends.returned_and_ends(WHY);
-    assert_eq!(asks(&ends), 0);
-    assert_eq!(asks(&ends.call("c3", "pay", json!({}))), 0);
-}
-
-#[test]
 fn other_replies_are_not_waited_for_and_what_runs_ends_with_the_session() {
     let works = support().call("c1", "work", json!({})).started();
     let ends = works.call("c2", "end", json!({})).started();

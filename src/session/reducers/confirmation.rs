@@ -441,12 +441,7 @@ pub(in crate::session) fn failure(session: &Session, name: &str, reason: &str) -
     error(session, "execution_failed", told)
 }
 
-pub(in crate::session) fn owed(
-    session: &Session,
-    seq: Seq,
-    call: &Call,
-    effects: &mut Vec<Effect>,
-) {
+pub(in crate::session) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
     if let Phase::AwaitingConfirmation {
         request,
         expires_at,
@@ -454,10 +449,7 @@ pub(in crate::session) fn owed(
         ..
     } = call.phase
     {
-        // Nobody is bothered with what ends unanswered in a moment.
-        if session.closing.is_none() {
-            effects.push(Effect::AskConfirmation { call: seq, request });
-        }
+        effects.push(Effect::AskConfirmation { call: seq, request });
         if let Some(due_us) = expires_at {
             effects.push(Effect::ArmTimer {
                 deadline: Deadline::Confirmation { call: seq, request },
