@@ -175,6 +175,14 @@ async fn the_session_ends_in_two_steps_and_the_reply_goes_first() {
             Outcome::Returned
         ]
     );
+    // The end waited until the reply had left, as the record says.
+    let issued = folded.settled.values().last().unwrap().at;
+    let facts = engine.ledger().facts(session, Seq(1), 10_000).await;
+    let left = facts.unwrap().iter().any(|fact| match &fact.event {
+        Event::Observed(Observation::ResponsesSent(it)) => it.responses.contains(&issued),
+        Event::Observed(_) | Event::Decided(_) => false,
+    });
+    assert!(left, "the reply of {issued}");
     in_time(began.notified()).await;
     let reason = "the user said bye".to_owned();
     assert_eq!(
