@@ -541,6 +541,15 @@ fn replied(facts: &[Fact]) -> BTreeSet<u32> {
     replies.collect()
 }
 
+/// The turns whose questions are on record.
+fn asked(facts: &[Fact]) -> BTreeSet<u32> {
+    let questions = facts.iter().filter_map(|fact| match &fact.event {
+        Event::Observed(Observation::LlmAsked(it)) => Some(it.turn),
+        Event::Observed(_) | Event::Decided(_) => None,
+    });
+    questions.collect()
+}
+
 #[test]
 fn wherever_a_process_dies_no_turn_on_record_is_asked_again_and_no_call_is_made_twice() {
     let mut cut = 0;
@@ -574,6 +583,15 @@ fn wherever_a_process_dies_no_turn_on_record_is_asked_again_and_no_call_is_made_
                 continue;
             }
             let paid = replied(&world.facts());
+            let asked = asked(&world.facts());
+            for done in witness.noted() {
+                let turn = done.strip_prefix("turn ").map(|it| it.parse().unwrap());
+                // It is on record before it is paid for.
+                assert!(
+                    turn.is_none_or(|it: u32| asked.contains(&it)),
+                    "{batch} {point:?}: {done}"
+                );
+            }
             let before = witness.noted().len();
             let life = Life::begin(
                 &world.journal,
