@@ -144,7 +144,7 @@ fn show_paused(it: &PausedCall, now: Timestamp, screen: &mut Screen) -> Result<(
     let since = age::span(it.since, now);
     let about = format!("  for {since}, agent {}", it.agent);
     screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
-    show_parent(it.parent.as_ref(), screen)?;
+    show_parent(it.parent.as_deref(), screen)?;
     screen.toned(
         Tone::Quiet,
         &format!("  session {}, seq {}", it.session, it.call),
@@ -222,7 +222,7 @@ pub(super) fn show(
     let asked = age::span(it.requested_at, now);
     let about = format!("  asked {asked} ago{agent}");
     screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
-    show_parent(it.parent.as_ref(), screen)?;
+    show_parent(it.parent.as_deref(), screen)?;
     match it.expires_at {
         Some(at) if at <= now => {
             screen.toned(Tone::Bad, "  its time is up: an answer no longer counts")?

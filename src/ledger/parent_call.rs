@@ -24,12 +24,12 @@ impl Ledger {
         &self,
         session: SessionId,
         received: &FunctionCallReceived,
-    ) -> Result<Option<ParentCall>, Error> {
+    ) -> Result<Option<Box<ParentCall>>, Error> {
         let Some(call) = received.parent else {
             return Ok(None);
         };
         let parent = self.call_received(session, call).await?;
         let tool = parent.and_then(|it| it.name).unwrap_or_default();
-        Ok(Some(ParentCall { call, tool }))
+        Ok(Some(Box::new(ParentCall { call, tool })))
     }
 }

@@ -34,7 +34,7 @@ pub struct PausedCall {
     pub call: Seq,
     /// The call of the agent whose model made it; none, and left out, where that of the conversation did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<ParentCall>,
+    pub parent: Option<Box<ParentCall>>,
     /// The tool.
     pub tool: String,
     /// The arguments with which it runs, exactly as they stand on record: the model's, or as a person changed them.

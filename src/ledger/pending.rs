@@ -57,7 +57,7 @@ pub struct PendingConfirmation {
     pub call_hash: ObjectHash,
     /// The call of the agent whose model made it; none, and left out, where that of the conversation did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<ParentCall>,
+    pub parent: Option<Box<ParentCall>>,
     /// The tool.
     pub tool: String,
     /// The arguments, exactly as they stand on record, or as a person changed them: what an answer binds. Under [`sealed_args`](Self::sealed_args)
