@@ -10,6 +10,10 @@
 
 mod child_process;
 mod outliving;
+#[path = "agents/taken_back.rs"]
+mod taken_back;
+#[path = "agents/told.rs"]
+mod told;
 
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -263,10 +267,11 @@ fn a_gated_call_of_an_agent_waits_in_the_inbox_and_is_approved_in_another_proces
     let (life, live) = world.called(tools());
     let waits = life.run(live.session()).unwrap();
     assert!(waits.should_pause());
-    assert_eq!(
-        life.run(life.engine().pending()).unwrap()[0].tool,
-        "send_code"
-    );
+    let pending = life.run(life.engine().pending()).unwrap();
+    assert_eq!(pending[0].tool, "send_code");
+    let parent = pending[0].parent.as_ref().unwrap();
+    assert_eq!(parent.tool, "verify_identity");
+    assert!(waits.calls.get(&parent.call).unwrap().agent.is_some());
     life.crash();
     assert_eq!(witness.noted(), ["turn 1", "look_up"]);
 
@@ -436,6 +441,7 @@ fn the_calls_of_an_agent_and_its_question_end_when_it_is_taken_back() {
     }
     let witness = Witness::default();
     let gated = T::confirm(witness.tool("send_code"), "Send a code?");
+    let gated = T::withdraw_on_cancel(gated);
     let llm = ScriptedLlm::new([calls([LlmSaid::call("send_code", json!({}))])]);
     let waits = LlmAgent::new("verifier", llm).tools(gated);
     for agent in [waits, LlmAgent::new("verifier", Mute)] {
@@ -535,6 +541,15 @@ fn replied(facts: &[Fact]) -> BTreeSet<u32> {
     replies.collect()
 }
 
+/// The turns whose questions are on record.
+fn asked(facts: &[Fact]) -> BTreeSet<u32> {
+    let questions = facts.iter().filter_map(|fact| match &fact.event {
+        Event::Observed(Observation::LlmAsked(it)) => Some(it.turn),
+        Event::Observed(_) | Event::Decided(_) => None,
+    });
+    questions.collect()
+}
+
 #[test]
 fn wherever_a_process_dies_no_turn_on_record_is_asked_again_and_no_call_is_made_twice() {
     let mut cut = 0;
@@ -568,6 +583,15 @@ fn wherever_a_process_dies_no_turn_on_record_is_asked_again_and_no_call_is_made_
                 continue;
             }
             let paid = replied(&world.facts());
+            let asked = asked(&world.facts());
+            for done in witness.noted() {
+                let turn = done.strip_prefix("turn ").map(|it| it.parse().unwrap());
+                // It is on record before it is paid for.
+                assert!(
+                    turn.is_none_or(|it: u32| asked.contains(&it)),
+                    "{batch} {point:?}: {done}"
+                );
+            }
             let before = witness.noted().len();
             let life = Life::begin(
                 &world.journal,

@@ -175,6 +175,14 @@ async fn the_session_ends_in_two_steps_and_the_reply_goes_first() {
             Outcome::Returned
         ]
     );
+    // The end waited until the reply had left, as the record says.
+    let issued = folded.settled.values().last().unwrap().at;
+    let facts = engine.ledger().facts(session, Seq(1), 10_000).await;
+    let left = facts.unwrap().iter().any(|fact| match &fact.event {
+        Event::Observed(Observation::ResponsesSent(it)) => it.responses.contains(&issued),
+        Event::Observed(_) | Event::Decided(_) => false,
+    });
+    assert!(left, "the reply of {issued}");
     in_time(began.notified()).await;
     let reason = "the user said bye".to_owned();
     assert_eq!(
@@ -377,6 +385,29 @@ async fn the_context_holds_what_is_allowed_and_nothing_else() {
         for hidden in ["SECRET", "plan_b", "score", "mood", "token"] {
             assert!(!told.contains(hidden), "{hidden}: {told}");
         }
+    }
+}
+
+const ENDS: &str = r#"
+{"on": {"text": "bye"}, "send": [{"call": [{"id": "p", "name": "pay"}, {"id": "a", "name": "endSession", "args": {"reason": "bye", "confirmed": false}}]}]}
+{"on": {"text": "yes"}, "send": [{"call": [{"id": "e", "name": "endSession", "args": {"reason": "bye", "confirmed": true}}]}]}
+"#;
+
+#[tokio::test]
+async fn who_ends_a_session_hears_which_questions_end_with_it() {
+    let simulator = simulator(ENDS).await;
+    let pay = T::simple("pay", "Pays", |_| async { Ok(json!({})) });
+    let live = Live::builder()
+        .model("gemini-live-2.5-flash")
+        .tools(T::confirm(pay, "Pay?") | T::end_session())
+        .strict()
+        .connect_to(simulator.url())
+        .await
+        .unwrap();
+    for (words, call) in [("bye", "a"), ("yes", "e")] {
+        live.send_text(words).await.unwrap();
+        let told = answer(&simulator, call).await;
+        assert_eq!(told["withdraws"], json!(["pay"]), "{told}");
     }
 }
 

@@ -16,7 +16,7 @@ use super::source::Source;
 use super::style::Tone;
 use crate::control::Waiting;
 use crate::engine::{Clock, SystemClock};
-use crate::ledger::{PausedCall, PendingConfirmation};
+use crate::ledger::{ParentCall, PausedCall, PendingConfirmation};
 use crate::session::{About, Json, Timestamp};
 use crate::tool::Ticket;
 
@@ -101,6 +101,7 @@ fn as_json(it: &PendingConfirmation) -> serde_json::Value {
         "request_hash": it.request_hash,
         "call": it.call,
         "call_hash": it.call_hash,
+        "parent": it.parent,
         "tool": it.tool,
         "args": it.args,
         "sealed_args": it.sealed_args,
@@ -127,6 +128,7 @@ fn paused_as_json(it: &PausedCall) -> serde_json::Value {
         "external_id": it.external_id,
         "labels": it.labels,
         "call": it.call,
+        "parent": it.parent,
         "tool": it.tool,
         "args": it.args,
         "args_before_edit": it.args_before_edit,
@@ -142,10 +144,20 @@ fn show_paused(it: &PausedCall, now: Timestamp, screen: &mut Screen) -> Result<(
     let since = age::span(it.since, now);
     let about = format!("  for {since}, agent {}", it.agent);
     screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
+    show_parent(it.parent.as_deref(), screen)?;
     screen.toned(
         Tone::Quiet,
         &format!("  session {}, seq {}", it.session, it.call),
     )
+}
+
+/// Shows whose call it is, where that is an agent's.
+fn show_parent(parent: Option<&ParentCall>, screen: &mut Screen) -> Result<(), Failure> {
+    let Some(ParentCall { call, tool }) = parent else {
+        return Ok(());
+    };
+    let told = format!("  called by the agent {tool}, in its call {call}");
+    screen.line(&cut(&one_line(&told), COLUMNS))
 }
 
 /// What was said of a session, and by which names its program knows it, on one line.
@@ -210,6 +222,7 @@ pub(super) fn show(
     let asked = age::span(it.requested_at, now);
     let about = format!("  asked {asked} ago{agent}");
     screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
+    show_parent(it.parent.as_deref(), screen)?;
     match it.expires_at {
         Some(at) if at <= now => {
             screen.toned(Tone::Bad, "  its time is up: an answer no longer counts")?

@@ -15,6 +15,7 @@ use crate::tool::{
     ToolExecutionMode, Toolset,
 };
 
+use super::agents_named;
 use super::extractors::{Extractor, Turn};
 use super::folding::IDLE_FOLD_AFTER;
 use super::hooks::AgentHooks;
@@ -22,7 +23,6 @@ use super::phases::{self, PhaseBuilder};
 use super::policies;
 use super::prepared::Prepared;
 use super::reconnects::Reconnects;
-use super::text_agents;
 
 /// How long a service may take to complete the setup.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -433,7 +433,7 @@ impl Agent {
         }
         // Without the tools every name would be unknown.
         if registered.is_ok() {
-            let of_agents = text_agents::mistakes(&catalog).into_iter();
+            let of_agents = agents_named::mistakes(&catalog).into_iter();
             mistakes.extend(of_agents.map(|it| format!("agent {name:?}: {it}")));
             let of_phases = phases::mistakes(&policies, &dispatcher).into_iter();
             mistakes.extend(of_phases.map(|it| format!("agent {name:?}: {it}")));

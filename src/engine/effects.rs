@@ -15,11 +15,12 @@ use super::error::Error;
 use super::inbox::{Inbox, Input};
 use super::outcomes::Telling;
 use super::performer::InFlight;
+use super::run_of_agent::OnRecord;
 use super::session_of_run::SessionOfRun;
 use super::slots::Held;
 use super::socket::Carried;
 use super::task::SessionTask;
-use super::text_agents::{Came, OnRecord, Stretch};
+use super::text_agents::{Came, Stretch};
 use crate::live::setup;
 use crate::session::{
     Decision, Delivery, Effect, Event, Fact, Finding, FunctionResponseScheduling, Hook, Json,
@@ -144,14 +145,12 @@ impl SessionTask {
         let stretch = of_agent
             .zip(checked.as_ref().ok())
             .and_then(|(on_record, it)| {
-                let (tool, args, _) = it;
+                let (tool, ..) = it;
                 let tool = tool.text_agent()?.clone();
-                let request = args.get("request").and_then(Value::as_str);
                 let base = tool.state().clone();
                 let stretch = Stretch {
                     tool,
                     on_record,
-                    request: request.unwrap_or_default().to_owned(),
                     call: seq,
                     attempt,
                     own: own.clone(),

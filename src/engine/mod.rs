@@ -4,6 +4,8 @@
 
 mod adk_events;
 mod agent;
+mod agent_secrets;
+mod agents_named;
 mod alarm;
 mod answering;
 mod asking;
@@ -58,6 +60,7 @@ mod redaction;
 mod registry;
 mod responding;
 mod restart;
+mod run_of_agent;
 mod secrets;
 mod session_of_run;
 mod sessions;

@@ -90,6 +90,18 @@ impl SessionTask {
     pub(super) fn opened_arguments(&self, call: &Call) -> Result<Json, ToolError> {
         opened(self.id, &self.seal, call, &call.args)
     }
+
+    /// The arguments of a call of this tool, with what is sealed in clear.
+    pub(super) fn opened_args(
+        &self,
+        tool: &str,
+        args: &Json,
+        sealed: &[String],
+    ) -> Result<Json, ledger::Error> {
+        let key = self.seal.key.as_ref();
+        let key = key.ok_or(ledger::Error::Sealed { session: self.id })?;
+        open_arguments(key, tool, args, sealed)
+    }
 }
 
 /// These arguments of the call, with what is sealed in clear.

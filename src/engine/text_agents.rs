@@ -1,4 +1,4 @@
-//! Runs of text agents: what is on record of one, its next step, and what comes of that.
+//! Runs of text agents: the next step, and what comes of it.
 //!
 //! A run in the engine is one stretch in which an agent's model is asked: from a start to a reply with calls, or to the end. It begins
 //! with what is on record and puts everything on record before it goes on, so nothing is lost with its process but a question that
@@ -16,18 +16,16 @@ use super::inbox::{Inbox, Input};
 #[cfg(feature = "live")]
 use super::live::LiveBuilder;
 use super::outcomes::Ended;
+use super::run_of_agent::OnRecord;
 use super::task::SessionTask;
 use crate::session::{
-    AgentTurn, Author, Call, Decision, Event, FunctionCallReceived, Json, LlmAsked, LlmPart,
-    LlmReplied, MalformedArgs, ObjectHash, Observation, Rejection, Seq, StateChanged, fits,
+    Author, Call, FunctionCallReceived, Json, LlmAsked, LlmPart, LlmReplied, MalformedArgs,
+    ObjectHash, Observation, Rejection, Seq, StateChanged, fits,
 };
 use crate::tool::{
-    AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, LlmAnswer, LlmError, LlmReply, LlmRequest,
-    LlmSaid, LlmTool, State, T, TextAgent, TextAgentTool, ToolError, ToolOutcome,
+    AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, LlmError, LlmReply, LlmRequest, LlmSaid,
+    State, T, TextAgent, TextAgentTool, ToolError, ToolOutcome,
 };
-
-/// How many records are read at a time.
-const PAGE: usize = 256;
 
 impl Agent {
     /// Adds a text agent that the model calls by name; see [`TextAgentTool`].
@@ -66,31 +64,6 @@ impl LiveBuilder {
     }
 }
 
-/// What an agent names that is not there, or cannot be called by it.
-pub(super) fn mistakes(catalog: &crate::session::Catalog) -> Vec<String> {
-    let mut mistakes = Vec::new();
-    for tool in catalog.tools.values() {
-        for name in tool.agent.iter().flat_map(|it| &it.tools) {
-            let what = match catalog.tools.get(name) {
-                None => "is not there",
-                Some(named) if named.server_side.is_some() => "is run by the service",
-                Some(_) => continue,
-            };
-            let agent = &tool.name;
-            mistakes.push(format!(
-                "the agent {agent:?} may call {name:?}, which {what}"
-            ));
-        }
-    }
-    mistakes
-}
-
-/// What is on record of a run.
-pub(super) struct OnRecord {
-    turns: Vec<AgentTurnSoFar>,
-    tools: Vec<LlmTool>,
-}
-
 /// What a run puts on record with its next question, or its end.
 pub(super) struct Asks {
     /// The reply before, where that made no calls.
@@ -110,123 +83,12 @@ pub(super) struct Calls {
 pub(super) struct Stretch {
     pub(super) tool: Arc<TextAgentTool>,
     pub(super) on_record: OnRecord,
-    pub(super) request: String,
     pub(super) call: Seq,
     pub(super) attempt: u32,
     pub(super) own: Inbox,
 }
 
 impl SessionTask {
-    /// What is on record of the run of an agent; nothing of a call whose tool is none.
-    pub(super) async fn on_record_of_agent(&self, seq: Seq) -> Result<Option<OnRecord>, Error> {
-        let Some(call) = self.session.calls.get(&seq) else {
-            return Ok(None);
-        };
-        let dispatcher = &self.agent.dispatcher;
-        let tool = dispatcher.get(&call.name).and_then(|it| it.text_agent());
-        let Some(tool) = tool else {
-            return Ok(None);
-        };
-        let mut names = tool.callable();
-        names.sort_unstable();
-        names.dedup();
-        let tools = names.iter().filter_map(|name| dispatcher.get(name));
-        let tools = tools.map(|tool| LlmTool::from(&tool.declaration()));
-        let mut on_record = OnRecord {
-            turns: Vec::new(),
-            tools: tools.collect(),
-        };
-        for turn in call.agent.iter().flat_map(|run| &run.turns) {
-            on_record.turns.push(self.turn_on_record(turn).await?);
-        }
-        Ok(Some(on_record))
-    }
-
-    async fn turn_on_record(&self, turn: &AgentTurn) -> Result<AgentTurnSoFar, Error> {
-        let (mut of, mut parts) = (String::new(), Vec::new());
-        if let Some(recorded) = self.recorded(turn.asked).await?
-            && let Event::Observed(Observation::LlmAsked(it)) = &recorded.fact.event
-        {
-            of.clone_from(&it.of);
-        }
-        if let Some(recorded) = self.recorded(turn.replied).await?
-            && let Event::Observed(Observation::LlmReplied(it)) = &recorded.fact.event
-        {
-            parts.clone_from(&it.parts);
-        }
-        let (mut said, mut answers) = (Vec::new(), Vec::new());
-        let mut made = turn.calls.iter();
-        for LlmPart { text, signature } in parts {
-            if let Some(text) = text {
-                said.push(LlmSaid::Text { text, signature });
-                continue;
-            }
-            let Some(made) = made.next() else {
-                continue;
-            };
-            let received = self.ledger.call_received(self.id, made.call).await?;
-            let (id, name, args) = match received {
-                Some(it) => (it.id, it.name, it.args),
-                None => (None, None, None),
-            };
-            let name = name.unwrap_or_default();
-            answers.push(LlmAnswer {
-                id: id.clone(),
-                name: name.clone(),
-                response: self.answer_to(made.call, made.ended, &name).await?,
-            });
-            said.push(LlmSaid::Call {
-                id,
-                name,
-                args: args.unwrap_or_else(Json::empty_object),
-                signature,
-            });
-        }
-        Ok(AgentTurnSoFar { of, said, answers })
-    }
-
-    /// What an agent's model is told of a call that it made.
-    async fn answer_to(&self, call: Seq, ended: Option<Seq>, tool: &str) -> Result<Json, Error> {
-        let shape = self.session.terms.policies.response;
-        let ended = ended.unwrap_or(call);
-        if let Some(recorded) = self.recorded(ended).await?
-            && let Event::Decided(Decision::CallCancelled(it)) = &recorded.fact.event
-        {
-            return Ok(Json::of(&shape.error("cancelled", it.reason.in_words())));
-        }
-        if self.is_stream(tool) {
-            let given = self.given_by(call, ended).await?;
-            if !given.is_empty() {
-                return Ok(Json::of(&serde_json::json!({ "output": given })));
-            }
-        }
-        let body = self.response_body(ended).await?;
-        Ok(body.unwrap_or_else(Json::empty_object))
-    }
-
-    /// What the last run of a streaming tool gave.
-    async fn given_by(&self, call: Seq, ended: Seq) -> Result<Vec<serde_json::Value>, Error> {
-        let (mut given, mut from) = (Vec::new(), call);
-        while from <= ended {
-            let facts = self.ledger.facts(self.id, from, PAGE).await?;
-            let Some(last) = facts.last().map(|fact| fact.seq) else {
-                break;
-            };
-            for fact in facts.iter().filter(|fact| fact.seq <= ended) {
-                match &fact.event {
-                    Event::Observed(Observation::ToolYielded(it)) if it.call == call => {
-                        given.push(it.response.to_value());
-                    }
-                    // What a run gave that is run again is given again.
-                    Event::Decided(Decision::CallStarted(it)) if it.call == call => given.clear(),
-                    Event::Observed(_) | Event::Decided(_) => {}
-                }
-            }
-            from = last.next();
-        }
-        Ok(given)
-    }
-
     /// Puts on record that the model of an agent is about to be asked, and only then lets it be.
     pub(super) async fn agent_asks(
         &mut self,
@@ -341,9 +203,9 @@ impl Stretch {
     /// Goes on with a run: up to a reply with calls, of which nothing comes back here, or to its end.
     pub(super) async fn go(self, state: &State) -> Option<Came> {
         let mut turns = self.on_record.turns.clone();
-        let mut replied = None;
+        let (mut replied, mut asked) = (None, self.on_record.asked.clone());
         loop {
-            let ask = match self.next(&turns, state) {
+            let ask = match self.next(&turns, asked.take(), state) {
                 AgentStep::Ask(ask) => ask,
                 AgentStep::Finish(text) => {
                     let outcome = ToolOutcome::Returned(text.into());
@@ -356,25 +218,27 @@ impl Stretch {
             };
             let turn = u32::try_from(turns.len() + 1).unwrap_or(u32::MAX);
             let AgentAsk { of, llm, request } = ask;
-            let asked = LlmAsked {
+            let question = LlmAsked {
                 call: self.call,
                 attempt: self.attempt,
                 turn,
                 of: of.clone(),
                 model: llm.model().to_owned(),
+                // Of what is on record, so that nobody needs a key to compute it, and no secret is guessed from it.
                 request_sha256: digest(&request),
             };
             let state = state.clone();
             let (recorded, on_record) = oneshot::channel();
             let asks = Asks {
                 replied: replied.take(),
-                asked,
+                asked: question,
                 state,
             };
             let _ = self.own.send(Input::AgentAsks(asks, recorded));
             // Where it is not on record, nobody waits for this run any more.
             on_record.await.ok()?;
             // The call stands inside a block, because a model may panic before it returns its future.
+            let request = self.on_record.secrets.in_clear(request);
             let asking = async { llm.generate(request).await };
             let outcome = AssertUnwindSafe(asking).catch_unwind().await;
             let reply = match outcome {
@@ -400,10 +264,11 @@ impl Stretch {
         }
     }
 
-    fn next(&self, turns: &[AgentTurnSoFar], state: &State) -> AgentStep {
+    fn next(&self, turns: &[AgentTurnSoFar], asked: Option<String>, state: &State) -> AgentStep {
         let run = AgentSoFar {
-            request: self.request.clone(),
+            request: self.on_record.request.clone(),
             turns: turns.to_vec(),
+            asked,
             tools: &self.on_record.tools,
             state,
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recount_journal::OpenItem;
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Ledger};
+use super::{Error, Ledger, ParentCall};
 use crate::session::{
     CallId, Event, Fact, FunctionCallReceived, Json, Observation, OpenKind, Seq, SessionId,
     Timestamp,
@@ -32,6 +32,9 @@ pub struct PausedCall {
     pub labels: BTreeMap<String, String>,
     /// The record of the call.
     pub call: Seq,
+    /// The call of the agent whose model made it; none, and left out, where that of the conversation did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Box<ParentCall>>,
     /// The tool.
     pub tool: String,
     /// The arguments with which it runs, exactly as they stand on record: the model's, or as a person changed them.
@@ -86,6 +89,7 @@ impl Ledger {
             let Some((received, edited, interim)) = self.call_that_paused(item).await? else {
                 continue;
             };
+            let parent = self.parent_of(session, &received).await?;
             let called_with = received.args.unwrap_or_else(Json::empty_object);
             let (args, args_before_edit) = match edited {
                 Some(edited) => (edited, Some(called_with)),
@@ -98,6 +102,7 @@ impl Ledger {
                 external_id: opened.external_id,
                 labels: opened.labels,
                 call,
+                parent,
                 tool: received.name.unwrap_or_default(),
                 args,
                 args_before_edit,

@@ -9,7 +9,7 @@ use recount_journal::{Line, OpenItem};
 use serde::{Deserialize, Serialize};
 
 use super::store::MODEL_LOST_INTEREST;
-use super::{Error, Ledger};
+use super::{Error, Ledger, ParentCall};
 use crate::session::{
     About, Event, Fact, Json, ObjectHash, Observation, OpenKind, RequestId, Seq, SessionId,
     Timestamp,
@@ -55,6 +55,9 @@ pub struct PendingConfirmation {
     pub call: Seq,
     /// Its hash.
     pub call_hash: ObjectHash,
+    /// The call of the agent whose model made it; none, and left out, where that of the conversation did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Box<ParentCall>>,
     /// The tool.
     pub tool: String,
     /// The arguments, exactly as they stand on record, or as a person changed them: what an answer binds. Under [`sealed_args`](Self::sealed_args)
@@ -179,6 +182,7 @@ impl Ledger {
         let Some(asked) = decision.question().cloned() else {
             return Ok(None);
         };
+        let parent = self.parent_of(session, &received).await?;
         let mut args = received.args.unwrap_or_else(Json::empty_object);
         // Where a person changed them, what is asked about is what the question binds.
         if !is_bound(&args, asked.args_sha256)
@@ -197,6 +201,7 @@ impl Ledger {
             request_hash: object_hash(&request),
             call,
             call_hash: object_hash(&called),
+            parent,
             tool: received.name.unwrap_or_default(),
             args,
             sealed_args: received.sealed_args,
@@ -241,6 +246,7 @@ impl Ledger {
             request_hash: object_hash(&asked.request),
             call,
             call_hash: object_hash(&asked.called),
+            parent: None,
             tool: String::new(),
             args: Json::parse(received.body.get()).unwrap_or_else(|_| Json::empty_object()),
             sealed_args: Vec::new(),

@@ -87,6 +87,8 @@ pub struct AgentRun {
     pub contract: Option<ObjectHash>,
     /// The `llm_asked` of the present start that has no reply yet.
     pub asked: Option<Seq>,
+    /// The last `llm_asked` that has no reply, of whatever start.
+    pub unanswered: Option<Seq>,
     /// The turns whose replies are on record.
     pub turns: Vec<AgentTurn>,
     /// How often its model could not be reached since the last reply.
@@ -113,6 +115,8 @@ pub struct AgentTurn {
 pub struct AgentCall {
     /// Its `function_call_received`.
     pub call: Seq,
+    /// The `tool_yielded` of its last start, where its tool gives one result after another.
+    pub gave: Vec<Seq>,
     /// What ended it: `response_issued` or `call_cancelled`.
     pub ended: Option<Seq>,
 }

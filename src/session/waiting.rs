@@ -1,7 +1,7 @@
 //! What of a session waits for somebody outside, in the words of ADK.
 
 use super::call::{Call, WaitsFor};
-use super::id::CallId;
+use super::id::{CallId, Seq};
 use super::state::Session;
 
 impl Session {
@@ -36,6 +36,22 @@ impl Session {
 /// An agent that waits for its calls goes on when they do, and they are open, too.
 fn rests(call: &Call) -> bool {
     call.phase.waits_for() == WaitsFor::Calls || waits_outside(call)
+}
+
+/// The calls that wait for somebody outside so that this one may go on: itself, or those that its agent has made.
+pub(super) fn outside(session: &Session, call: Seq) -> Vec<Seq> {
+    let (mut waiting, mut open) = (Vec::new(), vec![call]);
+    while let Some(seq) = open.pop() {
+        let Some(call) = session.calls.get(&seq) else {
+            continue;
+        };
+        if waits_outside(call) {
+            waiting.push(seq);
+        } else if call.phase.waits_for() == WaitsFor::Calls {
+            open.extend(call.awaited());
+        }
+    }
+    waiting
 }
 
 fn waits_outside(call: &Call) -> bool {

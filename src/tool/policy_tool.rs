@@ -50,6 +50,8 @@ pub struct PolicyTool {
     pub(super) rule: Option<InDoubt>,
     /// It is for agents that name it, and the model of the conversation is not told of it.
     pub(super) inner: bool,
+    /// It came with an agent that has it among its tools, and what holds for it was said there.
+    pub(super) came_with_agent: bool,
 }
 
 /// What a tool is made of.
@@ -121,6 +123,14 @@ impl PolicyTool {
         self
     }
 
+    /// The tool is one of an agent's own, and comes with it.
+    pub(super) fn coming_with_agent(self) -> Self {
+        Self {
+            came_with_agent: true,
+            ..self.for_agents()
+        }
+    }
+
     /// The agent that it is, if it is one.
     pub(crate) fn text_agent(&self) -> Option<&Arc<TextAgentTool>> {
         match &self.body {
@@ -144,6 +154,7 @@ impl PolicyTool {
             predicates: Vec::new(),
             rule: None,
             inner: false,
+            came_with_agent: false,
         }
     }
 

@@ -124,7 +124,8 @@ impl T {
         Self::with(tool, |policy| policy.acknowledgement = Some(words))
     }
 
-    /// A cancellation by the model withdraws an open confirmation instead of only being noted on it.
+    /// A cancellation by the model withdraws an open confirmation instead of only being noted on it; also where the model cancels the
+    /// agent that called the tool.
     #[must_use]
     pub fn withdraw_on_cancel(tool: impl Into<Toolset>) -> Toolset {
         Self::with(tool, |policy| policy.withdraw_on_cancel = true)

@@ -7,7 +7,10 @@ use tokio::sync::{broadcast, mpsc};
 use super::*;
 use crate::session::catalog::{Behavior, ToolDeclaration, ToolKind};
 use crate::session::{FunctionResponseScheduling, InDoubt, S};
-use crate::tool::{InputEvent, LongRunningFunctionTool, ToolDispatcher, ToolMistake, ToolPolicy};
+use crate::tool::{
+    InputEvent, LlmAgent, LongRunningFunctionTool, ScriptedLlm, ToolDispatcher, ToolMistake,
+    ToolPolicy,
+};
 
 /// A tool that declares its gate itself.
 struct Gated;
@@ -460,4 +463,30 @@ fn every_two_forms_in_either_order_hold_on_every_kind_of_tool_or_are_refused() {
     }
     assert_eq!(accepted + refused, 5 * rules.len() * rules.len());
     assert!(accepted > 1000, "{accepted}");
+}
+
+#[test]
+fn policies_reach_what_is_for_agents_and_not_what_came_with_one() {
+    let own = plain().map(PolicyTool::for_agents);
+    let careful = T::secret(T::confirm(own, "Pay?"), "/card");
+    let tool = &careful.tools()[0];
+    assert!(tool.requires_confirmation() && tool.declaration().inner);
+    assert_eq!(tool.declaration().secret, ["/card"]);
+    let clerk = || LlmAgent::new("clerk", ScriptedLlm::new([])).tools(plain());
+    let boss = LlmAgent::new("boss", ScriptedLlm::new([]));
+    let boss = boss.tools(T::confirm(
+        T::agent("clerk", "Serves", clerk()),
+        "Ask the clerk?",
+    ));
+    let all = T::confirm(T::agent("boss", "Rules", boss), "Ask the boss?");
+    let told = all.tools().iter();
+    let told: Vec<_> = told
+        .map(|it| (it.name(), it.confirmation_message(), it.declaration().inner))
+        .collect();
+    let expected = [
+        ("boss", Some("Ask the boss?"), false),
+        ("clerk", Some("Ask the clerk?"), true),
+        ("pay", None, true),
+    ];
+    assert_eq!(told, expected);
 }

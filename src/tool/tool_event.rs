@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::{Ask, ToolConfirmation, ToolError};
 use crate::session::{
     Event, Json, Observation, Seq, Session, Speaker, Timestamp, ToolAsked, ToolEventEmitted,
+    WaitsFor,
 };
 
 /// An event of a tool, of a type of yours. It goes on record; the model does not hear of it.
@@ -101,8 +102,10 @@ pub(crate) trait ToolEvents: Send + Sync {
 pub(crate) struct LookBack {
     /// The phase that it is in.
     pub(crate) phase: Option<String>,
-    /// The calls that have not ended: which, of which tool, and where each stands.
+    /// The calls of the conversation that have not ended: which, of which tool, and where each stands. What an agent calls is its own.
     pub(crate) open_calls: Vec<(Seq, String, &'static str)>,
+    /// The tools of all calls about which a person is asked.
+    pub(crate) asked_about: Vec<String>,
     /// What was said last, oldest first.
     pub(crate) turns: Vec<(Speaker, String)>,
 }
@@ -111,11 +114,14 @@ impl LookBack {
     /// Without what was said.
     pub(crate) fn of(session: &Session) -> LookBack {
         let calls = session.calls.iter();
+        let of_conversation = calls.clone().filter(|(_, call)| call.parent.is_none());
+        let asked_about = calls.filter(|(_, call)| call.phase.waits_for() == WaitsFor::Person);
         LookBack {
             phase: session.phase.as_ref().map(|stay| stay.phase.clone()),
-            open_calls: calls
+            open_calls: of_conversation
                 .map(|(seq, call)| (*seq, call.name.clone(), call.phase.name()))
                 .collect(),
+            asked_about: asked_about.map(|(_, call)| call.name.clone()).collect(),
             turns: Vec::new(),
         }
     }
@@ -207,5 +213,26 @@ impl Emitter {
 impl fmt::Debug for Emitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Emitter").field(&self.0.is_some()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{history, toolbox};
+
+    #[test]
+    fn the_calls_of_an_agent_are_its_own_and_its_questions_everybodys() {
+        let tools = toolbox().agent("clerk", ["look", "pay"]);
+        let tools = tools.plain("look").gated("pay");
+        let support = history().opened("support").attached(&tools).connected();
+        let asks = support.call("c1", "clerk", json!({})).asks_model();
+        let called = asks.model_calls(&["look", "pay"]);
+        let found = LookBack::of(called.session());
+        let open: Vec<_> = found.open_calls.iter().map(|it| it.1.as_str()).collect();
+        assert_eq!(open, ["clerk"]);
+        assert_eq!(found.asked_about, ["pay"]);
     }
 }

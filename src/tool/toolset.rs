@@ -108,12 +108,27 @@ impl Toolset {
 
     /// Changes every tool; those that came with an agent have had their policies said where that agent was given them, and stay as
     /// they are.
+    ///
+    /// ```
+    /// use recount::tool::{LlmAgent, ScriptedLlm, T};
+    /// let look = T::simple("look", "Looks", |args| async { Ok(args) });
+    /// let clerk = T::agent("clerk", "Serves", LlmAgent::new("clerk", ScriptedLlm::new([])).tools(look));
+    /// let gated = T::confirm(clerk, "Ask the clerk?");
+    /// let asks: Vec<bool> = gated.tools().iter().map(|tool| tool.requires_confirmation()).collect();
+    /// assert_eq!(asks, [true, false]);
+    /// ```
     #[must_use]
     pub fn map(self, mut change: impl FnMut(PolicyTool) -> PolicyTool) -> Self {
-        self.map_all(|tool| if tool.inner { tool } else { change(tool) })
+        self.map_all(|tool| {
+            if tool.came_with_agent {
+                tool
+            } else {
+                change(tool)
+            }
+        })
     }
 
-    fn map_all(mut self, change: impl FnMut(PolicyTool) -> PolicyTool) -> Self {
+    pub(super) fn map_all(mut self, change: impl FnMut(PolicyTool) -> PolicyTool) -> Self {
         self.tools = self.tools.into_iter().map(change).collect();
         self
     }

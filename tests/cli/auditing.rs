@@ -70,6 +70,24 @@ fn the_demo_is_told_with_its_approvals_and_its_failures() {
 }
 
 #[test]
+fn the_calls_of_an_agent_are_told_with_the_call_that_made_them() {
+    let bench = with_story("an_agent_whose_call_was_approved_after_a_restart");
+    let run = |form: &str| bench.run(&format!("audit decisions j {form}")).ends_with(0);
+    run("--full").says(&[
+        "look in #5 {\"account\":7}",
+        "pay in #5 {\"cents\":4200}",
+        "till {",
+    ]);
+    let csv = run("--csv").out;
+    let column = |line: &str| line.rsplit(',').next().map(str::to_owned);
+    let parents: Vec<String> = csv.lines().filter_map(column).collect();
+    assert_eq!(parents, ["parent", "", "5", "5", "5"]);
+    run("--html r.html");
+    let report = fs::read_to_string(bench.path("r.html")).unwrap();
+    assert!(report.contains("called by the agent of #5"), "{report}");
+}
+
+#[test]
 fn filters_combine_and_none_is_no_error() {
     let bench = with_story("answered_twice");
     let all = calls(&bench.run("audit decisions j --json").ends_with(0));

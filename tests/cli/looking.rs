@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
-use serde_json::Value;
+use recount::prelude::*;
+use recount::tool::{LlmAgent, LlmReply, LlmSaid, ScriptedLlm};
 
 use crate::program::Bench;
+use crate::service::runtime;
 
 #[test]
 fn a_session_is_found_with_its_labels_and_told_in_lines_that_fit() {
@@ -123,6 +126,38 @@ fn every_decision_follows_again() {
         report["decisions"].as_u64() > Some(10) && report["diverged"].is_null(),
         "{report}"
     );
+}
+
+#[test]
+fn a_question_of_an_agent_is_shown_with_the_agent() {
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let call = LlmReply {
+            said: vec![LlmSaid::call("pay", json!({"cents": 4200}))],
+            usage: None,
+        };
+        let pay = T::simple("pay", "Pays", |_| async { Ok(json!({})) });
+        let till = LlmAgent::new("till", ScriptedLlm::new([call])).tools(T::confirm(pay, "Pay?"));
+        let agent = Agent::new()
+            .model("m")
+            .agent_tool("settle", "Settles", till);
+        let engine = Engine::builder(bench.path("j")).agent("support", agent);
+        let engine = engine.open().await.unwrap();
+        let live = engine.session("support").open().await.unwrap();
+        let mut updates = live.subscribe();
+        let by = Actor::embedder("till");
+        let asked = updates.wait_for(|it| it.kind() == "confirmation_requested");
+        tokio::select! {
+            _ = live.call_function("settle", json!({"request": "Pay it."}), by) => {}
+            asked = asked => assert!(asked.is_some()),
+        }
+        engine.shutdown(Duration::ZERO).await.unwrap();
+    });
+    let told = bench.run("pending j").ends_with(0);
+    told.says(&["pay: Pay?", "  called by the agent settle, in its call "]);
+    let lines = bench.run("pending j --json").ends_with(0).json_lines();
+    assert_eq!(lines[0]["parent"]["tool"], "settle", "{lines:?}");
+    assert!(lines[0]["parent"]["call"].as_u64() < lines[0]["call"].as_u64());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::cli::screen::Screen;
 use crate::session::{Actor, Json, Timestamp};
 
 /// The columns, which are only ever added to.
-const COLUMNS: [&str; 54] = [
+const COLUMNS: [&str; 55] = [
     "session",
     "agent",
     "external_id",
@@ -66,6 +66,7 @@ const COLUMNS: [&str; 54] = [
     "found_reason",
     "sealed",
     "unread",
+    "parent",
 ];
 
 /// Prints a line a call, and one for each session that could not be told.
@@ -190,6 +191,7 @@ fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
         found.and_then(|it| it.reason.clone()).unwrap_or_default(),
         call.sealed.to_string(),
         String::new(),
+        call.parent.map(|it| it.to_string()).unwrap_or_default(),
     ]
 }
 

@@ -76,6 +76,10 @@ fn about(out: &mut String, call: &AuditedCall) {
             .as_ref()
             .map(|it| format!("called by {}", known(it))),
     );
+    lines.extend(
+        call.parent
+            .map(|it| format!("called by the agent of #{it}")),
+    );
     if call.sealed {
         lines.push("sealed on record".to_owned());
     }

@@ -85,7 +85,8 @@ fn line(call: &AuditedCall, full: bool, columns: Option<usize>) -> String {
     };
     let edited = call.edited_args.as_ref().map(|it| it.as_str());
     let args = edited.unwrap_or_else(|| call.args_text());
-    let mut what = format!("{tool} {args}");
+    let parent = call.parent.map(|it| format!(" in #{it}"));
+    let mut what = format!("{tool}{} {args}", parent.unwrap_or_default());
     if call.edited_args.is_some() {
         what.push_str(" (changed)");
     }

@@ -21,7 +21,7 @@ use crate::session::state::Session;
 use crate::session::time::Timestamp;
 use crate::session::{AgentCall, AgentTurn};
 
-use super::tracker;
+use super::{cache, tracker};
 
 /// How often a model that cannot be reached is asked where the agent's policy says nothing.
 const ASKED_AGAIN: Retry = Retry {
@@ -65,6 +65,7 @@ pub(in crate::session) fn call_received(session: &mut Session, seq: Seq, parent:
         let turn = turn.filter(|it| waits && (it.calls.len() as u64) < u64::from(it.made));
         let call = AgentCall {
             call: seq,
+            gave: Vec::new(),
             ended: None,
         };
         turn.map(|it| it.calls.push(call)).is_some()
@@ -79,6 +80,7 @@ pub(in crate::session) fn llm_asked(session: &mut Session, seq: Seq, it: &LlmAsk
         && let Some(run) = call.run_of_agent()
     {
         run.asked = Some(seq);
+        run.unanswered = Some(seq);
     }
 }
 
@@ -95,6 +97,7 @@ pub(in crate::session) fn llm_replied(session: &mut Session, seq: Seq, it: &LlmR
         return;
     };
     let made = u32::try_from(it.calls()).unwrap_or(u32::MAX);
+    run.unanswered = None;
     run.failures = 0;
     run.turns.push(AgentTurn {
         asked,
@@ -103,17 +106,21 @@ pub(in crate::session) fn llm_replied(session: &mut Session, seq: Seq, it: &LlmR
         calls: Vec::new(),
     });
     if made > 0 {
-        rest(call, now, made);
+        note_time_left(call, now);
+        rest(call, made);
+        // Nobody knows how long it waits, so equal calls need not wait with it.
+        let key = call.cache_key;
+        cache::stopped(session, it.call, key);
     }
 }
 
 /// The run waits from here on: for so many calls, or for a runner to go on with it.
-pub(in crate::session) fn rest(call: &mut Call, now: Timestamp, open: u32) {
-    let Phase::Running { leave, .. } = call.phase else {
-        return;
-    };
-    note_time_left(call, now);
-    call.phase = Phase::AwaitingCalls { leave, open };
+///
+/// Of a stretch that was cut off nothing counts against its time limit: how long the process was away nobody had of it.
+pub(in crate::session) fn rest(call: &mut Call, open: u32) {
+    if let Phase::Running { leave, .. } = call.phase {
+        call.phase = Phase::AwaitingCalls { leave, open };
+    }
 }
 
 /// Its time limit rests: what is left of it is left when it goes on.
@@ -176,8 +183,27 @@ pub(in crate::session) fn go_on(
     tracker::start(session, seq, call, leave)
 }
 
+/// A call that an agent made gave one result of several.
+pub(in crate::session) fn call_gave(session: &mut Session, call: Seq, gave: Seq) {
+    if let Some(made) = made_by_agent(session, call) {
+        made.gave.push(gave);
+    }
+}
+
+/// What the agent of its parent knows of a call.
+fn made_by_agent(session: &mut Session, call: Seq) -> Option<&mut AgentCall> {
+    let parent = session.calls.get(&call)?.parent?;
+    let run = session.calls.get_mut(&parent)?.run_of_agent()?;
+    let mut made = run.turns.last_mut()?.calls.iter_mut();
+    made.find(|it| it.call == call)
+}
+
 /// A start of the call: of an agent, or of what is none any more.
 pub(in crate::session) fn started(session: &mut Session, seq: Seq) {
+    // What a run gave that is run again is given again.
+    if let Some(made) = made_by_agent(session, seq) {
+        made.gave.clear();
+    }
     let Some(call) = session.calls.get(&seq) else {
         return;
     };

@@ -157,7 +157,6 @@ fn the_calls_of_a_run_end_with_it() {
     let waits = waits.paused(None);
     for ended in [
         waits.clone().at_call(parent).cancelled(),
-        waits.clone().taken_back("c1"),
         waits.clone().closed(),
     ] {
         assert!(ended.session().calls.is_empty());
@@ -204,13 +203,19 @@ fn a_time_limit_rests_while_calls_are_open() {
         None
     };
     assert_eq!(due(&back), Some(now.after_ms(600)));
-    let again = back
-        .clone()
-        .later(100)
-        .detached()
-        .later(9_000)
-        .attached(&tools);
-    assert_eq!(due(&again), Some(again.now().after_ms(500)));
+    // Nobody had anything of what was cut off, and of the time in which there was no process.
+    for gone in [
+        back.clone().later(100).detached(),
+        back.clone()
+            .at_call(parent)
+            .later(100)
+            .detached_before_it_began(),
+    ] {
+        let again = gone.later(9_000).attached(&tools);
+        assert_eq!(due(&again), Some(again.now().after_ms(600)));
+    }
+    let killed = back.clone().later(9_000).attached(&tools);
+    assert_eq!(due(&killed), Some(killed.now().after_ms(600)));
     let over = back.at_call(parent).timed_out();
     assert_eq!(settled(&over, parent), Outcome::TimedOut);
 }
@@ -264,10 +269,164 @@ fn an_agent_called_by_an_agent_is_a_call_as_any_other() {
         .asks_model()
         .model_calls(&["pay"]);
     let pay = inner.call_seq();
-    let cancelled = inner.taken_back("c1");
+    let boss = *inner.session().calls.keys().next().unwrap();
+    let cancelled = inner.at_call(boss).cancelled();
     assert_eq!(settled(&cancelled, pay), Outcome::Withdrawn);
     assert!(cancelled.session().calls.is_empty());
-    assert_eq!(owed(cancelled.session()), []);
+    let replies = owed(cancelled.session()).into_iter();
+    assert_eq!(
+        replies
+            .filter(|it| !matches!(it, Effect::SendResponse { .. }))
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_question_under_an_agent_outlives_that_the_model_took_the_agent_back() {
+    let tools = tools().agent("boss", ["clerk"]);
+    let asks = |tools: &Toolbox, calls: &[&str]| {
+        attached(tools)
+            .call("c1", "boss", json!({}))
+            .asks_model()
+            .model_calls(&["clerk"])
+            .asks_model()
+            .model_calls(calls)
+    };
+    let lost = |told: &History| {
+        let lost = told.session().calls.iter();
+        let lost = lost.filter(|(_, call)| call.model_lost_interest);
+        lost.map(|(_, call)| call.name.clone()).collect::<Vec<_>>()
+    };
+    let taken_back = asks(&tools, &["look", "pay"]).taken_back("c1");
+    assert_eq!(taken_back.session().calls.len(), 4);
+    // Whoever decides about it sees that.
+    assert_eq!(lost(&taken_back), ["boss", "pay"]);
+    let ship = asks(&tools, &["ship"]).paused(None).taken_back("c1");
+    assert_eq!(lost(&ship), ["boss", "ship"]);
+    // What comes of it in the end is told in words, as of any call that was taken back.
+    let paid = asks(&tools, &["pay"]).taken_back("c1").granted("ada");
+    let paid = paid.returned(json!({"paid": true}));
+    let seq = |name: &str| {
+        let mut calls = paid.session().calls.iter();
+        *calls.find(|(_, it)| it.name == name).unwrap().0
+    };
+    let (boss, clerk) = (seq("boss"), seq("clerk"));
+    let done = paid.at_call(clerk).asks_model().model_done();
+    let done = done.at_call(boss).asks_model().model_done();
+    assert_eq!(settled(&done, boss), Outcome::Returned);
+    let told = done.session().deliveries.values();
+    let routes: Vec<Route> = told.map(|it| it.route).collect();
+    let epoch = done.epoch();
+    assert_eq!(routes, [Route::Conversation { epoch }]);
+
+    // Nobody outside is waited for, or the tool says that its question goes with the call.
+    let runs = asks(&tools, &["look"]).taken_back("c1");
+    assert!(runs.session().calls.is_empty());
+    let careful = tools.clone().withdraw_on_cancel("pay");
+    let withdrawn = asks(&careful, &["look", "pay"]).taken_back("c1");
+    assert!(withdrawn.session().calls.is_empty());
+    assert_eq!(owed(withdrawn.session()), []);
+    let both = asks(
+        &careful.gated("secret").agent("clerk", ["pay", "secret"]),
+        &["pay", "secret"],
+    );
+    assert_eq!(both.taken_back("c1").session().calls.len(), 4);
+}
+
+#[test]
+fn equal_calls_do_not_wait_for_a_cached_agent_that_waits_itself() {
+    let tools = tools().cached("clerk");
+    let asking = attached(&tools).call("c1", "clerk", json!({})).asks_model();
+    let first = asking.call_seq();
+    let second = asking.call("c2", "clerk", json!({}));
+    let equal = second.call_seq();
+    assert_eq!(second.current().phase.name(), "ready");
+    let waits = second.at_call(first).model_calls(&["pay"]);
+    let phase = |told: &History| told.session().calls.get(&equal).unwrap().phase.name();
+    assert_eq!(phase(&waits), "running");
+    // Whoever is done first serves the next.
+    let done = waits.at_call(equal).asks_model().model_done();
+    let third = done.call("c3", "clerk", json!({}));
+    let (of, outcome) = (third.kinds(), settled(&third, third.call_seq()));
+    assert_eq!(outcome, Outcome::Returned);
+    assert!(of.ends_with(&["result_reused", "response_issued"]));
+}
+
+#[test]
+fn what_a_streaming_tool_gave_an_agent_is_that_of_its_last_run() {
+    let tools = tools().agent("clerk", ["count"]).streaming("count");
+    let tools = tools.in_doubt("count", InDoubt::Retry);
+    let counts = attached(&tools)
+        .call("c1", "clerk", json!({}))
+        .asks_model()
+        .model_calls(&["count"]);
+    let gave = |told: &History| {
+        let run = clerk(told).agent.as_ref().unwrap();
+        run.turns[0].calls[0].gave.clone()
+    };
+    let first = counts.yielded(json!(1));
+    assert_eq!(gave(&first).len(), 1);
+    let again = first.clone().detached().attached(&tools);
+    assert_eq!(gave(&again), []);
+    let two = again.yielded(json!(1)).yielded(json!(2));
+    let told: Vec<Seq> = two
+        .facts()
+        .iter()
+        .filter(|it| it.event.kind() == "tool_yielded")
+        .map(|it| it.seq)
+        .collect();
+    assert_eq!(gave(&two), told[1..]);
+    // What a run says that is over counts nothing.
+    let stale = ToolYielded {
+        attempt: 1,
+        ..two.tool_yielded(&json!(3))
+    };
+    assert_eq!(gave(&two.clone().observed(stale)), told[1..]);
+}
+
+#[test]
+fn the_last_question_without_a_reply_is_known_until_there_is_one() {
+    let unanswered = |told: &History| clerk(told).agent.as_ref().unwrap().unanswered;
+    let asking = called();
+    assert_eq!(unanswered(&asking), None);
+    let asking = asking.asks_model();
+    let asked = asking.session().head;
+    assert_eq!(unanswered(&asking), Some(asked));
+    let again = asking.detached().attached(&tools());
+    assert_eq!(unanswered(&again), Some(asked));
+    let replied = again.asks_model().model_calls(&["pay"]);
+    assert_eq!(unanswered(&replied), None);
+}
+
+#[test]
+fn a_hook_sees_no_call_that_its_agent_may_not_make() {
+    let hooks = Hooks {
+        on_tool_call: true,
+        before_tool_response: false,
+    };
+    let shown = attached(&tools().hooks(hooks)).call("c1", "clerk", json!({}));
+    let none = HookAnswered {
+        hook: Hook::OnToolCall,
+        call: shown.call_seq(),
+        of: None,
+        by: None,
+        response: None,
+        failure: None,
+        gated: None,
+    };
+    let asking = shown.observed(none).asks_model();
+    let looks = asking.clone().model_calls(&["look"]);
+    assert_eq!(looks.current().phase, Phase::AwaitingHook);
+    for name in ["secret", "nothing"] {
+        let refused = asking.clone().model_calls(&[name]);
+        assert_eq!(settled(&refused, refused.call_seq()), Outcome::Refused);
+    }
+    // Nor one by the model of a tool that is for agents; of a tool that nobody declares the program may know.
+    let inner = asking.clone().call("c2", "look", json!({}));
+    assert_eq!(settled(&inner, inner.call_seq()), Outcome::Refused);
+    let unknown = asking.call("c2", "nothing", json!({}));
+    assert_eq!(unknown.current().phase, Phase::AwaitingHook);
 }
 
 #[test]

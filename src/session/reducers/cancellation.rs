@@ -1,10 +1,10 @@
 //! Calls that are taken back: by the model, or by somebody outside.
 
-use crate::session::call::WaitsFor;
 use crate::session::decision::CancelReason;
 use crate::session::id::Seq;
 use crate::session::observation::{CallCancellationReceived, OperatorCancelled};
 use crate::session::state::Session;
+use crate::session::waiting;
 
 use super::{conversation, redelivery};
 
@@ -12,7 +12,7 @@ use super::{conversation, redelivery};
 ///
 /// It is a statement about the model's interest, and undoes nothing. A call that has ended keeps its outcome, which is told
 /// without its id. One that a person is deciding, or that goes on elsewhere, stays open and shows that the model lost
-/// interest; only a tool that says so lets its question be withdrawn.
+/// interest; only a tool that says so lets its question be withdrawn. So does the call of an agent for the calls that it made.
 pub(in crate::session) fn cancellation_received(
     session: &mut Session,
     it: &CallCancellationReceived,
@@ -27,25 +27,30 @@ pub(in crate::session) fn cancellation_received(
         .collect();
     redelivery::taken_back(session, &it.ids);
     for seq in calls {
-        let policies = session.terms.policies.clone();
-        let Some(call) = session.calls.get_mut(&seq) else {
+        if !session.calls.contains_key(&seq) {
             conversation::taken_back(session, seq);
             continue;
-        };
-        let waits_outside = matches!(
-            call.phase.waits_for(),
-            WaitsFor::Person | WaitsFor::Response
-        );
-        let withdraw = policies.of(&call.name).withdraw_on_cancel;
-        call.model_lost_interest = true;
+        }
+        let waiting = waiting::outside(session, seq);
+        let stays = waiting.iter().any(|it| !withdraws(session, *it));
+        for lost in waiting.into_iter().chain([seq]) {
+            if let Some(call) = session.calls.get_mut(&lost) {
+                call.model_lost_interest = true;
+            }
+        }
         // What was said of it meanwhile has lost its point; its end, if it comes, is told as conversation.
         session
             .deliveries
             .retain(|_, delivery| delivery.call != seq);
-        if !waits_outside || withdraw {
+        if let Some(call) = session.calls.get_mut(&seq).filter(|_| !stays) {
             call.cancel = Some(CancelReason::Model);
         }
     }
+}
+
+fn withdraws(session: &Session, call: Seq) -> bool {
+    let tool = session.calls.get(&call).map(|call| call.name.as_str());
+    tool.is_some_and(|tool| session.terms.policies.of(tool).withdraw_on_cancel)
 }
 
 pub(in crate::session) fn operator_cancelled(

@@ -49,6 +49,35 @@ fn a_reply_that_cannot_leave_any_more_is_not_waited_for() {
 }
 
 #[test]
+fn the_reply_of_the_agent_that_called_it_goes_before_the_end() {
+    let tools = toolbox().plain("end").gated("pay").plain("work");
+    let tools = tools.agent("clerk", ["end", "pay", "work"]);
+    let tools = tools.agent("boss", ["clerk"]);
+    let support = history().opened("support").attached(&tools).connected();
+    let asks = support.call("c1", "boss", json!({})).asks_model();
+    let boss = asks.call_seq();
+    let asks = asks.model_calls(&["clerk"]).asks_model();
+    let clerk = asks.call_seq();
+    let ended = |calls: &[&str]| {
+        let called = asks.clone().model_calls(calls);
+        let calls = called.session().calls.iter();
+        let end = calls.filter(|(_, it)| it.name == "end").last();
+        let end = end.map_or(Seq(0), |(seq, _)| *seq);
+        called.at_call(end).returned_and_ends(WHY)
+    };
+    let returned = ended(&["end"]);
+    assert!(!wants_to_close(&returned), "the agents are still to reply");
+    assert!(!wants_to_close(&ended(&["work", "end"])));
+    let told = returned.at_call(clerk).asks_model().model_done();
+    assert!(!wants_to_close(&told));
+    let told = told.at_call(boss).asks_model().model_done();
+    assert!(!wants_to_close(&told), "the reply has not left");
+    assert!(wants_to_close(&told.sent()));
+    // A person may take weeks.
+    assert!(wants_to_close(&ended(&["pay", "end"])));
+}
+
+#[test]
 fn other_replies_are_not_waited_for_and_what_runs_ends_with_the_session() {
     let works = support().call("c1", "work", json!({})).started();
     let ends = works.call("c2", "end", json!({})).started();

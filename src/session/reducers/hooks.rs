@@ -20,7 +20,7 @@ use crate::session::policy::{InDoubt, PolicySet};
 use crate::session::state::{Delivery, Session, Wording};
 
 use super::dispatcher::set_phase;
-use super::{confirmation, phases, redelivery};
+use super::{agents, confirmation, phases, redelivery};
 
 /// Where a call that was just received begins.
 ///
@@ -35,6 +35,7 @@ pub(in crate::session) fn first_phase(session: &Session, call: &Call) -> Phase {
     let asked = session.terms.policies.hooks.on_tool_call
         && sound
         && !call.made_by_program
+        && agents::has_tool(session, call)
         && phases::unavailable(session, call).is_none();
     if asked {
         Phase::AwaitingHook

@@ -52,7 +52,6 @@ pub(in crate::session) fn runner_detached(session: &mut Session, it: &RunnerDeta
 
 /// The call stands where it stood before that start: an earlier one may have left it in doubt.
 fn not_begun(session: &mut Session, it: Start) {
-    let now = session.at;
     let Some(call) = running(session, it.call, it.attempt) else {
         return;
     };
@@ -61,22 +60,20 @@ fn not_begun(session: &mut Session, it: Start) {
     };
     call.attempts = it.attempt.saturating_sub(1);
     if call.agent.is_some() {
-        return agents::rest(call, now, 0);
-    }
-    call.phase = if call.started_in_doubt {
-        Phase::InDoubt { leave }
+        agents::rest(call, 0);
+    } else if call.started_in_doubt {
+        call.phase = Phase::InDoubt { leave };
     } else {
-        Phase::Ready { leave }
-    };
+        call.phase = Phase::Ready { leave };
+    }
     let key = call.cache_key;
     cache::stopped(session, it.call, key);
 }
 
 fn doubt_running(session: &mut Session) {
-    let now = session.at;
     for call in session.calls.values_mut() {
         if call.agent.is_some() {
-            agents::rest(call, now, 0);
+            agents::rest(call, 0);
         } else if let Phase::Running { leave, .. } = call.phase {
             call.phase = Phase::InDoubt { leave };
         } else if call.phase == Phase::AwaitingHook {
@@ -211,6 +208,7 @@ pub(in crate::session) fn tool_yielded(session: &mut Session, seq: Seq, it: &Too
         && it.runner.is_none_or(|by| by == runner)
     {
         call.yields.push_back(seq);
+        agents::call_gave(session, it.call, seq);
     }
 }
 

@@ -65,7 +65,8 @@ impl LlmAgent {
         self
     }
 
-    /// Tools of the conversation, or of another agent in it, that it may call, too.
+    /// Tools of the conversation, or of another agent in it, that it may call, too. Agents that call each other in a circle are refused
+    /// where their agent is registered.
     ///
     /// ```
     /// use recount::tool::{LlmAgent, ScriptedLlm, TextAgent};
@@ -167,10 +168,11 @@ impl std::fmt::Debug for LlmAgent {
     }
 }
 
-/// The names of all tools that an agent may call.
+/// The names of all tools that an agent may call: what came with an agent among its tools is that one's own.
 pub(super) fn names(agent: &dyn TextAgent) -> Vec<String> {
     let tools = agent.tools();
-    let own = tools.tools().iter().map(|tool| tool.name().to_owned());
+    let own = tools.tools().iter().filter(|tool| !tool.came_with_agent);
+    let own = own.map(|tool| tool.name().to_owned());
     own.chain(agent.shared_tools()).collect()
 }
 
@@ -205,6 +207,21 @@ fn in_words(value: &Json) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::{ScriptedLlm, T, sequence};
+
+    #[test]
+    fn an_agent_among_the_tools_keeps_its_own_to_itself() {
+        let tool = |name| T::simple(name, "Does it", |args| async { Ok(args) });
+        let agent = |name| LlmAgent::new(name, ScriptedLlm::new([]));
+        let clerk = agent("clerk").tools(tool("look")).shares(["own"]);
+        let boss = agent("boss").tools(T::agent("clerk", "Serves", clerk) | tool("own"));
+        assert_eq!(names(&boss), ["clerk", "own"]);
+        let both = sequence(boss, agent("other").tools(tool("more")));
+        assert_eq!(names(&both), ["clerk", "own", "more"]);
+        let all = T::agent("both", "Do", both);
+        let all: Vec<&str> = all.tools().iter().map(|it| it.name()).collect();
+        assert_eq!(all, ["both", "clerk", "look", "own", "more"]);
+    }
 
     #[test]
     fn what_the_state_has_stands_in_the_instruction_and_the_rest_stays() {

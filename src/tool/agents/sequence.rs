@@ -50,7 +50,8 @@ impl<A: TextAgent, B: TextAgent> TextAgent for Sequence<A, B> {
 
     fn next(&self, run: &AgentSoFar<'_>) -> AgentStep {
         let [place, then] = PLACES;
-        let begun = run.turns.iter().any(|turn| turn.of.starts_with(then));
+        let mut asked = run.turns.iter().map(|turn| &turn.of).chain(&run.asked);
+        let begun = asked.any(|of| of.starts_with(then));
         // What the first writes at its end it writes once.
         let thrown_away = run.state.over();
         let state = if begun { &thrown_away } else { run.state };
@@ -78,9 +79,11 @@ fn part(
         let turn = turn.clone();
         Some(AgentTurnSoFar { of, ..turn })
     });
+    let asked = run.asked.as_deref().and_then(|of| of.strip_prefix(place));
     let step = agent.next(&AgentSoFar {
         request,
         turns: turns.collect(),
+        asked: asked.map(str::to_owned),
         tools: &tools,
         state,
     });
@@ -112,10 +115,15 @@ mod tests {
     }
 
     fn next(turns: Vec<AgentTurnSoFar>, state: &State) -> AgentStep {
+        again(turns, None, state)
+    }
+
+    fn again(turns: Vec<AgentTurnSoFar>, asked: Option<&str>, state: &State) -> AgentStep {
         let inner = sequence(agent("a"), agent("b"));
         sequence(inner, agent("c")).next(&AgentSoFar {
             request: "go".to_owned(),
             turns,
+            asked: asked.map(str::to_owned),
             tools: &[],
             state,
         })
@@ -140,8 +148,14 @@ mod tests {
         let (of, text) = asked(next(turns.clone(), &state));
         assert_eq!((of.as_str(), text.as_str()), ("0/1/b", "from a"));
         assert_eq!(state.get::<String>("a").as_deref(), Some("from a"));
-        turns.push(said("0/1/b", "from b"));
         state.set("a", "of somebody else");
+        let (of, text) = asked(again(turns.clone(), Some("0/1/b"), &state));
+        assert_eq!((of.as_str(), text.as_str()), ("0/1/b", "from a"));
+        assert_eq!(
+            state.get::<String>("a").as_deref(),
+            Some("of somebody else")
+        );
+        turns.push(said("0/1/b", "from b"));
         let (of, text) = asked(next(turns.clone(), &state));
         assert_eq!((of.as_str(), text.as_str()), ("1/c", "from b"));
         assert_eq!(

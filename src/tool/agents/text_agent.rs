@@ -75,6 +75,9 @@ pub struct AgentSoFar<'a> {
     pub request: String,
     /// The turns of its model, oldest first. In each that made calls, all of them have ended.
     pub turns: Vec<AgentTurnSoFar>,
+    /// Who asked last, as its [`AgentAsk::of`], where there is no reply: the process ended, or the model could not be reached. What the
+    /// agent wrote before that question is on record.
+    pub asked: Option<String>,
     /// The tools that its model may call.
     pub tools: &'a [LlmTool],
     /// The state of the session, for reading and writing. What is written goes on record with the step.

@@ -35,8 +35,9 @@ pub struct TextAgentTool {
 impl TextAgentTool {
     /// Makes a tool of an agent.
     ///
-    /// The agent reads and writes the state of the session in which it is called. What `state` holds now it reads where that
-    /// session has nothing under the same key.
+    /// The agent reads and writes the state of the session in which it is called: that is what it shares, both ways. What `state` holds
+    /// now it reads where that session has nothing under the same key. It is a copy: what is written to `state` later is not seen, and
+    /// nothing is written to it.
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -72,7 +73,7 @@ impl TextAgentTool {
 impl From<TextAgentTool> for Toolset {
     /// The tool, and those of its agent, which the model of the conversation is not told of.
     fn from(tool: TextAgentTool) -> Toolset {
-        let own = tool.agent.tools().map(PolicyTool::for_agents);
+        let own = tool.agent.tools().map_all(PolicyTool::coming_with_agent);
         Toolset::from(PolicyTool::agent(tool)) | own
     }
 }

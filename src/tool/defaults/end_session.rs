@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{read, takes_a_call, when_idle};
-use crate::tool::{ToolContext, ToolError, ToolEvent, ToolFunction, ToolOutcome};
+use super::ReadyMade;
+use crate::tool::{ToolContext, ToolError, ToolEvent};
 
 /// The name of the tool that ends the session, and of its event.
 pub const END_SESSION: &str = "endSession";
@@ -28,65 +28,58 @@ impl ToolEvent for EndSession {
 pub(super) struct Tool;
 
 #[derive(Deserialize)]
-struct Arguments {
+pub(super) struct Arguments {
     reason: String,
     confirmed: bool,
 }
 
 #[async_trait]
-impl ToolFunction for Tool {
-    fn name(&self) -> &str {
-        END_SESSION
-    }
+impl ReadyMade for Tool {
+    const NAME: &'static str = END_SESSION;
+    const DESCRIPTION: &'static str = "Ends the conversation. Call it when the user says goodbye, wants to stop, or when the task is done: first with \
+         confirmed false, then ask the user, and with confirmed true once the user has agreed.";
+    type Arguments = Arguments;
 
-    fn description(&self) -> &str {
-        "Ends the conversation. Call it when the user says goodbye, wants to stop, or when the task is done: first with \
-         confirmed false, then ask the user, and with confirmed true once the user has agreed."
-    }
-
-    fn parameters(&self) -> Option<Value> {
-        Some(json!({
+    fn schema() -> Value {
+        json!({
             "type": "object",
             "properties": {
                 "reason": {"type": "string", "description": "Why the conversation ends"},
                 "confirmed": {"type": "boolean", "description": "Whether the user has agreed to end it"},
             },
             "required": ["reason", "confirmed"],
-        }))
+        })
     }
 
-    async fn call(&self, _args: Value) -> Result<Value, ToolError> {
-        Err(takes_a_call())
-    }
-
-    async fn call_with_context(
-        &self,
-        args: Value,
-        context: ToolContext,
-    ) -> Result<Value, ToolError> {
-        let Arguments { reason, confirmed } = read(args)?;
-        if !confirmed {
-            return Ok(json!({
+    async fn done(&self, args: Arguments, context: ToolContext) -> Result<Value, ToolError> {
+        let Arguments { reason, confirmed } = args;
+        // Outside of a session nobody is asked about anything.
+        let found = context.look_back(0).await.unwrap_or_default();
+        let mut told = if confirmed {
+            context.end_session(reason.clone())?;
+            context.emit(&EndSession {
+                reason: reason.clone(),
+            })?;
+            json!({
+                "success": true,
+                "message": "Session ending after confirmation",
+                "reason": reason,
+                "confirmed": true,
+            })
+        } else {
+            json!({
                 "success": true,
                 "message": "Confirmation required before ending session",
                 "reason": reason,
                 "confirmed": false,
                 "action": "awaiting_confirmation",
-            }));
+            })
+        };
+        if let Value::Object(told) = &mut told
+            && !found.asked_about.is_empty()
+        {
+            told.insert("withdraws".to_owned(), found.asked_about.into());
         }
-        context.end_session(reason.clone())?;
-        context.emit(&EndSession {
-            reason: reason.clone(),
-        })?;
-        Ok(json!({
-            "success": true,
-            "message": "Session ending after confirmation",
-            "reason": reason,
-            "confirmed": true,
-        }))
-    }
-
-    async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
-        when_idle(self.call_with_context(args, context).await)
+        Ok(told)
     }
 }

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{read, takes_a_call, when_idle};
+use super::ReadyMade;
 use crate::session::{SessionId, Timestamp};
-use crate::tool::{ToolContext, ToolError, ToolEvent, ToolFunction, ToolOutcome};
+use crate::tool::{ToolContext, ToolError, ToolEvent};
 
 /// The name of the tool that calls for a person, and of its event.
 pub const ESCALATE: &str = "escalate";
@@ -111,45 +111,34 @@ impl ToolEvent for Escalated {
 pub(super) struct Tool;
 
 #[derive(Deserialize)]
-struct Arguments {
+pub(super) struct Arguments {
     reason: String,
     context: Option<String>,
 }
 
 #[async_trait]
-impl ToolFunction for Tool {
-    fn name(&self) -> &str {
-        ESCALATE
-    }
+impl ReadyMade for Tool {
+    const NAME: &'static str = ESCALATE;
+    const DESCRIPTION: &'static str =
+        "Calls for a person, where you cannot help any further or the user asks for one.";
+    type Arguments = Arguments;
 
-    fn description(&self) -> &str {
-        "Calls for a person, where you cannot help any further or the user asks for one."
-    }
-
-    fn parameters(&self) -> Option<Value> {
-        Some(json!({
+    fn schema() -> Value {
+        json!({
             "type": "object",
             "properties": {
                 "reason": {"type": "string", "description": "Why a person is needed"},
                 "context": {"type": "string", "description": "What the person should know"},
             },
             "required": ["reason"],
-        }))
+        })
     }
 
-    async fn call(&self, _args: Value) -> Result<Value, ToolError> {
-        Err(takes_a_call())
-    }
-
-    async fn call_with_context(
-        &self,
-        args: Value,
-        context: ToolContext,
-    ) -> Result<Value, ToolError> {
+    async fn done(&self, args: Arguments, context: ToolContext) -> Result<Value, ToolError> {
         let Arguments {
             reason,
             context: more,
-        } = read(args)?;
+        } = args;
         let request = EscalationRequest {
             session: context.session,
             idempotency_key: context.idempotency_key(),
@@ -192,10 +181,6 @@ impl ToolFunction for Tool {
             told.extend(at.map(|at| ("timestamp".to_owned(), at.into())));
         }
         Ok(told)
-    }
-
-    async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
-        when_idle(self.call_with_context(args, context).await)
     }
 }
 

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{read, takes_a_call, when_idle};
+use super::ReadyMade;
 use crate::session::Speaker;
-use crate::tool::{ToolContext, ToolError, ToolEvent, ToolFunction, ToolOutcome};
+use crate::tool::{ToolContext, ToolError, ToolEvent};
 
 /// The name of the tool that tells how the conversation stands, and of its event.
 pub const GET_CONTEXT: &str = "getContext";
@@ -38,22 +38,18 @@ pub(super) struct Tool {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+pub(super) struct Arguments {
     turns: Option<usize>,
 }
 
 #[async_trait]
-impl ToolFunction for Tool {
-    fn name(&self) -> &str {
-        GET_CONTEXT
-    }
+impl ReadyMade for Tool {
+    const NAME: &'static str = GET_CONTEXT;
+    const DESCRIPTION: &'static str = "Tells how the conversation stands: its phase, what is known, what was said last, and which calls have not ended.";
+    type Arguments = Arguments;
 
-    fn description(&self) -> &str {
-        "Tells how the conversation stands: its phase, what is known, what was said last, and which calls have not ended."
-    }
-
-    fn parameters(&self) -> Option<Value> {
-        Some(json!({
+    fn schema() -> Value {
+        json!({
             "type": "object",
             "properties": {
                 "turns": {
@@ -63,19 +59,11 @@ impl ToolFunction for Tool {
                     "description": "How many of the last turns to tell",
                 },
             },
-        }))
+        })
     }
 
-    async fn call(&self, _args: Value) -> Result<Value, ToolError> {
-        Err(takes_a_call())
-    }
-
-    async fn call_with_context(
-        &self,
-        args: Value,
-        context: ToolContext,
-    ) -> Result<Value, ToolError> {
-        let Arguments { turns } = read(args)?;
+    async fn done(&self, args: Arguments, context: ToolContext) -> Result<Value, ToolError> {
+        let Arguments { turns } = args;
         let found = context
             .look_back(turns.unwrap_or(TURNS).min(TURNS_MAX))
             .await?;
@@ -102,10 +90,6 @@ impl ToolFunction for Tool {
             "open_calls": open_calls,
             "turns": turns,
         }))
-    }
-
-    async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
-        when_idle(self.call_with_context(args, context).await)
     }
 }
 

@@ -12,10 +12,13 @@ pub use escalate::{
 };
 pub use get_context::{ContextGiven, GET_CONTEXT};
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{PolicyTool, T, ToolError, ToolOutcome, Toolset};
+use super::{PolicyTool, T, ToolContext, ToolError, ToolFunction, ToolOutcome, Toolset};
 use crate::session::FunctionResponseScheduling;
 use crate::session::catalog::Behavior;
 
@@ -52,11 +55,12 @@ impl T {
     /// With `confirmed: false` the answer has the `action` `awaiting_confirmation`, and nothing ends: the model is to ask the
     /// user. With `confirmed: true` the answer goes to the model first; then `session_closed` is on record with the reason, what
     /// runs is cancelled, and whoever follows the handle hears no more. A crash in between does not keep the session open. Only
-    /// the booleans are booleans: `"false"` is an invalid argument and ends nothing.
+    /// the booleans are booleans: `"false"` is an invalid argument and ends nothing. Where a person is asked about other calls, both
+    /// answers name the tools of these in `withdraws`, because with the session their questions end.
     ///
     /// ```json
     /// {"success":true,"message":"Confirmation required before ending session","reason":"bye","confirmed":false,"action":"awaiting_confirmation"}
-    /// {"success":true,"message":"Session ending after confirmation","reason":"bye","confirmed":true}
+    /// {"success":true,"message":"Session ending after confirmation","reason":"bye","confirmed":true,"withdraws":["pay"]}
     /// ```
     ///
     /// ```
@@ -155,28 +159,64 @@ impl T {
     }
 }
 
-fn declared(tool: impl super::ToolFunction, category: &str) -> Toolset {
-    let tool = std::sync::Arc::new(tool) as std::sync::Arc<dyn super::ToolFunction>;
+/// What the ready-made tools have in common is said in [`Declared`]; this is the rest.
+#[async_trait]
+trait ReadyMade: Send + Sync + 'static {
+    const NAME: &'static str;
+    const DESCRIPTION: &'static str;
+    type Arguments: DeserializeOwned + Send;
+
+    /// The JSON Schema of its arguments.
+    fn schema() -> Value;
+
+    async fn done(&self, args: Self::Arguments, context: ToolContext) -> Result<Value, ToolError>;
+}
+
+/// Such a tool, whose results are to be taken up when the model has nothing else to say.
+struct Declared<T>(T);
+
+fn declared(tool: impl ReadyMade, category: &str) -> Toolset {
+    let tool: Arc<dyn ToolFunction> = Arc::new(Declared(tool));
     PolicyTool::from(tool)
         .with_category(category)
         .with_behavior(Behavior::NonBlocking)
         .into()
 }
 
-/// The arguments, which fit the schema already where an engine or a dispatcher calls.
-fn read<A: DeserializeOwned>(args: Value) -> Result<A, ToolError> {
-    serde_json::from_value(args).map_err(|error| ToolError::InvalidArgs(error.to_string()))
-}
-
-/// The result, to be taken up when the model has nothing else to say.
-fn when_idle(result: Result<Value, ToolError>) -> ToolOutcome {
-    match result {
-        Ok(value) => ToolOutcome::Scheduled(value, FunctionResponseScheduling::WhenIdle),
-        Err(error) => ToolOutcome::Failed(error),
+#[async_trait]
+impl<T: ReadyMade> ToolFunction for Declared<T> {
+    fn name(&self) -> &str {
+        T::NAME
     }
-}
 
-/// Such a tool does nothing without a call that it serves.
-fn takes_a_call() -> ToolError {
-    ToolError::NotAvailable("the tool takes a call of an engine or a dispatcher".to_owned())
+    fn description(&self) -> &str {
+        T::DESCRIPTION
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        Some(T::schema())
+    }
+
+    async fn call(&self, _args: Value) -> Result<Value, ToolError> {
+        let told = "the tool takes a call of an engine or a dispatcher";
+        Err(ToolError::NotAvailable(told.to_owned()))
+    }
+
+    async fn call_with_context(
+        &self,
+        args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        // They fit the schema already where an engine or a dispatcher calls.
+        let args = serde_json::from_value(args);
+        let args = args.map_err(|error| ToolError::InvalidArgs(error.to_string()))?;
+        self.0.done(args, context).await
+    }
+
+    async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
+        match self.call_with_context(args, context).await {
+            Ok(value) => ToolOutcome::Scheduled(value, FunctionResponseScheduling::WhenIdle),
+            Err(error) => ToolOutcome::Failed(error),
+        }
+    }
 }

@@ -1,0 +1,56 @@
+//! Agents that somebody takes back, and sessions that one of them ends.
+
+use super::*;
+use recount::session::{Decision, Route};
+
+#[test]
+fn a_question_of_an_agent_stays_with_the_person_where_the_model_takes_the_agent_back() {
+    let (world, witness) = (World::new(), Witness::default());
+    let gated = T::confirm(witness.tool("send_code"), "Send a code?");
+    let llm = ScriptedLlm::new([
+        calls([LlmSaid::call("send_code", json!({}))]),
+        LlmReply::text("It is Ada."),
+    ]);
+    let (life, live) = world.called(verify(LlmAgent::new("verifier", llm).tools(gated)));
+    life.run(live.send_text("stop it")).unwrap();
+    life.settle();
+    let pending = life.run(life.engine().pending()).unwrap();
+    assert!(pending[0].model_lost_interest, "{pending:?}");
+    approve(&life).unwrap();
+    assert_eq!(witness.noted(), ["send_code"]);
+    let folded = world.folded();
+    assert!(folded.calls.is_empty(), "{:?}", folded.calls);
+    // The id is taken back, so what came of it is told in words.
+    assert_eq!(world.answers(), Vec::<Value>::new());
+    let facts = world.facts();
+    let told = facts.iter().rev().find_map(|fact| match &fact.event {
+        Event::Decided(Decision::ResponseIssued(it)) => Some((it.outcome, it.route)),
+        Event::Decided(_) | Event::Observed(_) => None,
+    });
+    let Some((Outcome::Returned, Route::Conversation { .. })) = told else {
+        panic!("{told:?}");
+    };
+}
+
+#[test]
+fn the_reply_of_an_agent_that_ends_the_session_reaches_the_model_first() {
+    let world = World::new();
+    let llm = ScriptedLlm::new([
+        calls([LlmSaid::call(
+            "endSession",
+            json!({"reason": "verified", "confirmed": true}),
+        )]),
+        LlmReply::text("It is Ada, and she is gone."),
+    ]);
+    let agent = LlmAgent::new("verifier", llm).tools(T::end_session());
+    let _life = world.called(verify(agent));
+    let answer = json!({"output": "It is Ada, and she is gone."});
+    assert_eq!(world.answers(), [answer]);
+    assert!(world.folded().closed);
+    let kinds = world.kinds();
+    let place = |kind| kinds.iter().rposition(|it| *it == kind).unwrap();
+    assert!(
+        place("responses_sent") < place("session_closed"),
+        "{kinds:?}"
+    );
+}

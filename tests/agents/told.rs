@@ -1,0 +1,175 @@
+//! What an agent and its model are told of the calls that it made, and what of that is on record.
+
+use super::*;
+use recount::journal::seal::MemoryKeyStore;
+use recount::session::{FunctionCallReceived, Json, LlmAsked, ObjectHash};
+use recount::tool::StreamingTool;
+use tokio::sync::mpsc;
+
+/// Gives two results, and then fails or does not.
+struct Counts(&'static str, Result<(), &'static str>);
+
+#[async_trait]
+impl StreamingTool for Counts {
+    fn name(&self) -> &str {
+        self.0
+    }
+    fn description(&self) -> &str {
+        "Counts"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(&self, _args: Value, yields: mpsc::Sender<Value>) -> Result<(), ToolError> {
+        for n in [1, 2] {
+            yields.send(json!({ "n": n })).await.unwrap();
+        }
+        let failed = |why: &str| ToolError::ExecutionFailed(why.to_owned());
+        self.1.map_err(failed)
+    }
+}
+
+#[test]
+fn an_agent_hears_all_that_a_streaming_tool_gave_and_of_one_that_failed_that_it_did() {
+    let world = World::new();
+    let llm = ScriptedLlm::new([
+        calls([
+            LlmSaid::call("counts", json!({})),
+            LlmSaid::call("breaks", json!({})),
+        ]),
+        LlmReply::text("It is Ada."),
+    ]);
+    let counts = T::streaming(Arc::new(Counts("counts", Ok(()))));
+    let breaks = T::streaming(Arc::new(Counts("breaks", Err("out of fingers"))));
+    let agent = LlmAgent::new("verifier", llm.clone()).tools(counts | breaks);
+    let _life = world.called(verify(agent));
+    let asked = llm.asked();
+    let Some(LlmContent::Tools { answers }) = asked[1].contents.last() else {
+        panic!("{asked:?}");
+    };
+    let answers: Vec<Value> = answers.iter().map(|it| it.response.to_value()).collect();
+    assert_eq!(answers[0], json!({"output": [{"n": 1}, {"n": 2}]}));
+    assert_eq!(answers[1]["kind"], "execution_failed", "{answers:?}");
+    let told = answers[1]["error"].as_str().unwrap();
+    assert!(told.contains("out of fingers"), "{told}");
+}
+
+const CARD: &str = "4111-hidden-number";
+
+/// What was received and asked, in order.
+fn on_record(facts: &[Fact]) -> (Vec<&FunctionCallReceived>, Vec<&LlmAsked>) {
+    let (mut received, mut asked) = (Vec::new(), Vec::new());
+    for fact in facts {
+        match &fact.event {
+            Event::Observed(Observation::FunctionCallReceived(it)) => received.push(it),
+            Event::Observed(Observation::LlmAsked(it)) => asked.push(it),
+            Event::Observed(_) | Event::Decided(_) => {}
+        }
+    }
+    (received, asked)
+}
+
+#[test]
+fn a_model_reads_its_secrets_as_it_said_them_and_the_journal_does_not_have_them() {
+    let world = World::new();
+    let llm = ScriptedLlm::new([
+        calls([LlmSaid::call("pay", json!({"card": CARD, "cents": 42}))]),
+        LlmReply::text("It is paid."),
+    ]);
+    let keys = Arc::new(MemoryKeyStore::default());
+    let life = || {
+        let schema = json!({
+            "type": "object",
+            "properties": {"card": {"type": "string"}, "cents": {"type": "integer"}},
+        });
+        let pay = T::simple_with("pay", "Pays", schema, |args| async move {
+            Ok(json!({"right": args["card"] == CARD}))
+        });
+        let pay = T::secret(T::confirm(pay, "Pay?"), "/card");
+        let agent = LlmAgent::new("till", llm.clone()).tools(pay);
+        let agent = Agent::new()
+            .model("m")
+            .tools(verify(agent))
+            .connect_to(world.model.clone());
+        let engine = Engine::in_memory()
+            .journal(world.journal.clone())
+            .clock(world.clock.clone())
+            .keys(keys.clone());
+        Life::of(engine.agent("support", agent))
+    };
+    let first = life();
+    first.run(async {
+        let live = first.engine().session("support").connect().await.unwrap();
+        live.send_text("This is caller 17.").await.unwrap();
+    });
+    first.settle();
+    first.crash();
+    let second = life();
+    second.settle();
+    approve(&second).unwrap();
+
+    let asked = llm.asked();
+    let LlmContent::Model { said } = &asked[1].contents[1] else {
+        panic!("{asked:?}");
+    };
+    let LlmSaid::Call { args, .. } = &said[0] else {
+        panic!("{said:?}");
+    };
+    assert_eq!(args.to_value(), json!({"card": CARD, "cents": 42}));
+    let Some(LlmContent::Tools { answers }) = asked[1].contents.last() else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(answers[0].response.as_str(), r#"{"right":true}"#);
+
+    let facts = world.facts();
+    for fact in &facts {
+        let body = fact.event.body().unwrap();
+        assert!(!body.contains(CARD), "{body}");
+    }
+    // Without a key it replays, and what was asked is known again by what is on record.
+    assert!(world.folded().calls.is_empty());
+    let (received, questions) = on_record(&facts);
+    let sealed = |call: &FunctionCallReceived| call.args.clone().unwrap();
+    let mut on_record = asked[1].clone();
+    let LlmContent::Model { said } = &mut on_record.contents[1] else {
+        unreachable!()
+    };
+    let LlmSaid::Call { args, .. } = &mut said[0] else {
+        unreachable!()
+    };
+    *args = sealed(received[1]);
+    let hash = |it: &LlmRequest| ObjectHash::of(&serde_json::to_vec(it).unwrap());
+    assert_eq!(questions[1].request_sha256, hash(&on_record));
+    assert_ne!(questions[1].request_sha256, hash(&asked[1]));
+    assert_ne!(
+        sealed(received[1]),
+        Json::of(&json!({"card": CARD, "cents": 42}))
+    );
+}
+
+#[test]
+fn what_the_first_of_two_agents_wrote_is_written_once_however_often_the_second_is_asked() {
+    let world = World::new();
+    let plan = ScriptedLlm::new([LlmReply::text("12 x 50.00")]);
+    let busy = LlmError::Unavailable("the service has too much to do".to_owned());
+    let check = ScriptedLlm::with_failures([Err(busy), Ok(LlmReply::text("It is right."))]);
+    let plan = LlmAgent::new("plan", plan).output_key("plan");
+    let check_plan = LlmAgent::new("check", check.clone()).instruction("Check {plan}.");
+    let (life, live) = world.called(verify(sequence(plan, check_plan)));
+    assert_eq!(
+        check.asked()[0].instruction.as_deref(),
+        Some("Check 12 x 50.00.")
+    );
+    let by = Actor::embedder("crm");
+    let corrected = live.change_state(by, |state| state.set("plan", "13 x 48.00"));
+    life.run(corrected).unwrap();
+    world.clock.advance(std::time::Duration::from_millis(500));
+    life.settle();
+    assert_eq!(
+        check.asked()[1].instruction.as_deref(),
+        Some("Check 13 x 48.00.")
+    );
+    assert_eq!(world.answers(), [json!({"output": "It is right."})]);
+    let folded = world.folded();
+    assert_eq!(folded.value("plan").unwrap().as_str(), r#""13 x 48.00""#);
+}
