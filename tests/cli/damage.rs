@@ -229,7 +229,7 @@ fn forge(bench: &Bench, to: &str, change: impl Fn(&mut String, &mut Option<u64>)
 }
 
 /// As [`forge`], so many times, each but the first with an id of its own.
-fn forge_copies(
+pub(crate) fn forge_copies(
     bench: &Bench,
     to: &str,
     copies: u128,

@@ -2,13 +2,20 @@
 
 use recount_journal::{Actor, Append, DiskJournal, Draft, Journal, block_on};
 
+use crate::damage::forge_copies;
 use crate::program::Bench;
 
 /// The journal `demo`, to whose session a newer program has added a record, and the record's seq.
 fn pondered() -> (Bench, u64) {
     let bench = Bench::with_demo();
     let session = uuid::Uuid::parse_str(&bench.session("demo")).unwrap();
-    let journal = DiskJournal::open(bench.path("demo")).unwrap();
+    let seq = ponder(&bench, "demo", session);
+    (bench, seq)
+}
+
+/// Adds a record of a newer program to a session. Returns its seq.
+fn ponder(bench: &Bench, journal: &str, session: uuid::Uuid) -> u64 {
+    let journal = DiskJournal::open(bench.path(journal)).unwrap();
     let head = block_on(journal.head(session)).unwrap().unwrap();
     let draft = Draft {
         session,
@@ -23,7 +30,7 @@ fn pondered() -> (Bench, u64) {
     let append = Append::new(session, head.seq, vec![draft.line()]);
     block_on(journal.append(append)).unwrap();
     block_on(journal.close()).unwrap();
-    (bench, head.seq + 1)
+    head.seq + 1
 }
 
 #[test]
@@ -120,6 +127,22 @@ fn a_replay_tells_every_other_session_of_the_one_that_it_cannot_read_and_ends_wi
         .ends_with(4)
         .complains(&["1 of 2 sessions not decided again"]);
     assert_eq!(told.json_lines().len(), 2);
+}
+
+#[test]
+fn that_a_session_diverged_is_told_by_the_exit_code_whatever_else_could_not_be_read() {
+    let bench = Bench::with_demo();
+    forge_copies(&bench, "forged", 2, |body, _| {
+        *body = body.replace("\"verdict\":\"ask\"", "\"verdict\":\"allowed\"");
+    });
+    let journal = DiskJournal::open(bench.path("forged")).unwrap();
+    let (unread, _) = block_on(journal.sessions(None, 1)).unwrap()[0];
+    block_on(journal.close()).unwrap();
+    ponder(&bench, "forged", unread);
+    bench.run("replay forged").ends_with(5).says(&[
+        &format!("Session {unread} not read: "),
+        "1 diverged of 1 session",
+    ]);
 }
 
 #[test]
