@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
@@ -145,15 +145,12 @@ async fn log(
     last_words: Arc<Mutex<VecDeque<String>>>,
 ) {
     let mut reader = BufReader::new(stderr);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let mut limited = (&mut reader).take(LINE_BYTES_MAX);
-        match limited.read_until(b'\n', &mut line).await {
-            Ok(1..) => {}
-            Ok(0) | Err(_) => return,
-        }
-        let said = unsaid.out_of(String::from_utf8_lossy(&line).trim_end());
+    while let Some(line) = line(&mut reader).await {
+        let said = unsaid.out_of(String::from_utf8_lossy(&line.said).trim_end());
+        // Where a line was cut, a secret may have been.
+        let cut = if line.is_cut { unsaid.longest() } else { 0 };
+        let kept = said.floor_char_boundary(said.len().saturating_sub(cut));
+        let said = said.get(..kept).unwrap_or_default();
         if said.is_empty() {
             continue;
         }
@@ -162,6 +159,35 @@ async fn log(
         words.push_back(said.chars().take(WORDS_CHARS_MAX).collect());
         while words.len() > LINES_KEPT {
             words.pop_front();
+        }
+    }
+}
+
+/// A line, as far as it is kept.
+struct Line {
+    said: Vec<u8>,
+    is_cut: bool,
+}
+
+/// The next line. Of one that is too long the rest is passed over.
+async fn line(reader: &mut (impl AsyncBufRead + Unpin)) -> Option<Line> {
+    let mut said = Vec::new();
+    let mut piece = Vec::new();
+    let mut is_cut = false;
+    loop {
+        piece.clear();
+        let mut limited = (&mut *reader).take(LINE_BYTES_MAX);
+        let read = limited.read_until(b'\n', &mut piece).await.unwrap_or(0);
+        let is_end = read == 0 || piece.ends_with(b"\n");
+        if said.is_empty() {
+            said.append(&mut piece);
+        } else {
+            is_cut |= !piece.is_empty() && piece != b"\n";
+        }
+        match (is_end, said.is_empty()) {
+            (true, true) => return None,
+            (true, false) => return Some(Line { said, is_cut }),
+            (false, _) => {}
         }
     }
 }
@@ -175,3 +201,20 @@ const ENDS_WITHIN: Duration = Duration::from_secs(2);
 const LINE_BYTES_MAX: u64 = 8 << 10;
 const LINES_KEPT: usize = 3;
 const WORDS_CHARS_MAX: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_cut_once_and_the_next_is_whole() {
+        let long = "x".repeat(20_000);
+        let text = format!("one\n{long}\n\nlast");
+        let mut reader = BufReader::new(text.as_bytes());
+        let mut lines = Vec::new();
+        while let Some(line) = line(&mut reader).await {
+            lines.push((line.said.len(), line.is_cut));
+        }
+        assert_eq!(lines, [(4, false), (8192, true), (1, false), (4, false)]);
+    }
+}
