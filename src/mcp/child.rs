@@ -146,11 +146,7 @@ async fn log(
 ) {
     let mut reader = BufReader::new(stderr);
     while let Some(line) = line(&mut reader).await {
-        let said = unsaid.out_of(String::from_utf8_lossy(&line.said).trim_end());
-        // Where a line was cut, a secret may have been.
-        let cut = if line.is_cut { unsaid.longest() } else { 0 };
-        let kept = said.floor_char_boundary(said.len().saturating_sub(cut));
-        let said = said.get(..kept).unwrap_or_default();
+        let said = line.without(&unsaid);
         if said.is_empty() {
             continue;
         }
@@ -167,6 +163,19 @@ async fn log(
 struct Line {
     said: Vec<u8>,
     is_cut: bool,
+}
+
+impl Line {
+    /// What it says, without what must not stand in it.
+    fn without(&self, unsaid: &Unsaid) -> String {
+        let mut said = unsaid.out_of(String::from_utf8_lossy(&self.said).trim_end());
+        if self.is_cut {
+            // Where it was cut, a secret may have been.
+            let kept = said.len().saturating_sub(unsaid.longest());
+            said.truncate(said.floor_char_boundary(kept));
+        }
+        said
+    }
 }
 
 /// The next line. Of one that is too long the rest is passed over.
@@ -205,6 +214,7 @@ const WORDS_CHARS_MAX: usize = 300;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::secret::Secret;
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_cut_once_and_the_next_is_whole() {
@@ -216,5 +226,18 @@ mod tests {
             lines.push((line.said.len(), line.is_cut));
         }
         assert_eq!(lines, [(4, false), (8192, true), (1, false), (4, false)]);
+    }
+
+    #[test]
+    fn where_a_line_is_cut_no_part_of_a_secret_is_left() {
+        let mut unsaid = Unsaid::default();
+        unsaid.add(&Secret::new("s3cret-token"));
+        let line = |is_cut| Line {
+            said: b"the key s3cret-token is not s3cret-tok".to_vec(),
+            is_cut,
+        };
+        assert_eq!(line(true).without(&unsaid), "the key [hidden] is no");
+        let whole = "the key [hidden] is not s3cret-tok";
+        assert_eq!(line(false).without(&unsaid), whole);
     }
 }
