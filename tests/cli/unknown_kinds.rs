@@ -2,7 +2,7 @@
 
 use recount_journal::{Actor, Append, DiskJournal, Draft, Journal, block_on};
 
-use crate::damage::forge_copies;
+use crate::damage::forge;
 use crate::program::Bench;
 
 /// The journal `demo`, to whose session a newer program has added a record, and the record's seq.
@@ -31,6 +31,25 @@ fn ponder(bench: &Bench, journal: &str, session: uuid::Uuid) -> u64 {
     block_on(journal.append(append)).unwrap();
     block_on(journal.close()).unwrap();
     head.seq + 1
+}
+
+/// Adds a session that has done nothing to a journal.
+fn opened(bench: &Bench, journal: &str) -> uuid::Uuid {
+    let session = uuid::Uuid::max();
+    let journal = DiskJournal::open(bench.path(journal)).unwrap();
+    let draft = Draft {
+        session,
+        seq: 1,
+        at_us: 0,
+        kind: "session_opened",
+        cause: None,
+        actor: Actor::new("engine"),
+        body: r#"{"agent":"support","rules":1,"program":"recount 0.1.0"}"#,
+        prev: recount_journal::Hash::ZERO,
+    };
+    block_on(journal.append(Append::new(session, 0, vec![draft.line()]))).unwrap();
+    block_on(journal.close()).unwrap();
+    session
 }
 
 #[test]
@@ -95,20 +114,7 @@ fn an_audit_tells_which_session_it_could_not_read_and_ends_with_4() {
 #[test]
 fn a_replay_tells_every_other_session_of_the_one_that_it_cannot_read_and_ends_with_4() {
     let (bench, _) = pondered();
-    let sound = uuid::Uuid::max();
-    let journal = DiskJournal::open(bench.path("demo")).unwrap();
-    let draft = Draft {
-        session: sound,
-        seq: 1,
-        at_us: 0,
-        kind: "session_opened",
-        cause: None,
-        actor: Actor::new("engine"),
-        body: r#"{"agent":"support","rules":1,"program":"recount 0.1.0"}"#,
-        prev: recount_journal::Hash::ZERO,
-    };
-    block_on(journal.append(Append::new(sound, 0, vec![draft.line()]))).unwrap();
-    block_on(journal.close()).unwrap();
+    let sound = opened(&bench, "demo");
 
     let told = bench.run("replay demo --all");
     assert_eq!(told.code, 4, "{told:#?}");
@@ -132,12 +138,10 @@ fn a_replay_tells_every_other_session_of_the_one_that_it_cannot_read_and_ends_wi
 #[test]
 fn that_a_session_diverged_is_told_by_the_exit_code_whatever_else_could_not_be_read() {
     let bench = Bench::with_demo();
-    forge_copies(&bench, "forged", 2, |body, _| {
+    forge(&bench, "forged", |body, _| {
         *body = body.replace("\"verdict\":\"ask\"", "\"verdict\":\"allowed\"");
     });
-    let journal = DiskJournal::open(bench.path("forged")).unwrap();
-    let (unread, _) = block_on(journal.sessions(None, 1)).unwrap()[0];
-    block_on(journal.close()).unwrap();
+    let unread = opened(&bench, "forged");
     ponder(&bench, "forged", unread);
     bench.run("replay forged").ends_with(5).says(&[
         &format!("Session {unread} not read: "),
