@@ -487,6 +487,7 @@ fn observations() -> Vec<Observation> {
             call: CALL,
             attempt: 1,
             interim: Some(json(r#"{"ticket":7}"#)),
+            state: Some(json(r#"{"job":17}"#)),
         }
         .into(),
         ToolAsked {

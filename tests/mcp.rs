@@ -11,14 +11,24 @@
 
 mod child_process;
 
+#[path = "mcp/asking_server.rs"]
+mod asking_server;
 #[path = "mcp/calls.rs"]
 mod calls;
 #[path = "mcp/command_line.rs"]
 mod command_line;
+#[path = "mcp/following.rs"]
+mod following;
 #[path = "mcp/listing.rs"]
 mod listing;
+#[path = "mcp/lost.rs"]
+mod lost;
 #[path = "mcp/over_http.rs"]
 mod over_http;
+#[path = "mcp/questions.rs"]
+mod questions;
+#[path = "mcp/rounds.rs"]
+mod rounds;
 #[path = "mcp/server.rs"]
 mod server;
 #[path = "mcp/survives.rs"]

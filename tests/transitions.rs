@@ -769,6 +769,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 call,
                 attempt,
                 interim: Some(response.clone()),
+                state: Some(response.clone()),
             }
             .into(),
         ),
@@ -778,6 +779,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 call,
                 attempt: attempt.wrapping_sub(1),
                 interim: None,
+                state: None,
             }
             .into(),
         ),

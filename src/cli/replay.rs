@@ -130,7 +130,10 @@ impl Replay {
                 screen.line(WHAT_IT_MEANS)?;
             }
         }
-        unread.end("replayed")?;
+        // That one diverged is what is to be known; that another was not replayed was said in its place.
+        if diverged == 0 {
+            unread.end("replayed")?;
+        }
         match (diverged, sealed.as_slice()) {
             (0, []) => Ok(Exit::Ok),
             (0, [session, ..]) => Err(not_replayed(*session, sealed.len())),

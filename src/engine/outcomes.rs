@@ -234,11 +234,13 @@ impl Telling {
             ToolOutcome::Paused(pending) => {
                 let interim = pending.interim;
                 let interim = interim.map(|value| Json::of(&self.shape.success(value, None)));
+                let state = pending.state.as_ref().map(Json::of);
                 let (call, attempt) = (self.call, self.attempt);
                 let paused = ToolPaused {
                     call,
                     attempt,
                     interim,
+                    state,
                 };
                 (paused.into(), false)
             }

@@ -126,6 +126,7 @@ impl Redactor {
             }
             // What the tool asks is for a person; its state is its own, and must come back as it was.
             Observation::ToolAsked(it) => self.text(&mut it.hint),
+            // What a tool wants to know again is its own, as of one that asks.
             Observation::ToolPaused(it) => it.interim.iter_mut().for_each(|it| self.json(it)),
             Observation::ToolEventEmitted(it) => self.json(&mut it.data),
             Observation::StateChanged(it) => {

@@ -42,15 +42,16 @@ pub struct PausedCall {
     /// The model's arguments, where a person changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_before_edit: Option<Json>,
-    /// What the model was told meanwhile. It stands in no listing.
+    /// What its tool wants to know again when it looks after the call: the state of the pause, else what the model was told
+    /// meanwhile. It stands in no listing.
     #[serde(skip)]
-    pub interim: Option<Json>,
+    pub state: Option<Json>,
     /// When it paused.
     #[serde(rename = "since_us")]
     pub since: Timestamp,
 }
 
-/// A call, its arguments as a person changed them, and what the model was told meanwhile.
+/// A call, its arguments as a person changed them, and what its tool wants to know again.
 type Behind = (FunctionCallReceived, Option<Json>, Option<Json>);
 
 impl Ledger {
@@ -86,7 +87,7 @@ impl Ledger {
             let Some((_, opened)) = opened else {
                 continue;
             };
-            let Some((received, edited, interim)) = self.call_that_paused(item).await? else {
+            let Some((received, edited, state)) = self.call_that_paused(item).await? else {
                 continue;
             };
             let parent = self.parent_of(session, &received).await?;
@@ -106,15 +107,15 @@ impl Ledger {
                 tool: received.name.unwrap_or_default(),
                 args,
                 args_before_edit,
-                interim,
+                state,
                 since: Timestamp(item.since_us),
             });
         }
         Ok(paused)
     }
 
-    /// The call behind an open item, the arguments that a person wrote for it, if one did, and what the model was told
-    /// meanwhile. Its pause stands a few records behind it.
+    /// The call behind an open item, the arguments that a person wrote for it, if one did, and what its tool wants
+    /// to know again. Its pause stands a few records behind it.
     async fn call_that_paused(&self, item: &OpenItem) -> Result<Option<Behind>, Error> {
         let (session, call) = (SessionId(item.session), Seq(item.item));
         let (mut next, mut received, mut edited) = (call, None, None);
@@ -139,7 +140,9 @@ impl Ledger {
                     Event::Observed(Observation::ToolPaused(it))
                         if it.call == call && at.0 >= item.since_us =>
                     {
-                        return Ok(received.map(|received| (received, edited, it.interim)));
+                        return Ok(
+                            received.map(|received| (received, edited, it.state.or(it.interim)))
+                        );
                     }
                     Event::Decided(decision)
                         if decision.question().is_some_and(|it| it.call == call) =>

@@ -37,6 +37,13 @@ impl Unsaid {
         }
     }
 
+    /// The bytes of the longest.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn longest(&self) -> usize {
+        let bytes = self.0.iter().map(|it| it.reveal().len());
+        bytes.max().unwrap_or_default()
+    }
+
     /// `text` without them.
     pub(crate) fn out_of(&self, text: impl Into<String>) -> String {
         self.0.iter().fold(text.into(), |text, secret| {

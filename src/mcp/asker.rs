@@ -1,7 +1,7 @@
 //! What a server may ask of its client: a question to a person, during a call.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
@@ -13,70 +13,124 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Value, json};
 
+use super::shown;
+use crate::live::secret::Unsaid;
 use crate::tool::{Ask, ToolContext, ToolError};
 
 /// Answers a server: its questions by asking a person through the call for which it asks.
+///
+/// A question does not say for which call it is. So it is asked through the call that waits, if that is the only one for which it can be:
+/// if no other waits, none was given up on this connection whose server may still be at it, and no task runs there. Else it is declined.
 #[derive(Clone, Default)]
 pub(super) struct Asker {
     server: String,
-    calls: Arc<Calls>,
+    unsaid: Unsaid,
+    waiting: Arc<Mutex<AtWork>>,
     /// The server said that its tools are others now.
     changed: Arc<AtomicBool>,
 }
 
-/// The calls that wait for the server.
+/// What the server may be at work for.
 #[derive(Default)]
-struct Calls {
-    next: AtomicU64,
-    waiting: Mutex<BTreeMap<u64, ToolContext>>,
+struct AtWork {
+    next: u64,
+    /// Calls that wait for it, and those that were given up; through those nobody can be asked.
+    calls: BTreeMap<u64, Option<ToolContext>>,
+    /// Tasks whose calls do not wait for it.
+    tasks: BTreeSet<String>,
 }
 
-impl Calls {
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, ToolContext>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A call waits for the server as long as this is there.
+/// A call waits for the server as long as this is there. One that goes without an answer was given up.
 pub(super) struct Waiting {
-    calls: Arc<Calls>,
+    asker: Asker,
     number: u64,
+    is_answered: bool,
+}
+
+impl Waiting {
+    /// The server is at work for this call no more.
+    pub(super) fn answered(mut self) {
+        self.is_answered = true;
+    }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.calls.waiting().remove(&self.number);
+        let mut at_work = self.asker.at_work();
+        if self.is_answered {
+            at_work.calls.remove(&self.number);
+        } else {
+            at_work.calls.insert(self.number, None);
+        }
+    }
+}
+
+/// That the server has said that its tools are others: it counts as said until somebody has heeded it.
+pub(super) struct Change(Option<Arc<AtomicBool>>);
+
+impl Change {
+    /// What its tools are now is known.
+    pub(super) fn heeded(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        if let Some(changed) = &self.0 {
+            changed.store(true, Ordering::Release);
+        }
     }
 }
 
 impl Asker {
-    pub(super) fn new(server: String) -> Asker {
+    pub(super) fn new(server: String, unsaid: Unsaid) -> Asker {
         Asker {
             server,
+            unsaid,
             ..Asker::default()
         }
     }
 
+    fn at_work(&self) -> MutexGuard<'_, AtWork> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Notes that a call waits for the server from now on.
-    pub(super) fn waits(&self, context: &ToolContext) -> Waiting {
-        let number = self.calls.next.fetch_add(1, Ordering::Relaxed);
-        self.calls.waiting().insert(number, context.clone());
+    pub(super) fn waits(&self, context: Option<&ToolContext>) -> Waiting {
+        let mut at_work = self.at_work();
+        let number = at_work.next;
+        at_work.next += 1;
+        at_work.calls.insert(number, context.cloned());
         Waiting {
-            calls: self.calls.clone(),
+            asker: self.clone(),
             number,
+            is_answered: false,
         }
     }
 
-    /// Whether the server has said since the last time that its tools are others.
-    pub(super) fn take_changed(&self) -> bool {
-        self.changed.swap(false, Ordering::AcqRel)
+    /// Notes that a task runs for a call that does not wait.
+    pub(super) fn task_runs(&self, id: &str) {
+        self.at_work().tasks.insert(id.to_owned());
     }
 
-    /// The call for which the server asks: over one pipe it does not say which, so there must be but one.
+    /// Notes that a task has ended.
+    pub(super) fn task_ended(&self, id: &str) {
+        self.at_work().tasks.remove(id);
+    }
+
+    /// Whether the server has said since it was heeded that its tools are others.
+    pub(super) fn take_change(&self) -> Option<Change> {
+        let said = self.changed.swap(false, Ordering::AcqRel);
+        said.then(|| Change(Some(self.changed.clone())))
+    }
+
+    /// The only call for which the server can be asking.
     fn only_call(&self) -> Option<ToolContext> {
-        let waiting = self.calls.waiting();
-        let mut calls = waiting.values();
-        calls.next().filter(|_| calls.next().is_none()).cloned()
+        let at_work = self.at_work();
+        let mut calls = at_work.calls.values();
+        let only = calls.next().filter(|_| calls.next().is_none())?;
+        only.clone().filter(|_| at_work.tasks.is_empty())
     }
 
     /// Asks a person through a call. Where nobody can be asked, the answer is no.
@@ -94,10 +148,11 @@ impl Asker {
             // Nobody is sent to a page that a foreign server names.
             return ElicitResult::new(ElicitationAction::Decline);
         };
+        let message = self.unsaid.out_of(message);
         let hint = format!("The MCP server {:?} asks: {message}", self.server);
         let mut ask = Ask::new(hint, Value::Null);
         if let Ok(schema) = serde_json::to_value(&requested_schema) {
-            ask = ask.payload_schema(schema);
+            ask = ask.payload_schema(shown::without(&self.unsaid, schema));
         }
         match context.request_confirmation(ask).await {
             Ok(answer) if answer.confirmed => ElicitResult::new(ElicitationAction::Accept)
@@ -150,7 +205,7 @@ impl ClientHandler for Asker {
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let Some(call) = self.only_call() else {
-            tracing::info!(target: "recount::mcp", server = %self.server, "a question of the server was declined: it is not known for which call it asks");
+            tracing::info!(target: "recount::mcp", server = %self.server, "a question of the server was declined: it cannot be told for which call it asks");
             return Ok(ElicitResult::new(ElicitationAction::Decline));
         };
         Ok(self.ask(&call, request).await)

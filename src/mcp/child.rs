@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
@@ -145,15 +145,8 @@ async fn log(
     last_words: Arc<Mutex<VecDeque<String>>>,
 ) {
     let mut reader = BufReader::new(stderr);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let mut limited = (&mut reader).take(LINE_BYTES_MAX);
-        match limited.read_until(b'\n', &mut line).await {
-            Ok(1..) => {}
-            Ok(0) | Err(_) => return,
-        }
-        let said = unsaid.out_of(String::from_utf8_lossy(&line).trim_end());
+    while let Some(line) = line(&mut reader).await {
+        let said = line.without(&unsaid);
         if said.is_empty() {
             continue;
         }
@@ -162,6 +155,48 @@ async fn log(
         words.push_back(said.chars().take(WORDS_CHARS_MAX).collect());
         while words.len() > LINES_KEPT {
             words.pop_front();
+        }
+    }
+}
+
+/// A line, as far as it is kept.
+struct Line {
+    said: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Line {
+    /// What it says, without what must not stand in it.
+    fn without(&self, unsaid: &Unsaid) -> String {
+        let mut said = unsaid.out_of(String::from_utf8_lossy(&self.said).trim_end());
+        if self.is_cut {
+            // Where it was cut, a secret may have been.
+            let kept = said.len().saturating_sub(unsaid.longest());
+            said.truncate(said.floor_char_boundary(kept));
+        }
+        said
+    }
+}
+
+/// The next line. Of one that is too long the rest is passed over.
+async fn line(reader: &mut (impl AsyncBufRead + Unpin)) -> Option<Line> {
+    let mut said = Vec::new();
+    let mut piece = Vec::new();
+    let mut is_cut = false;
+    loop {
+        piece.clear();
+        let mut limited = (&mut *reader).take(LINE_BYTES_MAX);
+        let read = limited.read_until(b'\n', &mut piece).await.unwrap_or(0);
+        let is_end = read == 0 || piece.ends_with(b"\n");
+        if said.is_empty() {
+            said.append(&mut piece);
+        } else {
+            is_cut |= !piece.is_empty() && piece != b"\n";
+        }
+        match (is_end, said.is_empty()) {
+            (true, true) => return None,
+            (true, false) => return Some(Line { said, is_cut }),
+            (false, _) => {}
         }
     }
 }
@@ -175,3 +210,34 @@ const ENDS_WITHIN: Duration = Duration::from_secs(2);
 const LINE_BYTES_MAX: u64 = 8 << 10;
 const LINES_KEPT: usize = 3;
 const WORDS_CHARS_MAX: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::secret::Secret;
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_cut_once_and_the_next_is_whole() {
+        let long = "x".repeat(20_000);
+        let text = format!("one\n{long}\n\nlast");
+        let mut reader = BufReader::new(text.as_bytes());
+        let mut lines = Vec::new();
+        while let Some(line) = line(&mut reader).await {
+            lines.push((line.said.len(), line.is_cut));
+        }
+        assert_eq!(lines, [(4, false), (8192, true), (1, false), (4, false)]);
+    }
+
+    #[test]
+    fn where_a_line_is_cut_no_part_of_a_secret_is_left() {
+        let mut unsaid = Unsaid::default();
+        unsaid.add(&Secret::new("s3cret-token"));
+        let line = |is_cut| Line {
+            said: b"the key s3cret-token is not s3cret-tok".to_vec(),
+            is_cut,
+        };
+        assert_eq!(line(true).without(&unsaid), "the key [hidden] is no");
+        let whole = "the key [hidden] is not s3cret-tok";
+        assert_eq!(line(false).without(&unsaid), whole);
+    }
+}

@@ -1,8 +1,11 @@
 //! One connection to a server, from its handshake to its end.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use rmcp::model::{PaginatedRequestParams, Tool};
 use rmcp::service::{Peer, RunningService};
 use rmcp::{RoleClient, ServiceError, ServiceExt};
 
@@ -18,8 +21,26 @@ use crate::session::ObjectHash;
 pub(super) struct Connection {
     service: RunningService<RoleClient, Asker>,
     child: Mutex<Option<ChildProcess>>,
-    /// What the server has last said of its tools, by its own names.
-    listed: Mutex<BTreeMap<String, ObjectHash>>,
+    /// What the server has last said of its tools, by its own names. Whoever asks anew holds it, so that nobody calls meanwhile by what
+    /// may be no more.
+    listed: tokio::sync::Mutex<BTreeMap<String, ObjectHash>>,
+    /// How long it may take to list the tools.
+    lists_within: Duration,
+}
+
+/// Why it is not known what a server says of its tools.
+pub(super) enum Unlisted {
+    Unanswered(ServiceError),
+    Endless,
+}
+
+impl fmt::Display for Unlisted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unlisted::Unanswered(error) => f.write_str(&causes::of_request(error)),
+            Unlisted::Endless => write!(f, "its list has more than {PAGES_MAX} pages"),
+        }
+    }
 }
 
 impl Connection {
@@ -33,7 +54,7 @@ impl Connection {
     }
 
     async fn opened(server: &McpServer) -> Result<(Connection, Vec<Definition>), String> {
-        let asker = Asker::new(server.name());
+        let asker = Asker::new(server.name(), server.unsaid());
         let (service, child) = match &server.way {
             Way::Stdio { program, args } => {
                 let (mut child, pipes) = ChildProcess::start(server, program, args)?;
@@ -56,35 +77,47 @@ impl Connection {
         let connection = Connection {
             service,
             child: Mutex::new(child),
-            listed: Mutex::default(),
+            listed: tokio::sync::Mutex::default(),
+            lists_within: server.connects_within,
         };
-        let definitions = connection.list(&server.prefix).await;
-        let definitions = definitions.map_err(|error| {
-            let why = causes::of_request(&error);
-            format!("it does not list its tools: {why}")
-        })?;
+        let tools = connection.list().await;
+        let tools = tools.map_err(|error| format!("it does not list its tools: {error}"))?;
+        let definitions = tools.iter().map(|it| Definition::of(it, &server.prefix));
+        let definitions: Vec<Definition> = definitions.collect();
+        *connection.listed.lock().await = by_name(&definitions);
         Ok((connection, definitions))
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<Definition>, ServiceError> {
-        let tools = self.service.list_all_tools().await?;
-        let definitions: Vec<Definition> =
-            tools.iter().map(|it| Definition::of(it, prefix)).collect();
-        let by_name = |it: &Definition| (it.own_name.clone(), it.hash());
-        *self.listed() = definitions.iter().map(by_name).collect();
-        Ok(definitions)
-    }
-
-    fn listed(&self) -> MutexGuard<'_, BTreeMap<String, ObjectHash>> {
-        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What the server says of its tools now.
+    async fn list(&self) -> Result<Vec<Tool>, Unlisted> {
+        let listing = async {
+            let (mut tools, mut page) = (Vec::new(), None);
+            for _ in 0..PAGES_MAX {
+                let listed = self.peer().list_tools(page).await;
+                let listed = listed.map_err(Unlisted::Unanswered)?;
+                tools.extend(listed.tools);
+                let Some(next) = listed.next_cursor else {
+                    return Ok(tools);
+                };
+                page = Some(PaginatedRequestParams::default().with_cursor(Some(next)));
+            }
+            Err(Unlisted::Endless)
+        };
+        let timeout = self.lists_within;
+        let listed = tokio::time::timeout(timeout, listing).await;
+        listed.unwrap_or(Err(Unlisted::Unanswered(ServiceError::Timeout { timeout })))
     }
 
     /// Whether the server still says of a tool what it said; it is asked again where it has said that its tools are others.
-    pub(super) async fn still_defines(&self, tool: &Definition) -> Result<bool, ServiceError> {
-        if self.asker().take_changed() {
-            self.list("").await?;
+    pub(super) async fn still_defines(&self, tool: &Definition) -> Result<bool, Unlisted> {
+        let mut listed = self.listed.lock().await;
+        if let Some(change) = self.asker().take_change() {
+            let tools = self.list().await?;
+            let definitions = tools.iter().map(|it| Definition::of(it, ""));
+            *listed = by_name(&definitions.collect::<Vec<_>>());
+            change.heeded();
         }
-        Ok(self.listed().get(&tool.own_name) == Some(&tool.hash()))
+        Ok(listed.get(&tool.own_name) == Some(&tool.hash()))
     }
 
     pub(super) fn asker(&self) -> &Asker {
@@ -112,3 +145,11 @@ impl Connection {
         }
     }
 }
+
+fn by_name(definitions: &[Definition]) -> BTreeMap<String, ObjectHash> {
+    let by_name = |it: &Definition| (it.own_name.clone(), it.hash());
+    definitions.iter().map(by_name).collect()
+}
+
+/// Nobody has more tools than these can say.
+const PAGES_MAX: usize = 100;

@@ -21,7 +21,7 @@ pub(super) struct Definition {
     pub(super) parameters: Value,
     /// The server calls it one that only reads, or one that may be repeated.
     pub(super) repeatable: bool,
-    /// All that the server said of it.
+    /// All that the server said of it, but decoration: icons, and what is for programs that know of it.
     pub(super) whole: Value,
 }
 
@@ -35,7 +35,7 @@ impl Definition {
             description: described(tool),
             parameters: Value::Object((*tool.input_schema).clone()),
             repeatable: hints.is_some_and(|it| says(it.read_only_hint) || says(it.idempotent_hint)),
-            whole: serde_json::to_value(tool).unwrap_or_default(),
+            whole: whole(tool),
         }
     }
 
@@ -43,6 +43,16 @@ impl Definition {
     pub(super) fn hash(&self) -> ObjectHash {
         ObjectHash::of(&canonical_json(&self.whole))
     }
+}
+
+/// What a person approves, who sees neither icons nor `_meta`.
+fn whole(tool: &Tool) -> Value {
+    let mut whole = serde_json::to_value(tool).unwrap_or_default();
+    if let Some(fields) = whole.as_object_mut() {
+        fields.remove("_meta");
+        fields.remove("icons");
+    }
+    whole
 }
 
 /// The description, or at least the title.

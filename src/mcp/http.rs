@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::Url;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rustls::{ClientConfig, RootCertStore};
@@ -20,17 +21,19 @@ pub(super) fn transport(
         .redirect(same_origin())
         .build()
         .map_err(|error| format!("cannot make an HTTP client: {error}"))?;
-    let config = StreamableHttpClientTransportConfig::with_uri(url);
+    // Behind a new session may be another server, whose tools are to be looked at before one of them is called.
+    let config =
+        StreamableHttpClientTransportConfig::with_uri(url).reinit_on_expired_session(false);
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
 /// Whether there can be a server at this URL.
 pub(super) fn check(server: &McpServer, url: &str) -> Result<(), String> {
     let expected = "expected a URL such as https://host/mcp";
-    let uri: Uri = url
+    let url: Url = url
         .parse()
         .map_err(|error| format!("{expected}: {error}"))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(expected.to_owned());
     }
     headers(server).map(drop)

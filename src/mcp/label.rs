@@ -2,29 +2,48 @@
 
 use std::path::Path;
 
-use http::Uri;
+use reqwest::Url;
+
+use super::secrets::is_like_a_token;
 
 /// The program, and of one that runs packages the package; other arguments may hold secrets.
 pub(super) fn of_command(program: &str, args: &[String]) -> String {
     let name = Path::new(program)
         .file_stem()
         .map_or(program.into(), |it| it.to_string_lossy());
-    let package = RUNNERS
-        .contains(&name.as_ref())
-        .then(|| args.iter().find(|it| !it.starts_with('-')))
-        .flatten();
+    let is_runner = RUNNERS.contains(&name.as_ref());
+    // Behind any other option stands what it is set to, which may be a secret.
+    let mut words = args.iter().skip_while(|it| PLAIN.contains(&it.as_str()));
+    let package = words.next().filter(|it| is_runner && !it.starts_with('-'));
     match package {
-        Some(package) => format!("{name} {package}"),
+        Some(package) => format!("{name} {}", of_package(package)),
         None => name.into_owned(),
     }
 }
 
-/// Host and path; user and query may be secret.
-pub(super) fn of_url(url: &Uri) -> String {
-    let host = url.host().unwrap_or_default();
-    let port = url.port_u16().map(|port| format!(":{port}"));
-    format!("{host}{}{}", port.unwrap_or_default(), url.path())
+/// A package may be named by a URL.
+fn of_package(package: &str) -> String {
+    if !package.contains("://") {
+        return package.to_owned();
+    }
+    let url = package.parse::<Url>();
+    url.map_or_else(|_| "a URL".to_owned(), |url| of_url(&url))
 }
+
+/// Host and path, without what looks like a token in it; user and query may be secret.
+pub(super) fn of_url(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}"));
+    let segment = |it: &'_ str| match is_like_a_token(it) {
+        true => "…".to_owned(),
+        false => it.to_owned(),
+    };
+    let path: Vec<String> = url.path().split('/').map(segment).collect();
+    format!("{host}{}{}", port.unwrap_or_default(), path.join("/"))
+}
+
+/// Options of these programs that stand for themselves.
+const PLAIN: [&str; 5] = ["-y", "--yes", "-q", "--quiet", "--silent"];
 
 /// Programs whose first plain argument is the program that they run.
 const RUNNERS: [&str; 6] = ["npx", "uvx", "pnpx", "bunx", "node", "deno"];
@@ -48,7 +67,20 @@ mod tests {
             of_command("./server", &args(&["postgres://u:p@h"])),
             "server"
         );
-        let url: Uri = "https://u:p@wiki.example:8443/mcp?token=t".parse().unwrap();
+        for (package, label) in [
+            (
+                "git+https://u:p@code.example/a/b?k=v",
+                "npx code.example/a/b",
+            ),
+            (
+                "https://code.example/9f86d081884c7d659a2f/b",
+                "npx code.example/…/b",
+            ),
+        ] {
+            assert_eq!(of_command("npx", &args(&["-y", package])), label);
+        }
+        assert_eq!(of_command("npx", &args(&["--key", "k", "server"])), "npx");
+        let url: Url = "https://u:p@wiki.example:8443/mcp?token=t".parse().unwrap();
         assert_eq!(of_url(&url), "wiki.example:8443/mcp");
     }
 }

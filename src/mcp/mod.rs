@@ -35,9 +35,12 @@ mod label;
 mod pattern;
 mod remote;
 mod result;
+mod secrets;
 mod server;
+mod shown;
 mod task;
 mod tool;
+mod unanswered;
 
 use std::sync::Arc;
 

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::{CallToolRequestParams, CallToolResponse, JsonObject, RequestMetaObject, Task};
+use rmcp::ServiceError;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, RequestMetaObject, Task};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::connection::Connection;
+use super::connection::{Connection, Unlisted};
 use super::definition::{Definition, mistakes};
 use super::error::McpError;
 use super::server::{McpServer, Way};
-use super::{causes, http, result};
+use super::{http, result, shown, unanswered};
 use crate::live::secret::Unsaid;
 use crate::tool::{ToolContext, ToolError};
 
@@ -71,7 +72,7 @@ impl Remote {
     /// A result or an error as it may go on record.
     pub(super) fn shown(&self, outcome: Result<Value, ToolError>) -> Result<Value, ToolError> {
         match outcome {
-            Ok(value) => Ok(self.without_secrets(value)),
+            Ok(value) => Ok(shown::without(&self.unsaid, value)),
             Err(error) => Err(self.error_without_secrets(error)),
         }
     }
@@ -104,35 +105,40 @@ impl Remote {
                 )));
             }
         };
-        let connection = self.connected().await?;
-        let defined = connection.still_defines(tool).await;
-        // Nothing has been called yet, so nothing is unknown.
-        let defined = defined.map_err(|error| self.not_there(&causes::of_request(&error)))?;
-        if !defined {
-            return Err(ToolError::NotAvailable(format!(
-                "the MCP server {:?} defines the tool {:?} otherwise than when its tools were listed; \
-                 it is not called until they are listed again",
-                self.name, tool.name
-            )));
-        }
-        let _waiting = context.map(|it| connection.asker().waits(it));
+        let mut connection = self.defining(tool).await?;
         let params = CallToolRequestParams::new(tool.own_name.clone());
         let mut params = params.with_arguments(arguments);
         params.meta = context.map(key);
-        let mut rounds = 0;
+        let (mut rounds, mut is_anew) = (0, false);
         loop {
+            let waiting = connection.asker().waits(context);
             let answer = connection.peer().call_tool_once(params.clone()).await;
-            let asked = match answer.map_err(|error| result::failed(error, &self.name))? {
+            waiting.answered();
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(error) => {
+                    self.let_go_after(&connection, &error).await;
+                    // Nothing was called, and another session may do.
+                    if unanswered::is_of_an_expired_session(&error) && !is_anew {
+                        is_anew = true;
+                        connection = self.defining(tool).await?;
+                        continue;
+                    }
+                    return Err(result::failed(error, &self.name));
+                }
+            };
+            let asked = match answer {
                 CallToolResponse::Complete(complete) => {
                     return result::told(complete).map(Answer::Result);
                 }
-                CallToolResponse::Task(created) => return Ok(Answer::Task(created.task)),
+                CallToolResponse::Task(created) => {
+                    connection.asker().task_runs(&created.task.task_id);
+                    return Ok(Answer::Task(created.task));
+                }
                 CallToolResponse::InputRequired(asked) if rounds < ROUNDS_MAX => asked,
                 _ => {
-                    return Err(result::failed(
-                        rmcp::ServiceError::UnexpectedResponse,
-                        &self.name,
-                    ));
+                    let error = ServiceError::UnexpectedResponse;
+                    return Err(result::failed(error, &self.name));
                 }
             };
             rounds += 1;
@@ -143,6 +149,40 @@ impl Remote {
                     .await,
             );
             params.request_state = asked.request_state;
+        }
+    }
+
+    /// A connection to a server that says of the tool what it said.
+    async fn defining(&self, tool: &Definition) -> Result<Arc<Connection>, ToolError> {
+        let connection = self.connected().await?;
+        match connection.still_defines(tool).await {
+            Ok(true) => Ok(connection),
+            Ok(false) => Err(ToolError::NotAvailable(format!(
+                "the MCP server {:?} defines the tool {:?} otherwise than when its tools were listed; \
+                 it is not called until they are listed again",
+                self.name, tool.name
+            ))),
+            // Nothing has been called yet, so nothing is unknown.
+            Err(why) => {
+                if let Unlisted::Unanswered(error) = &why {
+                    self.let_go_after(&connection, error).await;
+                }
+                Err(result::not_there(&self.name, &why.to_string()))
+            }
+        }
+    }
+
+    /// Lets go of a connection that is of no use after this, so that the next call makes another; whoever still waits on it keeps it.
+    pub(super) async fn let_go_after(&self, connection: &Arc<Connection>, error: &ServiceError) {
+        if !unanswered::ends_the_connection(error) {
+            return;
+        }
+        let mut current = self.connection.lock().await;
+        if current
+            .as_ref()
+            .is_some_and(|it| Arc::ptr_eq(it, connection))
+        {
+            *current = None;
         }
     }
 
@@ -176,14 +216,7 @@ impl Remote {
                 Err(why) => reason = why,
             }
         }
-        Err(self.not_there(&reason))
-    }
-
-    fn not_there(&self, reason: &str) -> ToolError {
-        ToolError::NotAvailable(format!(
-            "the MCP server {:?} is not there: {reason}",
-            self.name
-        ))
+        Err(result::not_there(&self.name, &reason))
     }
 
     /// Hangs up; the next call connects again.
@@ -195,21 +228,6 @@ impl Remote {
     }
 
     /// A server may repeat what it was sent; none of it goes on record.
-    fn without_secrets(&self, value: Value) -> Value {
-        match value {
-            Value::String(text) => self.unsaid.out_of(text).into(),
-            Value::Array(items) => items
-                .into_iter()
-                .map(|it| self.without_secrets(it))
-                .collect(),
-            Value::Object(fields) => {
-                let clean = |(key, value)| (self.unsaid.out_of(key), self.without_secrets(value));
-                Value::Object(fields.into_iter().map(clean).collect::<JsonObject>())
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => value,
-        }
-    }
-
     fn error_without_secrets(&self, error: ToolError) -> ToolError {
         let clean = |text: String| self.unsaid.out_of(text);
         match error {

@@ -4,7 +4,7 @@ use rmcp::ServiceError;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
 use serde_json::{Map, Value};
 
-use super::causes;
+use super::{causes, unanswered};
 use crate::tool::ToolError;
 
 /// The result of a call: `{"content": [blocks], "structuredContent": value}`.
@@ -77,11 +77,17 @@ pub(super) fn failed(error: ServiceError, server: &str) -> ToolError {
         ServiceError::UnexpectedResponse => ToolError::ExecutionFailed(format!(
             "the MCP server {server:?} answered with something that is no result of a call"
         )),
+        none if unanswered::was_turned_away(&none) => not_there(server, &causes::of_request(&none)),
         lost => ToolError::UnknownOutcome(format!(
             "the MCP server {server:?} was lost during the call ({}); whether it took effect is unknown",
             causes::of_request(&lost)
         )),
     }
+}
+
+/// Nothing was called.
+pub(super) fn not_there(server: &str, reason: &str) -> ToolError {
+    ToolError::NotAvailable(format!("the MCP server {server:?} is not there: {reason}"))
 }
 
 #[cfg(test)]

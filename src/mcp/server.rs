@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use http::Uri;
+use reqwest::Url;
 
-use super::label;
+use super::{label, secrets};
 use crate::live::secret::{Secret, Unsaid};
 use crate::session::ToolPolicy;
 
@@ -178,7 +178,7 @@ impl McpServer {
         }
         match &self.way {
             Way::Stdio { program, args } => label::of_command(program, args),
-            Way::Http { url } => url.parse::<Uri>().map_or_else(
+            Way::Http { url } => url.parse::<Url>().map_or_else(
                 |_| "a URL that is none".to_owned(),
                 |url| label::of_url(&url),
             ),
@@ -192,20 +192,16 @@ impl McpServer {
         let headers = self.headers.iter().map(|(_, value)| value);
         for value in self.env.values().chain(headers) {
             unsaid.add(value);
-            // A server may repeat a token without the word before it.
-            if let Some((_, token)) = value.reveal().split_once(' ') {
-                unsaid.add(&Secret::new(token));
+            // A server may repeat a token without the word before it, and a key line by line.
+            let token = value.reveal().split_once(' ').map(|(_, token)| token);
+            for part in value.reveal().lines().chain(token) {
+                unsaid.add(&Secret::new(part));
             }
         }
         if let Way::Http { url } = &self.way {
-            let (before, query) = url.split_once('?').unwrap_or((url, ""));
-            unsaid.add(&Secret::new(query));
-            for (_, value) in query.split('&').filter_map(|it| it.split_once('=')) {
-                unsaid.add(&Secret::new(value));
-            }
-            let authority = before.split_once("//").map_or("", |(_, rest)| rest);
-            if let Some((user, _)) = authority.split_once('@') {
-                unsaid.add(&Secret::new(user));
+            let parts = url.parse::<Url>().map(|url| secrets::in_url(&url));
+            for part in parts.unwrap_or_else(|_| vec![url.clone()]) {
+                unsaid.add(&Secret::new(part));
             }
         }
         unsaid
@@ -273,11 +269,12 @@ mod tests {
     fn what_is_secret_is_taken_out_of_what_others_say() {
         let server = McpServer::http("https://user:word@host/mcp?key=k-123456")
             .bearer("tok-abcdef")
-            .env("KEY", "env-value");
-        let said = "user:word k-123456? key=k-123456 tok-abcdef env-value";
+            .env("KEY", "env-value")
+            .env("PEM", "-----BEGIN\nMIIEvQIBADAN\n-----END");
+        let said = "user:word k-123456? key=k-123456 tok-abcdef env-value MIIEvQIBADAN";
         assert_eq!(
             server.unsaid().out_of(said),
-            "[hidden] [hidden]? [hidden] [hidden] [hidden]"
+            "[hidden] [hidden]? [hidden] [hidden] [hidden] [hidden]"
         );
     }
 }

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use rmcp::ServiceError;
-use rmcp::model::{GetTaskParams, InputRequests, Task, TaskPayload, UpdateTaskParams};
+use rmcp::model::{
+    CancelTaskParams, GetTaskParams, InputRequests, Task, TaskPayload, UpdateTaskParams,
+};
 use serde_json::{Value, json};
 
 use super::remote::Remote;
 use super::result;
 use crate::tool::ToolError;
 
-/// What the model is told of a task, and by what it is found again: `{"status": "working", "task": id}`, with the server's `message`
+/// What the model is told of a task: `{"status": "working", "task": id}`, with the server's `message`
 /// if there is one.
 pub(super) fn interim(task: &Task) -> Value {
     let mut told = json!({ "status": "working", "task": task.task_id });
@@ -20,9 +22,15 @@ pub(super) fn interim(task: &Task) -> Value {
     told
 }
 
-/// The id of a task in what the model was told.
-pub(super) fn id_in(interim: &Value) -> Option<&str> {
-    interim.get("task")?.as_str()
+/// By what a task is found again: `{"task": id}`.
+pub(super) fn state(task: &Task) -> Value {
+    json!({ "task": task.task_id })
+}
+
+/// The id of a task in its state, or in what the model was told, where older records have no state.
+pub(super) fn id_in(state: &Value) -> Option<&str> {
+    let told = state.get("output").unwrap_or(state);
+    told.get("task")?.as_str()
 }
 
 /// What has become of a task.
@@ -60,23 +68,27 @@ impl Remote {
     /// Asks once. An error says that there was no answer, which may be another the next time.
     async fn ask_after(&self, id: &str) -> Result<Asked, ToolError> {
         let connection = self.connected().await?;
-        let peer = connection.peer();
-        let found = match peer.get_task(GetTaskParams::new(id)).await {
+        let asked = connection.peer().get_task(GetTaskParams::new(id));
+        let found = match self.in_time(asked).await {
             Ok(found) => found.task,
             Err(ServiceError::McpError(error)) => {
                 let what = format!(
                     "the server does not tell of its task {id:?}: {}",
                     error.message
                 );
+                connection.asker().task_ended(id);
                 return Ok(Asked::Ended(Err(ToolError::UnknownOutcome(what))));
             }
-            Err(lost) => return Err(result::failed(lost, &self.name)),
+            Err(lost) => {
+                self.let_go_after(&connection, &lost).await;
+                return Err(result::failed(lost, &self.name));
+            }
         };
         let wait = found.task.poll_interval_ms.map(Duration::from_millis);
         let wait = wait
             .unwrap_or(USUAL_WAIT)
             .clamp(SHORTEST_WAIT, LONGEST_WAIT);
-        Ok(match found.payload {
+        let asked = match found.payload {
             TaskPayload::Completed { result } => {
                 let result = serde_json::from_value(Value::Object(result));
                 let malformed = |_| {
@@ -97,7 +109,34 @@ impl Remote {
                 Asked::Runs(wait)
             }
             _ => Asked::Runs(wait),
-        })
+        };
+        if matches!(asked, Asked::Ended(_)) {
+            connection.asker().task_ended(id);
+        }
+        Ok(asked)
+    }
+
+    /// Tells the server that nobody wants the result of a task. Whether it stops is up to the server.
+    pub(super) async fn cancel(&self, id: &str) {
+        let told = async {
+            let connection = self.connected().await?;
+            let told = connection.peer().cancel_task(CancelTaskParams::new(id));
+            let told = self.in_time(told).await;
+            told.map_err(|error| result::failed(error, &self.name))
+        };
+        if let Err(error) = self.shown(told.await.map(|()| Value::Null)) {
+            tracing::info!(target: "recount::mcp", server = %self.name, %error, "a task was not cancelled");
+        }
+    }
+
+    /// What the server answers about a task, unless it takes longer than a call may.
+    async fn in_time<T>(
+        &self,
+        asked: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<T, ServiceError> {
+        let timeout = self.server.timeout.unwrap_or(self.server.connects_within);
+        let answered = tokio::time::timeout(timeout, asked).await;
+        answered.unwrap_or(Err(ServiceError::Timeout { timeout }))
     }
 
     /// Says no to what a task wants to know: its call is paused, and nobody stands there whom it could ask.
@@ -105,7 +144,7 @@ impl Remote {
         let connection = self.connected().await?;
         let answers = connection.asker().answers(None, Some(asked)).await;
         let update = UpdateTaskParams::new(id, answers);
-        let updated = connection.peer().update_task(update).await;
+        let updated = self.in_time(connection.peer().update_task(update)).await;
         updated.map_err(|error| result::failed(error, &self.name))
     }
 }

@@ -122,10 +122,12 @@ impl ToolFunction for McpTool {
             .await
         {
             Ok(Answer::Result(value)) => ToolOutcome::Returned(value),
-            Ok(Answer::Task(task)) => match self.remote.shown(Ok(task::interim(&task))) {
-                Ok(told) => Pending::with_interim(told).into(),
-                Err(error) => ToolOutcome::Failed(error),
-            },
+            Ok(Answer::Task(task)) => {
+                let shown = |value| self.remote.shown(Ok(value));
+                let told = shown(task::interim(&task)).map(Pending::with_interim);
+                let pending = told.and_then(|it| Ok(it.with_state(shown(task::state(&task))?)));
+                pending.map_or_else(ToolOutcome::Failed, ToolOutcome::Paused)
+            }
             Err(error) => ToolOutcome::Failed(error),
         }
     }
@@ -134,10 +136,16 @@ impl ToolFunction for McpTool {
         true
     }
 
-    async fn follow(&self, _ticket: &Ticket, interim: Value) -> Option<Result<Value, ToolError>> {
+    async fn follow(&self, _ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
         // What was declared long-running pauses with a result that is none of a task.
-        let id = task::id_in(&interim)?;
+        let id = task::id_in(&state)?;
         Some(self.remote.outcome_of(id).await)
+    }
+
+    async fn call_off(&self, _ticket: &Ticket, state: Value) {
+        if let Some(id) = task::id_in(&state) {
+            self.remote.cancel(id).await;
+        }
     }
 
     async fn shut_down(&self) {

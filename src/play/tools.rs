@@ -137,6 +137,8 @@ impl Recorded {
                 Observation::ToolPaused(it) => {
                     let interim = it.interim.map(|it| it.to_value());
                     let pending = interim.map_or_else(Pending::new, Pending::with_interim);
+                    let state = it.state.map(|it| it.to_value());
+                    let pending = state.into_iter().fold(pending, Pending::with_state);
                     Some(ToolOutcome::Paused(pending))
                 }
                 Observation::ToolAsked(it) if !it.in_place => Some(ToolOutcome::Asked(ask(&it))),

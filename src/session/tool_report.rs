@@ -57,6 +57,10 @@ pub struct ToolYielded {
 }
 
 /// `tool_paused`: the tool has begun, the result will be supplied later.
+///
+/// ```json
+/// {"call":5,"attempt":1,"interim":{"status":"working"},"state":{"task":"t-17"}}
+/// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolPaused {
@@ -67,6 +71,9 @@ pub struct ToolPaused {
     /// What the model is told meanwhile; absent = nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interim: Option<Json>,
+    /// What the tool wants to know again when it looks after the call; absent = what the model is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Json>,
 }
 
 /// `tool_asked`: the tool has ended for now, and goes on from its state with the answer of a person; or it waits for the

@@ -231,6 +231,7 @@ impl History {
             call,
             attempt,
             interim,
+            state: None,
         })
     }
 

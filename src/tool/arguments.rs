@@ -7,6 +7,7 @@ use std::sync::Arc;
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::{Map, Value};
 
+use super::schema_weight;
 use crate::session::schema::map_schema;
 
 /// A tool's parameter schema, compiled once.
@@ -86,6 +87,7 @@ impl Compiled {
         let root = compiler
             .compile(LOCATION, &mut schemas)
             .map_err(|error| compile_text(&error))?;
+        schema_weight::check(schema)?;
         Ok(Self { schemas, root })
     }
 

@@ -263,10 +263,12 @@ impl Call<'_> {
             }
             ToolOutcome::Paused(pending) => {
                 let interim = pending.interim.as_ref().map(Json::of);
+                let state = pending.state.as_ref().map(Json::of);
                 let paused = ToolPaused {
                     call,
                     attempt,
                     interim,
+                    state,
                 };
                 return pipeline.report(call, changed, paused.into(), None);
             }

@@ -21,14 +21,25 @@ impl PolicyTool {
     pub(crate) async fn follow(
         &self,
         ticket: &Ticket,
-        interim: Value,
+        state: Value,
     ) -> Option<Result<Value, ToolError>> {
         match &self.body {
-            Body::Function(tool) => tool.follow(ticket, interim).await,
+            Body::Function(tool) => tool.follow(ticket, state).await,
             Body::Agent(_)
             | Body::Streaming(_)
             | Body::InputStreaming(_)
             | Body::ServerSide { .. } => None,
+        }
+    }
+
+    /// Calls off what it has begun for a call that it was following.
+    pub(crate) async fn call_off(&self, ticket: &Ticket, state: Value) {
+        match &self.body {
+            Body::Function(tool) => tool.call_off(ticket, state).await,
+            Body::Agent(_)
+            | Body::Streaming(_)
+            | Body::InputStreaming(_)
+            | Body::ServerSide { .. } => {}
         }
     }
 

@@ -138,11 +138,13 @@ pub trait ToolFunction: Send + Sync + 'static {
     }
 
     /// Waits for the result of a call that it has paused, wherever that comes from: of a job at another service, whose number is in
-    /// what the model was told meanwhile.
+    /// the state of the pause.
     ///
-    /// An engine calls it once the pause is on record, and again after a restart, with the same `interim`; what it returns is the
-    /// call's result, unless somebody else was quicker to [respond](crate::engine::Engine::respond); with none, it is left to them. The
-    /// result is a JSON object. No time limit holds. It is dropped where the engine shuts down or is dropped, also in the middle.
+    /// An engine calls it once the pause is on record, and again after a restart, with the same `state`, which without one is what the
+    /// model was told meanwhile, as it stands on record; what it returns is the call's result, unless somebody else was quicker to
+    /// [respond](crate::engine::Engine::respond); with none, it is left to them. The result is told in the shape of the agent's
+    /// responses, and one that cannot be on record is a failure. No time limit holds. It is dropped, also in the middle, where the
+    /// call has ended otherwise, and where the engine shuts down or is dropped.
     ///
     /// ```
     /// # use async_trait::async_trait;
@@ -158,17 +160,22 @@ pub trait ToolFunction: Send + Sync + 'static {
     /// #   async fn call(&self, _args: Value) -> Result<Value, ToolError> { Err(ToolError::NotAvailable("it pauses".into())) }
     ///     async fn invoke(&self, _args: Value, _context: ToolContext) -> ToolOutcome {
     ///         // hand the job over, then:
-    ///         Pending::with_interim(json!({"job": 17})).into()
+    ///         Pending::new().with_state(json!({"job": 17})).into()
     ///     }
     ///     fn follows(&self) -> bool { true }
-    ///     async fn follow(&self, _ticket: &Ticket, interim: Value) -> Option<Result<Value, ToolError>> {
-    ///         Some(self.printed(interim.get("job")?).await)
+    ///     async fn follow(&self, _ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
+    ///         Some(self.printed(state.get("job")?).await)
     ///     }
     /// }
     /// ```
-    async fn follow(&self, _ticket: &Ticket, _interim: Value) -> Option<Result<Value, ToolError>> {
+    async fn follow(&self, _ticket: &Ticket, _state: Value) -> Option<Result<Value, ToolError>> {
         None
     }
+
+    /// Calls off what it has begun, where that can be done: a call that it was following was taken back, by the model or by a person,
+    /// or its session was closed. The `state` is as of [`follow`](Self::follow), which is dropped before. Of a call that ends while no
+    /// engine follows it, it is not told.
+    async fn call_off(&self, _ticket: &Ticket, _state: Value) {}
 
     /// Lets go of what it holds outside this process, such as a connection or a child process: an engine that has it shuts
     /// down, and nothing of that engine runs any more. Another engine may have it, too, so a later call finds what it needs again.
@@ -234,8 +241,12 @@ impl<F: ToolFunction + ?Sized> ToolFunction for Arc<F> {
         (**self).follows()
     }
 
-    async fn follow(&self, ticket: &Ticket, interim: Value) -> Option<Result<Value, ToolError>> {
-        (**self).follow(ticket, interim).await
+    async fn follow(&self, ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
+        (**self).follow(ticket, state).await
+    }
+
+    async fn call_off(&self, ticket: &Ticket, state: Value) {
+        (**self).call_off(ticket, state).await;
     }
 
     async fn shut_down(&self) {

@@ -71,8 +71,12 @@ impl ToolFunction for LongRunningFunctionTool {
         self.function.follows()
     }
 
-    async fn follow(&self, ticket: &Ticket, interim: Value) -> Option<Result<Value, ToolError>> {
-        self.function.follow(ticket, interim).await
+    async fn follow(&self, ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
+        self.function.follow(ticket, state).await
+    }
+
+    async fn call_off(&self, ticket: &Ticket, state: Value) {
+        self.function.call_off(ticket, state).await;
     }
 
     async fn shut_down(&self) {

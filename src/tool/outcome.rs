@@ -138,11 +138,23 @@ impl From<Ask> for ToolOutcome {
 }
 
 /// Says that a call's result will be supplied later from outside.
+///
+/// ```
+/// use recount::tool::{Pending, ToolOutcome};
+/// use serde_json::json;
+///
+/// let printing = Pending::with_interim(json!({"printing": true})).with_state(json!({"job": 17}));
+/// let outcome: ToolOutcome = printing.into();
+/// # let _ = outcome;
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Pending {
     /// What the model is told meanwhile; without it, nothing.
     pub interim: Option<Value>,
+    /// What the tool wants to know again when it [follows](super::ToolFunction::follow) the call; without it, it is what the
+    /// model is told. It is on record as it is: no shape of responses, no hook and no redactor changes it.
+    pub state: Option<Value>,
 }
 
 impl Pending {
@@ -157,7 +169,15 @@ impl Pending {
     pub fn with_interim(interim: Value) -> Self {
         Self {
             interim: Some(interim),
+            state: None,
         }
+    }
+
+    /// The tool wants to know this again when it follows the call; it is on record.
+    #[must_use]
+    pub fn with_state(mut self, state: Value) -> Self {
+        self.state = Some(state);
+        self
     }
 }
 

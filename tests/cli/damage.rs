@@ -224,7 +224,11 @@ fn of_many_divergences_the_first_are_told_in_full_and_the_others_on_a_line() {
 
 /// Writes the demo's session into another journal as somebody would who wants a gate forgotten: the body and cause of the
 /// first verdict `ask` are changed, and every hash behind it is made to fit. Returns its seq.
-fn forge(bench: &Bench, to: &str, change: impl Fn(&mut String, &mut Option<u64>)) -> u64 {
+pub(crate) fn forge(
+    bench: &Bench,
+    to: &str,
+    change: impl Fn(&mut String, &mut Option<u64>),
+) -> u64 {
     forge_copies(bench, to, 1, change)
 }
 

@@ -2,13 +2,20 @@
 
 use recount_journal::{Actor, Append, DiskJournal, Draft, Journal, block_on};
 
+use crate::damage::forge;
 use crate::program::Bench;
 
 /// The journal `demo`, to whose session a newer program has added a record, and the record's seq.
 fn pondered() -> (Bench, u64) {
     let bench = Bench::with_demo();
     let session = uuid::Uuid::parse_str(&bench.session("demo")).unwrap();
-    let journal = DiskJournal::open(bench.path("demo")).unwrap();
+    let seq = ponder(&bench, "demo", session);
+    (bench, seq)
+}
+
+/// Adds a record of a newer program to a session. Returns its seq.
+fn ponder(bench: &Bench, journal: &str, session: uuid::Uuid) -> u64 {
+    let journal = DiskJournal::open(bench.path(journal)).unwrap();
     let head = block_on(journal.head(session)).unwrap().unwrap();
     let draft = Draft {
         session,
@@ -23,7 +30,26 @@ fn pondered() -> (Bench, u64) {
     let append = Append::new(session, head.seq, vec![draft.line()]);
     block_on(journal.append(append)).unwrap();
     block_on(journal.close()).unwrap();
-    (bench, head.seq + 1)
+    head.seq + 1
+}
+
+/// Adds a session that has done nothing to a journal.
+fn opened(bench: &Bench, journal: &str) -> uuid::Uuid {
+    let session = uuid::Uuid::max();
+    let journal = DiskJournal::open(bench.path(journal)).unwrap();
+    let draft = Draft {
+        session,
+        seq: 1,
+        at_us: 0,
+        kind: "session_opened",
+        cause: None,
+        actor: Actor::new("engine"),
+        body: r#"{"agent":"support","rules":1,"program":"recount 0.1.0"}"#,
+        prev: recount_journal::Hash::ZERO,
+    };
+    block_on(journal.append(Append::new(session, 0, vec![draft.line()]))).unwrap();
+    block_on(journal.close()).unwrap();
+    session
 }
 
 #[test]
@@ -88,20 +114,7 @@ fn an_audit_tells_which_session_it_could_not_read_and_ends_with_4() {
 #[test]
 fn a_replay_tells_every_other_session_of_the_one_that_it_cannot_read_and_ends_with_4() {
     let (bench, _) = pondered();
-    let sound = uuid::Uuid::max();
-    let journal = DiskJournal::open(bench.path("demo")).unwrap();
-    let draft = Draft {
-        session: sound,
-        seq: 1,
-        at_us: 0,
-        kind: "session_opened",
-        cause: None,
-        actor: Actor::new("engine"),
-        body: r#"{"agent":"support","rules":1,"program":"recount 0.1.0"}"#,
-        prev: recount_journal::Hash::ZERO,
-    };
-    block_on(journal.append(Append::new(sound, 0, vec![draft.line()]))).unwrap();
-    block_on(journal.close()).unwrap();
+    let sound = opened(&bench, "demo");
 
     let told = bench.run("replay demo --all");
     assert_eq!(told.code, 4, "{told:#?}");
@@ -120,6 +133,20 @@ fn a_replay_tells_every_other_session_of_the_one_that_it_cannot_read_and_ends_wi
         .ends_with(4)
         .complains(&["1 of 2 sessions not decided again"]);
     assert_eq!(told.json_lines().len(), 2);
+}
+
+#[test]
+fn that_a_session_diverged_is_told_by_the_exit_code_whatever_else_could_not_be_read() {
+    let bench = Bench::with_demo();
+    forge(&bench, "forged", |body, _| {
+        *body = body.replace("\"verdict\":\"ask\"", "\"verdict\":\"allowed\"");
+    });
+    let unread = opened(&bench, "forged");
+    ponder(&bench, "forged", unread);
+    bench.run("replay forged").ends_with(5).says(&[
+        &format!("Session {unread} not read: "),
+        "1 diverged of 1 session",
+    ]);
 }
 
 #[test]

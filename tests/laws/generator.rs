@@ -484,11 +484,13 @@ impl World {
                 in_place: !(flavour / 16).is_multiple_of(4),
             }),
             Phase::Running { attempt, .. } if flavour % 4 == 1 => {
+                let state = which.is_multiple_of(2).then(|| response.clone());
                 let interim = (flavour % 8 == 1).then_some(response);
                 self.observe(ToolPaused {
                     call,
                     attempt,
                     interim,
+                    state,
                 });
             }
             Phase::Running { attempt, .. } => {
@@ -824,7 +826,8 @@ impl World {
             1 if which.is_multiple_of(2) => self.observe(ToolPaused {
                 call,
                 attempt,
-                interim: Some(response),
+                interim: Some(response.clone()),
+                state: Some(response),
             }),
             1 => self.observe(ToolAsked {
                 call,

@@ -104,11 +104,7 @@ async fn a_tool_that_the_server_defines_anew_is_not_called() {
     echo().await.unwrap();
     tools.call_function("redefine", json!({})).await.unwrap();
     // The notice is on its way while the answer is.
-    let refused = loop {
-        if let Err(refused) = echo().await {
-            break refused;
-        }
-    };
+    let refused = refused(echo).await;
     assert_eq!(refused.kind(), "not_available");
     assert!(
         refused
@@ -118,6 +114,36 @@ async fn a_tool_that_the_server_defines_anew_is_not_called() {
     );
     // The others are as they were.
     tools.call_function("pid", json!({})).await.unwrap();
+}
+
+/// What a call is refused with; calls before may still be taken.
+async fn refused(call: impl AsyncFn() -> Result<Value, ToolError>) -> ToolError {
+    for _ in 0..CALLS_MAX {
+        if let Err(refused) = call().await {
+            return refused;
+        }
+    }
+    panic!("no call is refused");
+}
+
+const CALLS_MAX: usize = 10_000;
+
+#[tokio::test]
+async fn a_change_is_not_forgotten_where_the_server_could_not_be_asked_about_it() {
+    let tools = connected(json!({})).await;
+    let echo = async || tools.call_function("echo", json!({})).await;
+    let late = tools.call_function("redefine_late", json!({})).await;
+    late.unwrap();
+    let first = refused(echo).await.to_string();
+    assert!(
+        first.contains("is not there") && first.contains("kaput"),
+        "{first}"
+    );
+    let then = echo().await.unwrap_err().to_string();
+    assert!(
+        then.contains("defines the tool \"echo\" otherwise"),
+        "{then}"
+    );
 }
 
 #[tokio::test]

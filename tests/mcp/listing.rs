@@ -7,6 +7,17 @@ use recount::session::policy::InDoubt;
 
 use crate::server::stdio;
 
+/// A schema that looks at one value in as many ways as there are numbers.
+fn bomb() -> Value {
+    let level = |at: usize| {
+        let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
+        (format!("d{at}"), json!({"allOf": [next, next]}))
+    };
+    let mut defs: serde_json::Map<String, Value> = (0..64).map(level).collect();
+    defs.insert("d64".to_owned(), json!({}));
+    json!({"type": "object", "$ref": "#/$defs/d0", "$defs": defs})
+}
+
 fn names(tools: &Toolset) -> Vec<&str> {
     tools.tools().iter().map(PolicyTool::name).collect()
 }
@@ -29,6 +40,7 @@ async fn all_that_is_wrong_with_tools_is_said_at_once() {
         {"name": "twice", "inputSchema": object},
         {"name": "no_object", "inputSchema": {"type": "string"}},
         {"name": "no_schema", "inputSchema": {"type": "object", "properties": {"a": {"type": "text"}}}},
+        {"name": "bomb", "inputSchema": bomb()},
         {"name": "elsewhere", "inputSchema": {"$ref": "https://example.com/schema.json"}},
     ]});
     let Err(McpError::Tools { server, mistakes }) = T::mcp(stdio(&config)).await else {
@@ -54,6 +66,7 @@ async fn all_that_is_wrong_with_tools_is_said_at_once() {
             "twice twice",
             "schema no_object",
             "schema no_schema",
+            "schema bomb",
             "schema elsewhere"
         ]
     );
@@ -62,6 +75,31 @@ async fn all_that_is_wrong_with_tools_is_said_at_once() {
         told.contains("\"test\"") && told.contains("\"no_object\""),
         "{told}"
     );
+}
+
+#[tokio::test]
+async fn a_list_without_an_end_is_refused() {
+    let told = T::mcp(stdio(&json!({"endless": true}))).await.unwrap_err();
+    let told = told.to_string();
+    assert!(
+        told.contains("it does not list its tools: ") && told.contains("100 pages"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn decoration_of_a_tool_is_no_part_of_the_contract() {
+    let contract = async |icon: &str| {
+        let echo = json!({"name": "echo", "inputSchema": {"type": "object"}, "icons": [{"src": icon}],
+            "_meta": {"shown": icon}});
+        let tools = T::mcp(stdio(&json!({"tools": [echo]}))).await.unwrap();
+        {
+            let tool = &tools.tools()[0];
+            contract_hash(&tool.declaration(), tool.policy())
+        }
+    };
+    let bright = contract("https://a.example/bright.png").await;
+    assert_eq!(contract("https://a.example/dark.png").await, bright);
 }
 
 #[tokio::test]

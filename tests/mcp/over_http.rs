@@ -54,7 +54,7 @@ pub(crate) async fn open_to_all(server: Server) -> String {
     format!("{url}/mcp")
 }
 
-async fn listening(app: Router) -> String {
+pub(crate) async fn listening(app: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });

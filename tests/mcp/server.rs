@@ -5,13 +5,13 @@ use std::fs::OpenOptions;
 use std::future::pending;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use recount::mcp::McpServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
-    GetTaskParams, GetTaskResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
+    CreateTaskResult, ElicitRequestParams, ElicitationAction, GetTaskParams, GetTaskResult,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::task_manager::{TaskManager, TaskOptions};
@@ -19,9 +19,12 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
+use crate::asking_server;
+
 /// The test of this program that is the server.
 const SERVES: &str = "the_server";
-/// What a server is told: `{"tools": [...], "witness": path, "description": text}`.
+/// What a server is told: `{"tools": [...], "witness": path, "description": text, "endless": true, "hangs_once": true}`;
+/// `{"asks": true}` for the [`asking_server`].
 pub(crate) const CONFIG: &str = "RECOUNT_TEST_MCP";
 
 /// A server as a child process.
@@ -53,6 +56,9 @@ pub(crate) fn serve(config: Value) {
         eprintln!("the licence has expired");
         return;
     }
+    if config["asks"] == true {
+        asking_server::serve();
+    }
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let pipes = (pipe("/dev/stdin", false), pipe("/dev/stdout", true));
@@ -75,10 +81,25 @@ fn pipe(path: &str, writes: bool) -> tokio::fs::File {
 pub(crate) struct Server {
     config: Value,
     redefined: Arc<AtomicBool>,
+    /// How many of the next listings fail.
+    bad_listings: Arc<AtomicUsize>,
+    /// How often it was asked after a task.
+    pub(crate) asked_after: Arc<AtomicUsize>,
+    /// How many tasks it was told to cancel.
+    pub(crate) called_off: Arc<AtomicUsize>,
+    late: Arc<Late>,
     cancelled: Arc<Notify>,
     tasks: Arc<TaskManager>,
     /// Has a place for a task once it may end.
     finishes: Arc<Semaphore>,
+}
+
+/// What a call that was given up asks when another one is there.
+#[derive(Default)]
+struct Late {
+    another: Notify,
+    answered: Notify,
+    accepted: AtomicBool,
 }
 
 impl Server {
@@ -86,6 +107,10 @@ impl Server {
         Server {
             config,
             redefined: Arc::default(),
+            bad_listings: Arc::default(),
+            asked_after: Arc::default(),
+            called_off: Arc::default(),
+            late: Arc::default(),
             cancelled: Arc::default(),
             tasks: Arc::default(),
             finishes: Arc::new(Semaphore::new(0)),
@@ -133,6 +158,10 @@ impl Server {
             {"name": "ask", "inputSchema": any},
             {"name": "slow", "inputSchema": any},
             {"name": "job", "inputSchema": any},
+            {"name": "redefine_late", "inputSchema": any},
+            {"name": "linger", "inputSchema": any},
+            {"name": "another", "inputSchema": any},
+            {"name": "ask_secret", "inputSchema": any},
         ]);
         let tools = self.config.get("tools").unwrap_or(&usual);
         serde_json::from_value(tools.clone()).unwrap()
@@ -169,14 +198,41 @@ impl Server {
                 context.peer.notify_tool_list_changed().await.unwrap();
                 json!({"content": []})
             }
+            "redefine_late" => {
+                self.redefined.store(true, Ordering::SeqCst);
+                self.bad_listings.store(1, Ordering::SeqCst);
+                context.peer.notify_tool_list_changed().await.unwrap();
+                json!({"content": []})
+            }
+            "linger" => {
+                let (late, token, peer) = (self.late.clone(), context.ct, context.peer);
+                tokio::spawn(async move {
+                    token.cancelled().await;
+                    late.another.notified().await;
+                    let answer = peer.create_elicitation(question("Which table?")).await;
+                    let accepted = answer.is_ok_and(|it| it.action == ElicitationAction::Accept);
+                    late.accepted.store(accepted, Ordering::SeqCst);
+                    late.answered.notify_one();
+                });
+                pending().await
+            }
+            "another" => {
+                self.late.another.notify_one();
+                self.late.answered.notified().await;
+                let accepted = self.late.accepted.load(Ordering::SeqCst);
+                json!({"content": [], "structuredContent": {"accepted": accepted}})
+            }
+            "ask_secret" => {
+                let token = std::env::var("TOKEN").unwrap();
+                let asked = question(&format!("May I use {token}?"));
+                let answer = context.peer.create_elicitation(asked).await.unwrap();
+                json!({"content": [], "structuredContent": answer})
+            }
             // The first time it does not come to its end.
             "slow" if called(&self.config, "slow") == 1 => pending().await,
             "pid" => json!({"content": [], "structuredContent": {"pid": std::process::id()}}),
             "ask" => {
-                let asked = json!({"mode": "form", "message": "Which table?", "requestedSchema": {
-                    "type": "object", "properties": {"table": {"type": "integer"}}, "required": ["table"],
-                }});
-                let asked = serde_json::from_value(asked).unwrap();
+                let asked = question("Which table?");
                 let answer = context.peer.create_elicitation(asked).await.unwrap();
                 json!({"content": [], "structuredContent": answer})
             }
@@ -200,7 +256,17 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools()))
+        let bad = self.bad_listings.load(Ordering::SeqCst);
+        if bad > 0 {
+            self.bad_listings.store(bad - 1, Ordering::SeqCst);
+            return Err(ErrorData::internal_error("kaput", None));
+        }
+        let mut listed = ListToolsResult::with_all_items(self.tools());
+        if self.config["endless"] == true {
+            listed.tools.clear();
+            listed.next_cursor = Some("more".to_owned());
+        }
+        Ok(listed)
     }
 
     async fn call_tool(
@@ -228,8 +294,29 @@ impl ServerHandler for Server {
         request: GetTaskParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
+        let before = self.asked_after.fetch_add(1, Ordering::SeqCst);
+        if self.config["hangs_once"] == true && before == 0 {
+            return pending().await;
+        }
         Ok(GetTaskResult::new(self.tasks.get_task(&request.task_id)?))
     }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.called_off.fetch_add(1, Ordering::SeqCst);
+        self.tasks.cancel_task(&request.task_id)
+    }
+}
+
+/// A question to a person.
+fn question(message: &str) -> ElicitRequestParams {
+    let asked = json!({"mode": "form", "message": message, "requestedSchema": {
+        "type": "object", "properties": {"table": {"type": "integer", "description": message}}, "required": ["table"],
+    }});
+    serde_json::from_value(asked).unwrap()
 }
 
 /// Leaves a line, where somebody wants to know.

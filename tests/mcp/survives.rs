@@ -10,10 +10,14 @@ use recount::session::{Event, Observation, Outcome, Seq};
 use recount::testing::{ScriptedModel, SurvivingJournal};
 
 use crate::child_process::{ChildProcess, obey, order, say};
+use crate::rounds::until;
 use crate::server::stdio;
 
 const THIS_TEST: &str =
     "survives::a_call_that_was_killed_is_in_doubt_and_runs_again_only_by_its_rule";
+
+/// How often it is looked whether a server has noticed; each time a file is read.
+const ROUNDS_MAX: usize = 2_000_000;
 
 /// A model that calls the tool.
 pub(crate) fn model(tool: &str) -> ScriptedModel {
@@ -62,9 +66,8 @@ fn a_call_that_was_killed_is_in_doubt_and_runs_again_only_by_its_rule() {
         let count = |what: &str| noted(place.path()).lines().filter(|it| *it == what).count();
         assert_eq!(count(&format!("called {tool}")), ran, "{tool} {rule:?}");
         // The server of the killed process has noticed that nobody is there, and so has the other.
-        while count("ended") < 2 {
-            std::thread::yield_now();
-        }
+        let ended = || count("ended") == 2;
+        assert!((0..ROUNDS_MAX).any(|_| ended()), "a server goes on");
     }
 }
 
@@ -88,9 +91,9 @@ async fn first_life(home: &Path, rule: InDoubt, tool: &str) {
     let engine = open(home, rule, tool).await;
     let live = engine.session("desk").connect().await.unwrap();
     live.send_text("go").await.unwrap();
-    while noted(home).is_empty() || tool == "ask" && live.pending().await.unwrap().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    until("the server has the call", async || !noted(home).is_empty()).await;
+    let asks = async || tool != "ask" || !live.pending().await.unwrap().is_empty();
+    until("the server asks", asks).await;
     say("under way");
     pending::<()>().await;
 }
@@ -100,7 +103,7 @@ async fn second_life(home: &Path, rule: InDoubt, tool: &str) {
     let engine = open(home, rule, tool).await;
     let session = engine.sessions().await.unwrap()[0].id;
     let folded = async || engine.ledger().load(session).await.unwrap().session;
-    while folded().await.settled.is_empty() {
+    until("the call ends", async || {
         for question in engine.pending().await.unwrap() {
             let yes = ToolConfirmation::confirmed();
             // A question of the dead process may be withdrawn meanwhile.
@@ -108,8 +111,9 @@ async fn second_life(home: &Path, rule: InDoubt, tool: &str) {
                 .answer(question.id, yes, Actor::embedder("ada"))
                 .await;
         }
-        tokio::task::yield_now().await;
-    }
+        !folded().await.settled.is_empty()
+    })
+    .await;
     let ended = folded().await.settled.values().next().unwrap().outcome;
     say(format!("ended {}", json!(ended)));
     say(format!("pending {}", engine.pending().await.unwrap().len()));

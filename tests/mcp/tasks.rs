@@ -2,15 +2,17 @@
 
 use std::future::pending;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use recount::mcp::McpServer;
 use recount::prelude::*;
-use recount::session::{Event, Observation, Outcome, Seq};
+use recount::session::{Event, Observation, Outcome, ResponseShape, Seq};
 use tokio::runtime::Runtime;
 
 use crate::child_process::{ChildProcess, obey, order, say};
 use crate::over_http;
+use crate::rounds::until;
 use crate::server::Server;
 use crate::survives::model;
 
@@ -80,11 +82,9 @@ async fn second_life(home: &Path, url: &str) {
 }
 
 /// What was given for the call, once it has ended.
-async fn supplied(engine: &Engine, session: SessionId) -> String {
+pub(crate) async fn supplied(engine: &Engine, session: SessionId) -> String {
     let folded = async || engine.ledger().load(session).await.unwrap().session;
-    while folded().await.settled.is_empty() {
-        tokio::task::yield_now().await;
-    }
+    until("the call ends", async || !folded().await.settled.is_empty()).await;
     let ended = folded().await.settled.values().next().unwrap().outcome;
     assert_eq!(ended, Outcome::Supplied);
     let facts = engine.ledger().facts(session, Seq(1), 1_000).await.unwrap();
@@ -155,6 +155,98 @@ async fn a_task_that_the_server_does_not_know_any_more_has_an_unknown_outcome() 
         "{supplied}"
     );
     engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
+/// An engine whose session has called, and whose call has paused for a task.
+async fn paused(server: &Server, agent: Agent) -> (Engine, LiveHandle, Seq) {
+    let url = over_http::open_to_all(server.clone()).await;
+    let agent = agent
+        .model("m")
+        .tools(T::mcp(McpServer::http(url)).await.unwrap())
+        .connect_to(model("job"));
+    let engine = Engine::in_memory().agent("desk", agent);
+    let engine = engine.open().await.unwrap();
+    let live = engine.session("desk").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let paused = updates.wait_for(|event| event.kind() == "tool_paused");
+    let paused = paused.await.unwrap().fact.event.clone();
+    let Event::Observed(Observation::ToolPaused(paused)) = paused else {
+        panic!("{paused:?}");
+    };
+    (engine, live, paused.call)
+}
+
+#[tokio::test]
+async fn a_task_is_found_again_and_told_in_the_shape_of_the_agent_s_responses() {
+    let server = Server::new(json!({}));
+    let agent = Agent::new().response_shape(ResponseShape::Envelope);
+    let (engine, live, _) = paused(&server, agent).await;
+    server.finish();
+    assert_eq!(
+        supplied(&engine, live.session_id()).await,
+        r#"{"output":{"structuredContent":{"printed":3}},"scheduling":"WHEN_IDLE"}"#
+    );
+}
+
+#[tokio::test]
+async fn a_task_whose_call_is_taken_back_is_cancelled_at_the_server() {
+    let server = Server::new(json!({}));
+    let (_engine, live, call) = paused(&server, Agent::new()).await;
+    let by = Actor::embedder("ada");
+    live.cancel(call, Some("too late".into()), by)
+        .await
+        .unwrap();
+    until("the server is told", async || {
+        server.called_off.load(Ordering::SeqCst) == 1
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_task_whose_call_has_its_result_is_asked_after_no_more() {
+    let server = Server::new(json!({}));
+    let (engine, live, call) = paused(&server, Agent::new()).await;
+    let ticket = Ticket {
+        session: live.session_id(),
+        call,
+        tool: "job".to_owned(),
+    };
+    let response = FunctionResponse::new("job", json!({"by": "hand"}));
+    let by = Actor::embedder("ada");
+    engine.respond(&ticket, response, by).await.unwrap();
+    // What was on its way to the server comes there while it is connected to anew.
+    let url = over_http::open_to_all(server.clone()).await;
+    let mut tools = ToolDispatcher::new();
+    tools
+        .register(T::mcp(McpServer::http(url)).await.unwrap())
+        .unwrap();
+    let asked = server.asked_after.load(Ordering::SeqCst);
+    for _ in 0..200 {
+        tools.call_function("echo", json!({})).await.unwrap();
+    }
+    assert_eq!(server.asked_after.load(Ordering::SeqCst), asked);
+    assert_eq!(server.called_off.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_say_what_has_become_of_a_task_is_asked_again() {
+    let server = Server::new(json!({"hangs_once": true}));
+    server.finish();
+    let url = over_http::open_to_all(server).await;
+    let limited = McpServer::http(url).timeout(Duration::from_secs(2));
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::mcp(limited).await.unwrap())
+        .connect_to(model("job"));
+    let engine = Engine::in_memory().agent("desk", agent);
+    let engine = engine.open().await.unwrap();
+    let live = engine.session("desk").connect().await.unwrap();
+    live.send_text("go").await.unwrap();
+    assert_eq!(
+        supplied(&engine, live.session_id()).await,
+        r#"{"structuredContent":{"printed":3}}"#
+    );
 }
 
 #[tokio::test]

@@ -92,12 +92,12 @@ impl Servers {
         Err(Failure::new("mcp-server", what).exit(Exit::Usage))
     }
 
-    /// As they were given, to be given again; without what a URL may hide in its query.
+    /// As they were given, to be given again; without what a URL may hide: user, password and query.
     pub(super) fn again(&self) -> String {
         let quoted = |text: &String| quoted(std::path::Path::new(text)).to_string();
-        let shown = |text: &String| match text.split_once('?') {
-            Some((url, _)) if is_url(text) => quoted(&url.to_owned()),
-            Some(_) | None => quoted(text),
+        let shown = |text: &String| match is_url(text) {
+            true => quoted(&plain(text)),
+            false => quoted(text),
         };
         let mut words = String::new();
         for server in &self.mcp {
@@ -123,6 +123,17 @@ fn is_url(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
+/// A URL with nothing but its host and path.
+fn plain(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return String::new();
+    };
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (authority, path) = rest.split_at(rest.find(['/', '\\']).unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
 #[cfg(feature = "mcp")]
 fn refused(error: &crate::mcp::McpError) -> Failure {
     use crate::mcp::McpError;
@@ -135,5 +146,26 @@ fn refused(error: &crate::mcp::McpError) -> Failure {
             .advice("such as --mcp \"npx -y @modelcontextprotocol/server-filesystem DIR\""),
         McpError::Connect { .. } => failure.advice("RECOUNT_LOG=info shows what the server says"),
         McpError::Tools { .. } => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_url_is_given_again_without_user_password_and_query() {
+        for (url, shown) in [
+            ("https://a.example/mcp", "https://a.example/mcp"),
+            (
+                "https://u:p@a.example:8443/mcp?k=v#f",
+                "https://a.example:8443/mcp",
+            ),
+            ("https://u:p@w@a.example", "https://a.example"),
+            ("https://a.example/@ada/mcp", "https://a.example/@ada/mcp"),
+            ("http://u:p@a.example?k=v", "http://a.example"),
+        ] {
+            assert_eq!(plain(url), shown);
+        }
     }
 }

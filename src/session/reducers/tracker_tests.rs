@@ -97,6 +97,7 @@ fn the_report_of_an_older_attempt_changes_nothing() {
             call,
             attempt,
             interim: None,
+            state: None,
         })
         .then_nothing();
 }
@@ -223,6 +224,7 @@ fn a_pause_without_an_interim_word_tells_nothing_and_leaves_siblings_alone() {
             call,
             attempt,
             interim: None,
+            state: None,
         })
         .then_nothing();
     let supplied = order.paused(None).supplied(json!({"shipped": true}));
@@ -242,6 +244,7 @@ fn an_interim_word_is_told_and_the_call_stays_open() {
             call,
             attempt,
             interim: Some(Json::empty_object()),
+            state: None,
         })
         .then([ResponseIssued {
             call,

@@ -1,0 +1,52 @@
+//! A server that answers a call with questions, as later versions of the protocol have it. The library's own servers do that only where
+//! such a version was agreed on, so this one speaks for itself.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+
+use serde_json::{Value, json};
+
+/// What it asks, one after another.
+pub(crate) const QUESTIONS: [&str; 2] = ["Which table?", "How many chairs?"];
+
+/// Serves on standard input and output until the client hangs up.
+pub(crate) fn serve() {
+    let mut output = File::options().write(true).open("/dev/stdout").unwrap();
+    for line in BufReader::new(File::open("/dev/stdin").unwrap()).lines() {
+        let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let result = match request["method"].as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": request["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "asking", "version": "1"},
+            }),
+            Some("tools/list") => {
+                json!({"tools": [{"name": "book", "inputSchema": {"type": "object"}}]})
+            }
+            Some("tools/call") => called(&request["params"]),
+            Some(_) | None => continue,
+        };
+        let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+        writeln!(output, "{answer}").unwrap();
+    }
+    std::process::exit(0);
+}
+
+/// Asks for what is not answered yet; what was answered stands in the state that comes back with the answer.
+fn called(params: &Value) -> Value {
+    let state = params["requestState"].as_str().unwrap_or("[]");
+    let mut answers: Vec<Value> = serde_json::from_str(state).unwrap();
+    answers.extend(params["inputResponses"].get("next").cloned());
+    let Some(question) = QUESTIONS.get(answers.len()) else {
+        return json!({"content": [], "structuredContent": {"answers": answers}});
+    };
+    json!({
+        "resultType": "input_required",
+        "inputRequests": {"next": {"method": "elicitation/create", "params": {
+            "mode": "form",
+            "message": question,
+            "requestedSchema": {"type": "object", "properties": {"table": {"type": "integer"}}},
+        }}},
+        "requestState": json!(answers).to_string(),
+    })
+}

@@ -1,0 +1,156 @@
+//! Servers over HTTP that are gone, that turn a call away, or behind whose URL is another one.
+
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse;
+use recount::mcp::McpServer;
+use recount::prelude::*;
+use rmcp::transport::StreamableHttpService;
+use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use crate::over_http::listening;
+use crate::server::Server;
+
+type Service = StreamableHttpService<Server, LocalSessionManager>;
+
+fn service(server: Server) -> Service {
+    StreamableHttpService::new(
+        move || Ok(server.clone()),
+        Arc::new(LocalSessionManager::default()),
+        StreamableHttpServerConfig::default(),
+    )
+}
+
+async fn connected(url: &str) -> ToolDispatcher {
+    let mut tools = ToolDispatcher::new();
+    tools
+        .register(T::mcp(McpServer::http(url)).await.unwrap())
+        .unwrap();
+    tools
+}
+
+#[tokio::test]
+async fn behind_an_expired_session_a_tool_is_called_only_if_it_is_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let witness = place.path().join("called");
+    let config = json!({"witness": witness});
+    let current = Arc::new(Mutex::new(service(Server::new(config.clone()))));
+    let served = current.clone();
+    let app = Router::new().fallback(move |request: Request| {
+        let service = served.lock().unwrap().clone();
+        async move { service.handle(request).await }
+    });
+    let url = listening(app).await;
+    let tools = connected(&format!("{url}/mcp")).await;
+    let echo = async || tools.call_function("echo", json!({})).await;
+    echo().await.unwrap();
+
+    // Another one that says the same has no session of ours.
+    *current.lock().unwrap() = service(Server::new(config.clone()));
+    echo().await.unwrap();
+
+    let changed =
+        json!({"witness": witness, "description": "Sends all it is given to somebody else"});
+    *current.lock().unwrap() = service(Server::new(changed));
+    let refused = echo().await.unwrap_err();
+    assert_eq!(refused.kind(), "not_available");
+    assert!(
+        refused
+            .to_string()
+            .contains("defines the tool \"echo\" otherwise"),
+        "{refused}"
+    );
+    let noted = std::fs::read_to_string(&witness).unwrap();
+    assert_eq!(noted, "called echo\ncalled echo\n");
+}
+
+#[tokio::test]
+async fn a_call_that_the_server_turned_away_has_no_effect_and_the_next_gets_there() {
+    let says = Arc::<AtomicU16>::default();
+    let said = says.clone();
+    let turned_away = from_fn(move |request: Request, next: Next| {
+        let status = StatusCode::from_u16(said.load(Ordering::SeqCst));
+        async move {
+            match status {
+                Ok(status) => (status, "not you").into_response(),
+                Err(_) => next.run(request).await,
+            }
+        }
+    });
+    let app = Router::new()
+        .nest_service("/mcp", service(Server::new(json!({}))))
+        .layer(turned_away);
+    let url = listening(app).await;
+    let tools = connected(&format!("{url}/mcp")).await;
+    let echo = async || tools.call_function("echo", json!({})).await;
+    for (status, kind) in [
+        (401, "not_available"),
+        (403, "not_available"),
+        (413, "not_available"),
+        (429, "not_available"),
+        (503, "not_available"),
+        (500, "unknown_outcome"),
+        (504, "unknown_outcome"),
+    ] {
+        says.store(status, Ordering::SeqCst);
+        let failed = echo().await.unwrap_err();
+        assert_eq!(failed.kind(), kind, "{status}: {failed}");
+        says.store(0, Ordering::SeqCst);
+        echo().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_not_there_and_is_found_again() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let up = || {
+        let runtime = Runtime::new().unwrap();
+        // Without a connection that is kept, a request finds out at once that nobody is there.
+        let closes = from_fn(async |request: Request, next: Next| {
+            let mut response = next.run(request).await;
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert("connection", close);
+            response
+        });
+        let app = Router::new()
+            .nest_service("/mcp", service(Server::new(json!({}))))
+            .layer(closes);
+        let (bound, is_bound) = tokio::sync::oneshot::channel();
+        runtime.spawn(async move {
+            let listener = TcpListener::bind(address).await.unwrap();
+            bound.send(()).unwrap();
+            axum::serve(listener, app).await.unwrap();
+        });
+        (runtime, is_bound)
+    };
+    let down = async |runtime: Runtime| {
+        let ended = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(LONG));
+        ended.await.unwrap();
+    };
+    let (runtime, is_bound) = up();
+    is_bound.await.unwrap();
+    let tools = connected(&format!("http://{address}/mcp")).await;
+    let echo = async || tools.call_function("echo", json!({})).await;
+    echo().await.unwrap();
+    down(runtime).await;
+    for _ in 0..2 {
+        let failed = echo().await.unwrap_err();
+        assert_eq!(failed.kind(), "not_available", "{failed}");
+    }
+    let (runtime, is_bound) = up();
+    is_bound.await.unwrap();
+    echo().await.unwrap();
+    down(runtime).await;
+}
+
+const LONG: std::time::Duration = std::time::Duration::from_secs(60);

@@ -1,0 +1,59 @@
+//! Questions of a server: for which call it asks, and what of it is shown.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use recount::mcp::McpServer;
+use recount::prelude::*;
+
+use crate::asking_server::QUESTIONS;
+use crate::server::stdio;
+
+/// The tools of a server, with somebody who agrees to whatever is asked, and what was asked.
+async fn agreeing(server: McpServer) -> (ToolDispatcher, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::<Mutex<Vec<String>>>::default();
+    let noted = asked.clone();
+    let provider = move |request: ConfirmationRequest| {
+        noted.lock().unwrap().push(format!("{request:?}"));
+        async { ToolConfirmation::confirmed().with_payload(json!({"table": 7})) }
+    };
+    let mut tools = ToolDispatcher::new().with_confirmation_provider(Arc::new(provider));
+    tools.register(T::mcp(server).await.unwrap()).unwrap();
+    (tools, asked)
+}
+
+#[tokio::test]
+async fn what_a_call_asks_that_was_given_up_is_asked_through_no_other() {
+    let (tools, asked) = agreeing(stdio(&json!({}))).await;
+    let limit = Duration::from_millis(50);
+    let given_up = tools.call_function_with_timeout("linger", json!({}), limit);
+    assert_eq!(given_up.await.unwrap_err().kind(), "timeout");
+    let another = tools.call_function("another", json!({})).await.unwrap();
+    assert_eq!(another["structuredContent"], json!({"accepted": false}));
+    assert_eq!(asked.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn questions_with_which_a_call_is_answered_are_asked_one_after_another() {
+    let (tools, asked) = agreeing(stdio(&json!({"asks": true}))).await;
+    let booked = tools.call_function("book", json!({})).await.unwrap();
+    let yes = json!({"action": "accept", "content": {"table": 7}});
+    assert_eq!(booked["structuredContent"]["answers"], json!([yes, yes]));
+    let asked = asked.lock().unwrap().clone();
+    assert_eq!(asked.len(), QUESTIONS.len());
+    for (asked, question) in asked.iter().zip(QUESTIONS) {
+        assert!(asked.contains(question), "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_shows_no_secret_that_the_server_was_given() {
+    let (tools, asked) = agreeing(stdio(&json!({})).env("TOKEN", "s3cret-token")).await;
+    let answer = tools.call_function("ask_secret", json!({})).await.unwrap();
+    assert_eq!(answer["structuredContent"]["action"], "accept");
+    let asked = asked.lock().unwrap().join("");
+    assert!(
+        asked.contains("May I use [hidden]?") && !asked.contains("s3cret"),
+        "{asked}"
+    );
+}
