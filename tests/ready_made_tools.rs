@@ -176,7 +176,7 @@ async fn the_session_ends_in_two_steps_and_the_reply_goes_first() {
         ]
     );
     // The end waited until the reply had left, as the record says.
-    let issued = folded.settled.values().last().unwrap().at;
+    let issued = folded.settled.values().next_back().unwrap().at;
     let facts = engine.ledger().facts(session, Seq(1), 10_000).await;
     let left = facts.unwrap().iter().any(|fact| match &fact.event {
         Event::Observed(Observation::ResponsesSent(it)) => it.responses.contains(&issued),

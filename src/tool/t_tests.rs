@@ -469,7 +469,7 @@ fn every_two_forms_in_either_order_hold_on_every_kind_of_tool_or_are_refused() {
 fn policies_reach_what_is_for_agents_and_not_what_came_with_one() {
     let own = plain().map(PolicyTool::for_agents);
     let careful = T::secret(T::confirm(own, "Pay?"), "/card");
-    let tool = &careful.tools()[0];
+    let tool = careful.tools().first().unwrap();
     assert!(tool.requires_confirmation() && tool.declaration().inner);
     assert_eq!(tool.declaration().secret, ["/card"]);
     let clerk = || LlmAgent::new("clerk", ScriptedLlm::new([])).tools(plain());

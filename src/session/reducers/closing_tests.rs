@@ -61,8 +61,8 @@ fn the_reply_of_the_agent_that_called_it_goes_before_the_end() {
     let ended = |calls: &[&str]| {
         let called = asks.clone().model_calls(calls);
         let calls = called.session().calls.iter();
-        let end = calls.filter(|(_, it)| it.name == "end").last();
-        let end = end.map_or(Seq(0), |(seq, _)| *seq);
+        let ends = calls.filter(|(_, it)| it.name == "end");
+        let end = ends.map(|(seq, _)| *seq).max().unwrap_or(Seq(0));
         called.at_call(end).returned_and_ends(WHY)
     };
     let returned = ended(&["end"]);
