@@ -107,3 +107,6 @@ mod state_tests;
 
 #[cfg(test)]
 mod step_tests;
+
+#[cfg(all(test, feature = "engine"))]
+mod engine_tests;
