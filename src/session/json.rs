@@ -448,4 +448,19 @@ mod tests {
             Err(JsonProblem::Syntax(_))
         ));
     }
+
+    #[test]
+    fn what_is_built_here_is_written_whole_however_short_or_long_it_is() {
+        for length in (0..300).chain([10_000]) {
+            let text = "7".repeat(length);
+            let expected = format!("\"{text}\"");
+            assert_eq!(
+                Json::of(&serde_json::Value::String(text)).as_str(),
+                expected
+            );
+        }
+        for number in [7, 12, 1234, 1_234_567] {
+            assert_eq!(Json::of(&number.into()).as_str(), number.to_string());
+        }
+    }
 }

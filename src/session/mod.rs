@@ -100,3 +100,15 @@ pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 pub(crate) use step::{evolve_in_place, step_in_place};
 pub use terms::Terms;
 pub use time::Timestamp;
+
+#[cfg(test)]
+mod spelling_tests;
+
+#[cfg(test)]
+mod state_tests;
+
+#[cfg(test)]
+mod step_tests;
+
+#[cfg(all(test, feature = "engine"))]
+mod engine_tests;

@@ -230,4 +230,10 @@ mod tests {
             assert!(wrong.parse::<ObjectHash>().is_err(), "{wrong}");
         }
     }
+
+    #[test]
+    fn the_bytes_of_a_hash_are_those_that_it_was_made_of() {
+        let bytes: [u8; 32] = std::array::from_fn(|at| at as u8);
+        assert_eq!(ObjectHash::from_bytes(bytes).as_bytes(), &bytes);
+    }
 }

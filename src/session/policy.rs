@@ -144,4 +144,35 @@ mod tests {
         assert_eq!(read.of("absent"), &ToolPolicy::default());
         Ok(())
     }
+
+    #[test]
+    fn what_is_as_ever_is_not_written_and_what_is_not_is() -> Result<(), serde_json::Error> {
+        let written = |set: &PolicySet| String::from_utf8_lossy(&set.to_bytes()).into_owned();
+        assert_eq!(written(&PolicySet::default()), r#"{"tools":{}}"#);
+        let hooked = PolicySet {
+            hooks: Hooks {
+                on_tool_call: false,
+                before_tool_response: true,
+            },
+            ..PolicySet::default()
+        };
+        let text = r#"{"hooks":{"before_tool_response":true},"tools":{}}"#;
+        assert_eq!(written(&hooked), text);
+        assert_eq!(PolicySet::from_bytes(text.as_bytes())?, hooked);
+        Ok(())
+    }
+
+    #[test]
+    fn a_set_in_force_is_the_one_that_reads_back() {
+        let set = PolicySet {
+            timeout: Some(Duration::from_micros(1_500)),
+            running_max: Some(4),
+            ..PolicySet::default()
+        };
+        let stored = PolicySet {
+            timeout: Some(Duration::from_millis(2)),
+            ..set.clone()
+        };
+        assert_eq!(set.as_stored(), stored);
+    }
 }

@@ -287,4 +287,18 @@ mod tests {
         assert_eq!(set.of("look").limits.per_session, Some(2));
         assert_eq!(set.of("unknown"), &ToolPolicy::default());
     }
+
+    #[test]
+    fn only_who_speaks_of_the_gate_decides_it() {
+        let other = ToolPolicyChanges {
+            timeout: Some(None),
+            ..ToolPolicyChanges::default()
+        };
+        assert!(!other.decides_gate());
+        let when = ToolPolicyChanges {
+            confirm_when: Some(None),
+            ..ToolPolicyChanges::default()
+        };
+        assert!(when.decides_gate());
+    }
 }

@@ -157,4 +157,17 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn what_is_told_as_conversation_names_the_call_how_it_ended_and_its_response() {
+        let (args, told) = (
+            Json::of(&json!({"order": 7})),
+            Json::of(&json!({"ok": true})),
+        );
+        let text = as_conversation("refund", &args, Outcome::Returned, &told);
+        let ending = Outcome::Returned.in_words();
+        for part in [r#"refund({"order":7})"#, ending, r#"{"ok":true}"#] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
 }

@@ -138,7 +138,7 @@ fn may_move(session: &Session, call: &Call) -> bool {
     match &call.phase {
         Phase::AwaitingConfirmation { expired, .. } => {
             let declared = session.terms.contract(&call.name);
-            let changed = declared.is_some() && declared != call.contract;
+            let changed = declared.is_some_and(|it| call.contract != Some(it));
             *expired || changed || acknowledgement::status(session, call).is_some()
         }
         Phase::Running { .. } => {

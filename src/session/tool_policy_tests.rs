@@ -165,3 +165,33 @@ fn the_stored_name_of_a_rule_is_its_name_in_code() -> Result<(), serde_json::Err
     }
     Ok(())
 }
+
+#[test]
+fn what_is_said_of_a_gate_that_is_none_counts_nowhere() {
+    let no_gate = ToolPolicy {
+        confirm_asks_program: true,
+        ..ToolPolicy::default()
+    };
+    let by_data = ToolPolicy {
+        confirm_when: Some(S::exists("plan")),
+        ..ToolPolicy::gate("")
+    };
+    for merged in [
+        no_gate.clone().merged(by_data.clone()),
+        by_data.clone().merged(no_gate.clone()),
+    ] {
+        assert!(merged.confirm && !merged.confirm_asks_program);
+    }
+    let by_program = ToolPolicy {
+        confirm_asks_program: true,
+        ..by_data.clone()
+    };
+    for merged in [
+        by_program.clone().merged(by_data.clone()),
+        by_data.merged(by_program.clone()),
+        by_program.clone().merged(no_gate.clone()),
+        no_gate.merged(by_program),
+    ] {
+        assert!(merged.confirm && merged.confirm_asks_program);
+    }
+}

@@ -378,3 +378,13 @@ fn whoever_waits_for_an_equal_call_rests_until_it_is_over() {
     let closed = many(5).closed();
     assert!(rests(&closed) && nobody_waits(&closed));
 }
+
+#[test]
+fn a_result_of_before_the_tool_was_declared_cacheable_is_not_used_again() {
+    let plain = toolbox().plain("look");
+    let before = looked(&plain, "{}").attached(&tools());
+    let again = called(before, "c2", "{}").started();
+    assert_eq!(count(&again, "result_reused"), 0);
+    let third = called(again.returned(json!({"found": 2})), "c3", "{}");
+    assert_eq!(count(&third, "result_reused"), 1);
+}

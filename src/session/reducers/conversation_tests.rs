@@ -256,3 +256,43 @@ fn a_handle_stays_until_a_newer_one_comes_or_it_leads_nowhere() {
     );
     assert_eq!(name(&renewed.disconnected().connected()), None);
 }
+
+#[test]
+fn what_was_taken_back_loses_its_id_and_what_was_not_keeps_its_own() {
+    let tools = toolbox().plain("look");
+    let opened = history().opened("support").attached(&tools).connected();
+    let one = opened.call("c1", "look", json!({"n": 1})).started();
+    let two = one.returned(json!({})).call("c2", "look", json!({"n": 2}));
+    let both = two.started().returned(json!({}));
+    assert_eq!(ways(&both), [(both.epoch(), false), (both.epoch(), false)]);
+    let back = both.taken_back("c1");
+    assert_eq!(ways(&back), [(back.epoch(), true), (back.epoch(), false)]);
+    let ids = back
+        .session()
+        .deliveries
+        .values()
+        .map(|it| it.wire_id.clone());
+    assert_eq!(ids.collect::<Vec<_>>(), [None, Some("c2".to_owned())]);
+}
+
+#[test]
+fn words_of_the_engine_itself_are_told_on_the_next_connection_too() {
+    let opened = history().opened("support").attached(&toolbox()).connected();
+    let refused = opened.call("c1", "nothing", json!({}));
+    assert_eq!(ways(&refused), [(refused.epoch(), false)]);
+    let next = refused.disconnected().connected();
+    assert_eq!(ways(&next), [(next.epoch(), true)]);
+}
+
+#[test]
+fn an_interim_word_of_the_tool_is_told_on_the_next_connection_and_an_acknowledgement_is_not() {
+    let tools = toolbox().long_running("ship").gated("pay").acknowledges();
+    let opened = history().opened("support").attached(&tools).connected();
+    let asked = opened.clone().call("c1", "pay", json!({})).asked();
+    assert_eq!(ways(&asked).len(), 1);
+    assert_eq!(ways(&asked.disconnected().connected()), []);
+    let shipping = opened.call("c1", "ship", json!({})).started();
+    let told = shipping.paused(Some(json!({"status": "on its way"})));
+    assert_eq!(ways(&told).len(), 1);
+    assert_eq!(ways(&told.disconnected().connected()).len(), 1);
+}

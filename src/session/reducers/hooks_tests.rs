@@ -309,3 +309,73 @@ fn a_late_verdict_of_the_program_changes_nothing() {
     let back = refund.taken_back("c1");
     given(&back).when(verdict).then_kinds([]);
 }
+
+#[test]
+fn a_tool_that_nobody_declares_is_the_programs_to_know_whatever_its_arguments() {
+    let support = history().opened("support").attached(&tools()).connected();
+    let unfit = |name: &str| FunctionCallReceived {
+        epoch: support.epoch(),
+        id: Some("c1".to_owned()),
+        name: Some(name.to_owned()),
+        args: Some(Json::empty_object()),
+        malformed_args: None,
+        invalid_args: Some("no city".to_owned()),
+        sealed_args: Vec::new(),
+        original_args: None,
+        by: None,
+        parent: None,
+    };
+    let unknown = support.clone().observed(unfit("weather"));
+    assert_eq!(owed(unknown.session()), [ask(&unknown)]);
+    given(&support)
+        .when(unfit("look"))
+        .then_kinds(["policy_decided", "response_issued"]);
+}
+
+/// What is owed about the response of the current call: whether a hook is asked, or it leaves.
+fn looked_at(history: &History) -> Option<bool> {
+    owed(history.session()).into_iter().find_map(|it| match it {
+        Effect::AskHook { of, .. } => of.map(|_| true),
+        Effect::SendResponse { .. } => Some(false),
+        Effect::RunTool { .. }
+        | Effect::AskConfirmation { .. }
+        | Effect::SendInstruction { .. }
+        | Effect::Connect
+        | Effect::CloseSession { .. }
+        | Effect::ArmTimer { .. } => None,
+    })
+}
+
+#[test]
+fn a_response_waits_for_the_hook_unless_its_words_went_through_one_already() {
+    let shown = Hooks {
+        on_tool_call: false,
+        before_tool_response: true,
+    };
+    let of = |hooks: Hooks| {
+        let support = history().opened("support");
+        let support = support.attached(&tools().hooks(hooks)).connected();
+        support.call("c1", "look", json!({})).started()
+    };
+    // What a tool returned was shown before it was recorded; what the engine says was not.
+    assert_eq!(looked_at(&of(shown).returned(json!({}))), Some(false));
+    assert_eq!(looked_at(&of(shown).cancelled()), Some(true));
+    let support = history().opened("support").attached(&tools().hooks(shown));
+    let refused = support.connected().call("c1", "nothing", json!({}));
+    assert_eq!(looked_at(&refused), Some(true));
+}
+
+#[test]
+fn a_hook_that_comes_later_is_not_shown_what_was_issued_before() {
+    let support = history().opened("support");
+    let support = support
+        .attached(&tools().hooks(Hooks::default()))
+        .connected();
+    for issued in [
+        support.clone().call("c1", "nothing", json!({})),
+        support.call("c1", "look", json!({})).cancelled(),
+    ] {
+        assert_eq!(looked_at(&issued), Some(false));
+        assert_eq!(looked_at(&issued.attached(&tools())), Some(false));
+    }
+}

@@ -273,3 +273,65 @@ fn what_was_told_before_it_was_found_out_is_not_told_again() {
     let told = again.session().deliveries.values().map(|it| it.outcome);
     assert_eq!(told.collect::<Vec<_>>(), [Outcome::Failed]);
 }
+
+#[test]
+fn a_question_whose_call_was_taken_back_is_asked_anew_for_the_call_that_comes_again() {
+    let tools = toolbox().gated("pay");
+    let opened = history().opened("support").attached(&tools).connected();
+    let asked = opened.handle("h1").call("c1", "pay", json!({})).asked();
+    let back = asked.taken_back("c1").disconnected().resumed();
+    let again = back.call("c1", "pay", json!({})).asked();
+    assert_eq!(calls(&again), 2);
+}
+
+#[test]
+fn what_comes_late_from_the_connection_of_before_is_not_delivered_again() {
+    let stale = running();
+    let epoch = stale.epoch();
+    let resumed = stale.disconnected().resumed();
+    let late = FunctionCallReceived {
+        epoch,
+        id: Some("c1".to_owned()),
+        name: Some("look".to_owned()),
+        args: Some(Json::of(&json!({"n": 1}))),
+        malformed_args: None,
+        invalid_args: None,
+        sealed_args: Vec::new(),
+        original_args: None,
+        by: None,
+        parent: None,
+    };
+    let here = resumed.epoch();
+    let moved = resumed.clone().call("c1", "look", json!({"n": 1}));
+    assert_eq!(moved.current().epoch, here);
+    assert_eq!(calls(&resumed.observed(late)), 2);
+}
+
+#[test]
+fn after_the_close_nothing_is_delivered_again() {
+    let closed = running().returned(json!({"found": 7})).sent().closed();
+    let again = closed.disconnected().resumed();
+    let again = again.call("c1", "look", json!({"n": 1}));
+    assert!(again.session().deliveries.is_empty());
+    assert_eq!(calls(&again), 2);
+}
+
+#[test]
+fn what_was_found_out_of_a_stream_ends_it_also_where_it_is_told_again() {
+    let tools = toolbox().streaming("look");
+    let opened = history().opened("support").attached(&tools).connected();
+    let called = opened.handle("h1").call("c1", "look", json!({"n": 1}));
+    let told = called.started().yielded(json!({"part": 1})).sent().heard();
+    let unknown = told.disconnected().detached().attached(&tools);
+    let found = Command::ReconcileOutcome {
+        call: unknown.call_seq(),
+        name: "look".to_owned(),
+        found: Finding::done(&json!({"found": 7})),
+        by: Actor::embedder("ada"),
+    };
+    let again = unknown.commanded(found).resumed();
+    let again = again.call("c1", "look", json!({"n": 1}));
+    let told = again.session().deliveries.values();
+    let told: Vec<_> = told.map(|it| (it.outcome, it.will_continue)).collect();
+    assert_eq!(told, [(Outcome::Supplied, Some(false))]);
+}

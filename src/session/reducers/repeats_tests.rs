@@ -95,3 +95,17 @@ fn other_arguments_another_policy_a_call_that_ended_and_a_programs_own_are_no_re
     let second = runs.call("c2", "order", json!({"n": 1}));
     assert_eq!(verdict(&second).rule, Rule::Default);
 }
+
+#[test]
+fn a_call_of_before_repeats_were_answered_has_no_ticket_to_give() {
+    let plain = toolbox().long_running("order");
+    let support = history().opened("support").attached(&plain).connected();
+    let first = support
+        .call("c1", "order", json!({}))
+        .started()
+        .paused(None);
+    let second = first.attached(&tools()).call("c2", "order", json!({}));
+    assert_eq!(verdict(&second).rule, Rule::Default);
+    let third = second.started().paused(None).call("c3", "order", json!({}));
+    assert_eq!(verdict(&third).rule, Rule::Pending);
+}

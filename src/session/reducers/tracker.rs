@@ -462,3 +462,7 @@ mod stream_tests;
 #[cfg(test)]
 #[path = "background_tests.rs"]
 mod background_tests;
+
+#[cfg(test)]
+#[path = "leave_tests.rs"]
+mod leave_tests;

@@ -1,0 +1,65 @@
+//! What only the engine asks of the core.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn every_kind_of_event_is_known_and_no_other_word() {
+    let kinds = Observation::KINDS.iter().chain(Decision::KINDS);
+    for kind in kinds {
+        assert!(Event::is_known(kind), "{kind}");
+    }
+    assert!(!Event::is_known("no_such_kind"));
+}
+
+#[test]
+fn a_body_is_written_behind_what_is_there() {
+    let draining = RunnerDraining {
+        reason: "deploy".to_owned(),
+    };
+    let ready = CallReady { call: Seq(5) };
+    for event in [
+        Event::Observed(draining.into()),
+        Event::Decided(ready.into()),
+    ] {
+        let mut out = b"before ".to_vec();
+        assert!(event.write_body(&mut out).is_ok());
+        let expected = event.body().map(|body| format!("before {body}"));
+        let written = String::from_utf8_lossy(&out).into_owned();
+        assert_eq!(expected.ok(), Some(written));
+    }
+}
+
+#[test]
+fn who_let_go_in_good_order_is_told_from_whose_end_somebody_else_recorded() {
+    let gone = RunnerDetached::of_gone_process();
+    assert!(gone.is_of_gone_process() && gone.not_begun.is_empty());
+    let own = RunnerDetached {
+        reason: "deploy".to_owned(),
+        not_begun: Vec::new(),
+    };
+    assert!(!own.is_of_gone_process());
+}
+
+#[test]
+fn an_object_that_came_as_text_is_found_and_nothing_else_is() {
+    let found = |value| Json::of(&value).object_in_text();
+    assert_eq!(
+        found(json!("{\"n\": 1.0}")).map(|it| it.to_string()),
+        Some(r#"{"n":1.0}"#.to_owned())
+    );
+    for other in [json!("[1]"), json!("n"), json!({"n": 1})] {
+        assert_eq!(found(other), None);
+    }
+}
+
+#[test]
+fn a_result_that_stays_with_its_owner_is_wrapped_as_any_other() {
+    for shape in [ResponseShape::Plain, ResponseShape::Envelope] {
+        for result in [json!({"paid": true}), json!(7), json!(null)] {
+            let expected = Json::of(&shape.success(result.clone(), None));
+            assert_eq!(shape.success_text(&result), expected);
+        }
+    }
+}
