@@ -115,8 +115,9 @@ fn frame<E: From<Error>>(
 ) -> Result<(), E> {
     let (mut frame, mut bytes) = (Vec::new(), 0);
     for mut append in gathered {
+        let changes = open_work(&append)?;
         if !append.session.is_nil() {
-            append.open_work = open_work(&append)?;
+            append.open_work = changes;
         }
         for (line, seq) in append.lines.iter().zip(append.expected + 1..) {
             read_back(line.bytes(), append.session, seq)?;
