@@ -385,19 +385,19 @@ mod tests {
     /// The index alone says what is open, so any record changes it.
     fn set_waiting(ledger: &Ledger, waits: bool) {
         let journal = ledger.journal();
-        let head = block_on(journal.head(Uuid::nil())).unwrap().unwrap();
+        let head = block_on(journal.head(SESSION.0)).unwrap().unwrap();
         let line = Draft {
-            session: Uuid::nil(),
+            session: SESSION.0,
             seq: head.seq + 1,
             at_us: head.at_us,
-            kind: "journal_noted",
+            kind: "noted",
             cause: None,
             actor: recount_journal::Actor::new("journal"),
             body: "{}",
             prev: head.hash,
         }
         .line();
-        let mut append = Append::new(Uuid::nil(), head.seq, vec![line]);
+        let mut append = Append::new(SESSION.0, head.seq, vec![line]);
         append.open_work = vec![if waits {
             WorkChange::Put(OpenItem {
                 session: SESSION.0,
