@@ -115,8 +115,9 @@ fn frame<E: From<Error>>(
 ) -> Result<(), E> {
     let (mut frame, mut bytes) = (Vec::new(), 0);
     for mut append in gathered {
+        let changes = open_work(&append)?;
         if !append.session.is_nil() {
-            append.open_work = open_work(&append)?;
+            append.open_work = changes;
         }
         for (line, seq) in append.lines.iter().zip(append.expected + 1..) {
             read_back(line.bytes(), append.session, seq)?;
@@ -238,13 +239,18 @@ impl Gathering {
     fn end_append(&mut self) -> bool {
         self.bytes = 0;
         let empty = Append::new(Uuid::nil(), 0, Vec::new());
-        let append = std::mem::replace(&mut self.append, empty);
+        let mut append = std::mem::replace(&mut self.append, empty);
         if append.lines.is_empty() {
             return true;
         }
         if append.session.is_nil() {
-            let before = self.system.replace(append);
-            return before.is_none_or(|before| self.send(before));
+            // Its last record stands last in a journal; whoever folds the sessions hears the others before.
+            let last = append.lines.split_off(append.lines.len() - 1);
+            let seq = append.expected + append.lines.len() as u64;
+            let held = Append::new(append.session, seq, last);
+            let before = self.system.replace(held);
+            return before.is_none_or(|before| self.send(before))
+                && (append.lines.is_empty() || self.send(append));
         }
         self.send(append)
     }

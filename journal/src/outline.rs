@@ -24,7 +24,8 @@ impl<'a> Outline<'a> {
     /// whether that is JSON. For bytes from anywhere else there is [`Record::parse`].
     ///
     /// ```
-    /// use recount_journal::{Actor, Draft, Hash, Outline, uuid::Uuid};
+    /// use recount_journal::{Actor, Draft, Hash, Outline};
+    /// use uuid::Uuid;
     ///
     /// let line = Draft {
     ///     session: Uuid::from_u128(7),

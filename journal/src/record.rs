@@ -262,6 +262,7 @@ mod tests {
             4 => Just(r#"{"call":5,"text":"x y","n":[1.5,null]}"#.to_owned()),
             1 => Just(r#" {"a":1,"a":2} "#.to_owned()),
             1 => Just(r#"{},"prev":"0""#.to_owned()),
+            1 => Just(r#"{"a":1},"later":1"#.to_owned()),
             1 => Just("{\"a\":\n1}".to_owned()),
             1 => any::<String>(),
         ];

@@ -102,10 +102,15 @@ fn told(kind: &str, body: &Value) -> Option<String> {
                 text("reason")
             ))
         }
-        ERASED => Some(format!(
-            "the key of session {} was erased, and with it all that it sealed",
-            text("session")
-        )),
+        ERASED => {
+            let how = match body.get("found").and_then(Value::as_bool) {
+                Some(false) => {
+                    "was gone already when it was to be erased: what it sealed opens no more"
+                }
+                Some(true) | None => "was erased, and with it all that it sealed",
+            };
+            Some(format!("the key of session {} {how}", text("session")))
+        }
         _ => Some(format!("of a kind that this version does not know: {body}")),
     }
 }

@@ -68,7 +68,6 @@ pub async fn decisions(
     let total = sessions.iter().map(|(_, head)| head.seq).sum();
     let (mut report, mut names) = (Report::default(), Names::default());
     let mut erasures = ledger.erasures().await?;
-    erasures.retain(|_, it| it.erased.is_some());
     let mut done = 0;
     for (id, head) in &sessions {
         let told = tell(ledger, *id, |records| progress(done + records, total)).await;
@@ -147,9 +146,10 @@ async fn unread(
     error: Error,
     erasure: Option<Erasure>,
 ) -> Result<UnreadSession, Error> {
+    let erased = erasure.as_ref().is_some_and(|it| it.erased.is_some());
     let why = match &error {
         Error::Journal(_) => return Err(error),
-        Error::Sealed { .. } if erasure.is_some() => Unread::Erased,
+        Error::Sealed { .. } | Error::Seal(_) if erased => Unread::Erased,
         Error::Sealed { .. } if ledger.keys().is_some() => Unread::KeyMissing,
         Error::Sealed { .. } => Unread::KeyNotGiven,
         Error::NoKeyStore { .. }
@@ -171,7 +171,7 @@ async fn unread(
         answers: 0,
         why,
         problem: (why == Unread::Unreadable).then(|| in_words(&error)),
-        erasure: erasure.filter(|_| why == Unread::Erased),
+        erasure,
     };
     let mut next = 1;
     loop {

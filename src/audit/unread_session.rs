@@ -32,8 +32,19 @@ pub struct UnreadSession {
     pub why: Unread,
     /// What is wrong with it, where it is not sealed.
     pub problem: Option<String>,
-    /// Who wanted it erased, and when it was, where it was erased.
+    /// Who wanted it erased, and when it was, where somebody did.
     pub erasure: Option<Erasure>,
+}
+
+impl UnreadSession {
+    /// What is to be said of it beside [`why`](Self::why): what is wrong with it, or who wanted it erased.
+    pub fn more(&self) -> Option<String> {
+        let erasure = || {
+            let it = self.erasure.as_ref()?;
+            Some(format!("{} wanted that: {}", it.by.name, it.reason))
+        };
+        self.problem.clone().or_else(erasure)
+    }
 }
 
 /// Why the calls of a session could not be told.

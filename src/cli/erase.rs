@@ -92,6 +92,10 @@ impl From<EraseError> for Failure {
             EraseError::NoKeyStore { .. } => {
                 Failure::new("no-key-store", what).exit(Exit::Usage).advice("name it with --keys DIR")
             }
+            EraseError::InClear { .. } => Failure::new("in-clear", what)
+                .exit(Exit::Refused)
+                .advice("only sealed sessions can be erased: `recount run --keys DIR`, `Agent::sealed`"),
+            EraseError::NoReason => Failure::new("no-reason", what).exit(Exit::Usage),
             EraseError::NoKey { .. } => Failure::new("no-key", what).exit(Exit::Sealed),
             EraseError::WorkOpen { .. } => Failure::new("work-open", what)
                 .exit(Exit::Refused)

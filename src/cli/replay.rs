@@ -69,11 +69,22 @@ impl Replay {
         let records: u64 = sessions.iter().map(|(_, head)| head.seq).sum();
         let (mut observations, mut decisions, mut diverged) = (0_u64, 0_u64, 0_u64);
         let (mut sealed, mut unread) = (Vec::new(), Unread::of(sessions.len()));
+        let (erasures, mut erased) = (ledger.erasures().await?, 0);
+        let is_erased = |session| erasures.get(&session).is_some_and(|it| it.erased.is_some());
         for (session, head) in &sessions {
             let told = |read| meter.show(before + read, records);
             let report = replay::verify_by(&ledger, *session, decide, told).await;
             before += head.seq;
             let report = match report {
+                // Nobody will ever tell it again, which is what was wanted.
+                Err(Error::Sealed { session }) if self.session.is_none() && is_erased(session) => {
+                    erased += 1;
+                    if self.json {
+                        let told = json!({"session": session, "sealed": true, "erased": true});
+                        screen.json(&told)?;
+                    }
+                    continue;
+                }
                 // It was not told again, which is neither good nor a divergence.
                 Err(Error::Sealed { session }) => {
                     sealed.push(session);
@@ -107,7 +118,7 @@ impl Replay {
             }
         }
         drop(meter);
-        let not_told = sealed.len() + unread.len();
+        let not_told = sealed.len() + unread.len() + erased;
         if !self.json {
             let told = format!(
                 "{}, {}, {}",
@@ -129,6 +140,13 @@ impl Replay {
                 }
                 screen.line(WHAT_IT_MEANS)?;
             }
+        }
+        if erased > 0 && !self.json {
+            let erased = count(erased, "session");
+            screen.toned(
+                Tone::Quiet,
+                &format!("Erased, so that nobody can replay it: {erased}"),
+            )?;
         }
         // That one diverged is what is to be known; that another was not replayed was said in its place.
         if diverged == 0 {

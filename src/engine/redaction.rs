@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::agent::Agent;
 use super::task::SessionTask;
 use crate::session::{Command, Finding, Json, Observation, bytes_if_too_large};
+use crate::tool::ToolError;
 
 impl Agent {
     /// Takes out of everything that people, models and tools say what must not be on record, before it is there: from
@@ -15,8 +16,9 @@ impl Agent {
     /// sees a piece at a time, so what a transcript spreads over two pieces it cannot find. From arguments it takes for
     /// good: nobody is asked about, and no tool gets, what is not on record. For what a tool needs there is
     /// [`T::secret`](crate::tool::T::secret). Where it panics, nothing of that piece is kept. Where what it gives back
-    /// is so long that the record would be larger than one may be, none of the record's texts and values are kept, and a call
-    /// without its arguments is refused as one whose arguments are invalid.
+    /// is so long that the record would be larger than one may be, nothing is kept of what the closure saw of it: a call without its
+    /// arguments is refused as one whose arguments are invalid, a result is a failure, and what a person or the program gives is refused as
+    /// too large.
     ///
     /// ```
     /// use recount::prelude::*;
@@ -64,8 +66,8 @@ type Redact = dyn Fn(&str) -> Option<String> + Send + Sync;
 /// What stands where a redactor failed: better too little on record than what it was to take out.
 const FAILED: &str = "[redaction failed]";
 
-/// What is wrong with arguments that a redactor made larger than what goes on record.
-const TOO_LARGE: &str = "after redaction they are larger than what goes on record";
+/// What is wrong with arguments or a result that a redactor made larger than what goes on record.
+const TOO_LARGE: &str = "larger than what goes on record, once it was redacted";
 
 impl Redactor {
     pub(super) fn new(redact: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Redactor {
@@ -87,6 +89,19 @@ impl Redactor {
             it.sealed_args.clear();
             it.invalid_args = Some(TOO_LARGE.to_owned());
         }
+        if let Observation::ToolReturned(it) = observation {
+            let error = ToolError::ExecutionFailed(TOO_LARGE.to_owned());
+            (it.failed, it.ends_session) = (true, None);
+            it.error_kind = Some(error.kind().to_owned());
+            it.response = Json::of(&error.to_response());
+        }
+    }
+
+    /// How large a command's observation would be on record, where that is too large.
+    pub(super) fn bytes_if_too_large(&self, observation: &Observation) -> Option<usize> {
+        let mut redacted = observation.clone();
+        self.replace_in(&mut redacted);
+        bytes_if_too_large(&redacted)
     }
 
     fn replace_in(&self, observation: &mut Observation) {
@@ -194,6 +209,8 @@ impl Redactor {
     fn json(&self, json: &mut Json) {
         let redacted = match &self.0 {
             Words::By(_) => self.in_json(json.as_str()),
+            // No value stays none.
+            Words::None if json.as_str() == "null" => None,
             Words::None => Some(String::new()),
         };
         if let Some(redacted) = redacted {
@@ -266,6 +283,7 @@ mod tests {
     use super::*;
     use crate::session::{
         ConnectFailed, Disconnected, FunctionCallReceived, ReconnectsExhausted, Seq, SessionClosed,
+        ToolReturned,
     };
 
     fn digits() -> Redactor {
@@ -358,6 +376,25 @@ mod tests {
             "{body}"
         );
         assert!(!body.contains("sealed_args"), "{body}");
+        let returned = ToolReturned {
+            call: Seq(4),
+            attempt: 1,
+            failed: false,
+            response: Json::parse(r#"{"iban":"4111"}"#).unwrap(),
+            error_kind: None,
+            scheduling: None,
+            ends_session: Some("4111".to_owned()),
+        };
+        assert!(
+            verbose
+                .bytes_if_too_large(&returned.clone().into())
+                .is_some()
+        );
+        let mut returned = Observation::from(returned);
+        verbose.redact(&mut returned);
+        let body = crate::session::Event::Observed(returned).body().unwrap();
+        assert!(body.contains(r#""failed":true"#), "{body}");
+        assert!(body.contains(TOO_LARGE) && !body.contains("4111"), "{body}");
         let reason = "card 4111".to_owned();
         let by = crate::session::Actor::embedder("desk");
         let mut closed = Observation::from(SessionClosed { reason, by });

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use recount_journal::seal;
 use recount_journal::{Append, Draft, Hash, Record};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::line::Entry;
 use super::{Error, Ledger};
 use crate::session::{Actor, OpenKind, Seq, SessionId, Timestamp};
 
@@ -64,6 +66,15 @@ pub enum EraseError {
         /// The session.
         session: SessionId,
     },
+    /// Its records stand in clear, so taking a key away hides at most what was sealed apart, such as secret arguments.
+    #[error("expected a sealed session, found that the records of session {session} are in clear")]
+    InClear {
+        /// The session.
+        session: SessionId,
+    },
+    /// Nobody said why.
+    #[error("expected a reason, found none")]
+    NoReason,
     /// Something in it still waits or runs, and could never be dealt with.
     #[error("expected a session in which nothing is open, found {items} open in session {session}")]
     WorkOpen {
@@ -85,14 +96,16 @@ struct Requested {
 struct Erased {
     session: SessionId,
     requested: Seq,
+    /// Whether a key was there to be taken away, or was gone already.
+    found: bool,
 }
 
 impl Ledger {
     /// Takes the key of a session away for good, so that nothing opens that is sealed under it, and puts on record who wants
     /// that and why. Asked again for one that is erased, it says what was done. One that was stopped on the way is finished.
     ///
-    /// Copies elsewhere are not reached: backups of the key store, and what was exported in clear. A process that serves the
-    /// session has the key in memory until it ends.
+    /// Copies elsewhere are not reached: backups of the key store, and what was exported in clear. Nothing may serve the session
+    /// meanwhile: a process that does has the key in memory until it ends.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -110,7 +123,8 @@ impl Ledger {
     /// ```
     ///
     /// # Errors
-    /// An [`EraseError`]; then the key is as it was, unless the key store itself failed.
+    /// An [`EraseError`]; then the key is as it was, unless the key store failed, or the journal when it was gone: asked again,
+    /// that is finished.
     pub async fn erase(
         &self,
         session: SessionId,
@@ -119,23 +133,33 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Erasure, EraseError> {
         let keys = self.keys().ok_or(EraseError::NoKeyStore { session })?;
-        let head = self.journal().head(session.0).await.map_err(Error::from)?;
-        head.ok_or(Error::UnknownSession { session })?;
-        // A key that does not unwrap is one, too, and goes as well.
-        let has_key = !matches!(keys.key(session.0).await, Ok(None));
+        if reason.trim().is_empty() {
+            return Err(EraseError::NoReason);
+        }
+        if !self.is_sealed(session).await? {
+            return Err(EraseError::InClear { session });
+        }
+        let has_key = match keys.key(session.0).await {
+            Ok(key) => key.is_some(),
+            // A key that does not unwrap is one, too, and goes as well.
+            Err(seal::Error::DoesNotOpen { .. } | seal::Error::Malformed { .. }) => true,
+            Err(error) => return Err(Error::from(error).into()),
+        };
+        if has_key {
+            let open = self.journal().open_work_of(session.0).await;
+            let mut open = open.map_err(Error::from)?;
+            open.retain(|it| it.kind != OpenKind::Session.as_str());
+            let items = open.len();
+            if items > 0 {
+                return Err(EraseError::WorkOpen { session, items });
+            }
+        }
         let begun = self.erasures().await?.remove(&session);
         let requested = match begun {
             Some(done) if done.erased.is_some() && !has_key => return Ok(done),
             Some(begun) if begun.erased.is_none() => begun.requested,
             // Its key came back, as with a restored key store.
             Some(_) | None if has_key => {
-                let open = self.journal().open_work_of(session.0).await;
-                let mut open = open.map_err(Error::from)?;
-                open.retain(|it| it.kind != OpenKind::Session.as_str());
-                let items = open.len();
-                if items > 0 {
-                    return Err(EraseError::WorkOpen { session, items });
-                }
                 let reason = reason.to_owned();
                 let body = Requested {
                     session,
@@ -152,10 +176,22 @@ impl Ledger {
         if let Err(error) = journal.keep_snapshot(session.0, Vec::new()).await {
             tracing::debug!(%session, %error, "its snapshot stays, sealed");
         }
-        let body = Erased { session, requested };
+        let body = Erased {
+            session,
+            requested,
+            found: has_key,
+        };
         self.note(session, ERASED, &body, now).await?;
         let told = self.erasures().await?.remove(&session);
         Ok(told.ok_or(Error::UnknownSession { session })?)
+    }
+
+    /// Whether the records of a session are sealed.
+    pub(super) async fn is_sealed(&self, session: SessionId) -> Result<bool, Error> {
+        let first = self.journal().read(session.0, 1, 1).await?;
+        let first = first.into_iter().next();
+        let first = first.ok_or(Error::UnknownSession { session })?;
+        Ok(Entry::read(session, Seq(1), first, None)?.is_sealed())
     }
 
     /// The last erasure of every session of which one is on record.
@@ -217,7 +253,7 @@ impl Ledger {
     }
 }
 
-fn note_erasure(erasures: &mut BTreeMap<SessionId, Erasure>, record: &Record<'_>) {
+pub(super) fn note_erasure(erasures: &mut BTreeMap<SessionId, Erasure>, record: &Record<'_>) {
     let (seq, at) = (Seq(record.seq), Timestamp(record.at_us));
     match record.kind {
         REQUESTED => {
@@ -253,16 +289,17 @@ fn note_erasure(erasures: &mut BTreeMap<SessionId, Erasure>, record: &Record<'_>
 mod tests {
     use std::sync::Arc;
 
-    use recount_journal::seal::{KeyStore, MemoryKeyStore};
-    use recount_journal::{Journal, MemoryJournal, block_on};
+    use recount_journal::seal::{KeyStore, MemoryKeyStore, SessionKey};
+    use recount_journal::{Journal, MemoryJournal, OpenItem, WorkChange, block_on};
 
     use super::*;
 
     const SESSION: SessionId = SessionId(Uuid::from_u128(7));
 
+    /// A session that was sealed under a key of another store.
     fn ledger() -> (Ledger, Arc<MemoryKeyStore>) {
         let journal = MemoryJournal::new();
-        let line = Draft {
+        let draft = Draft {
             session: SESSION.0,
             seq: 1,
             at_us: 5,
@@ -271,8 +308,9 @@ mod tests {
             actor: recount_journal::Actor::new("engine"),
             body: "{}",
             prev: Hash::ZERO,
-        }
-        .line();
+        };
+        let key = SessionKey::generate(SESSION.0).unwrap();
+        let line = seal::line(&key, &draft, &[]).unwrap();
         block_on(journal.append(Append::new(SESSION.0, 0, vec![line]))).unwrap();
         let keys = Arc::new(MemoryKeyStore::default());
         let ledger = Ledger::new(Arc::new(journal)).with_keys(Arc::clone(&keys) as _);
@@ -291,8 +329,10 @@ mod tests {
             erase(&ledger, "ada", 10),
             Err(EraseError::NoKey { .. })
         ));
-        assert!(block_on(ledger.erasures()).unwrap().is_empty());
         block_on(keys.create_key(SESSION.0)).unwrap();
+        let unsaid = block_on(ledger.erase(SESSION, Actor::embedder("ada"), " ", Timestamp(1)));
+        assert!(matches!(unsaid, Err(EraseError::NoReason)));
+        assert!(block_on(ledger.erasures()).unwrap().is_empty());
         block_on(keys.keep(SESSION.0, "resumption", "sealed")).unwrap();
         block_on(keys.create_key(Uuid::from_u128(8))).unwrap();
 
@@ -326,13 +366,54 @@ mod tests {
             block_on(ledger.note(SESSION, REQUESTED, &requested, Timestamp(10))).unwrap();
             if key_was_gone {
                 block_on(keys.erase(SESSION.0)).unwrap();
+            } else {
+                // Meanwhile somebody was asked something.
+                set_waiting(&ledger, true);
+                assert!(matches!(
+                    erase(&ledger, "bob", 15),
+                    Err(EraseError::WorkOpen { items: 1, .. })
+                ));
+                set_waiting(&ledger, false);
             }
             let erased = erase(&ledger, "bob", 20).unwrap();
-            assert_eq!(
-                (erased.by.name.as_str(), erased.erased),
-                ("ada", Some(Seq(2)))
-            );
+            assert_eq!(erased.by.name, "ada");
+            assert!(erased.erased > Some(erased.requested));
             assert!(block_on(keys.key(SESSION.0)).unwrap().is_none());
         }
+    }
+
+    /// The index alone says what is open, so any record changes it.
+    fn set_waiting(ledger: &Ledger, waits: bool) {
+        let journal = ledger.journal();
+        let head = block_on(journal.head(SESSION.0)).unwrap().unwrap();
+        let line = Draft {
+            session: SESSION.0,
+            seq: head.seq + 1,
+            at_us: head.at_us,
+            kind: "noted",
+            cause: None,
+            actor: recount_journal::Actor::new("journal"),
+            body: "{}",
+            prev: head.hash,
+        }
+        .line();
+        let mut append = Append::new(SESSION.0, head.seq, vec![line]);
+        append.open_work = vec![if waits {
+            WorkChange::Put(OpenItem {
+                session: SESSION.0,
+                item: 1,
+                kind: OpenKind::Confirmation.as_str().to_owned(),
+                since_us: 5,
+                deadline_us: None,
+                request: None,
+                flags: 0,
+            })
+        } else {
+            WorkChange::Remove {
+                session: SESSION.0,
+                item: 1,
+            }
+        }];
+        block_on(journal.append(append)).unwrap();
     }
 }

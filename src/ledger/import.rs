@@ -8,8 +8,9 @@ use recount_journal::seal::{KeyStore, SessionKey, is_sealed_object};
 use recount_journal::{Append, Imported, WorkChange, block_on};
 use uuid::Uuid;
 
+use super::erasure::note_erasure;
 use super::store::work_changes;
-use super::{Entry, Error, fact_of};
+use super::{Entry, Erasure, Error, fact_of};
 use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolve, open_work};
 
 /// Makes a new journal of an export, whole or of one session: the records and objects as they are, and what follows from
@@ -28,7 +29,8 @@ use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolv
 /// # Errors
 /// [`Error::Journal`] as [`recount_journal::import`] says, [`Error::Unreadable`] for a record that is no event, and
 /// [`Error::MissingObject`] where an event names an object that does not stand before it;
-/// [`Error::Sealed`] where a session is sealed and its key is not in `keys`. Nothing is left behind.
+/// [`Error::Sealed`] where a session is sealed and its key is not in `keys`, unless the export says that it was erased. Nothing is
+/// left behind.
 pub fn import(
     reader: impl BufRead + Send,
     to: impl AsRef<Path>,
@@ -39,6 +41,7 @@ pub fn import(
         key: None,
         session: Session::new(SessionId(Uuid::nil())),
         open: BTreeMap::new(),
+        erasures: BTreeMap::new(),
     };
     recount_journal::import(reader, to, |append| fold.changes(append))
 }
@@ -50,11 +53,18 @@ struct Fold<'k> {
     key: Option<SessionKey>,
     session: Session,
     open: BTreeMap<Seq, OpenWork>,
+    erasures: BTreeMap<SessionId, Erasure>,
 }
 
 impl Fold<'_> {
     /// What the records of an append change.
     fn changes(&mut self, append: &Append) -> Result<Vec<WorkChange>, Error> {
+        if append.session.is_nil() {
+            // The journal's own stream comes before all others.
+            let records = append.lines.iter().filter_map(|line| line.record().ok());
+            records.for_each(|record| note_erasure(&mut self.erasures, &record));
+            return Ok(Vec::new());
+        }
         let id = SessionId(append.session);
         if self.session.id != id {
             // The catalogs and policies read so far go along: any session may name them, too.
@@ -80,10 +90,12 @@ impl Fold<'_> {
         let mut session = std::mem::replace(&mut self.session, Session::new(id));
         for (line, seq) in append.lines.iter().zip(append.expected + 1..) {
             let fact = match fact_of(id, Seq(seq), line.bytes()) {
-                Err(Error::Sealed { .. }) => {
-                    let key = key(self.keys, &mut self.key, id)?;
-                    Entry::read(id, Seq(seq), line.clone(), Some(key))?.fact()?
-                }
+                Err(Error::Sealed { .. }) => match key(self.keys, &mut self.key, id) {
+                    Ok(key) => Entry::read(id, Seq(seq), line.clone(), Some(key))?.fact()?,
+                    // Nobody can fold it any more, and nothing in it was open when it was erased.
+                    Err(Error::Sealed { .. }) if self.erasures.contains_key(&id) => continue,
+                    Err(error) => return Err(error),
+                },
                 fact => fact?,
             };
             if let Event::Observed(observation) = &fact.event

@@ -86,23 +86,37 @@ pub fn fact_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Fact, Error>
     if SealedBody::is_one(outline.body) {
         return Err(Error::Sealed { session });
     }
-    let event = Event::decode(outline.kind, outline.body).map_err(|source| {
-        // It may be no event because it is no record.
-        match record_of(session, seq, line) {
-            Ok(_) => Error::Unreadable {
-                session,
-                seq,
-                source,
-            },
-            Err(malformed) => malformed,
-        }
-    })?;
+    let event = match Event::decode(outline.kind, outline.body) {
+        Ok(event) => event,
+        Err(source) => decoded_whole(session, seq, line, outline.body, source)?,
+    };
     Ok(Fact {
         seq: Seq(outline.seq),
         at: Timestamp(outline.at_us),
         cause: outline.cause.map(Seq),
         event,
     })
+}
+
+/// The event of a line whose outline holds none: because there is none, because the line is no record, or because a later version
+/// wrote more behind the body than an outline knows of.
+fn decoded_whole(
+    session: SessionId,
+    seq: Seq,
+    line: &[u8],
+    tried: &str,
+    source: DecodeError,
+) -> Result<Event, Error> {
+    let record = record_of(session, seq, line)?;
+    let unreadable = |source| Error::Unreadable {
+        session,
+        seq,
+        source,
+    };
+    if record.body.get() == tried {
+        return Err(unreadable(source));
+    }
+    Event::decode(record.kind, record.body.get()).map_err(unreadable)
 }
 
 /// One record as it is stored, and its body if that is in clear or was opened.
@@ -249,7 +263,8 @@ impl Entry {
     /// As of [`body`](Entry::body).
     pub(crate) fn has_body(&self, bytes: &[u8]) -> Result<bool, Error> {
         match &self.body {
-            Body::Clear(place) => Ok(self.line.bytes().get(place.clone()) == Some(bytes)),
+            Body::Clear(place) => Ok(self.line.bytes().get(place.clone()) == Some(bytes)
+                || self.record()?.body.get().as_bytes() == bytes),
             Body::Opened(_) | Body::Sealed => Ok(self.body()?.as_bytes() == bytes),
         }
     }
@@ -259,16 +274,25 @@ impl Entry {
     /// # Errors
     /// As [`fact_of`].
     pub fn fact(&self) -> Result<Fact, Error> {
-        let unreadable = |source: DecodeError| Error::Unreadable {
-            session: self.session,
-            seq: self.seq,
-            source,
+        let body = self.body()?;
+        let event = match (Event::decode(self.kind(), body), &self.body) {
+            (Ok(event), _) => event,
+            (Err(source), Body::Clear(_)) => {
+                decoded_whole(self.session, self.seq, self.line.bytes(), body, source)?
+            }
+            (Err(source), Body::Opened(_) | Body::Sealed) => {
+                return Err(Error::Unreadable {
+                    session: self.session,
+                    seq: self.seq,
+                    source,
+                });
+            }
         };
         Ok(Fact {
             seq: self.seq,
             at: self.at,
             cause: self.cause,
-            event: Event::decode(self.kind(), self.body()?).map_err(unreadable)?,
+            event,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Requests that wait for a person, as whoever answers is shown them.
 //!
-//! The index of open work says which they are, and no more, since it stays in clear for ever. Each costs two short reads of its session, wherever its
-//! call stands: how the session began, and the records from the call to the question.
+//! The index of open work says which they are, and no more, since it stays in clear for ever. Each costs one short read of its session, or two where its
+//! call does not stand near the beginning: how the session began, and the records from the call to the question.
 
 use std::collections::BTreeMap;
 
@@ -158,11 +158,9 @@ impl Ledger {
         item: &OpenItem,
     ) -> Result<Option<PendingConfirmation>, Error> {
         let (session, call) = (SessionId(item.session), Seq(item.item));
-        let Some((_, opened)) = self.opened(session).await? else {
-            return Ok(None);
-        };
         let Some(Asked {
             seq,
+            opened,
             called,
             request,
         }) = self.asked(item).await?
@@ -170,6 +168,13 @@ impl Ledger {
             return Ok(None);
         };
         let mut key = None;
+        let Event::Observed(Observation::SessionOpened(opened)) = self
+            .fact_on(session, Seq(1), &opened, &mut key)
+            .await?
+            .event
+        else {
+            return Ok(None);
+        };
         let Event::Observed(Observation::FunctionCallReceived(received)) =
             self.fact_on(session, call, &called, &mut key).await?.event
         else {
@@ -269,17 +274,25 @@ impl Ledger {
         let Some(seq) = self.question_of(item).await? else {
             return Ok(None);
         };
-        let distance = seq.0 - call.0;
+        // Looking up where records stand costs more than reading a few that nobody wants.
+        let from = if seq.0 <= NEARBY { 1 } else { call.0 };
+        let distance = seq.0 - from;
         let apart = distance >= NEARBY;
         let count = if apart { 1 } else { distance as usize + 1 };
-        let mut lines = self.journal().read(session.0, call.0, count).await?;
+        let mut lines = self.journal().read(session.0, from, count).await?;
         if apart {
             lines.extend(self.journal().read(session.0, seq.0, 1).await?);
         }
+        let opened = match from {
+            1 => lines.first().cloned(),
+            _ => self.journal().read(session.0, 1, 1).await?.pop(),
+        };
         let request = lines.pop();
-        let called = lines.into_iter().next();
-        Ok(called.zip(request).map(|(called, request)| Asked {
+        let called = lines.into_iter().nth((call.0 - from) as usize);
+        let all = opened.zip(called.zip(request));
+        Ok(all.map(|(opened, (called, request))| Asked {
             seq,
+            opened,
             called,
             request,
         }))
@@ -328,6 +341,8 @@ impl Ledger {
 struct Asked {
     /// Where the question stands.
     seq: Seq,
+    /// The first record of the session.
+    opened: Line,
     called: Line,
     request: Line,
 }

@@ -82,7 +82,8 @@ impl Ledger {
         Ok(keys.create_key(session.0).await?)
     }
 
-    /// Keeps the handle by which the session's conversation can be resumed, sealed, beside the journal.
+    /// Keeps the handle by which the session's conversation can be resumed, sealed, beside the journal. Of a session whose key was
+    /// erased nothing is kept.
     ///
     /// # Errors
     /// [`Error::NoKeyStore`]; where the key store cannot be written.
@@ -92,7 +93,15 @@ impl Ledger {
         handle: &ResumptionHandle,
     ) -> Result<(), Error> {
         let keys = self.keys().ok_or(Error::NoKeyStore { session })?;
-        let key = keys.create_key(session.0).await?;
+        let key = if self.is_sealed(session).await? {
+            // A key that is gone was taken away; another in its place would open nothing.
+            match keys.key(session.0).await? {
+                Some(key) => key,
+                None => return Ok(()),
+            }
+        } else {
+            keys.create_key(session.0).await?
+        };
         let sealed = key.seal_text(RESUMPTION, handle.reveal())?;
         Ok(keys.keep(session.0, RESUMPTION, &sealed).await?)
     }

@@ -179,13 +179,15 @@ pub(super) mod wire_ids {
 pub(super) mod requests {
     use super::*;
 
+    /// The last is the place of whoever answered among the people.
+    type AnsweredRow = (Seq, Seq, u32, Seq, bool, Option<FoundAs>, usize);
+
     /// By what became of them; each row begins with the request, its call, and how many answers were refused.
     #[derive(Default, Deserialize, Serialize)]
     struct Rows {
         people: Vec<Actor>,
         open: Vec<(Seq, Seq, u32)>,
-        /// The last is the place of whoever answered among the people.
-        answered: Vec<(Seq, Seq, u32, Seq, bool, Option<FoundAs>, usize)>,
+        answered: Vec<AnsweredRow>,
         expired: Vec<(Seq, Seq, u32, Seq)>,
         withdrawn: Vec<(Seq, Seq, u32, Seq, CancelReason)>,
         superseded: Vec<(Seq, Seq, u32, Seq)>,

@@ -201,8 +201,8 @@ fn unread(it: &UnreadSession) -> [String; COLUMNS.len()] {
         *cell = match column {
             "session" => it.session.to_string(),
             "called_at" => age::stamp(it.first_at),
-            "unread" => match &it.problem {
-                Some(problem) => format!("{}: {problem}", it.why.as_str()),
+            "unread" => match it.more() {
+                Some(more) => format!("{}: {more}", it.why.as_str()),
                 None => it.why.as_str().to_owned(),
             },
             _ => String::new(),

@@ -280,8 +280,8 @@ fn unread(out: &mut String, report: &Report) {
     for it in &report.unread {
         let (first, last) = (html_call::time(it.first_at), html_call::time(it.last_at));
         let mut why = text(it.why.in_words());
-        if let Some(problem) = &it.problem {
-            why.push_str(&format!(": {}", text(problem)));
+        if let Some(more) = it.more() {
+            why.push_str(&format!(": {}", text(&more)));
         }
         put(
             out,

@@ -24,6 +24,8 @@ pub(super) struct Proof {
     pub(super) diverged: Vec<(SessionId, Seq)>,
     /// The sessions that could not be decided again, because they are sealed and their key is not here.
     pub(super) sealed: u64,
+    /// Those that were erased, which nobody will ever decide again.
+    pub(super) erased: u64,
     /// Those that cannot be read for another reason.
     pub(super) unreadable: u64,
 }
@@ -48,8 +50,11 @@ impl Proof {
             sessions: 0,
             diverged: Vec::new(),
             sealed: 0,
+            erased: 0,
             unreadable: 0,
         };
+        let erasures = ledger.erasures().await?;
+        let is_erased = |session| erasures.get(&session).is_some_and(|it| it.erased.is_some());
         let meter = Meter::new("Deciding again");
         let (mut done, mut after): (u64, Option<Uuid>) = (0, None);
         loop {
@@ -67,6 +72,7 @@ impl Proof {
                         proof.diverged.extend(diverged);
                     }
                     Err(Error::Journal(error)) => return Err(error.into()),
+                    Err(Error::Sealed { session }) if is_erased(session) => proof.erased += 1,
                     Err(error) => {
                         let is_sealed = Failure::from(error).exit == Exit::Sealed;
                         proof.sealed += u64::from(is_sealed);
@@ -118,6 +124,10 @@ impl Proof {
         let decisions = count(self.decisions, "decision");
         let sessions = count(self.sessions, "session");
         let mut untold = String::new();
+        if self.erased > 0 {
+            let number = count(self.erased, "session");
+            untold.push_str(&format!(" {number} erased, which nobody can decide again."));
+        }
         if self.sealed > 0 {
             let number = count(self.sealed, "session");
             untold.push_str(&format!(
@@ -132,7 +142,7 @@ impl Proof {
         }
         match self.replayed() {
             Replayed::Same => format!(
-                "Every decision follows again from what was observed: {decisions} in {sessions}."
+                "Every decision follows again from what was observed: {decisions} in {sessions}.{untold}"
             ),
             Replayed::Diverged => {
                 let diverged = count(self.diverged.len(), "session");

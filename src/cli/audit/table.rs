@@ -51,8 +51,8 @@ fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, Stri
             count(it.records, "record"),
             it.why.in_words()
         );
-        if let Some(problem) = &it.problem {
-            text.push_str(&format!(": {problem}"));
+        if let Some(more) = it.more() {
+            text.push_str(&format!(": {more}"));
         }
         lines.push((Tone::Bad, fit(&text, columns)));
     }
