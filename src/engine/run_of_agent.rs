@@ -54,18 +54,19 @@ impl SessionTask {
             on_record.turns.push(turn);
         }
         if let Some(asked) = run.and_then(|run| run.unanswered) {
-            on_record.asked = Some(self.asked_by(asked).await?);
+            on_record.asked = Some(self.asked_by(asked).await?.0);
         }
         Ok(Some(on_record))
     }
 
-    async fn asked_by(&self, asked: Seq) -> Result<String, Error> {
+    /// Which agent asked, and which model.
+    async fn asked_by(&self, asked: Seq) -> Result<(String, String), Error> {
         if let Some(recorded) = self.recorded(asked).await?
             && let Event::Observed(Observation::LlmAsked(it)) = &recorded.fact.event
         {
-            return Ok(it.of.clone());
+            return Ok((it.of.clone(), it.model.clone()));
         }
-        Ok(String::new())
+        Ok(Default::default())
     }
 
     async fn turn_on_record(
@@ -73,7 +74,7 @@ impl SessionTask {
         turn: &AgentTurn,
         secrets: &mut Secrets,
     ) -> Result<AgentTurnSoFar, Error> {
-        let of = self.asked_by(turn.asked).await?;
+        let (of, model) = self.asked_by(turn.asked).await?;
         let mut parts = Vec::new();
         if let Some(recorded) = self.recorded(turn.replied).await?
             && let Event::Observed(Observation::LlmReplied(it)) = &recorded.fact.event
@@ -92,7 +93,7 @@ impl SessionTask {
             };
             let received = self.ledger.call_received(self.id, made.call).await?;
             if let Some(received) = &received {
-                self.note_secrets(received, secrets);
+                self.note_secrets(&model, received, secrets);
             }
             let (id, name, args) = match received {
                 Some(it) => (it.id, it.name, it.args),
@@ -115,14 +116,14 @@ impl SessionTask {
     }
 
     /// What the model said there in clear; where that cannot be opened any more, it reads what is on record.
-    fn note_secrets(&self, received: &FunctionCallReceived, secrets: &mut Secrets) {
+    fn note_secrets(&self, model: &str, received: &FunctionCallReceived, secrets: &mut Secrets) {
         let (Some(name), Some(args)) = (&received.name, &received.args) else {
             return;
         };
         if !received.sealed_args.is_empty()
             && let Ok(clear) = self.opened_args(name, args, &received.sealed_args)
         {
-            secrets.add(args.clone(), clear);
+            secrets.add(model.to_owned(), args.clone(), clear);
         }
     }
 

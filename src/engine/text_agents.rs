@@ -11,6 +11,7 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use super::agent::Agent;
+use super::agent_secrets::Opened;
 use super::error::Error;
 use super::inbox::{Inbox, Input};
 #[cfg(feature = "live")]
@@ -218,12 +219,13 @@ impl Stretch {
             };
             let turn = u32::try_from(turns.len() + 1).unwrap_or(u32::MAX);
             let AgentAsk { of, llm, request } = ask;
+            let model = llm.model().to_owned();
             let question = LlmAsked {
                 call: self.call,
                 attempt: self.attempt,
                 turn,
                 of: of.clone(),
-                model: llm.model().to_owned(),
+                model: model.clone(),
                 // Of what is on record, so that nobody needs a key to compute it, and no secret is guessed from it.
                 request_sha256: digest(&request),
             };
@@ -238,12 +240,12 @@ impl Stretch {
             // Where it is not on record, nobody waits for this run any more.
             on_record.await.ok()?;
             // The call stands inside a block, because a model may panic before it returns its future.
-            let request = self.on_record.secrets.in_clear(request);
+            let (request, opened) = self.on_record.secrets.in_clear(request, &model);
             let asking = async { llm.generate(request).await };
             let outcome = AssertUnwindSafe(asking).catch_unwind().await;
             let reply = match outcome {
                 Ok(Ok(reply)) => reply,
-                Ok(Err(error)) => return Some(failed(unreached(error))),
+                Ok(Err(error)) => return Some(failed(unreached(error, &opened))),
                 Err(_) => {
                     let told = format!("the model of the agent {of:?} panicked");
                     return Some(failed(ToolError::ExecutionFailed(told)));
@@ -312,10 +314,10 @@ fn failed(error: ToolError) -> Came {
     }
 }
 
-fn unreached(error: LlmError) -> ToolError {
+fn unreached(error: LlmError, opened: &Opened) -> ToolError {
     match error {
-        LlmError::Unavailable(told) => ToolError::LlmUnavailable(told),
-        LlmError::Refused(told) => ToolError::ExecutionFailed(told),
+        LlmError::Unavailable(told) => ToolError::LlmUnavailable(opened.out_of(told)),
+        LlmError::Refused(told) => ToolError::ExecutionFailed(opened.out_of(told)),
     }
 }
 

@@ -33,7 +33,10 @@ impl Unsaid {
 
     pub(crate) fn add(&mut self, secret: &Secret) {
         if secret.reveal().len() >= Unsaid::BYTES_MIN {
-            self.0.push(secret.clone());
+            // Longest first: a shorter one taken out of a longer one would leave the rest of that.
+            let bytes = secret.reveal().len();
+            let at = self.0.partition_point(|it| it.reveal().len() >= bytes);
+            self.0.insert(at, secret.clone());
         }
     }
 
@@ -53,5 +56,36 @@ impl Unsaid {
                 text
             }
         })
+    }
+}
+
+/// Whether a part of a path is one that nobody would write by hand.
+#[cfg(any(feature = "mcp", feature = "cli"))]
+pub(crate) fn is_like_a_token(segment: &str) -> bool {
+    const BYTES_MIN: usize = 16;
+    const DIGITS_MIN: usize = 2;
+
+    let digits = segment.chars().filter(char::is_ascii_digit).count();
+    segment.len() >= BYTES_MIN && digits >= DIGITS_MIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_within_another_leaves_nothing_of_it() {
+        let all = ["orders", "postgres://svc:hunter22@db/orders", "hunter22"];
+        for first in 0..all.len() {
+            let mut unsaid = Unsaid::default();
+            let order = all.iter().cycle().skip(first).take(all.len());
+            order.for_each(|it| unsaid.add(&Secret::new(*it)));
+            let told = "cannot reach postgres://svc:hunter22@db/orders of orders";
+            assert_eq!(
+                unsaid.out_of(told),
+                "cannot reach [hidden] of [hidden]",
+                "{first}"
+            );
+        }
     }
 }

@@ -65,6 +65,39 @@ impl Drop for Waiting {
     }
 }
 
+/// A task that somebody follows, on the connection on which it was last asked after: as long as this is there, it runs there.
+pub(super) struct Followed {
+    id: String,
+    asker: Option<Asker>,
+}
+
+impl Followed {
+    pub(super) fn new(id: &str) -> Followed {
+        let id = id.to_owned();
+        Followed { id, asker: None }
+    }
+
+    /// It is asked after on this connection.
+    pub(super) fn on(&mut self, asker: &Asker) {
+        let is_same = |it: &Asker| Arc::ptr_eq(&it.waiting, &asker.waiting);
+        if self.asker.as_ref().is_some_and(is_same) {
+            return;
+        }
+        asker.task_runs(&self.id);
+        if let Some(before) = self.asker.replace(asker.clone()) {
+            before.task_ended(&self.id);
+        }
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        if let Some(asker) = &self.asker {
+            asker.task_ended(&self.id);
+        }
+    }
+}
+
 /// That the server has said that its tools are others: it counts as said until somebody has heeded it.
 pub(super) struct Change(Option<Arc<AtomicBool>>);
 

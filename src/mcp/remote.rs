@@ -113,11 +113,24 @@ impl Remote {
         loop {
             let waiting = connection.asker().waits(context);
             let answer = connection.peer().call_tool_once(params.clone()).await;
-            waiting.answered();
+            // What got no answer may still be at work, and ask.
+            let is_over = answer.as_ref().err().is_none_or(|error| match error {
+                ServiceError::McpError(_) => true,
+                error => rounds == 0 && unanswered::was_turned_away(error),
+            });
+            if is_over {
+                waiting.answered();
+            } else {
+                drop(waiting);
+            }
             let answer = match answer {
                 Ok(answer) => answer,
                 Err(error) => {
                     self.let_go_after(&connection, &error).await;
+                    // What the server had before it asked is not sent as if it were new.
+                    if rounds > 0 {
+                        return Err(result::failed_again(error, &self.name));
+                    }
                     // Nothing was called, and another session may do.
                     if unanswered::is_of_an_expired_session(&error) && !is_anew {
                         is_anew = true;

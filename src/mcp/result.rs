@@ -78,11 +78,24 @@ pub(super) fn failed(error: ServiceError, server: &str) -> ToolError {
             "the MCP server {server:?} answered with something that is no result of a call"
         )),
         none if unanswered::was_turned_away(&none) => not_there(server, &causes::of_request(&none)),
-        lost => ToolError::UnknownOutcome(format!(
-            "the MCP server {server:?} was lost during the call ({}); whether it took effect is unknown",
-            causes::of_request(&lost)
-        )),
+        lost => unknown(&lost, server),
     }
+}
+
+/// Why there is no result of a call that has got to the server before, and of which it wanted to know more: whatever became of its
+/// repetition, the first may have taken effect.
+pub(super) fn failed_again(error: ServiceError, server: &str) -> ToolError {
+    if unanswered::was_turned_away(&error) {
+        return unknown(&error, server);
+    }
+    failed(error, server)
+}
+
+fn unknown(lost: &ServiceError, server: &str) -> ToolError {
+    ToolError::UnknownOutcome(format!(
+        "the MCP server {server:?} was lost during the call ({}); whether it took effect is unknown",
+        causes::of_request(lost)
+    ))
 }
 
 /// Nothing was called.

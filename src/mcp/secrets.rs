@@ -3,6 +3,8 @@
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
+use crate::live::secret::is_like_a_token;
+
 /// The parts of a URL that may be secret, the longer ones first: user and password, together and alone, the query and its values, and
 /// what looks like a token in the path; each as it stands in the URL, and as it is meant.
 pub(super) fn in_url(url: &Url) -> Vec<String> {
@@ -27,15 +29,6 @@ pub(super) fn in_url(url: &Url) -> Vec<String> {
     parts.dedup();
     parts
 }
-
-/// Whether a part of a path is one that nobody would write by hand.
-pub(super) fn is_like_a_token(segment: &str) -> bool {
-    let digits = segment.chars().filter(char::is_ascii_digit).count();
-    segment.len() >= TOKEN_BYTES_MIN && digits >= TOKEN_DIGITS_MIN
-}
-
-const TOKEN_BYTES_MIN: usize = 16;
-const TOKEN_DIGITS_MIN: usize = 2;
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail")]

@@ -8,6 +8,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
+use super::asker::Followed;
 use super::remote::Remote;
 use super::result;
 use crate::tool::ToolError;
@@ -44,8 +45,9 @@ impl Remote {
     pub(super) async fn outcome_of(&self, id: &str) -> Result<Value, ToolError> {
         let mut failed = 0;
         let mut wait = FIRST_WAIT;
+        let mut followed = Followed::new(id);
         loop {
-            let next = match self.ask_after(id).await {
+            let next = match self.ask_after(id, &mut followed).await {
                 Ok(Asked::Ended(outcome)) => return self.shown(outcome),
                 Ok(Asked::Runs(next)) => {
                     (failed, wait) = (0, FIRST_WAIT);
@@ -66,8 +68,9 @@ impl Remote {
     }
 
     /// Asks once. An error says that there was no answer, which may be another the next time.
-    async fn ask_after(&self, id: &str) -> Result<Asked, ToolError> {
+    async fn ask_after(&self, id: &str, followed: &mut Followed) -> Result<Asked, ToolError> {
         let connection = self.connected().await?;
+        followed.on(connection.asker());
         let asked = connection.peer().get_task(GetTaskParams::new(id));
         let found = match self.in_time(asked).await {
             Ok(found) => found.task,
@@ -76,7 +79,6 @@ impl Remote {
                     "the server does not tell of its task {id:?}: {}",
                     error.message
                 );
-                connection.asker().task_ended(id);
                 return Ok(Asked::Ended(Err(ToolError::UnknownOutcome(what))));
             }
             Err(lost) => {
@@ -88,7 +90,7 @@ impl Remote {
         let wait = wait
             .unwrap_or(USUAL_WAIT)
             .clamp(SHORTEST_WAIT, LONGEST_WAIT);
-        let asked = match found.payload {
+        Ok(match found.payload {
             TaskPayload::Completed { result } => {
                 let result = serde_json::from_value(Value::Object(result));
                 let malformed = |_| {
@@ -109,11 +111,7 @@ impl Remote {
                 Asked::Runs(wait)
             }
             _ => Asked::Runs(wait),
-        };
-        if matches!(asked, Asked::Ended(_)) {
-            connection.asker().task_ended(id);
-        }
-        Ok(asked)
+        })
     }
 
     /// Tells the server that nobody wants the result of a task. Whether it stops is up to the server.
@@ -122,6 +120,9 @@ impl Remote {
             let connection = self.connected().await?;
             let told = connection.peer().cancel_task(CancelTaskParams::new(id));
             let told = self.in_time(told).await;
+            if told.is_ok() {
+                connection.asker().task_ended(id);
+            }
             told.map_err(|error| result::failed(error, &self.name))
         };
         if let Err(error) = self.shown(told.await.map(|()| Value::Null)) {

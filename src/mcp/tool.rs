@@ -124,8 +124,14 @@ impl ToolFunction for McpTool {
             Ok(Answer::Result(value)) => ToolOutcome::Returned(value),
             Ok(Answer::Task(task)) => {
                 let shown = |value| self.remote.shown(Ok(value));
+                let state = task::state(&task);
+                // By an id with something hidden in it nobody finds the task again.
+                if shown(state.clone()).as_ref() != Ok(&state) {
+                    let what = "the server took the call on as a task whose id holds a secret, so it cannot be followed";
+                    return ToolOutcome::Failed(ToolError::UnknownOutcome(what.to_owned()));
+                }
                 let told = shown(task::interim(&task)).map(Pending::with_interim);
-                let pending = told.and_then(|it| Ok(it.with_state(shown(task::state(&task))?)));
+                let pending = told.map(|it| it.with_state(state));
                 pending.map_or_else(ToolOutcome::Failed, ToolOutcome::Paused)
             }
             Err(error) => ToolOutcome::Failed(error),

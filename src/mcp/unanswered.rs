@@ -17,9 +17,10 @@ fn over_http(error: &ServiceError) -> Option<&HttpError> {
 pub(super) fn was_turned_away(error: &ServiceError) -> bool {
     match over_http(error) {
         Some(HttpError::Client(error)) => error.is_connect() || error.is_builder(),
-        // What answers with another of the fives may have carried it out before, or what stands behind it.
-        Some(HttpError::HttpStatus(answer)) => matches!(answer.status, 429 | 503),
-        Some(HttpError::UnexpectedServerResponse(words)) => says_status(words, &['3', '4']),
+        Some(HttpError::HttpStatus(answer)) => TURNS_AWAY.contains(&answer.status),
+        Some(HttpError::UnexpectedServerResponse(words)) => {
+            status_in(words).is_some_and(|it| TURNS_AWAY.contains(&it))
+        }
         Some(
             HttpError::AuthRequired(_)
             | HttpError::InsufficientScope(_)
@@ -39,7 +40,9 @@ pub(super) fn is_of_an_expired_session(error: &ServiceError) -> bool {
 pub(super) fn ends_the_connection(error: &ServiceError) -> bool {
     match over_http(error) {
         Some(HttpError::Client(_)) => true,
-        Some(HttpError::UnexpectedServerResponse(words)) => says_status(words, &['4']),
+        Some(HttpError::UnexpectedServerResponse(words)) => {
+            status_in(words).is_some_and(|it| (400..500).contains(&it))
+        }
         Some(
             HttpError::AuthRequired(_)
             | HttpError::InsufficientScope(_)
@@ -49,8 +52,11 @@ pub(super) fn ends_the_connection(error: &ServiceError) -> bool {
     }
 }
 
-/// Whether these are the library's words for an answer with a status that begins so; it has no others for most of them.
-fn says_status(words: &str, beginnings: &[char]) -> bool {
-    let status = words.strip_prefix("HTTP ");
-    status.is_some_and(|it| it.starts_with(beginnings))
+/// The status in the library's words for an answer; it has no others for most of them.
+fn status_in(words: &str) -> Option<u16> {
+    words.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
 }
+
+/// What is answered at the door: not known, not allowed, nothing there, not like this, too much, or elsewhere. With any other, 503 as
+/// well as 408, a server, or a proxy before it, may answer after the request was carried out.
+const TURNS_AWAY: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429];

@@ -172,8 +172,8 @@ pub trait ToolFunction: Send + Sync + 'static {
         None
     }
 
-    /// Calls off what it has begun, where that can be done: a call that it was following was taken back, by the model or by a person,
-    /// or its session was closed. The `state` is as of [`follow`](Self::follow), which is dropped before. Of a call that ends while no
+    /// Calls off what it has begun, where that can be done: a call that it was following was taken back by a person, or by the model
+    /// where its policy has `withdraw_on_cancel` (else the call goes on), or its session was closed. The `state` is as of [`follow`](Self::follow), which is dropped before. Of a call that ends while no
     /// engine follows it, it is not told.
     async fn call_off(&self, _ticket: &Ticket, _state: Value) {}
 

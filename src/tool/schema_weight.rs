@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 /// Says that a schema makes more work than it may, or that it cannot be told.
 ///
 /// What is weighed is by how many schemas one place of a value may be looked at: those that stand side by side (`allOf`, `$ref`) add up, and
-/// so do those of the places above it. A reference back to a schema that it stands in weighs nothing, because it leads further into
-/// the value.
+/// so do those of the places above it. A reference back to a schema that it stands in leads further into the value: one weighs nothing, but many
+/// for one place would make that many times the work at every step down.
 pub(super) fn check(schema: &Value) -> Result<(), String> {
     let mut scale = Scale {
         root: schema,
@@ -16,7 +16,7 @@ pub(super) fn check(schema: &Value) -> Result<(), String> {
         anchors: BTreeMap::new(),
         weighed: BTreeMap::new(),
     };
-    scale.survey(schema, true)?;
+    scale.survey(schema, true, false)?;
     scale.weigh(schema, 0).map(drop)
 }
 
@@ -30,11 +30,44 @@ fn address(schema: &Value) -> &'static str {
 }
 
 /// What becomes of one schema.
-#[derive(Clone, Copy)]
 enum Weighed {
     /// It is being weighed.
     Open,
-    Done(u64),
+    Done(Weight),
+}
+
+/// What a schema makes of one place of a value.
+#[derive(Clone)]
+struct Weight {
+    /// By how many schemas it is looked at.
+    looks: u64,
+    /// How many of them lead back to schemas that were being weighed, by those.
+    back: BTreeMap<usize, u64>,
+}
+
+impl Weight {
+    fn of(looks: u64) -> Weight {
+        let back = BTreeMap::new();
+        Weight { looks, back }
+    }
+
+    /// With what looks at the same place.
+    fn add(&mut self, other: &Weight) {
+        self.looks = self.looks.saturating_add(other.looks);
+        for (to, count) in &other.back {
+            let sum = self.back.entry(*to).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+    }
+
+    /// Or what looks at another.
+    fn or(&mut self, other: &Weight) {
+        self.looks = self.looks.max(other.looks);
+        for (to, count) in &other.back {
+            let most = self.back.entry(*to).or_default();
+            *most = (*most).max(*count);
+        }
+    }
 }
 
 struct Scale<'s> {
@@ -47,67 +80,106 @@ struct Scale<'s> {
 }
 
 impl<'s> Scale<'s> {
-    /// Notes where references by name lead. A schema within another that has an address of its own is not followed.
-    fn survey(&mut self, schema: &'s Value, is_root: bool) -> Result<(), String> {
+    /// Notes where references by name lead. A schema with an address of its own may stand within another, but nothing in it is followed.
+    fn survey(&mut self, schema: &'s Value, is_root: bool, is_apart: bool) -> Result<(), String> {
         let Value::Object(keywords) = schema else {
             return Ok(());
         };
-        if !is_root && keywords.get(self.address).is_some_and(Value::is_string) {
-            return Err("a schema within it has an address (`$id`) of its own".to_owned());
+        let is_text = |keyword: &str| keywords.get(keyword).is_some_and(Value::is_string);
+        let is_apart = is_apart || !is_root && is_text(self.address);
+        if is_apart && REFERENCES.into_iter().any(is_text) {
+            let what = "a schema within it has an address (`$id`) of its own, and refers to others";
+            return Err(what.to_owned());
         }
         for anchor in ["$anchor", "$dynamicAnchor"] {
-            if let Some(name) = keywords.get(anchor).and_then(Value::as_str) {
+            if let Some(name) = keywords.get(anchor).and_then(Value::as_str)
+                && !is_apart
+            {
                 self.anchors.insert(name, schema);
             }
         }
         let mut inner = Vec::new();
         inside(keywords, &mut |_, schema| inner.push(schema));
-        inner.into_iter().try_for_each(|it| self.survey(it, false))
+        let mut inner = inner.into_iter();
+        inner.try_for_each(|it| self.survey(it, false, is_apart))
     }
 
-    /// By how many schemas a place of the value may be looked at for this one.
-    fn weigh(&mut self, schema: &'s Value, depth: usize) -> Result<u64, String> {
+    /// What this one makes of a place of the value.
+    fn weigh(&mut self, schema: &'s Value, depth: usize) -> Result<Weight, String> {
+        let mut weight = Weight::of(1);
         let Value::Object(keywords) = schema else {
-            return Ok(1);
+            return Ok(weight);
         };
         let place = std::ptr::from_ref(schema).addr();
         match self.weighed.get(&place) {
-            Some(Weighed::Open) => return Ok(1),
-            Some(Weighed::Done(weight)) => return Ok(*weight),
+            Some(Weighed::Open) => {
+                weight.back.insert(place, 1);
+                return Ok(weight);
+            }
+            Some(Weighed::Done(known)) => {
+                let mut known = known.clone();
+                known.back.retain(|to, _| self.is_open(*to));
+                return Ok(known);
+            }
             None => {}
         }
         if depth > DEPTH_MAX {
             return Err(format!("its references go deeper than {DEPTH_MAX}"));
         }
         self.weighed.insert(place, Weighed::Open);
-        let (mut here, mut below) = (Vec::new(), Vec::new());
-        inside(keywords, &mut |at, schema| match at {
-            At::Here => here.push(schema),
-            At::Below => below.push(schema),
-            At::Nowhere => {}
-        });
-        for reference in ["$ref", "$dynamicRef", "$recursiveRef"] {
+        let mut found = Vec::new();
+        inside(keywords, &mut |at, schema| found.push((at, schema)));
+        for reference in REFERENCES {
             if let Some(to) = keywords.get(reference).and_then(Value::as_str) {
-                here.extend(self.target(to)?);
+                found.extend(self.target(to)?.map(|it| (At::Here, it)));
             }
         }
-        let mut weight = 1_u64;
-        for schema in here {
-            weight = weight.saturating_add(self.weigh(schema, depth + 1)?);
+        weight.add(&self.below(&found, depth)?);
+        for (_, schema) in found.iter().filter(|(at, _)| *at == At::Here) {
+            weight.add(&self.weigh(schema, depth + 1)?);
         }
-        // What lies below is one place or another, not all of them.
-        let mut heaviest = 0;
-        for schema in below {
-            heaviest = self.weigh(schema, depth + 1)?.max(heaviest);
-        }
-        weight = weight.saturating_add(heaviest);
-        if weight > WEIGHT_MAX {
+        if weight.looks > WEIGHT_MAX {
             return Err(format!(
                 "it looks at one place of the arguments more than {WEIGHT_MAX} times"
             ));
         }
-        self.weighed.insert(place, Weighed::Done(weight));
+        let back = weight.back.values().copied();
+        if back.fold(0, u64::saturating_add) > BACK_MAX {
+            return Err(format!(
+                "it leads back to itself from one place of the arguments more than {BACK_MAX} times"
+            ));
+        }
+        weight.back.remove(&place);
+        self.weighed.insert(place, Weighed::Done(weight.clone()));
         Ok(weight)
+    }
+
+    /// What those make of a place further in: that is one or another, not all of them.
+    fn below(&mut self, found: &[(At, &'s Value)], depth: usize) -> Result<Weight, String> {
+        let (mut property, mut item, mut other) = (Weight::of(0), Weight::of(0), Weight::of(0));
+        let (mut matching, mut containing) = (Weight::of(0), Weight::of(0));
+        for (at, schema) in found {
+            match at {
+                At::Here | At::Nowhere => {}
+                At::Property => property.or(&self.weigh(schema, depth + 1)?),
+                At::MatchingProperty => matching.add(&self.weigh(schema, depth + 1)?),
+                At::Item => item.or(&self.weigh(schema, depth + 1)?),
+                At::AnyItem => containing.add(&self.weigh(schema, depth + 1)?),
+                At::Other => other.or(&self.weigh(schema, depth + 1)?),
+            }
+        }
+        property.add(&matching);
+        item.add(&containing);
+        other.or(&property);
+        other.or(&item);
+        Ok(other)
+    }
+
+    fn is_open(&self, place: usize) -> bool {
+        match self.weighed.get(&place) {
+            Some(Weighed::Open) => true,
+            Some(Weighed::Done(_)) | None => false,
+        }
     }
 
     /// The schema to which a reference leads; none where that is a schema of schemas, which is known to be no trap.
@@ -134,9 +206,19 @@ impl<'s> Scale<'s> {
 }
 
 /// At which place of a value a schema within another looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Here,
-    Below,
+    /// At one property, or at those of which nothing else is said.
+    Property,
+    /// At every property whose name fits.
+    MatchingProperty,
+    /// At one item, or at those of which nothing else is said.
+    Item,
+    /// At every item, whatever else is said of it.
+    AnyItem,
+    /// At another place further in.
+    Other,
     /// It is only referred to.
     Nowhere,
 }
@@ -147,17 +229,11 @@ fn inside<'s>(keywords: &'s Map<String, Value>, show: &mut impl FnMut(At, &'s Va
         let at = || match keyword.as_str() {
             "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
             | "dependencies" => Some(At::Here),
-            "items"
-            | "prefixItems"
-            | "additionalItems"
-            | "unevaluatedItems"
-            | "contains"
-            | "properties"
-            | "patternProperties"
-            | "additionalProperties"
-            | "unevaluatedProperties"
-            | "propertyNames"
-            | "contentSchema" => Some(At::Below),
+            "properties" | "additionalProperties" | "unevaluatedProperties" => Some(At::Property),
+            "patternProperties" => Some(At::MatchingProperty),
+            "items" | "prefixItems" | "additionalItems" | "unevaluatedItems" => Some(At::Item),
+            "contains" => Some(At::AnyItem),
+            "propertyNames" | "contentSchema" => Some(At::Other),
             "$defs" | "definitions" | "defs" => Some(At::Nowhere),
             _ => None,
         };
@@ -211,7 +287,10 @@ fn percent_decoded(pointer: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-const WEIGHT_MAX: u64 = 100_000;
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+const WEIGHT_MAX: u64 = 1_000_000;
+/// How many references back there may be for one place: a language of a few kinds of words needs one for each of them.
+const BACK_MAX: u64 = 16;
 /// How deep schemas may stand in one another, references followed: the checker goes down with them.
 const DEPTH_MAX: usize = 200;
 
@@ -235,7 +314,7 @@ mod tests {
         let both = |to: String| json!({"allOf": [{"$ref": to}, {"$ref": to}]});
         check(&doubled(8, both)).unwrap();
         let told = check(&doubled(40, both)).unwrap_err();
-        assert!(told.contains("more than 100000 times"), "{told}");
+        assert!(told.contains("more than 1000000 times"), "{told}");
         let below = |to: String| {
             let a = json!({"properties": {"a": {"$ref": to}}});
             json!({"allOf": [a, a]})
@@ -264,11 +343,51 @@ mod tests {
     }
 
     #[test]
+    fn patterns_and_contains_look_at_a_place_besides_what_is_said_of_it() {
+        let by_patterns =
+            |to: String| json!({"patternProperties": {"a": {"$ref": to}, "^a": {"$ref": to}}});
+        let besides = |to: String| json!({"properties": {"a": {"$ref": to}}, "patternProperties": {"a": {"$ref": to}}});
+        let contains = |to: String| json!({"items": {"$ref": to}, "contains": {"$ref": to}});
+        let one = |to: String| json!({"properties": {"a": {"$ref": to}}, "additionalProperties": {"$ref": to}, "items": {"$ref": to}});
+        assert!(check(&doubled(40, by_patterns)).is_err());
+        assert!(check(&doubled(40, besides)).is_err());
+        assert!(check(&doubled(40, contains)).is_err());
+        check(&doubled(40, one)).unwrap();
+    }
+
+    #[test]
+    fn what_leads_back_in_many_ways_from_one_place_is_refused() {
+        let kinds = |count: usize| {
+            let kind = |at| json!({"properties": {"is": {"const": at}, "of": {"$ref": "#"}}});
+            json!({"anyOf": (0..count).map(kind).collect::<Vec<_>>()})
+        };
+        check(&kinds(16)).unwrap();
+        let told = check(&kinds(17)).unwrap_err();
+        assert!(told.contains("more than 16 times"), "{told}");
+        // A tree that is looked at by many is a tree.
+        let tree = json!({"properties": {"left": {"$ref": "#/$defs/tree"}, "right": {"$ref": "#/$defs/tree"}}});
+        let many = vec![json!({"$ref": "#/$defs/tree"}); 100];
+        check(&json!({"allOf": many, "$defs": {"tree": tree}})).unwrap();
+    }
+
+    #[test]
+    fn ten_alternatives_five_levels_deep_and_an_address_to_which_nothing_refers_are_taken() {
+        let either =
+            |to: String| json!({"anyOf": vec![json!({"properties": {"a": {"$ref": to}}}); 10]});
+        check(&doubled(5, either)).unwrap();
+        assert!(check(&doubled(6, either)).is_err());
+        check(&json!({"properties": {"a": {"$id": "https://a.example/", "type": "object"}}}))
+            .unwrap();
+    }
+
+    #[test]
     fn what_cannot_be_weighed_is_refused() {
         for schema in [
             json!({"$ref": "other.json"}),
             json!({"$ref": "#/$defs/none"}),
-            json!({"properties": {"a": {"$id": "https://a.example/", "type": "object"}}}),
+            json!({"properties": {"a": {"$id": "https://a.example/", "items": {"$ref": "#"}}}}),
+            json!({"properties": {"a": {"$id": "https://a.example/"}, "b": {"$ref": "https://a.example/"}}}),
+            json!({"properties": {"a": {"$id": "https://a.example/", "$anchor": "x"}, "b": {"$ref": "#x"}}}),
         ] {
             assert!(check(&schema).is_err(), "{schema}");
         }

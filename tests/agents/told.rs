@@ -148,6 +148,45 @@ fn a_model_reads_its_secrets_as_it_said_them_and_the_journal_does_not_have_them(
 }
 
 #[test]
+fn what_a_model_fails_with_is_told_without_the_secrets_that_it_was_shown() {
+    for fails in [LlmError::Refused, LlmError::Unavailable] {
+        let world = World::new();
+        let echo = fails(format!("400: cannot read {{\"card\":\"{CARD}\"}}"));
+        let pays = calls([LlmSaid::call("pay", json!({"card": CARD}))]);
+        let many = std::iter::repeat_with(|| Err(echo.clone())).take(8);
+        let llm = ScriptedLlm::with_failures(std::iter::once(Ok(pays)).chain(many));
+        let schema = json!({"type": "object", "properties": {"card": {"type": "string"}}});
+        let pay = T::simple_with("pay", "Pays", schema, |_| async move { Ok(json!({})) });
+        let agent = LlmAgent::new("till", llm.clone()).tools(T::secret(pay, "/card"));
+        let agent = Agent::new()
+            .model("m")
+            .tools(verify(agent))
+            .connect_to(world.model.clone());
+        let engine = Engine::in_memory()
+            .journal(world.journal.clone())
+            .clock(world.clock.clone())
+            .keys(Arc::new(MemoryKeyStore::default()));
+        let life = Life::of(engine.agent("support", agent));
+        life.run(async {
+            let live = life.engine().session("support").connect().await.unwrap();
+            live.send_text("This is caller 17.").await.unwrap();
+        });
+        life.settle();
+        let shown = format!("{:?}", llm.asked()[1]);
+        assert!(shown.contains(CARD), "{shown}");
+        let mut told = String::new();
+        for fact in world.facts() {
+            told.push_str(&fact.event.body().unwrap());
+        }
+        assert!(!told.contains(CARD), "{told}");
+        assert!(
+            told.contains("400: cannot read") && told.contains("[hidden]"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn what_the_first_of_two_agents_wrote_is_written_once_however_often_the_second_is_asked() {
     let world = World::new();
     let plan = ScriptedLlm::new([LlmReply::text("12 x 50.00")]);

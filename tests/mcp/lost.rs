@@ -73,40 +73,59 @@ async fn behind_an_expired_session_a_tool_is_called_only_if_it_is_the_same() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_server_turned_away_has_no_effect_and_the_next_gets_there() {
+async fn a_call_that_was_turned_away_at_the_door_had_no_effect_and_of_any_other_it_is_unknown() {
+    let place = tempfile::tempdir().unwrap();
+    let witness = place.path().join("called");
     let says = Arc::<AtomicU16>::default();
     let said = says.clone();
     let turned_away = from_fn(move |request: Request, next: Next| {
         let status = StatusCode::from_u16(said.load(Ordering::SeqCst));
         async move {
             match status {
-                Ok(status) => (status, "not you").into_response(),
+                Ok(status) if AT_THE_DOOR.contains(&status.as_u16()) => {
+                    (status, "not you").into_response()
+                }
+                // It is carried out, and then the way back fails.
+                Ok(status) => {
+                    let answer = next.run(request).await;
+                    // The tool has run when its answer has come.
+                    axum::body::to_bytes(answer.into_body(), usize::MAX)
+                        .await
+                        .unwrap();
+                    (status, "not you").into_response()
+                }
                 Err(_) => next.run(request).await,
             }
         }
     });
     let app = Router::new()
-        .nest_service("/mcp", service(Server::new(json!({}))))
+        .nest_service("/mcp", service(Server::new(json!({"witness": witness}))))
         .layer(turned_away);
     let url = listening(app).await;
     let tools = connected(&format!("{url}/mcp")).await;
     let echo = async || tools.call_function("echo", json!({})).await;
-    for (status, kind) in [
-        (401, "not_available"),
-        (403, "not_available"),
-        (413, "not_available"),
-        (429, "not_available"),
-        (503, "not_available"),
-        (500, "unknown_outcome"),
-        (504, "unknown_outcome"),
-    ] {
+    let calls = || match std::fs::read_to_string(&witness) {
+        Ok(noted) => noted.lines().count(),
+        Err(_) => 0,
+    };
+    for status in AT_THE_DOOR.into_iter().chain(LATE) {
+        let before = calls();
         says.store(status, Ordering::SeqCst);
         let failed = echo().await.unwrap_err();
+        let (kind, ran) = match AT_THE_DOOR.contains(&status) {
+            true => ("not_available", 0),
+            false => ("unknown_outcome", 1),
+        };
         assert_eq!(failed.kind(), kind, "{status}: {failed}");
+        assert_eq!(calls() - before, ran, "{status}");
         says.store(0, Ordering::SeqCst);
         echo().await.unwrap();
     }
 }
+
+const AT_THE_DOOR: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429];
+/// What may be said when the call is over.
+const LATE: [u16; 8] = [303, 400, 408, 409, 500, 502, 503, 504];
 
 #[tokio::test]
 async fn a_server_that_is_down_is_not_there_and_is_found_again() {

@@ -6,6 +6,7 @@ use crate::cli::failure::{Exit, Failure};
 use crate::cli::opening::quoted;
 #[cfg(feature = "mcp")]
 use crate::cli::progress::Wait;
+use crate::live::secret::is_like_a_token;
 use crate::tool::Toolset;
 
 /// The servers whose tools the model may use.
@@ -120,18 +121,24 @@ impl Servers {
 }
 
 fn is_url(text: &str) -> bool {
+    let text = text.trim();
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-/// A URL with nothing but its host and path.
+/// A URL with nothing but its host and path, without what looks like a token in that.
 fn plain(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
+    let Some((scheme, rest)) = url.trim().split_once("://") else {
         return String::new();
     };
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let (authority, path) = rest.split_at(rest.find(['/', '\\']).unwrap_or(rest.len()));
     let host = authority.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
+    let segment = |it: &'_ str| match is_like_a_token(it) {
+        true => "…".to_owned(),
+        false => it.to_owned(),
+    };
+    let path: Vec<String> = path.split(['/', '\\']).map(segment).collect();
+    format!("{scheme}://{host}{}", path.join("/"))
 }
 
 #[cfg(feature = "mcp")]
@@ -164,6 +171,10 @@ mod tests {
             ("https://u:p@w@a.example", "https://a.example"),
             ("https://a.example/@ada/mcp", "https://a.example/@ada/mcp"),
             ("http://u:p@a.example?k=v", "http://a.example"),
+            (
+                " https://a.example/9f86d081884c7d659a2f/mcp ",
+                "https://a.example/…/mcp",
+            ),
         ] {
             assert_eq!(plain(url), shown);
         }

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Where the tool was called by an agent, the reply is that of the agent, or of the one whose agent called that: the close waits for it as long
-//! as nobody outside is waited for.
+//! as that will come by itself and be heard: not where somebody outside is waited for, a tool that is not there any more or one that may run
+//! without end, nor where the connection is gone.
 //!
 //! The wish stands in the record of the tool's end, so a crash between the reply and the close loses neither. The model hears the reply
 //! first, as far as it still can hear it on the connection of now: nobody connects again to tell it that the conversation is over.
@@ -14,6 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::session::actor::Actor;
+use crate::session::call::{Phase, WaitsFor};
 use crate::session::decision::Route;
 use crate::session::effect::Effect;
 use crate::session::id::Seq;
@@ -65,13 +67,61 @@ fn outermost(session: &Session, mut call: Seq) -> Seq {
     call
 }
 
+/// Whether an agent that is still at work will reply by itself, to somebody who hears it.
+fn is_going_to_reply(session: &Session, call: Seq) -> bool {
+    let Some(outermost) = session.calls.get(&call) else {
+        return false;
+    };
+    let is_heard = match outermost.made_by_program {
+        true => session.runner.is_some(),
+        false => session.connection.is_some(),
+    };
+    is_heard && waiting::outside(session, call).is_empty() && comes_to_an_end(session, call)
+}
+
+/// Whether nothing keeps this call open for ever: a tool that nobody has any more, or one that may run without end.
+fn comes_to_an_end(session: &Session, call: Seq) -> bool {
+    let mut open = vec![call];
+    while let Some(seq) = open.pop() {
+        let Some(call) = session.calls.get(&seq) else {
+            continue;
+        };
+        let ends = match call.phase.waits_for() {
+            WaitsFor::Runner => session.terms.catalog.tools.contains_key(&call.name),
+            // A run of an agent ends with what its model says.
+            WaitsFor::Tool => call.agent.is_some() || has_deadline(&call.phase),
+            WaitsFor::Calls => {
+                open.extend(call.awaited());
+                true
+            }
+            WaitsFor::Nothing
+            | WaitsFor::Person
+            | WaitsFor::Response
+            | WaitsFor::Hook
+            | WaitsFor::Time => true,
+        };
+        if !ends {
+            return false;
+        }
+    }
+    true
+}
+
+fn has_deadline(phase: &Phase) -> bool {
+    matches!(
+        phase,
+        Phase::Running {
+            deadline: Some(_),
+            ..
+        }
+    )
+}
+
 pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     let Some(closing) = session.closing.as_ref().filter(|_| !session.closed) else {
         return;
     };
-    if session.calls.contains_key(&closing.call)
-        && waiting::outside(session, closing.call).is_empty()
-    {
+    if is_going_to_reply(session, closing.call) {
         return;
     }
     let mut replies = session

@@ -51,7 +51,11 @@ fn a_reply_that_cannot_leave_any_more_is_not_waited_for() {
 #[test]
 fn the_reply_of_the_agent_that_called_it_goes_before_the_end() {
     let tools = toolbox().plain("end").gated("pay").plain("work");
-    let tools = tools.agent("clerk", ["end", "pay", "work"]);
+    let tools = tools
+        .timeout_ms("work", 1_000)
+        .plain("toil")
+        .streaming("watch");
+    let tools = tools.agent("clerk", ["end", "pay", "work", "toil", "watch"]);
     let tools = tools.agent("boss", ["clerk"]);
     let support = history().opened("support").attached(&tools).connected();
     let asks = support.call("c1", "boss", json!({})).asks_model();
@@ -75,6 +79,34 @@ fn the_reply_of_the_agent_that_called_it_goes_before_the_end() {
     assert!(wants_to_close(&told.sent()));
     // A person may take weeks.
     assert!(wants_to_close(&ended(&["pay", "end"])));
+    // A stream may never end, nor may anything else without a time limit.
+    assert!(wants_to_close(&ended(&["watch", "end"])));
+    assert!(wants_to_close(&ended(&["toil", "end"])));
+}
+
+#[test]
+fn the_reply_of_an_agent_that_nobody_has_any_more_or_that_nobody_hears_is_not_waited_for() {
+    let tools = toolbox().plain("end").inner("end").plain("other");
+    let without_clerk = tools.clone().agent("boss", ["clerk"]);
+    let tools = without_clerk.clone().agent("clerk", ["end"]);
+    let support = history().opened("support").attached(&tools).connected();
+    let works = |support: History| {
+        let asks = support.asks_model().model_calls(&["clerk"]).asks_model();
+        asks.model_calls(&["end"]).returned_and_ends(WHY)
+    };
+    let ended = works(support.clone().call("c1", "boss", json!({})));
+    assert!(!wants_to_close(&ended));
+    let gone = ended.clone().disconnected();
+    assert!(wants_to_close(&gone), "nobody hears the reply");
+    let back = |tools| gone.clone().detached().attached(tools).connected();
+    assert!(!wants_to_close(&back(&tools)), "it is told there");
+    assert!(wants_to_close(&back(&without_clerk)));
+
+    // A program hears it without a connection, as long as it is there.
+    let apart = support.disconnected().program_call("boss", json!({}));
+    let ended = works(apart);
+    assert!(!wants_to_close(&ended));
+    assert!(wants_to_close(&ended.detached()));
 }
 
 #[test]
