@@ -47,7 +47,8 @@ pub struct Imported {
 /// have the same bytes and hashes, and no record is added. The index is built when the journal is first opened.
 ///
 /// What is open is not in an export, since it follows from the records, and so are the requests that the outside
-/// knows. `open_work` is told of each append before it is written, in order, session after session, and says what it changes;
+/// knows. `open_work` is told of each append before it is written, in order, session after session, and says what it changes; first of the
+/// journal's own stream, all but its last record, of which nothing is open whatever it says;
 /// how a stream was divided into appends is not known any more, so they have up to 64 records here. An append's objects
 /// are those that stand before its first record.
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::agent::Agent;
 use super::task::SessionTask;
-use crate::session::{Command, Finding, Json, Observation, bytes_if_too_large};
+use crate::session::{Command, Finding, Json, Observation, Rejection, bytes_if_too_large};
 use crate::tool::ToolError;
 
 impl Agent {
@@ -46,6 +46,17 @@ impl SessionTask {
             && let Some(redactor) = &self.agent.hooks.redactor
         {
             redactor.json(response);
+        }
+    }
+}
+
+impl SessionTask {
+    /// What a command becomes, unless the redactor makes it too large.
+    pub(super) fn fits_redacted(&self, observation: Observation) -> Result<Observation, Rejection> {
+        let redactor = self.agent.hooks.redactor.as_ref();
+        match redactor.and_then(|it| it.bytes_if_too_large(&observation)) {
+            Some(bytes) => Err(Rejection::TooLarge { bytes }),
+            None => Ok(observation),
         }
     }
 }
@@ -98,7 +109,7 @@ impl Redactor {
     }
 
     /// How large a command's observation would be on record, where that is too large.
-    pub(super) fn bytes_if_too_large(&self, observation: &Observation) -> Option<usize> {
+    fn bytes_if_too_large(&self, observation: &Observation) -> Option<usize> {
         let mut redacted = observation.clone();
         self.replace_in(&mut redacted);
         bytes_if_too_large(&redacted)

@@ -33,8 +33,8 @@ use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
-    Actor, Call, Command, Hook, InstructionSent, Json, Rejection, ResponsesSent, Seq, Session,
-    SessionId, SessionOpened, UserTextSent, admit, fits, owed, refusal_on_record,
+    Actor, Call, Command, Hook, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
+    SessionOpened, UserTextSent, admit, fits, owed, refusal_on_record,
 };
 use crate::tool::{InputEvent, State, Temporary, Watchers};
 
@@ -387,14 +387,7 @@ impl SessionTask {
             | Command::ChangeState { .. }
             | Command::CloseSession { .. } => None,
         };
-        let admitted = admit(&self.session, command).and_then(|it| {
-            let redactor = self.agent.hooks.redactor.as_ref();
-            match redactor.and_then(|redactor| redactor.bytes_if_too_large(&it)) {
-                Some(bytes) => Err(Rejection::TooLarge { bytes }),
-                None => Ok(it),
-            }
-        });
-        match admitted {
+        match admit(&self.session, command).and_then(|it| self.fits_redacted(it)) {
             Ok(mut observation) => {
                 self.word_cancellation(&mut observation);
                 let seq = self

@@ -154,7 +154,8 @@ fn whoever_knows_what_is_open_is_asked_once_for_each_record() {
     for stream in &streams {
         assert_eq!(asked[&stream.session], stream.seq());
     }
-    assert_eq!(asked.len(), 3, "the system stream is the journal's own");
+    // What is open is nothing of the journal's own stream, which is heard of all the same.
+    assert_eq!(asked.len(), 4);
     let journal = DiskJournal::open(&to).unwrap();
     let open = block_on(journal.open_work(None, 10)).unwrap();
     assert_eq!(
@@ -177,6 +178,9 @@ fn who_is_asked_can_refuse_and_cannot_open_what_is_anothers() {
     let error = import(file.as_bytes(), &to, |_| Err(Error::ReadOnly)).unwrap_err();
     assert!(matches!(error, Error::ReadOnly), "{error}");
     let error = import(file.as_bytes(), &to, |append| {
+        if append.session.is_nil() {
+            return Ok(Vec::new());
+        }
         let session = Uuid::from_u128(9);
         assert_eq!(
             append.session, stream.session,
