@@ -321,3 +321,45 @@ fn record_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Record<'_>, Er
     };
     Record::parse(line).map_err(malformed)
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use recount_journal::RECORD_LIMIT;
+
+    use super::*;
+    use crate::session::{Observation, UserTextSent, fits};
+
+    #[test]
+    fn the_largest_body_that_fits_is_a_record_that_the_journal_takes_when_it_is_sealed() {
+        let session = SessionId(Uuid::from_u128(7));
+        let sent = |length: usize| {
+            let (epoch, text) = (Seq(1), "a".repeat(length));
+            fits(Observation::from(UserTextSent { epoch, text }))
+        };
+        let (mut fit, mut unfit) = (0, RECORD_LIMIT);
+        while unfit - fit > 1 {
+            let middle = fit.midpoint(unfit);
+            match sent(middle) {
+                Ok(_) => fit = middle,
+                Err(_) => unfit = middle,
+            }
+        }
+        let fact = Fact {
+            seq: Seq(2),
+            at: Timestamp(1),
+            cause: Some(Seq(1)),
+            event: Event::Observed(sent(fit).unwrap()),
+        };
+        let seal = Seal {
+            key: Some(SessionKey::generate(session.0).unwrap()),
+            bodies: true,
+        };
+        let line = line_of(session, &fact, Hash::ZERO, &seal).unwrap();
+        let length = line.bytes().len();
+        assert!(
+            (RECORD_LIMIT - 8_192..=RECORD_LIMIT).contains(&length),
+            "{length} of {RECORD_LIMIT}"
+        );
+    }
+}

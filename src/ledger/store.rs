@@ -191,25 +191,10 @@ impl Ledger {
             let lines = self.journal.read(id.0, from.0, limit).await?;
             let mut facts = Vec::with_capacity(lines.len());
             for (line, seq) in lines.iter().zip((from.0..).map(Seq)) {
-                // Facts are large, so one that is in clear goes where it belongs at once.
-                let error = match line::fact_of(id, seq, line.bytes()) {
-                    Ok(fact) => {
-                        facts.push(fact);
-                        continue;
-                    }
-                    Err(Error::Sealed { .. }) => {
-                        match self.sealed_fact(id, seq, line, &mut key).await {
-                            Ok(fact) => {
-                                facts.push(fact);
-                                continue;
-                            }
-                            Err(error) => error,
-                        }
-                    }
-                    Err(error) => error,
-                };
-                if !self.skips(&error) {
-                    return Err(error);
+                match self.fact_on(id, seq, line, &mut key).await {
+                    Ok(fact) => facts.push(fact),
+                    Err(error) if self.skips(&error) => {}
+                    Err(error) => return Err(error),
                 }
             }
             // No facts are the end of the session, so a page of which all was passed over is none.
@@ -269,21 +254,12 @@ impl Ledger {
         key: &mut Option<Option<SessionKey>>,
     ) -> Result<Fact, Error> {
         match line::fact_of(id, seq, line.bytes()) {
-            Err(Error::Sealed { .. }) => self.sealed_fact(id, seq, line, key).await,
+            Err(Error::Sealed { .. }) => {
+                let key = self.look_up(id, key).await?;
+                Entry::read(id, seq, line.clone(), key)?.fact()
+            }
             fact => fact,
         }
-    }
-
-    /// The fact on a line that is sealed.
-    async fn sealed_fact(
-        &self,
-        id: SessionId,
-        seq: Seq,
-        line: &Line,
-        key: &mut Option<Option<SessionKey>>,
-    ) -> Result<Fact, Error> {
-        let key = self.look_up(id, key).await?;
-        Entry::read(id, seq, line.clone(), key)?.fact()
     }
 
     /// The records of a session from `from` on, `limit` at most, as they are stored; bodies that are sealed are opened
