@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::{
-    Deadline, Decision, Effect, Event, Fact, Hook, Observation, OpenKind, Outcome, Route, Seq,
-    Timestamp, evolve, open_work, owed,
+    Deadline, Decision, Effect, Event, Fact, FunctionCallReceived, Hook, Observation, OpenKind,
+    Outcome, Route, Seq, Session, Timestamp, WaitsFor, evolve, open_work, owed,
 };
 
 use super::Verdict;
@@ -46,7 +46,7 @@ pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) 
         }
         let mut found = owed(session);
         found.sort();
-        let expected: Vec<Effect> = debts.owed(recording);
+        let expected: Vec<Effect> = debts.owed(recording, session);
         if found != expected {
             return Err(format!(
                 "after {facts} facts: expected {expected:#?}, owed {found:#?}"
@@ -161,6 +161,8 @@ struct Debts<'r> {
     /// The calls of which the program is to say whether a person is asked, and the runner that asks it.
     verdicts: GateVerdicts<'r>,
     runner: Option<Seq>,
+    /// The runner attached last, gone or not.
+    attached: Option<Seq>,
     waits: BTreeMap<(Seq, u32), Timestamp>,
     questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
@@ -233,6 +235,7 @@ impl<'r> Debts<'r> {
             Observation::RunnerAttached(_) => {
                 self.runs.clear();
                 self.runner = Some(fact.seq);
+                self.attached = self.runner;
                 let phases = recording.tools[&fact.seq].policies().phases.iter();
                 self.instructions = phases
                     .map(|phase| (phase.name.clone(), phase.instruction.is_some()))
@@ -367,7 +370,7 @@ impl<'r> Debts<'r> {
         }
     }
 
-    fn owed(&self, recording: &Recording) -> Vec<Effect> {
+    fn owed(&self, recording: &Recording, session: &Session) -> Vec<Effect> {
         let mut effects = Vec::new();
         for call in self.verdicts.asked(recording) {
             effects.extend(self.runner.map(|runner| Effect::AskHook {
@@ -427,16 +430,57 @@ impl<'r> Debts<'r> {
             let phase = *entered;
             effects.push(Effect::SendInstruction { phase, epoch });
         }
-        if let Some((of, call)) = self.closing.filter(|_| !self.closed) {
-            let waits = |effect: &Effect| matches!(effect, Effect::SendResponse { call: told, .. } if *told == call);
-            if !effects.iter().any(waits) {
+        if let Some((of, ending)) = self.closing.filter(|_| !self.closed) {
+            let calls = recording.calls();
+            let call = line_of(&calls, ending).last().unwrap_or(ending);
+            let leaves = |effect: &Effect| matches!(effect, Effect::SendResponse { call: told, .. } if *told == call);
+            let is_heard = match calls[&call].by {
+                Some(_) => self.runner.is_some(),
+                None => self.connection.is_some(),
+            };
+            let is_open = |it: &Seq| *it <= session.head && !self.ended.contains(it);
+            let below = calls.keys().copied().filter(is_open);
+            let mut below = below.filter(|it| line_of(&calls, *it).any(|it| it == call));
+            let replies = is_heard
+                && is_open(&call)
+                && below.all(|it| self.comes_to_an_end(recording, session, it));
+            if !replies && !effects.iter().any(leaves) {
                 effects.push(Effect::CloseSession { of, call });
             }
         }
         effects.sort();
         effects
     }
+
+    /// Whether the call goes on without anybody outside, some day.
+    fn comes_to_an_end(&self, recording: &Recording, session: &Session, seq: Seq) -> bool {
+        let Some(call) = session.calls.get(&seq) else {
+            return true;
+        };
+        match call.phase.waits_for() {
+            WaitsFor::Person | WaitsFor::Response => false,
+            WaitsFor::Runner => self.declares(recording, &call.name),
+            WaitsFor::Tool => {
+                let mut runs = self.runs.iter().filter(|((of, _), _)| *of == seq);
+                call.agent.is_some() || runs.any(|(_, (_, due))| due.is_some())
+            }
+            WaitsFor::Calls | WaitsFor::Hook | WaitsFor::Time | WaitsFor::Nothing => true,
+        }
+    }
+
+    /// Whether the runner attached last has, or had, the tool.
+    fn declares(&self, recording: &Recording, name: &str) -> bool {
+        let last = self.attached.and_then(|at| recording.tools.get(&at));
+        last.is_some_and(|tools| tools.catalog().get(name).is_some())
+    }
 }
+
+/// A call, who made it, who made that, and so on.
+fn line_of(calls: &Calls<'_>, call: Seq) -> impl Iterator<Item = Seq> {
+    std::iter::successors(Some(call), |call| calls.get(call)?.parent)
+}
+
+type Calls<'r> = BTreeMap<Seq, &'r FunctionCallReceived>;
 
 fn epoch_of_server(observation: &Observation) -> Option<Seq> {
     match observation {

@@ -501,6 +501,8 @@ impl World {
                     "execution_failed"
                 };
                 let scheduling = FunctionResponseScheduling::Interrupt;
+                // Oftener under an agent: what its other calls wait for decides when the session ends.
+                let ends = flavour % 16 >= 14 || open.parent.is_some() && !which.is_multiple_of(3);
                 self.observe(ToolReturned {
                     call,
                     attempt,
@@ -509,7 +511,7 @@ impl World {
                     error_kind: failed.then(|| kind.to_owned()),
                     scheduling: (flavour / 32 == 1).then_some(scheduling),
                     // Also of a failed run, which ends nothing.
-                    ends_session: (flavour % 16 >= 14).then(|| format!("enough of {which}")),
+                    ends_session: ends.then(|| format!("enough of {which}")),
                 });
             }
             Phase::Retrying { attempt, due, .. } if flavour % 4 != 3 => {

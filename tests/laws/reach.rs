@@ -63,7 +63,12 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
         let asked_to_end = recording.steps.iter().filter_map(|(_, session)| {
             let closing = session.closing.as_ref()?;
             let ended = session.closed && closing.of < session.head;
-            Some(if ended { ENDED } else { ENDS_SOON })
+            let call = session.calls.get(&closing.call);
+            Some(match call.filter(|it| it.agent.is_some()) {
+                _ if ended => ENDED,
+                Some(_) => ENDS_UNDER_AN_AGENT,
+                None => ENDS_SOON,
+            })
         });
         let moot = recording
             .facts
@@ -129,6 +134,7 @@ const TOLD_ANEW: &str = "told though it was taken back";
 
 /// A tool asked for the end of the session, which is still owed, or has come.
 const ENDS_SOON: &str = "its session is about to end";
+const ENDS_UNDER_AN_AGENT: &str = "its session is about to end by a call of an agent";
 const ENDED: &str = "its session has ended";
 
 /// How each command was refused that was.
@@ -280,7 +286,7 @@ const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + VERDICTS.len()
     + REFUSALS.len()
     + INTERLEAVINGS.len()
-    + 8;
+    + 9;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -298,6 +304,7 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
             CUT_OFF_IN_PLACE,
             WENT_ON_UNANSWERED,
             ENDS_SOON,
+            ENDS_UNDER_AN_AGENT,
             ENDED,
             AGENT_ENDED,
         ],
