@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::Arc;
+use std::thread;
 
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::{Map, Value};
 
-use super::schema_weight;
+use super::schema_work::Work;
 use crate::session::schema::map_schema;
+
+/// Four times what the checker takes for the deepest value, unoptimised; only what is used of it counts.
+const STACK_BYTES: usize = 64 << 20;
 
 /// A tool's parameter schema, compiled once.
 #[derive(Clone)]
@@ -17,6 +21,8 @@ pub(crate) struct ArgumentCheck(Option<Arc<Compiled>>);
 struct Compiled {
     schemas: Schemas,
     root: SchemaIndex,
+    /// Where the value decides how much work it is.
+    work: Option<Work>,
 }
 
 impl ArgumentCheck {
@@ -87,15 +93,36 @@ impl Compiled {
         let root = compiler
             .compile(LOCATION, &mut schemas)
             .map_err(|error| compile_text(&error))?;
-        schema_weight::check(schema)?;
-        Ok(Self { schemas, root })
+        let work = Work::of(schema)?;
+        Ok(Self {
+            schemas,
+            root,
+            work,
+        })
     }
 
     fn check(&self, value: &Value, secret: &[String]) -> Result<(), String> {
-        self.schemas
-            .validate(value, self.root)
-            .map_err(|error| complaint(&error, value, secret))
+        let check = || {
+            let found = self.schemas.validate(value, self.root);
+            found.map_err(|error| complaint(&error, value, secret))
+        };
+        let Some(work) = &self.work else {
+            return check();
+        };
+        let cannot = |why| format!("they cannot be checked by the schema of the tool: {why}");
+        work.check(value).map_err(cannot)?;
+        on_deep_stack(check).unwrap_or_else(|why| Err(cannot(why)))
     }
+}
+
+/// The checker goes down with the references that it follows, further than the stack of a caller may reach.
+fn on_deep_stack<T: Send>(check: impl FnOnce() -> T + Send) -> Result<T, String> {
+    thread::scope(|scope| {
+        let builder = thread::Builder::new().stack_size(STACK_BYTES);
+        let checker = builder.spawn_scoped(scope, check);
+        let checker = checker.map_err(|error| format!("no thread to do it on: {error}"))?;
+        checker.join().map_err(|_| "the checker failed".to_owned())
+    })
 }
 
 /// Refuses every reference that leads out of the schema: a declaration must not make us read files or the network.

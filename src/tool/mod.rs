@@ -29,7 +29,7 @@ pub mod policy_file;
 mod policy_tool;
 mod provider_desk;
 mod result_formatter;
-mod schema_weight;
+mod schema_work;
 mod services;
 mod simple;
 mod state;
