@@ -26,6 +26,8 @@ pub(crate) struct LogWriter {
     file: Box<dyn DiskFile>,
     length: u64,
     last: Written,
+    /// Where this writer began to write in the open segment.
+    begun: u64,
     /// The header of a segment that has no frame yet: it goes with the first, so that a roll costs no sync of its own.
     header: Option<SegmentHeader>,
     limit: u64,
@@ -73,6 +75,7 @@ impl LogWriter {
             file,
             length,
             last,
+            begun: last.end,
             header: None,
             limit,
             next: None,
@@ -167,7 +170,7 @@ impl LogWriter {
             end: self.last.end + size,
             ..self.last
         };
-        if self.next.is_none() && self.last.end > self.limit / 2 {
+        if self.next.is_none() && self.is_filling() {
             self.prepare_next()?;
         }
         Ok((self.last, block))
@@ -177,6 +180,14 @@ impl LogWriter {
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
         let end = self.last.end + (FRAME_HEADER + bytes) as u64;
         end <= self.limit.min(self.length)
+    }
+
+    /// Whether the next segment will be wanted: preparing one is hundreds of syncs, which whoever opens a journal for a few commits, or to
+    /// list what waits, would have to share the machine with, and throw away.
+    fn is_filling(&self) -> bool {
+        let share = self.limit / 16;
+        let is_at_work = self.last.end - self.begun > share;
+        self.last.end > self.limit / 2 && (is_at_work || self.last.end > self.limit - share)
     }
 
     /// Goes on in the next segment.
@@ -194,6 +205,7 @@ impl LogWriter {
             end: SEGMENT_HEADER,
             ..self.last
         };
+        self.begun = SEGMENT_HEADER;
         self.header = Some(header);
         Ok(())
     }
@@ -261,4 +273,65 @@ fn zero(file: &mut dyn DiskFile, mut from: u64, to: u64) -> io::Result<()> {
         from += piece.len() as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+    use crate::testing::MemoryDisk;
+
+    const JOURNAL: Uuid = Uuid::from_u128(5);
+    const LIMIT: u64 = 64 << 10;
+    const SECOND: &str = "0000000000000002.log";
+
+    /// Commits until the segment has so many bytes.
+    fn fill(writer: &mut LogWriter, to: u64) {
+        while writer.last.end < to {
+            writer.commit([&[7; 200][..]].into_iter()).unwrap();
+        }
+    }
+
+    /// A writer that goes on where another one ended.
+    fn resumed(disk: &MemoryDisk, last: Written) -> LogWriter {
+        let file = disk.open(&segment_name(1), false).unwrap();
+        LogWriter::resume(Arc::new(disk.clone()), JOURNAL, LIMIT, file, last).unwrap()
+    }
+
+    /// Whether the writer has prepared the next segment, when it is done.
+    fn has_prepared(disk: &MemoryDisk, writer: LogWriter) -> bool {
+        drop(writer);
+        disk.list().unwrap().contains(&SECOND.to_owned())
+    }
+
+    #[test]
+    fn the_next_segment_is_prepared_for_whoever_fills_this_one() {
+        let left_at = |end| {
+            let disk = MemoryDisk::new();
+            let mut writer = LogWriter::create(Arc::new(disk.clone()), JOURNAL, LIMIT).unwrap();
+            fill(&mut writer, end);
+            let last = writer.last;
+            writer.close().unwrap();
+            (disk, last)
+        };
+        let disk = MemoryDisk::new();
+        let mut writer = LogWriter::create(Arc::new(disk.clone()), JOURNAL, LIMIT).unwrap();
+        fill(&mut writer, LIMIT / 2 + 1);
+        assert!(has_prepared(&disk, writer));
+
+        // A few commits behind the middle are no sign of many.
+        let (disk, last) = left_at(LIMIT * 3 / 4);
+        let mut writer = resumed(&disk, last);
+        fill(&mut writer, last.end + 1_000);
+        assert!(!has_prepared(&disk, writer));
+        let mut writer = resumed(&disk, last);
+        fill(&mut writer, last.end + LIMIT / 16 + 1);
+        assert!(has_prepared(&disk, writer));
+
+        // Whoever comes near the end would have to wait for it.
+        let (disk, last) = left_at(LIMIT * 15 / 16);
+        let mut writer = resumed(&disk, last);
+        fill(&mut writer, last.end + 1);
+        assert!(has_prepared(&disk, writer));
+    }
 }

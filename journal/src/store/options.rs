@@ -142,7 +142,7 @@ impl Options {
     }
 
     /// How long a segment of the log grows before the next one is begun, 64 MiB unless set. The next one is prepared
-    /// when this one is half full. A commit is never split, so a segment may be as long as the longest commit.
+    /// when this one is half full and goes on to fill. A commit is never split, so a segment may be as long as the longest commit.
     #[must_use]
     pub fn segment_bytes(self, segment_bytes: u64) -> Self {
         Self {
