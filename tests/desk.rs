@@ -14,37 +14,47 @@ use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::policy::ToolPolicy;
 use recount::session::{Event, Rejection, Seq};
-use recount::testing::{ManualClock, ScriptedModel};
+use recount::testing::{ManualClock, ScriptedModel, StuckJournal};
 
 const ONE_CALL: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "r", "name": "refund"}]}]}
 "#;
 
-/// A journal with one open request that expires after a minute; its engine is shut down.
-async fn parked(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> RequestId {
+/// An agent whose tool is gated, for a minute.
+fn support() -> Agent {
     let refund = T::simple("refund", "Refunds", |_| async { Ok(json!({})) });
     let policy = ToolPolicy {
         confirm_expires_after: Some(Duration::from_secs(60)),
         ..ToolPolicy::gate("Refund?")
     };
-    let agent = Agent::new()
+    Agent::new()
         .model("m")
         .tools(T::policy(refund, policy))
-        .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
+        .connect_to(ScriptedModel::parse(ONE_CALL).unwrap())
+}
+
+/// A journal with one open request that expires after a minute; its engine is shut down.
+async fn parked(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> RequestId {
     let engine = Engine::builder(place.path())
-        .agent("support", agent)
+        .agent("support", support())
         .clock(clock.clone())
         .open()
         .await
         .unwrap();
+    let (request, _live) = ask(&engine).await;
+    engine.shutdown(Duration::ZERO).await.unwrap();
+    request
+}
+
+/// A new session, in which the model makes its call, and the question about it.
+async fn ask(engine: &Engine) -> (RequestId, LiveHandle) {
     let live = engine.session("support").connect().await.unwrap();
     let mut updates = live.subscribe();
     live.send_text("go").await.unwrap();
     let asked = |event: &Event| event.kind() == "confirmation_requested";
     updates.wait_for(asked).await.unwrap();
     let request = live.pending().await.unwrap().first().unwrap().id;
-    engine.shutdown(Duration::ZERO).await.unwrap();
-    request
+    (request, live)
 }
 
 fn desk(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> (Desk, Ledger) {
@@ -218,4 +228,48 @@ async fn a_silence_that_is_found_out_about_is_on_record_also_where_a_result_is_r
     let recorded = kinds(&ledger, head.next()).await;
     let expected = ["deadline_passed", "confirmation_expired", "response_issued"];
     assert_eq!(recorded, expected);
+}
+
+/// Lets every task go as far as it can.
+async fn turns() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_taken_up_while_it_is_answered_at_the_desk_begins_behind_the_answer() {
+    let (journal, clock) = (StuckJournal::new(), ManualClock::new());
+    let builder = || Engine::in_memory().journal(journal.clone());
+    let builder = || builder().clock(clock.clone());
+    let before = builder()
+        .agent("support", support().strict())
+        .open()
+        .await
+        .unwrap();
+    let (request, live) = ask(&before).await;
+    let session = live.session_id();
+    // What it has to say at its end is on record before the next process begins.
+    drop((live, before));
+    turns().await;
+    let engine = builder().open().await.unwrap();
+    journal.stick();
+    let answer = engine.answer(
+        request,
+        ToolConfirmation::confirmed(),
+        Actor::os_user("ada"),
+    );
+    let resume = async {
+        // The answer is on its way to the disk.
+        engine.register("support", support().strict()).unwrap();
+        engine.resume(session).await
+    };
+    let release = async {
+        turns().await;
+        journal.release();
+    };
+    let (answered, resumed, ()) = tokio::join!(biased; answer, resume, release);
+    answered.unwrap();
+    let live = resumed.unwrap();
+    assert!(live.pending().await.unwrap().is_empty());
 }

@@ -167,7 +167,7 @@ struct Inner {
     /// The places for running tools.
     slots: Slots,
     /// Held while a session without a task is written to.
-    desk: tokio::sync::Mutex<()>,
+    desk: Arc<tokio::sync::Mutex<()>>,
     /// When sessions without a task are to have one.
     alarm: Arc<Alarm>,
     ringing: Mutex<Option<AbortOnDropHandle<()>>>,
@@ -197,7 +197,7 @@ impl Engine {
             registry: Arc::default(),
             publisher,
             slots,
-            desk: tokio::sync::Mutex::default(),
+            desk: Arc::default(),
             alarm: Arc::default(),
             ringing: Mutex::default(),
             followers: Mutex::default(),
@@ -386,6 +386,7 @@ impl Engine {
             id,
             agent,
             ledger: self.inner.ledger.clone(),
+            desk: self.inner.desk.clone(),
             clock: self.inner.clock.clone(),
             publisher: self.inner.publisher.clone(),
             registry: self.inner.registry.clone(),

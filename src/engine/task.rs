@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -29,7 +29,7 @@ use super::slots::Slots;
 use super::socket::{Carried, Outgoing, Socket};
 use super::timer::Timer;
 use crate::fixture::Step;
-use crate::ledger::{Ledger, Loaded, Objects, Recorded, Seal, Tail};
+use crate::ledger::{Ledger, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
@@ -51,6 +51,8 @@ pub(super) struct SessionTask {
     pub(super) id: SessionId,
     pub(super) agent: Arc<Prepared>,
     pub(super) ledger: Ledger,
+    /// Held while somebody else writes to a session, whose agent was not here.
+    pub(super) desk: Arc<Mutex<()>>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) publisher: Publisher,
     pub(super) registry: Arc<Registry>,
@@ -153,15 +155,11 @@ impl SessionTask {
                 self.attach(vec![opened.into()]).await
             }
             Begin::Resume => {
-                let Loaded {
-                    session,
-                    tail,
-                    seal,
-                } = self.ledger.load(self.id).await?;
-                self.session = session;
-                self.folded = tail.seq;
-                self.tail = tail;
-                self.seal = seal;
+                // Whoever began to write before the agent was here comes first; nobody begins to from here on.
+                drop(self.desk.lock().await);
+                let loaded = self.ledger.load(self.id).await?;
+                self.folded = loaded.tail.seq;
+                (self.session, self.tail, self.seal) = (loaded.session, loaded.tail, loaded.seal);
                 self.close_as_asked().await?;
                 // Nobody is asked again for a tool that waited in a process which is gone: attaching withdraws it.
                 let waited = |it: &Call| it.in_place.is_some();
