@@ -10,7 +10,7 @@ use crate::asking_server::QUESTIONS;
 use crate::server::stdio;
 
 /// The tools of a server, with somebody who agrees to whatever is asked, and what was asked.
-async fn agreeing(server: McpServer) -> (ToolDispatcher, Arc<Mutex<Vec<String>>>) {
+pub(crate) async fn agreeing(server: McpServer) -> (ToolDispatcher, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::<Mutex<Vec<String>>>::default();
     let noted = asked.clone();
     let provider = move |request: ConfirmationRequest| {

@@ -261,3 +261,30 @@ async fn without_an_engine_the_end_of_a_task_is_waited_for() {
     let ended = tools.call_function("job", json!({})).await;
     assert_eq!(ended, Ok(json!({"structuredContent": {"printed": 3}})));
 }
+
+#[tokio::test]
+async fn a_task_that_cannot_be_found_again_by_what_is_on_record_ends_its_call_at_once() {
+    let server = Server::new(json!({"task": {"id": "job-of-s3cret-token"}}));
+    let url = over_http::open_to_all(server).await;
+    let server = McpServer::http(url).bearer("s3cret-token");
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::mcp(server).await.unwrap())
+        .connect_to(model("job"));
+    let engine = Engine::in_memory().agent("desk", agent);
+    let engine = engine.open().await.unwrap();
+    let live = engine.session("desk").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    // It pauses, or it has ended.
+    let went_on = updates.wait_for(|it| ["tool_paused", "tool_returned"].contains(&it.kind()));
+    assert_eq!(went_on.await.unwrap().fact.event.kind(), "tool_returned");
+    let session = live.session_id();
+    let folded = async || engine.ledger().load(session).await.unwrap().session;
+    until("the call ends", async || !folded().await.settled.is_empty()).await;
+    let facts = engine.ledger().facts(session, Seq(1), 1_000).await.unwrap();
+    let told: String = facts.iter().map(|it| it.event.body().unwrap()).collect();
+    assert!(told.contains(r#""kind":"unknown_outcome""#), "{told}");
+    assert!(told.contains("whose id holds a secret"), "{told}");
+    assert!(!told.contains("s3cret"), "{told}");
+}
