@@ -86,6 +86,32 @@ async fn where_a_task_was_created_it_may_ask_also_when_it_is_followed_elsewhere(
 }
 
 #[tokio::test]
+async fn while_two_calls_wait_a_question_is_asked_through_none() {
+    let door = Door::default();
+    let url = door.before(Server::new(json!({}))).await;
+    let (tools, asked) = agreeing(McpServer::http(url)).await;
+    let (may_ask, may_end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    door.next("ask", [Holds(may_ask.clone())]);
+    door.next("echo", [Holds(may_end.clone())]);
+    let meanwhile = async {
+        let came = |name: &str| !door.came(name).is_empty();
+        until("both wait", async || came("ask") && came("echo")).await;
+        may_ask.add_permits(1);
+    };
+    let asks = async {
+        let told = told(&tools).await;
+        may_end.add_permits(1);
+        told
+    };
+    let waits = tools.call_function("echo", json!({}));
+    let (told_of_two, waited, ()) = tokio::join!(asks, waits, meanwhile);
+    waited.unwrap();
+    assert_eq!(told_of_two, "decline");
+    assert_eq!(told(&tools).await, "accept");
+    assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn what_a_task_asks_itself_is_declined_and_it_goes_on() {
     let server = Server::new(json!({"task": {"ends": "asks"}}));
     server.finish();
@@ -99,7 +125,13 @@ async fn what_a_task_asks_itself_is_declined_and_it_goes_on() {
 
 #[tokio::test]
 async fn a_task_is_asked_after_anew_where_the_way_to_its_server_is_lost() {
-    for lost in [Says(404), Says(403), Says(503), BreaksOff] {
+    let ways = [
+        (Says(404), "anew"),
+        (Says(403), "anew"),
+        (BreaksOff, "anew"),
+        (Says(503), "as before"),
+    ];
+    for (lost, way) in ways {
         let (server, door) = (Server::new(json!({})), Door::default());
         server.finish();
         let url = door.before(server).await;
@@ -108,7 +140,19 @@ async fn a_task_is_asked_after_anew_where_the_way_to_its_server_is_lost() {
         let ended = tools.call_function("job", json!({})).await;
         let told = json!({"structuredContent": {"printed": 3}});
         assert_eq!(ended, Ok(told), "{lost:?}");
+        let connections = door.came("initialize").len();
+        assert_eq!(connections, if way == "anew" { 2 } else { 1 }, "{lost:?}");
     }
+}
+
+#[tokio::test]
+async fn the_result_of_a_task_shows_no_secret_that_the_server_was_given() {
+    let server = Server::new(json!({"task": {"ends": "tells"}}));
+    server.finish();
+    let url = Door::default().before(server).await;
+    let (tools, _asked) = agreeing(McpServer::http(url).bearer("s3cret-token")).await;
+    let ended = tools.call_function("job", json!({})).await.unwrap();
+    assert_eq!(ended["content"][0]["text"], "printed with [hidden]");
 }
 
 #[tokio::test]

@@ -25,12 +25,14 @@ use crate::server::Server;
 pub(crate) enum Does {
     /// It is answered with a status, and gets no further.
     Says(u16),
-    /// The same, and it is told how to prove who calls.
+    /// The same, when there is a permit for it.
+    SaysLate(u16, Arc<Semaphore>),
+    /// As with a status, and it is told how to prove who calls.
     Challenges(u16),
     /// It is answered with a question.
     Asks,
-    /// It is answered with a page that somebody is to visit.
-    Shows,
+    /// It is answered with something else that the server wants to know.
+    Wants(Value),
     /// It is answered with an error of the protocol.
     Fails,
     /// Its answer breaks off.
@@ -43,31 +45,41 @@ pub(crate) enum Does {
 #[derive(Clone, Default)]
 pub(crate) struct Door {
     next: Arc<Mutex<BTreeMap<&'static str, VecDeque<Does>>>>,
-    came: Arc<Mutex<Vec<Value>>>,
+    came: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl Door {
-    /// What it does with the next calls of a tool, one after another.
-    pub(crate) fn next(&self, tool: &'static str, does: impl IntoIterator<Item = Does>) {
+    /// What it does with the next calls of a tool, or requests of a method, one after another.
+    pub(crate) fn next(&self, name: &'static str, does: impl IntoIterator<Item = Does>) {
         let mut next = self.next.lock().unwrap();
-        next.entry(tool).or_default().extend(does);
+        next.entry(name).or_default().extend(does);
     }
 
-    /// What has come to it of the calls of a tool, as parameters.
-    pub(crate) fn came(&self, tool: &str) -> Vec<Value> {
+    /// What has come to it under a name, as parameters.
+    pub(crate) fn came(&self, name: &str) -> Vec<Value> {
         let came = self.came.lock().unwrap();
-        came.iter()
-            .filter(|it| it["name"] == tool)
-            .cloned()
-            .collect()
+        let came = came.iter().filter(|(it, _)| it == name);
+        came.map(|(_, params)| params.clone()).collect()
     }
 
     /// A server behind it, at its URL.
     pub(crate) async fn before(&self, server: Server) -> String {
+        self.guards(server, StreamableHttpServerConfig::default())
+            .await
+    }
+
+    /// A server behind it that knows of no sessions, at its URL.
+    pub(crate) async fn before_sessionless(&self, server: Server) -> String {
+        let config = StreamableHttpServerConfig::default();
+        self.guards(server, config.with_legacy_session_mode(false))
+            .await
+    }
+
+    async fn guards(&self, server: Server, config: StreamableHttpServerConfig) -> String {
         let service = StreamableHttpService::new(
             move || Ok(server.clone()),
             Arc::new(LocalSessionManager::default()),
-            StreamableHttpServerConfig::default(),
+            config,
         );
         let door = self.clone();
         let stands = from_fn(move |request: Request, next: Next| {
@@ -89,18 +101,18 @@ impl Door {
         };
         match does {
             Some(Does::Says(status)) => (of(status), "not you").into_response(),
+            Some(Does::SaysLate(status, permits)) => {
+                permits.acquire().await.unwrap().forget();
+                (of(status), "not you").into_response()
+            }
             Some(Does::Challenges(status)) => {
                 let challenge = "Bearer error=\"insufficient_scope\", scope=\"all\"";
                 (of(status), [("www-authenticate", challenge)], "who?").into_response()
             }
             Some(Does::Asks) => answered("result", input_required("Which table?", "[]")),
-            Some(Does::Shows) => {
-                let page = json!({
-                    "mode": "url", "message": "Look here", "elicitationId": "p1",
-                    "url": "https://example.com/page",
-                });
+            Some(Does::Wants(request)) => {
                 let mut asked = input_required("", "[]");
-                asked["inputRequests"]["next"]["params"] = page;
+                asked["inputRequests"]["next"] = request;
                 answered("result", asked)
             }
             Some(Does::Fails) => answered("error", json!({"code": -32603, "message": "kaput"})),
@@ -122,11 +134,11 @@ impl Door {
 
     fn does(&self, told: &Value) -> Option<Does> {
         let params = &told["params"];
-        self.came.lock().unwrap().push(params.clone());
         // What is no call goes by the name of its method.
         let name = params["name"].as_str().or(told["method"].as_str())?;
-        let mut next = self.next.lock().unwrap();
-        next.get_mut(name)?.pop_front()
+        let mut came = self.came.lock().unwrap();
+        came.push((name.to_owned(), params.clone()));
+        self.next.lock().unwrap().get_mut(name)?.pop_front()
     }
 }
 

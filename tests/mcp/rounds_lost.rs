@@ -3,7 +3,7 @@
 use recount::mcp::McpServer;
 use recount::prelude::*;
 
-use crate::door::Does::{Asks, BreaksOff, Challenges, Fails, Says, Shows};
+use crate::door::Does::{Asks, BreaksOff, Challenges, Fails, Says, Wants};
 use crate::door::{Does, Door};
 use crate::questions::agreeing;
 use crate::server::Server;
@@ -65,14 +65,20 @@ async fn a_call_that_was_not_made_is_made_once_more_behind_an_expired_session_an
 }
 
 #[tokio::test]
-async fn a_call_whose_answer_breaks_off_or_that_may_not_be_made_by_us_is_told_apart() {
+async fn a_call_that_fails_is_told_by_how_and_the_next_is_made_where_it_can_be() {
+    // With how many connections it takes until the next call is made.
     let ends = [
-        (BreaksOff, "unknown_outcome"),
-        (Challenges(401), "not_available"),
-        (Challenges(403), "not_available"),
-        (Fails, "execution_failed"),
+        (BreaksOff, "unknown_outcome", 2),
+        (Challenges(401), "not_available", 2),
+        (Challenges(403), "not_available", 2),
+        (Says(403), "not_available", 2),
+        (Says(400), "unknown_outcome", 2),
+        (Says(307), "not_available", 1),
+        (Says(429), "not_available", 1),
+        (Says(503), "unknown_outcome", 1),
+        (Fails, "execution_failed", 1),
     ];
-    for (end, kind) in ends {
+    for (end, kind, connections) in ends {
         let door = Door::default();
         let tools = behind(&door).await;
         door.next("echo", [end.clone()]);
@@ -80,6 +86,7 @@ async fn a_call_whose_answer_breaks_off_or_that_may_not_be_made_by_us_is_told_ap
         assert_eq!(failed.kind(), kind, "{end:?}: {failed}");
         assert_eq!(door.came("echo").len(), 1, "{end:?}");
         tools.call_function("echo", json!({})).await.unwrap();
+        assert_eq!(door.came("initialize").len(), connections, "{end:?}");
     }
 }
 
@@ -96,15 +103,23 @@ async fn a_server_that_never_ceases_to_ask_fails_the_call() {
 }
 
 #[tokio::test]
-async fn nobody_is_sent_to_a_page_that_a_server_names() {
-    let door = Door::default();
-    let url = door.before(Server::new(json!({}))).await;
-    let (tools, asked) = agreeing(McpServer::http(url)).await;
-    door.next("echo", [Shows]);
-    tools.call_function("echo", json!({})).await.unwrap();
-    let answered = door.came("echo")[1]["inputResponses"]["next"].clone();
-    assert_eq!(answered, json!({"action": "decline"}));
-    assert_eq!(asked.lock().unwrap().len(), 0);
+async fn nobody_is_sent_to_a_page_that_a_server_names_and_what_is_no_question_has_no_answer() {
+    let page = json!({"method": "elicitation/create", "params": {
+        "mode": "url", "message": "Look here", "elicitationId": "p1", "url": "https://example.com/page",
+    }});
+    let wants = [
+        (page, json!({"next": {"action": "decline"}})),
+        (json!({"method": "roots/list"}), json!({})),
+    ];
+    for (wanted, answered) in wants {
+        let door = Door::default();
+        let url = door.before(Server::new(json!({}))).await;
+        let (tools, asked) = agreeing(McpServer::http(url)).await;
+        door.next("echo", [Wants(wanted.clone())]);
+        tools.call_function("echo", json!({})).await.unwrap();
+        assert_eq!(door.came("echo")[1]["inputResponses"], answered, "{wanted}");
+        assert_eq!(asked.lock().unwrap().len(), 0, "{wanted}");
+    }
 }
 
 /// A question that comes later on, during a call that has nothing to do with the first.

@@ -25,7 +25,7 @@ use crate::asking_server::{self, input_required};
 /// The test of this program that is the server.
 const SERVES: &str = "the_server";
 /// What a server is told: `{"tools": [...], "witness": path, "description": text, "endless": true, "hangs_once": true}`;
-/// `{"task": {"id": text, "ends": how}}` for the tasks that it takes on; `{"asks": true}` for the [`asking_server`].
+/// `{"task": {"id": text, "message": text, "ends": how}}` for the tasks that it takes on; `{"asks": true}` for the [`asking_server`].
 pub(crate) const CONFIG: &str = "RECOUNT_TEST_MCP";
 
 /// A server as a child process.
@@ -127,8 +127,9 @@ impl Server {
     fn task(&self) -> CreateTaskResult {
         let mut options = TaskOptions::default();
         options.poll_interval_ms = Some(10);
-        options.status_message = Some("in the queue".to_owned());
         let (finishes, told) = (self.finishes.clone(), self.config["task"].clone());
+        let message = told["message"].as_str().unwrap_or("in the queue");
+        options.status_message = Some(message.to_owned());
         let ends = told["ends"].as_str().map(str::to_owned);
         let mut task = self.tasks.spawn(options, |context| {
             Box::pin(async move {
@@ -341,6 +342,9 @@ async fn ended(how: Option<&str>, context: &TaskContext) -> Result<Value, TaskEx
     match how {
         Some("fails") => Err(ErrorData::internal_error("no paper", None).into()),
         Some("cancels") => Err(TaskExit::Cancelled),
+        Some("tells") => Ok(json!({
+            "content": [{"type": "text", "text": "printed with s3cret-token"}],
+        })),
         Some("is_error") => Ok(json!({
             "content": [{"type": "text", "text": "the paper is torn"}],
             "isError": true,
