@@ -100,10 +100,10 @@ impl Door {
             ([("content-type", "application/json")], answer.to_string()).into_response()
         };
         match does {
-            Some(Does::Says(status)) => (of(status), "not you").into_response(),
+            Some(Does::Says(status)) => (of(status), "s3cret-token is not you").into_response(),
             Some(Does::SaysLate(status, permits)) => {
                 permits.acquire().await.unwrap().forget();
-                (of(status), "not you").into_response()
+                (of(status), "s3cret-token is not you").into_response()
             }
             Some(Does::Challenges(status)) => {
                 let challenge = "Bearer error=\"insufficient_scope\", scope=\"all\"";
@@ -115,7 +115,10 @@ impl Door {
                 asked["inputRequests"]["next"] = request;
                 answered("result", asked)
             }
-            Some(Does::Fails) => answered("error", json!({"code": -32603, "message": "kaput"})),
+            Some(Does::Fails) => answered(
+                "error",
+                json!({"code": -32603, "message": "kaput by s3cret-token"}),
+            ),
             Some(Does::BreaksOff) => {
                 let (sends, sent) = futures_channel::mpsc::unbounded();
                 sends.unbounded_send(Ok(Bytes::from("{"))).unwrap();

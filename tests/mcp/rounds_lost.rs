@@ -91,6 +91,26 @@ async fn a_call_that_fails_is_told_by_how_and_the_next_is_made_where_it_can_be()
 }
 
 #[tokio::test]
+async fn no_error_shows_a_secret_that_the_server_was_given() {
+    let ends = [
+        (Says(403), "not_available"),
+        (Says(400), "unknown_outcome"),
+        (Fails, "execution_failed"),
+    ];
+    for (end, kind) in ends {
+        let door = Door::default();
+        let url = door.before(Server::new(json!({}))).await;
+        let (tools, _) = agreeing(McpServer::http(url).bearer("s3cret-token")).await;
+        door.next("echo", [end.clone()]);
+        let failed = tools.call_function("echo", json!({})).await.unwrap_err();
+        assert_eq!(failed.kind(), kind, "{end:?}: {failed}");
+        let told = failed.to_string();
+        assert!(told.contains("[hidden]"), "{end:?}: {told}");
+        assert!(!told.contains("s3cret"), "{end:?}: {told}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_never_ceases_to_ask_fails_the_call() {
     let door = Door::default();
     let tools = behind(&door).await;
