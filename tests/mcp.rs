@@ -13,10 +13,14 @@ mod child_process;
 
 #[path = "mcp/asking_server.rs"]
 mod asking_server;
+#[path = "mcp/asking_tasks.rs"]
+mod asking_tasks;
 #[path = "mcp/calls.rs"]
 mod calls;
 #[path = "mcp/command_line.rs"]
 mod command_line;
+#[path = "mcp/door.rs"]
+mod door;
 #[path = "mcp/following.rs"]
 mod following;
 #[path = "mcp/listing.rs"]
@@ -29,6 +33,8 @@ mod over_http;
 mod questions;
 #[path = "mcp/rounds.rs"]
 mod rounds;
+#[path = "mcp/rounds_lost.rs"]
+mod rounds_lost;
 #[path = "mcp/server.rs"]
 mod server;
 #[path = "mcp/survives.rs"]

@@ -248,3 +248,37 @@ impl ClientHandler for Asker {
         self.changed.store(true, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_runs_where_it_was_last_asked_after_until_nobody_follows_it() {
+        let runs = |asker: &Asker| asker.at_work().tasks.contains("t1");
+        let (first, second) = (Asker::default(), Asker::default());
+        first.task_runs("t1");
+        let mut followed = Followed::new("t1");
+        followed.on(&first);
+        followed.on(&first.clone());
+        assert!(runs(&first));
+        followed.on(&second);
+        assert!(!runs(&first) && runs(&second));
+        drop(followed);
+        assert!(!runs(&second));
+    }
+
+    #[test]
+    fn a_change_of_the_tools_counts_as_said_until_it_is_heeded() {
+        let asker = Asker::default();
+        assert!(asker.take_change().is_none());
+        asker.changed.store(true, Ordering::Release);
+        drop(asker.take_change());
+        let again = asker.take_change();
+        assert!(asker.take_change().is_none());
+        if let Some(change) = again {
+            change.heeded();
+        }
+        assert!(asker.take_change().is_none());
+    }
+}

@@ -40,6 +40,11 @@ fn called(params: &Value) -> Value {
     let Some(question) = QUESTIONS.get(answers.len()) else {
         return json!({"content": [], "structuredContent": {"answers": answers}});
     };
+    input_required(question, &json!(answers).to_string())
+}
+
+/// The answer to a call that is a question; the state comes back with what is answered.
+pub(crate) fn input_required(question: &str, state: &str) -> Value {
     json!({
         "resultType": "input_required",
         "inputRequests": {"next": {"method": "elicitation/create", "params": {
@@ -47,6 +52,6 @@ fn called(params: &Value) -> Value {
             "message": question,
             "requestedSchema": {"type": "object", "properties": {"table": {"type": "integer"}}},
         }}},
-        "requestState": json!(answers).to_string(),
+        "requestState": state,
     })
 }

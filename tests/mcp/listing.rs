@@ -156,6 +156,14 @@ async fn a_hint_of_the_server_changes_a_rule_only_where_it_is_trusted() {
     assert_eq!(rules(plain), [InDoubt::SettleUnknown; 2]);
     let trusted = T::mcp(stdio(&json!({})).trusting_hints()).await.unwrap();
     assert_eq!(rules(trusted), [InDoubt::SettleUnknown, InDoubt::Retry]);
+    // Who says more carefully what becomes of it is believed before the server.
+    let asks = ToolPolicy {
+        in_doubt: InDoubt::Ask,
+        ..ToolPolicy::default()
+    };
+    let server = stdio(&json!({})).trusting_hints().policy("read", asks);
+    let careful = T::mcp(server).await.unwrap();
+    assert_eq!(rules(careful), [InDoubt::SettleUnknown, InDoubt::Ask]);
 }
 
 #[tokio::test]

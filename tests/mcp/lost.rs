@@ -15,8 +15,12 @@ use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 
+use crate::door::Does::{Says, SaysLate};
+use crate::door::Door;
 use crate::over_http::listening;
+use crate::rounds::until;
 use crate::server::Server;
 
 type Service = StreamableHttpService<Server, LocalSessionManager>;
@@ -126,6 +130,57 @@ async fn a_call_that_was_turned_away_at_the_door_had_no_effect_and_of_any_other_
 const AT_THE_DOOR: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429];
 /// What may be said when the call is over.
 const LATE: [u16; 8] = [303, 400, 408, 409, 500, 502, 503, 504];
+
+#[tokio::test]
+async fn where_there_are_no_sessions_a_call_to_where_nothing_is_was_not_made() {
+    let door = Door::default();
+    let tools = connected(&door.before_sessionless(Server::new(json!({}))).await).await;
+    door.next("echo", [Says(404)]);
+    let failed = tools.call_function("echo", json!({})).await.unwrap_err();
+    assert_eq!(failed.kind(), "not_available", "{failed}");
+    assert_eq!(door.came("echo").len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_fails_late_leaves_the_connection_that_was_made_meanwhile() {
+    let door = Door::default();
+    let tools = connected(&door.before(Server::new(json!({}))).await).await;
+    let call = async |name: &str| tools.call_function(name, json!({})).await;
+    let may_fail = Arc::new(Semaphore::new(0));
+    door.next("read", [SaysLate(403, may_fail.clone())]);
+    let meanwhile = async {
+        until("it waits", async || !door.came("read").is_empty()).await;
+        door.next("echo", [Says(403)]);
+        assert_eq!(call("echo").await.unwrap_err().kind(), "not_available");
+        call("echo").await.unwrap();
+        may_fail.add_permits(1);
+    };
+    let (late, ()) = tokio::join!(call("read"), meanwhile);
+    assert_eq!(late.unwrap_err().kind(), "not_available");
+    call("echo").await.unwrap();
+    assert_eq!(door.came("initialize").len(), 2);
+}
+
+#[tokio::test]
+async fn a_connection_is_let_go_of_where_the_server_does_not_list_its_tools_there_any_more() {
+    let door = Door::default();
+    let tools = connected(&door.before(Server::new(json!({}))).await).await;
+    let call = async |name: &str| tools.call_function(name, json!({})).await;
+    door.next("tools/list", [Says(404)]);
+    call("redefine").await.unwrap();
+    // The notice is on its way while the answer is.
+    let refused = async || match call("pid").await {
+        Ok(_) => false,
+        Err(refused) => {
+            assert_eq!(refused.kind(), "not_available");
+            true
+        }
+    };
+    until("it is asked for its tools", refused).await;
+    assert_eq!(door.came("initialize").len(), 1);
+    call("pid").await.unwrap();
+    assert_eq!(door.came("initialize").len(), 2);
+}
 
 #[tokio::test]
 async fn a_server_that_is_down_is_not_there_and_is_found_again() {

@@ -8,9 +8,10 @@ use recount::prelude::*;
 
 use crate::asking_server::QUESTIONS;
 use crate::server::stdio;
+use crate::survives::model;
 
 /// The tools of a server, with somebody who agrees to whatever is asked, and what was asked.
-async fn agreeing(server: McpServer) -> (ToolDispatcher, Arc<Mutex<Vec<String>>>) {
+pub(crate) async fn agreeing(server: McpServer) -> (ToolDispatcher, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::<Mutex<Vec<String>>>::default();
     let noted = asked.clone();
     let provider = move |request: ConfirmationRequest| {
@@ -56,4 +57,24 @@ async fn a_question_shows_no_secret_that_the_server_was_given() {
         asked.contains("May I use [hidden]?") && !asked.contains("s3cret"),
         "{asked}"
     );
+}
+
+#[tokio::test]
+async fn the_schema_of_a_question_shows_no_secret_that_the_server_was_given() {
+    let server = stdio(&json!({})).env("TOKEN", "s3cret-token");
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::mcp(server).await.unwrap())
+        .connect_to(model("ask_secret"));
+    let engine = Engine::in_memory().agent("desk", agent);
+    let engine = engine.open().await.unwrap();
+    let live = engine.session("desk").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
+    asked.await.unwrap();
+    let question = live.pending().await.unwrap().remove(0);
+    let schema = question.payload_schema.as_ref().unwrap().to_value();
+    let described = &schema["properties"]["table"]["description"];
+    assert_eq!(*described, "May I use [hidden]?");
 }

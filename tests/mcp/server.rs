@@ -10,21 +10,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use recount::mcp::McpServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
-    CreateTaskResult, ElicitRequestParams, ElicitationAction, GetTaskParams, GetTaskResult,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CreateTaskResult, DetailedTask, ElicitRequestParams, ElicitationAction, GetTaskParams,
+    GetTaskResult, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+    ServerConfig, TaskPayload, Tool, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
-use rmcp::task_manager::{TaskManager, TaskOptions};
+use rmcp::task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::asking_server;
+use crate::asking_server::{self, input_required};
 
 /// The test of this program that is the server.
 const SERVES: &str = "the_server";
 /// What a server is told: `{"tools": [...], "witness": path, "description": text, "endless": true, "hangs_once": true}`;
-/// `{"asks": true}` for the [`asking_server`].
+/// `{"task": {"id": text, "message": text, "ends": how}}` for the tasks that it takes on; `{"asks": true}` for the [`asking_server`].
 pub(crate) const CONFIG: &str = "RECOUNT_TEST_MCP";
 
 /// A server as a child process.
@@ -126,15 +127,20 @@ impl Server {
     fn task(&self) -> CreateTaskResult {
         let mut options = TaskOptions::default();
         options.poll_interval_ms = Some(10);
-        options.status_message = Some("in the queue".to_owned());
-        let finishes = self.finishes.clone();
-        let task = self.tasks.spawn(options, |_| {
+        let (finishes, told) = (self.finishes.clone(), self.config["task"].clone());
+        let message = told["message"].as_str().unwrap_or("in the queue");
+        options.status_message = Some(message.to_owned());
+        let ends = told["ends"].as_str().map(str::to_owned);
+        let mut task = self.tasks.spawn(options, |context| {
             Box::pin(async move {
                 finishes.acquire().await.unwrap().forget();
-                let result = json!({"content": [], "structuredContent": {"printed": 3}});
+                let result = ended(ends.as_deref(), &context).await?;
                 Ok(serde_json::from_value(result).unwrap())
             })
         });
+        if let Some(id) = told["id"].as_str() {
+            task.task_id = id.to_owned();
+        }
         CreateTaskResult::new(task)
     }
 
@@ -298,7 +304,27 @@ impl ServerHandler for Server {
         if self.config["hangs_once"] == true && before == 0 {
             return pending().await;
         }
-        Ok(GetTaskResult::new(self.tasks.get_task(&request.task_id)?))
+        let found = self.tasks.get_task(&request.task_id)?;
+        let result = |value| serde_json::from_value::<JsonObject>(value).unwrap();
+        let payload = match self.config["task"]["ends"].as_str() {
+            Some("nonsense") => TaskPayload::Completed {
+                result: result(json!({"content": 7})),
+            },
+            Some("fails_silently") => TaskPayload::Failed {
+                error: result(json!({})),
+            },
+            _ => found.payload,
+        };
+        Ok(GetTaskResult::new(DetailedTask::new(found.task, payload)))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks
+            .update_task(&request.task_id, request.input_responses)
     }
 
     async fn cancel_task(
@@ -308,6 +334,28 @@ impl ServerHandler for Server {
     ) -> Result<(), ErrorData> {
         self.called_off.fetch_add(1, Ordering::SeqCst);
         self.tasks.cancel_task(&request.task_id)
+    }
+}
+
+/// The result of a task, where it has one.
+async fn ended(how: Option<&str>, context: &TaskContext) -> Result<Value, TaskExit> {
+    match how {
+        Some("fails") => Err(ErrorData::internal_error("no paper", None).into()),
+        Some("cancels") => Err(TaskExit::Cancelled),
+        Some("tells") => Ok(json!({
+            "content": [{"type": "text", "text": "printed with s3cret-token"}],
+        })),
+        Some("is_error") => Ok(json!({
+            "content": [{"type": "text", "text": "the paper is torn"}],
+            "isError": true,
+        })),
+        Some("asks") => {
+            let asked = input_required("Which table?", "")["inputRequests"]["next"].clone();
+            let asked = serde_json::from_value(asked).unwrap();
+            let answer = context.request_input("table", asked).await?;
+            Ok(json!({"content": [], "structuredContent": {"answer": answer}}))
+        }
+        _ => Ok(json!({"content": [], "structuredContent": {"printed": 3}})),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use recount::mcp::McpServer;
 use recount::prelude::*;
-use recount::session::{Event, Observation, Outcome, ResponseShape, Seq};
+use recount::session::{Event, Observation, Outcome, ResponseShape, Seq, ToolPaused};
 use tokio::runtime::Runtime;
 
 use crate::child_process::{ChildProcess, obey, order, say};
@@ -151,7 +151,8 @@ async fn a_task_that_the_server_does_not_know_any_more_has_an_unknown_outcome() 
     let engine = open(home, &url).await;
     let supplied = supplied(&engine, session).await;
     assert!(
-        supplied.contains(r#""kind":"unknown_outcome""#),
+        supplied.contains(r#""kind":"unknown_outcome""#)
+            && supplied.contains("the server does not tell of its task"),
         "{supplied}"
     );
     engine.shutdown(Duration::ZERO).await.unwrap();
@@ -159,10 +160,17 @@ async fn a_task_that_the_server_does_not_know_any_more_has_an_unknown_outcome() 
 
 /// An engine whose session has called, and whose call has paused for a task.
 async fn paused(server: &Server, agent: Agent) -> (Engine, LiveHandle, Seq) {
+    let (engine, live, paused) = paused_as(server, agent).await;
+    (engine, live, paused.call)
+}
+
+/// The same, with what is on record of the pause.
+async fn paused_as(server: &Server, agent: Agent) -> (Engine, LiveHandle, ToolPaused) {
     let url = over_http::open_to_all(server.clone()).await;
+    let known = McpServer::http(url).bearer("s3cret-token");
     let agent = agent
         .model("m")
-        .tools(T::mcp(McpServer::http(url)).await.unwrap())
+        .tools(T::mcp(known).await.unwrap())
         .connect_to(model("job"));
     let engine = Engine::in_memory().agent("desk", agent);
     let engine = engine.open().await.unwrap();
@@ -174,7 +182,21 @@ async fn paused(server: &Server, agent: Agent) -> (Engine, LiveHandle, Seq) {
     let Event::Observed(Observation::ToolPaused(paused)) = paused else {
         panic!("{paused:?}");
     };
-    (engine, live, paused.call)
+    (engine, live, paused)
+}
+
+#[tokio::test]
+async fn a_task_is_found_again_whatever_is_hidden_of_what_the_model_is_told() {
+    let server = Server::new(json!({}));
+    let is_id = |text: &str| text.len() == 36 && text.matches('-').count() == 4;
+    let agent = Agent::new().redact(move |text| is_id(text).then(|| "[id]".to_owned()));
+    let (engine, live, paused) = paused_as(&server, agent).await;
+    assert_eq!(paused.interim.unwrap().to_value()["task"], "[id]");
+    server.finish();
+    assert_eq!(
+        supplied(&engine, live.session_id()).await,
+        r#"{"structuredContent":{"printed":3}}"#
+    );
 }
 
 #[tokio::test]
@@ -260,4 +282,41 @@ async fn without_an_engine_the_end_of_a_task_is_waited_for() {
         .unwrap();
     let ended = tools.call_function("job", json!({})).await;
     assert_eq!(ended, Ok(json!({"structuredContent": {"printed": 3}})));
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_task_shows_no_secret_that_the_server_was_given() {
+    let server = Server::new(json!({"task": {"message": "s3cret-token waits"}}));
+    let (_engine, _live, paused) = paused_as(&server, Agent::new()).await;
+    assert_eq!(
+        paused.interim.unwrap().to_value()["message"],
+        "[hidden] waits"
+    );
+}
+
+#[tokio::test]
+async fn a_task_that_cannot_be_found_again_by_what_is_on_record_ends_its_call_at_once() {
+    let server = Server::new(json!({"task": {"id": "job-of-s3cret-token"}}));
+    let url = over_http::open_to_all(server).await;
+    let server = McpServer::http(url).bearer("s3cret-token");
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::mcp(server).await.unwrap())
+        .connect_to(model("job"));
+    let engine = Engine::in_memory().agent("desk", agent);
+    let engine = engine.open().await.unwrap();
+    let live = engine.session("desk").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    // It pauses, or it has ended.
+    let went_on = updates.wait_for(|it| ["tool_paused", "tool_returned"].contains(&it.kind()));
+    assert_eq!(went_on.await.unwrap().fact.event.kind(), "tool_returned");
+    let session = live.session_id();
+    let folded = async || engine.ledger().load(session).await.unwrap().session;
+    until("the call ends", async || !folded().await.settled.is_empty()).await;
+    let facts = engine.ledger().facts(session, Seq(1), 1_000).await.unwrap();
+    let told: String = facts.iter().map(|it| it.event.body().unwrap()).collect();
+    assert!(told.contains(r#""kind":"unknown_outcome""#), "{told}");
+    assert!(told.contains("whose id holds a secret"), "{told}");
+    assert!(!told.contains("s3cret"), "{told}");
 }

@@ -1,0 +1,150 @@
+//! What stands before a server over HTTP, and does with some calls otherwise than to let them in.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use rmcp::transport::StreamableHttpService;
+use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::asking_server::input_required;
+use crate::over_http::listening;
+use crate::server::Server;
+
+/// What becomes of a call at the door.
+#[derive(Clone, Debug)]
+pub(crate) enum Does {
+    /// It is answered with a status, and gets no further.
+    Says(u16),
+    /// The same, when there is a permit for it.
+    SaysLate(u16, Arc<Semaphore>),
+    /// As with a status, and it is told how to prove who calls.
+    Challenges(u16),
+    /// It is answered with a question.
+    Asks,
+    /// It is answered with something else that the server wants to know.
+    Wants(Value),
+    /// It is answered with an error of the protocol.
+    Fails,
+    /// Its answer breaks off.
+    BreaksOff,
+    /// It is let in when there is a permit for it.
+    Holds(Arc<Semaphore>),
+}
+
+/// Where calls come by before they get to the server; what it was not told to do otherwise, it lets in.
+#[derive(Clone, Default)]
+pub(crate) struct Door {
+    next: Arc<Mutex<BTreeMap<&'static str, VecDeque<Does>>>>,
+    came: Arc<Mutex<Vec<(String, Value)>>>,
+}
+
+impl Door {
+    /// What it does with the next calls of a tool, or requests of a method, one after another.
+    pub(crate) fn next(&self, name: &'static str, does: impl IntoIterator<Item = Does>) {
+        let mut next = self.next.lock().unwrap();
+        next.entry(name).or_default().extend(does);
+    }
+
+    /// What has come to it under a name, as parameters.
+    pub(crate) fn came(&self, name: &str) -> Vec<Value> {
+        let came = self.came.lock().unwrap();
+        let came = came.iter().filter(|(it, _)| it == name);
+        came.map(|(_, params)| params.clone()).collect()
+    }
+
+    /// A server behind it, at its URL.
+    pub(crate) async fn before(&self, server: Server) -> String {
+        self.guards(server, StreamableHttpServerConfig::default())
+            .await
+    }
+
+    /// A server behind it that knows of no sessions, at its URL.
+    pub(crate) async fn before_sessionless(&self, server: Server) -> String {
+        let config = StreamableHttpServerConfig::default();
+        self.guards(server, config.with_legacy_session_mode(false))
+            .await
+    }
+
+    async fn guards(&self, server: Server, config: StreamableHttpServerConfig) -> String {
+        let service = StreamableHttpService::new(
+            move || Ok(server.clone()),
+            Arc::new(LocalSessionManager::default()),
+            config,
+        );
+        let door = self.clone();
+        let stands = from_fn(move |request: Request, next: Next| {
+            let door = door.clone();
+            async move { door.passed(request, next).await }
+        });
+        let url = listening(Router::new().nest_service("/mcp", service).layer(stands)).await;
+        format!("{url}/mcp")
+    }
+
+    async fn passed(&self, request: Request, next: Next) -> Response {
+        let (head, body) = request.into_parts();
+        let body = to_bytes(body, usize::MAX).await.unwrap();
+        let told: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let does = self.does(&told);
+        let answered = |key: &str, value: Value| {
+            let answer = json!({"jsonrpc": "2.0", "id": told["id"], key: value});
+            ([("content-type", "application/json")], answer.to_string()).into_response()
+        };
+        match does {
+            Some(Does::Says(status)) => (of(status), "s3cret-token is not you").into_response(),
+            Some(Does::SaysLate(status, permits)) => {
+                permits.acquire().await.unwrap().forget();
+                (of(status), "s3cret-token is not you").into_response()
+            }
+            Some(Does::Challenges(status)) => {
+                let challenge = "Bearer error=\"insufficient_scope\", scope=\"all\"";
+                (of(status), [("www-authenticate", challenge)], "who?").into_response()
+            }
+            Some(Does::Asks) => answered("result", input_required("Which table?", "[]")),
+            Some(Does::Wants(request)) => {
+                let mut asked = input_required("", "[]");
+                asked["inputRequests"]["next"] = request;
+                answered("result", asked)
+            }
+            Some(Does::Fails) => answered(
+                "error",
+                json!({"code": -32603, "message": "kaput by s3cret-token"}),
+            ),
+            Some(Does::BreaksOff) => {
+                let (sends, sent) = futures_channel::mpsc::unbounded();
+                sends.unbounded_send(Ok(Bytes::from("{"))).unwrap();
+                let broken = io::Error::other("the wire is cut");
+                sends.unbounded_send(Err(broken)).unwrap();
+                let answer = [("content-type", "application/json")];
+                (answer, Body::from_stream(sent)).into_response()
+            }
+            Some(Does::Holds(permits)) => {
+                permits.acquire().await.unwrap().forget();
+                next.run(Request::from_parts(head, body.into())).await
+            }
+            None => next.run(Request::from_parts(head, body.into())).await,
+        }
+    }
+
+    fn does(&self, told: &Value) -> Option<Does> {
+        let params = &told["params"];
+        // What is no call goes by the name of its method.
+        let name = params["name"].as_str().or(told["method"].as_str())?;
+        let mut came = self.came.lock().unwrap();
+        came.push((name.to_owned(), params.clone()));
+        self.next.lock().unwrap().get_mut(name)?.pop_front()
+    }
+}
+
+fn of(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap()
+}
