@@ -84,16 +84,9 @@ fn keywords(schema: &Value) -> Result<&Map<String, Value>, String> {
 
 impl Compiled {
     fn new(schema: &Value) -> Result<Self, String> {
-        let mut compiler = Compiler::new();
-        compiler.use_loader(Box::new(NoLoader));
-        let mut schemas = Schemas::new();
-        compiler
-            .add_resource(LOCATION, schema.clone())
-            .map_err(|error| compile_text(&error))?;
-        let root = compiler
-            .compile(LOCATION, &mut schemas)
-            .map_err(|error| compile_text(&error))?;
         let work = Work::of(schema)?;
+        let schema = work.as_ref().map_or(schema, Work::schema);
+        let (schemas, root) = on_deep_stack(|| compiled(schema)).flatten()?;
         Ok(Self {
             schemas,
             root,
@@ -109,10 +102,23 @@ impl Compiled {
         let Some(work) = &self.work else {
             return check();
         };
-        let cannot = |why| format!("they cannot be checked by the schema of the tool: {why}");
+        let cannot = |why| format!("expected what can be checked by its schema: {why}");
         work.check(value).map_err(cannot)?;
         on_deep_stack(check).unwrap_or_else(|why| Err(cannot(why)))
     }
+}
+
+fn compiled(schema: &Value) -> Result<(Schemas, SchemaIndex), String> {
+    let mut compiler = Compiler::new();
+    compiler.use_loader(Box::new(NoLoader));
+    let mut schemas = Schemas::new();
+    compiler
+        .add_resource(LOCATION, schema.clone())
+        .map_err(|error| compile_text(&error))?;
+    let root = compiler
+        .compile(LOCATION, &mut schemas)
+        .map_err(|error| compile_text(&error))?;
+    Ok((schemas, root))
 }
 
 /// The checker goes down with the references that it follows, further than the stack of a caller may reach.

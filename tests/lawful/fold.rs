@@ -150,7 +150,8 @@ fn ended(fact: &Fact) -> Option<Seq> {
     }
 }
 
-/// The other way to know what is owed: a ledger of orders, each struck out by the records that settle it.
+/// The other way to know what is owed: a ledger of orders, each struck out by the records that settle it. Only for whom a call waits, on which
+/// the end of a session may depend, is read off the session.
 #[derive(Default)]
 struct Debts<'r> {
     runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
