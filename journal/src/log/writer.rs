@@ -127,9 +127,12 @@ impl LogWriter {
     /// Writes and syncs one commit. After an error the writer must not be used again.
     pub(crate) fn commit<'e>(
         &mut self,
-        entries: impl Iterator<Item = &'e [u8]>,
+        entries: impl Iterator<Item = &'e [u8]> + Clone,
     ) -> io::Result<(Written, Block)> {
-        let mut block = vec![0; FRAME_HEADER];
+        // The frame stays in memory until the index has it, so it takes the room that it needs and none to grow.
+        let entries_bytes: usize = entries.clone().map(<[u8]>::len).sum();
+        let mut block = Vec::with_capacity(FRAME_HEADER + entries_bytes);
+        block.resize(FRAME_HEADER, 0);
         let mut count = 0;
         for entry in entries {
             block.extend_from_slice(entry);
