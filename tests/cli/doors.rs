@@ -110,7 +110,7 @@ fn nonsense_is_neither_consent_nor_denial_and_is_refused_on_record() {
             format!(r#"{{"answer":{{"request":"{request}","answer":{{"confirmed":true}}}}}}"#);
         assert!(ask(&mut socket, &right).await.starts_with(r#"{"done":"#));
     });
-    service.until("response_issued");
+    service.until_answered();
     assert_eq!(service.refunds(), 1);
     service.shut_down();
 }

@@ -34,7 +34,7 @@ fn an_approval_reaches_the_running_service_which_runs_the_call() {
             "(token), on record at seq ",
             &through(),
         ]);
-    service.until("response_issued");
+    service.until_answered();
     assert_eq!(service.refunds(), 1);
     let answered = service.recorded("confirmation_answered");
     assert_eq!(answered["reason"], "fine");
@@ -71,7 +71,7 @@ fn a_denial_under_a_name_is_on_record_as_one_that_nobody_checked() {
     );
     assert_eq!(denied["service"], std::process::id());
     assert_eq!(service.recorded("confirmation_answered")["by"], by);
-    service.until("response_issued");
+    service.until_answered();
     assert_eq!(service.refunds(), 0);
 }
 
@@ -217,7 +217,7 @@ fn the_keys_of_a_service_are_enough_for_its_operators() {
         .run(&format!("approve j {request}"))
         .ends_with(0)
         .says(&["refund approved by "]);
-    service.until("response_issued");
+    service.until_answered();
     service.shut_down();
     service.run(&log).ends_with(0).says(&["(sealed)"]);
     service.run(&format!("deny j {request}")).fails(6, "sealed");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use recount::engine::EngineBuilder;
 use recount::journal::seal::MemoryKeyStore;
 use recount::prelude::*;
+use recount::session::{Decision, Event, Outcome};
 use recount::simulator::{Running, Script, Simulator};
 use serde_json::Value as Json;
 use tokio::runtime::{Builder, Runtime};
@@ -87,8 +88,14 @@ impl Service {
     }
 
     /// Waits until an event of this kind is on record.
-    pub(crate) fn until(&mut self, kind: &str) {
-        let is = |event: &recount::session::Event| event.kind() == kind;
+    fn until(&mut self, kind: &str) {
+        let is = |event: &Event| event.kind() == kind;
+        self.runtime.block_on(self.updates.wait_for(is)).unwrap();
+    }
+
+    /// Waits until a call has ended with a response; that a call waits, the model is told by one, too.
+    pub(crate) fn until_answered(&mut self) {
+        let is = |event: &Event| matches!(event, Event::Decided(Decision::ResponseIssued(it)) if it.outcome != Outcome::Interim);
         self.runtime.block_on(self.updates.wait_for(is)).unwrap();
     }
 
