@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::Error as _;
+use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -81,23 +81,29 @@ impl FromStr for ObjectHash {
         let refused = || ParseHashError {
             found: text.chars().take(80).collect(),
         };
-        if text.len() != 64 {
+        let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| refused())?;
+        // All of them before any is looked at, so that the compiler does many at a time: every verdict that is read names hashes.
+        let values = digits.map(value);
+        if values.iter().any(|value| *value > 15) {
             return Err(refused());
         }
         let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let mut digits = pair.iter().map(|digit| match digit {
-                b'0'..=b'9' => Some(digit - b'0'),
-                // One hash has one spelling, so upper case is refused.
-                b'a'..=b'f' => Some(digit - b'a' + 10),
-                _ => None,
-            });
-            let (Some(Some(high)), Some(Some(low))) = (digits.next(), digits.next()) else {
-                return Err(refused());
-            };
+        for (byte, [high, low]) in bytes.iter_mut().zip(values.as_chunks().0) {
             *byte = high << 4 | low;
         }
         Ok(Self(bytes))
+    }
+}
+
+/// What a digit stands for; more than 15 where it is none. One hash has one spelling, so upper case is none.
+const fn value(digit: u8) -> u8 {
+    let (number, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
+    if number < 10 {
+        number
+    } else if letter < 6 {
+        letter + 10
+    } else {
+        u8::MAX
     }
 }
 
@@ -109,9 +115,22 @@ impl Serialize for ObjectHash {
 
 impl<'de> Deserialize<'de> for ObjectHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(D::Error::custom)
+        deserializer.deserialize_str(Digits)
+    }
+}
+
+/// Takes the digits where they stand.
+struct Digits;
+
+impl Visitor<'_> for Digits {
+    type Value = ObjectHash;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("64 lower-case hex digits")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<ObjectHash, E> {
+        text.parse().map_err(E::custom)
     }
 }
 
