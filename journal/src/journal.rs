@@ -21,6 +21,29 @@ pub struct Commit {
     pub appends: Vec<(Uuid, Vec<Line>)>,
 }
 
+/// Records of one stream that stand one behind the other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Span {
+    /// The stream.
+    pub session: Uuid,
+    /// The seq of the first one; 0 stands for 1.
+    pub from: u64,
+    /// How many at most.
+    pub limit: usize,
+}
+
+impl Span {
+    /// The seq of the first one.
+    pub(crate) fn first(self) -> u64 {
+        self.from.max(1)
+    }
+
+    /// The seq behind the last one.
+    pub(crate) fn end(self) -> u64 {
+        self.first().saturating_add(self.limit as u64)
+    }
+}
+
 /// Keeps streams of records. What was appended and acknowledged is seen by every later read.
 ///
 /// A call waits for somebody until a deadline, and is answered:
@@ -104,6 +127,38 @@ pub trait Journal: Send + Sync + 'static {
         from: u64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Line>, Error>>;
+
+    /// The records of several spans, in their order, each as [`read`](Journal::read) gives it.
+    ///
+    /// A journal may read them together, which is what this is for; by default they are read one after the other.
+    ///
+    /// ```
+    /// use recount_journal::{Actor, Append, Draft, Hash, Journal, MemoryJournal, Span, block_on};
+    /// use uuid::Uuid;
+    ///
+    /// let journal = MemoryJournal::new();
+    /// for session in [1, 2].map(Uuid::from_u128) {
+    ///     let (actor, prev) = (Actor::new("engine"), Hash::ZERO);
+    ///     let draft = Draft { session, seq: 1, at_us: 0, kind: "greeted", cause: None, actor, body: "{}", prev };
+    ///     block_on(journal.append(Append::new(session, 0, vec![draft.line()])))?;
+    /// }
+    /// let spans = [1, 2, 3].map(|it| Span { session: Uuid::from_u128(it), from: 1, limit: 10 });
+    /// let pages = block_on(journal.read_each(spans.to_vec()))?;
+    /// assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 0]);
+    /// # Ok::<(), recount_journal::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`read`](Journal::read); what one span fails with, all of them do.
+    fn read_each(&self, spans: Vec<Span>) -> BoxFuture<'_, Result<Vec<Vec<Line>>, Error>> {
+        Box::pin(async move {
+            let mut pages = Vec::with_capacity(spans.len());
+            for span in spans {
+                pages.push(self.read(span.session, span.from, span.limit).await?);
+            }
+            Ok(pages)
+        })
+    }
 
     /// The end of a stream.
     fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>>;

@@ -40,7 +40,7 @@ pub use error::{Error, Malformed, Unreadable};
 pub use export::{Trailer, TrailerHead, export};
 pub use hash::{Hash, NotAHash};
 pub use import::{Imported, import};
-pub use journal::{BoxFuture, Commit, Journal, block_on};
+pub use journal::{BoxFuture, Commit, Journal, Span, block_on};
 pub use line::Line;
 pub use log::disk;
 pub use memory::MemoryJournal;

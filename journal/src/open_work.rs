@@ -92,6 +92,13 @@ impl OpenWork {
             .collect()
     }
 
+    /// The streams in which something is open.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = Uuid> + '_ {
+        let mut last = None;
+        let sessions = self.items.keys().map(|(session, _)| *session);
+        sessions.filter(move |session| last.replace(*session) != Some(*session))
+    }
+
     pub(crate) fn of(&self, session: Uuid) -> Vec<OpenItem> {
         self.items
             .range((session, 0)..=(session, u64::MAX))

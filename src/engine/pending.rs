@@ -2,13 +2,14 @@
 
 use std::panic::resume_unwind;
 
+use recount_journal::OpenItem;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Engine, Error};
 use crate::ledger::PendingConfirmation;
 
-/// How many requests one task reads: some milliseconds, behind which whatever else its thread has to do gets its turn.
-const READ_BY_ONE: usize = 512;
+/// How many requests one task reads: about a millisecond, behind which whatever else its thread has to do gets its turn.
+const READ_BY_ONE: usize = 128;
 
 impl Engine {
     /// Every confirmation request that waits for an answer, oldest session first. It costs what is open, not what happened.
@@ -21,13 +22,15 @@ impl Engine {
         if requests.len() <= READ_BY_ONE {
             return Ok(ledger.pending_of(&requests).await?);
         }
-        let read = |part: &[_]| {
-            let (ledger, part) = (ledger.clone(), part.to_vec());
-            let reading = async move { ledger.pending_of(&part).await };
-            AbortOnDropHandle::new(tokio::spawn(reading))
-        };
-        let parts: Vec<_> = requests.chunks(READ_BY_ONE).map(read).collect();
         let mut pending = Vec::with_capacity(requests.len());
+        let mut parts = Vec::with_capacity(requests.len().div_ceil(READ_BY_ONE));
+        let mut requests = requests.into_iter();
+        while requests.len() > 0 {
+            let part: Vec<OpenItem> = requests.by_ref().take(READ_BY_ONE).collect();
+            let ledger = ledger.clone();
+            let reading = async move { ledger.pending_of(&part).await };
+            parts.push(AbortOnDropHandle::new(tokio::spawn(reading)));
+        }
         for part in parts {
             match part.await {
                 Ok(found) => pending.extend(found?),

@@ -1,11 +1,12 @@
 //! Requests that wait for a person, as whoever answers is shown them.
 //!
-//! The index of open work says which they are, and no more, since it stays in clear for ever. Each costs one short read of its session, or two where its
-//! call does not stand near the beginning: how the session began, and the records from the call to the question.
+//! The index of open work says which they are, and no more, since it stays in clear for ever. Each costs two short reads of its session: how that
+//! began, and the records from the call to the question; those of many requests are made at once.
 
 use std::collections::BTreeMap;
+use std::slice;
 
-use recount_journal::{Line, OpenItem};
+use recount_journal::{Line, OpenItem, Span};
 use serde::{Deserialize, Serialize};
 
 use super::store::MODEL_LOST_INTEREST;
@@ -17,6 +18,9 @@ use crate::session::{
 
 /// How many records are read at once, where a question stands as near to its call.
 const NEARBY: u64 = 16;
+
+/// Of how many requests the records are read at once.
+const AT_ONCE: usize = 64;
 
 /// Who wrote what a person is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,10 +130,12 @@ impl Ledger {
         items: &[OpenItem],
     ) -> Result<Vec<PendingConfirmation>, Error> {
         let mut pending = Vec::with_capacity(items.len());
-        for item in items {
-            match self.pending_confirmation(item).await {
-                Err(Error::Sealed { .. }) => pending.extend(self.pending_sealed(item).await?),
-                found => pending.extend(found?),
+        for items in items.chunks(AT_ONCE) {
+            for asked in self.asked(items).await? {
+                match self.pending_confirmation(&asked).await {
+                    Err(Error::Sealed { .. }) => pending.push(pending_sealed(&asked)?),
+                    found => pending.extend(found?),
+                }
             }
         }
         Ok(pending)
@@ -147,40 +153,37 @@ impl Ledger {
         let item = items
             .iter()
             .find(|it| it.item == call.0 && it.request == named);
-        match item {
-            Some(item) => self.pending_confirmation(item).await,
+        match self.asked(item.map_or(&[], slice::from_ref)).await?.pop() {
+            Some(asked) => self.pending_confirmation(&asked).await,
             None => Ok(None),
         }
     }
 
     async fn pending_confirmation(
         &self,
-        item: &OpenItem,
+        asked: &Asked<'_>,
     ) -> Result<Option<PendingConfirmation>, Error> {
-        let (session, call) = (SessionId(item.session), Seq(item.item));
-        let Some(Asked {
+        let Asked {
+            item,
+            id,
             seq,
             opened,
             called,
             request,
-        }) = self.asked(item).await?
-        else {
-            return Ok(None);
-        };
+        } = asked;
+        let (session, call, seq) = (SessionId(item.session), Seq(item.item), *seq);
         let mut key = None;
-        let Event::Observed(Observation::SessionOpened(opened)) = self
-            .fact_on(session, Seq(1), &opened, &mut key)
-            .await?
-            .event
+        let Event::Observed(Observation::SessionOpened(opened)) =
+            self.fact_on(session, Seq(1), opened, &mut key).await?.event
         else {
             return Ok(None);
         };
         let Event::Observed(Observation::FunctionCallReceived(received)) =
-            self.fact_on(session, call, &called, &mut key).await?.event
+            self.fact_on(session, call, called, &mut key).await?.event
         else {
             return Ok(None);
         };
-        let Fact { at, event, .. } = self.fact_on(session, seq, &request, &mut key).await?;
+        let Fact { at, event, .. } = self.fact_on(session, seq, request, &mut key).await?;
         let Event::Decided(decision) = event else {
             return Ok(None);
         };
@@ -196,16 +199,16 @@ impl Ledger {
             args = edited;
         }
         Ok(Some(PendingConfirmation {
-            id: session.request_id(seq),
+            id: *id,
             session,
             agent: opened.agent,
             external_id: opened.external_id,
             labels: opened.labels,
             on_behalf_of: opened.on_behalf_of,
             request: seq,
-            request_hash: object_hash(&request),
+            request_hash: object_hash(request),
             call,
-            call_hash: object_hash(&called),
+            call_hash: object_hash(called),
             parent,
             tool: received.name.unwrap_or_default(),
             args,
@@ -228,87 +231,66 @@ impl Ledger {
         }))
     }
 
-    /// What can be said of a request without the key of its session.
-    async fn pending_sealed(&self, item: &OpenItem) -> Result<Option<PendingConfirmation>, Error> {
-        let (session, call) = (SessionId(item.session), Seq(item.item));
-        let Some(asked) = self.asked(item).await? else {
-            return Ok(None);
-        };
-        let malformed = |source| Error::Malformed {
-            session,
-            seq: call,
-            source,
-        };
-        let received = asked.called.record().map_err(malformed)?;
-        Ok(Some(PendingConfirmation {
-            id: session.request_id(asked.seq),
-            session,
-            agent: String::new(),
-            external_id: None,
-            labels: BTreeMap::new(),
-            on_behalf_of: None,
-            request: asked.seq,
-            request_hash: object_hash(&asked.request),
-            call,
-            call_hash: object_hash(&asked.called),
-            parent: None,
-            tool: String::new(),
-            args: Json::parse(received.body.get()).unwrap_or_else(|_| Json::empty_object()),
-            sealed_args: Vec::new(),
-            sealed: true,
-            hint: None,
-            hint_by: HintBy::Declaration,
-            about: About::Gate,
-            payload_schema: None,
-            contract: None,
-            declaration: None,
-            requested_at: Timestamp(item.since_us),
-            expires_at: item.deadline_us.map(Timestamp),
-            model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
-        }))
-    }
-
-    /// The call and the question of an item.
-    async fn asked(&self, item: &OpenItem) -> Result<Option<Asked>, Error> {
-        let (session, call) = (SessionId(item.session), Seq(item.item));
-        let Some(seq) = self.question_of(item).await? else {
-            return Ok(None);
-        };
-        // Looking up where records stand costs more than reading a few that nobody wants.
-        let from = if seq.0 <= NEARBY { 1 } else { call.0 };
-        let distance = seq.0 - from;
-        let apart = distance >= NEARBY;
-        let count = if apart { 1 } else { distance as usize + 1 };
-        let mut lines = self.journal().read(session.0, from, count).await?;
-        if apart {
-            lines.extend(self.journal().read(session.0, seq.0, 1).await?);
+    /// The records behind open items, of those that wait for an answer.
+    async fn asked<'i>(&self, items: &'i [OpenItem]) -> Result<Vec<Asked<'i>>, Error> {
+        let mut questions = Vec::with_capacity(items.len());
+        let mut spans = Vec::with_capacity(2 * items.len());
+        for item in items {
+            let Some((id, seq)) = self.question_of(item).await? else {
+                continue;
+            };
+            let span = |from, limit| Span {
+                session: item.session,
+                from,
+                limit,
+            };
+            let apart = seq.0 - item.item >= NEARBY;
+            spans.push(span(1, 1));
+            if apart {
+                spans.extend([span(item.item, 1), span(seq.0, 1)]);
+            } else {
+                spans.push(span(item.item, (seq.0 - item.item) as usize + 1));
+            }
+            questions.push((item, id, seq, apart));
         }
-        let opened = match from {
-            1 => lines.first().cloned(),
-            _ => self.journal().read(session.0, 1, 1).await?.pop(),
-        };
-        let request = lines.pop();
-        let called = lines.into_iter().nth((call.0 - from) as usize);
-        let all = opened.zip(called.zip(request));
-        Ok(all.map(|(opened, (called, request))| Asked {
-            seq,
-            opened,
-            called,
-            request,
-        }))
+        let mut pages = self.journal().read_each(spans).await?.into_iter();
+        let mut next = || pages.next().unwrap_or_default();
+        let mut all = Vec::with_capacity(questions.len());
+        for (item, id, seq, apart) in questions {
+            let (opened, mut from_call) = (next().pop(), next());
+            let request = if apart { next().pop() } else { from_call.pop() };
+            let called = from_call.into_iter().next();
+            if let Some((opened, (called, request))) = opened.zip(called.zip(request)) {
+                all.push(Asked {
+                    item,
+                    id,
+                    seq,
+                    opened,
+                    called,
+                    request,
+                });
+            }
+        }
+        Ok(all)
     }
 
-    /// Where the question of an item stands. A name outside follows from its record's place, so no record is read for it.
-    async fn question_of(&self, item: &OpenItem) -> Result<Option<Seq>, Error> {
+    /// The request of an item, and where its question stands: its name follows from that place, so no record is read for it.
+    async fn question_of(&self, item: &OpenItem) -> Result<Option<(RequestId, Seq)>, Error> {
         let (session, call) = (SessionId(item.session), item.item);
-        let is_it = |seq: &Seq| item.request == Some(session.request_id(*seq).0);
-        let near = call.saturating_add(NEARBY);
-        if let Some(seq) = (call.saturating_add(1)..near).map(Seq).find(is_it) {
-            return Ok(Some(seq));
+        let Some(id) = item.request.map(RequestId) else {
+            return Ok(None);
+        };
+        let is_it = |seq: &Seq| id == session.request_id(*seq);
+        let (next, near) = (call.saturating_add(1), call.saturating_add(NEARBY));
+        // Before a question there is a verdict, hardly ever none; and each name that is tried is hashed.
+        let mut nearby = (next.saturating_add(1)..near).chain([next]).map(Seq);
+        if let Some(seq) = nearby.find(is_it) {
+            return Ok(Some((id, seq)));
         }
         let head = self.journal().head(session.0).await?;
         let last = head.map_or(0, |head| head.seq);
-        Ok((near..=last).map(Seq).find(is_it))
+        let seq = (near..=last).map(Seq).find(is_it);
+        Ok(seq.map(|seq| (id, seq)))
     }
 
     /// The newest of the arguments that persons wrote between a call and a question, of those that the question binds.
@@ -338,13 +320,53 @@ impl Ledger {
 }
 
 /// The records behind an open item.
-struct Asked {
+struct Asked<'i> {
+    item: &'i OpenItem,
+    id: RequestId,
     /// Where the question stands.
     seq: Seq,
     /// The first record of the session.
     opened: Line,
     called: Line,
     request: Line,
+}
+
+/// What can be said of a request without the key of its session.
+fn pending_sealed(asked: &Asked<'_>) -> Result<PendingConfirmation, Error> {
+    let item = asked.item;
+    let (session, call) = (SessionId(item.session), Seq(item.item));
+    let malformed = |source| Error::Malformed {
+        session,
+        seq: call,
+        source,
+    };
+    let received = asked.called.record().map_err(malformed)?;
+    Ok(PendingConfirmation {
+        id: asked.id,
+        session,
+        agent: String::new(),
+        external_id: None,
+        labels: BTreeMap::new(),
+        on_behalf_of: None,
+        request: asked.seq,
+        request_hash: object_hash(&asked.request),
+        call,
+        call_hash: object_hash(&asked.called),
+        parent: None,
+        tool: String::new(),
+        args: Json::parse(received.body.get()).unwrap_or_else(|_| Json::empty_object()),
+        sealed_args: Vec::new(),
+        sealed: true,
+        hint: None,
+        hint_by: HintBy::Declaration,
+        about: About::Gate,
+        payload_schema: None,
+        contract: None,
+        declaration: None,
+        requested_at: Timestamp(item.since_us),
+        expires_at: item.deadline_us.map(Timestamp),
+        model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+    })
 }
 
 fn is_bound(args: &Json, hash: ObjectHash) -> bool {

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod check;
+pub(crate) mod kept;
 pub(crate) mod read;
 mod rows;
 

@@ -126,6 +126,15 @@ impl<'a> Entry<'a> {
         })
     }
 
+    /// The session of an append, the seq of its first record, and its records alone, of a body whose checksum holds.
+    pub(crate) fn records(body: &'a [u8]) -> Option<(Uuid, u64, impl Iterator<Item = &'a [u8]>)> {
+        let mut cursor = Cursor(body);
+        let (session, first) = (cursor.uuid()?, cursor.u64()?);
+        let (lines, _objects, _work) = (cursor.u32()?, cursor.u32()?, cursor.u32()?);
+        let records = (0..lines).map_while(move |_| cursor.sized());
+        Some((session, first, records))
+    }
+
     pub(crate) fn last(&self) -> u64 {
         self.first
             .saturating_add(self.lines.len() as u64)

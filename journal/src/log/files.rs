@@ -9,11 +9,22 @@ use super::frame::{FramePlace, Place, segment_name};
 /// How many files are kept open.
 const OPEN: usize = 32;
 
+/// How many bytes between two appends are rather read than passed over: about what another call of the system costs.
+const NEAR: u64 = 4 << 10;
+
+/// How much is read at once, unless one append is longer.
+const TOGETHER: u64 = 256 << 10;
+
+/// How many readers find room that another has used.
+const ROOMS: usize = 4;
+
 /// The segments of a log, opened for reading as they are needed.
 pub(crate) struct LogFiles {
     disk: Arc<dyn Disk>,
     /// Files that nobody reads at the moment; the one that was read last stands last.
     open: Mutex<Vec<(u32, Box<dyn DiskFile>)>>,
+    /// What appends are read into, to be used again.
+    rooms: Mutex<Vec<Vec<u8>>>,
 }
 
 impl LogFiles {
@@ -21,31 +32,61 @@ impl LogFiles {
         Self {
             disk,
             open: Mutex::new(Vec::new()),
+            rooms: Mutex::new(Vec::new()),
         }
     }
 
-    /// The body of an append, if it can be read and holds its checksum.
-    pub(crate) fn append(&self, frame: FramePlace, place: Place) -> Option<Vec<u8>> {
-        let header = u32::try_from(ENTRY_HEADER).ok()?;
-        let all = Place {
-            offset: place.offset.checked_sub(header)?,
-            length: place.length.checked_add(header)?,
-        };
-        let mut bytes = self.bytes(frame, all)?;
-        let (body, intact) = split(&bytes).next()?;
-        (intact && body.len() == place.length as usize).then_some(())?;
-        bytes.drain(..ENTRY_HEADER);
-        Some(bytes)
+    /// Gives the bodies of appends as they stand in the log, each with which of the places it is, if it can be read and holds its checksum.
+    /// Neighbours are read together.
+    pub(crate) fn appends(
+        &self,
+        places: impl Iterator<Item = (usize, FramePlace, Place)>,
+        mut give: impl FnMut(usize, &[u8]),
+    ) {
+        let mut wanted: Vec<Wanted> = places.filter_map(Wanted::of).collect();
+        wanted.sort_unstable_by_key(|it| (it.segment, it.start));
+        let mut room = self.rooms().pop().unwrap_or_default();
+        let mut rest = wanted.as_slice();
+        while let Some(first) = rest.first() {
+            let (mut end, mut count) = (first.end, 1);
+            while let Some(next) = rest.get(count).filter(|next| next.goes_with(first, end)) {
+                end = end.max(next.end);
+                count += 1;
+            }
+            let (together, others) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+            let length = (end - first.start) as usize;
+            // It only grows, so that nothing is cleared that is then read over.
+            room.resize(room.len().max(length), 0);
+            let bytes = room.get_mut(..length).unwrap_or_default();
+            if self.read_at(first.segment, first.start, bytes) {
+                for it in together {
+                    if let Some(body) = it.body(bytes, first.start) {
+                        give(it.which, body);
+                    }
+                }
+            }
+            rest = others;
+        }
+        let mut rooms = self.rooms();
+        if rooms.len() < ROOMS && room.len() as u64 <= TOGETHER {
+            rooms.push(room);
+        }
     }
 
     /// Whatever stands at a place.
     pub(crate) fn bytes(&self, frame: FramePlace, place: Place) -> Option<Vec<u8>> {
-        let mut file = self.take(frame.segment)?;
         let at = u64::from(frame.at) + u64::from(place.offset);
         let mut bytes = vec![0; place.length as usize];
-        let read = file.read_at(at, &mut bytes);
-        self.put_back(frame.segment, file);
-        read.is_ok().then_some(bytes)
+        self.read_at(frame.segment, at, &mut bytes).then_some(bytes)
+    }
+
+    fn read_at(&self, segment: u32, at: u64, bytes: &mut [u8]) -> bool {
+        let Some(mut file) = self.take(segment) else {
+            return false;
+        };
+        let read = file.read_at(at, bytes);
+        self.put_back(segment, file);
+        read.is_ok()
     }
 
     /// A segment that nobody reads at the moment, so that nobody waits for another's reading.
@@ -68,7 +109,48 @@ impl LogFiles {
         open.push((segment, file));
     }
 
+    fn rooms(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn open(&self) -> MutexGuard<'_, Vec<(u32, Box<dyn DiskFile>)>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An append that is wanted, with its header.
+struct Wanted {
+    /// Where it stands among all that are.
+    which: usize,
+    segment: u32,
+    start: u64,
+    end: u64,
+}
+
+impl Wanted {
+    fn of((which, frame, place): (usize, FramePlace, Place)) -> Option<Wanted> {
+        let body = u64::from(frame.at) + u64::from(place.offset);
+        Some(Wanted {
+            which,
+            segment: frame.segment,
+            start: body.checked_sub(ENTRY_HEADER as u64)?,
+            end: body + u64::from(place.length),
+        })
+    }
+
+    /// Whether it is read with what begins with `first` and ends so far.
+    fn goes_with(&self, first: &Wanted, end: u64) -> bool {
+        self.segment == first.segment
+            && self.start <= end + NEAR
+            && self.end - first.start <= TOGETHER
+    }
+
+    /// Its body in bytes that begin at a place of its segment.
+    fn body<'b>(&self, bytes: &'b [u8], start: u64) -> Option<&'b [u8]> {
+        let from = usize::try_from(self.start - start).ok()?;
+        let to = usize::try_from(self.end - start).ok()?;
+        let entry = bytes.get(from..to)?;
+        let (body, intact) = split(entry).next()?;
+        (intact && body.len() + ENTRY_HEADER == entry.len()).then_some(body)
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::snapshots;
 use crate::log::disk::sync_directory;
 
 const NAME: &str = "CLOSED";
@@ -16,18 +17,37 @@ const DRAFT: &str = "CLOSED.new";
 #[derive(Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct Closed {
     files: BTreeMap<String, Stamp>,
+    /// What the close kept of the streams that wait. Only of what is still the same file, anything is believed; without it nothing else is
+    /// believed less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    waiting: Option<Stamp>,
 }
 
-#[derive(Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct Stamp {
     bytes: u64,
     changed_ns: i128,
 }
 
+impl Stamp {
+    fn of(facts: &fs::Metadata) -> io::Result<Stamp> {
+        Ok(Stamp {
+            bytes: facts.len(),
+            changed_ns: changed_ns(facts)?,
+        })
+    }
+}
+
 /// Whether every file is as the last close left it.
 pub(crate) fn holds(directory: &Path) -> bool {
-    let noted = noted(directory);
+    let noted = noted(directory).map(|it| it.files);
     noted.is_some() && noted == stamps(directory).ok()
+}
+
+/// Whether what is kept of the streams that wait is what the last close kept.
+pub(crate) fn holds_waiting(directory: &Path) -> bool {
+    let noted = noted(directory).and_then(|it| it.waiting);
+    noted.is_some() && noted == stamp_of_waiting(directory)
 }
 
 fn noted(directory: &Path) -> Option<Closed> {
@@ -57,9 +77,19 @@ pub(crate) fn shortened(directory: &Path) -> Option<String> {
         .then(|| format!("the log has {bytes} of the {noted} bytes that it was closed with"))
 }
 
-/// Notes how all files are now.
+/// Notes how all files are at a close, with what that kept of the streams that wait.
+pub(crate) fn write_at_close(directory: &Path) -> io::Result<()> {
+    write_with(directory, stamp_of_waiting(directory))
+}
+
+/// Notes how all files are now. Of the streams that wait is believed what was before, since only a close knows what it kept.
 pub(crate) fn write(directory: &Path) -> io::Result<()> {
-    let closed = stamps(directory)?;
+    write_with(directory, noted(directory).and_then(|it| it.waiting))
+}
+
+fn write_with(directory: &Path, waiting: Option<Stamp>) -> io::Result<()> {
+    let files = stamps(directory)?;
+    let closed = Closed { files, waiting };
     let mut file = fs::File::create(directory.join(DRAFT))?;
     file.write_all(&serde_json::to_vec(&closed)?)?;
     file.write_all(b"\n")?;
@@ -76,12 +106,17 @@ pub(crate) fn remove(directory: &Path) -> io::Result<()> {
     }
 }
 
-fn stamps(directory: &Path) -> io::Result<Closed> {
+fn stamps(directory: &Path) -> io::Result<BTreeMap<String, Stamp>> {
     let mut files = BTreeMap::new();
     for part in ["log", "sled"] {
         gather(directory, Path::new(part), &mut files)?;
     }
-    Ok(Closed { files })
+    Ok(files)
+}
+
+fn stamp_of_waiting(directory: &Path) -> Option<Stamp> {
+    let facts = fs::metadata(snapshots::place_of_waiting(directory)).ok()?;
+    Stamp::of(&facts).ok()
 }
 
 fn gather(directory: &Path, part: &Path, files: &mut BTreeMap<String, Stamp>) -> io::Result<()> {
@@ -92,11 +127,7 @@ fn gather(directory: &Path, part: &Path, files: &mut BTreeMap<String, Stamp>) ->
             gather(directory, &name, files)?;
             continue;
         }
-        let stamp = Stamp {
-            bytes: facts.len(),
-            changed_ns: changed_ns(&facts)?,
-        };
-        files.insert(name.to_string_lossy().into_owned(), stamp);
+        files.insert(name.to_string_lossy().into_owned(), Stamp::of(&facts)?);
     }
     Ok(())
 }

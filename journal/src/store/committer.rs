@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::end::LogEnd;
 use super::queue::{Queued, Shared};
-use super::{closed, recovery, system};
-use crate::index::Index;
+use super::{closed, recovery, snapshots, system};
+use crate::index::{Index, kept};
 use crate::view::Added;
 
 /// How many bytes the index may be behind before commits wait for it.
@@ -23,6 +23,7 @@ pub(crate) struct Committer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: Arc<Index>,
     pub(crate) directory: PathBuf,
+    pub(crate) journal: Uuid,
     /// Whether the log is in the directory, so that a clean close can vouch for it.
     pub(crate) vouches: bool,
     pub(crate) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
@@ -120,12 +121,24 @@ impl Committer {
     /// Makes the index durable, so that one that is behind a closed log is known to be damaged.
     fn finish(&self, end: Option<LogEnd>) -> Result<(), String> {
         end.map_or(Ok(()), LogEnd::close)?;
+        let waiting = self.waiting()?;
+        // After the last that the index is asked, which may make it write.
         self.index.flush(&recovery::index_place(&self.directory))?;
         let trusted = !self.shared.state().doubted;
         if self.vouches && trusted {
-            closed::write(&self.directory)
+            // Without it the next opening is slower, and nothing else.
+            let _kept = snapshots::keep_waiting(&self.directory, waiting.as_deref());
+            closed::write_at_close(&self.directory)
                 .map_err(|error| format!("failed to note the close: {error}"))?;
         }
         Ok(())
+    }
+
+    /// Where the streams stand that wait, so that the next opening need not ask the index for each; nothing where none does.
+    fn waiting(&self) -> Result<Option<Vec<u8>>, String> {
+        let rows = self.shared.state().view.waiting(&self.index);
+        let mark = self.index.mark(self.journal)?;
+        let mark = mark.filter(|_| !rows.is_empty());
+        Ok(mark.map(|mark| kept::to_bytes(self.journal, mark, rows)))
     }
 }

@@ -12,6 +12,7 @@ mod floor;
 mod indexer;
 mod metrics;
 mod options;
+mod pages;
 mod pass;
 mod queue;
 mod reading;
@@ -37,7 +38,9 @@ use crate::backup::{BackedUp, back_up};
 use crate::index::Index;
 use crate::log::LogFiles;
 use crate::log::disk::Disk;
-use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, block_on};
+use crate::{
+    Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, Span, block_on,
+};
 use committer::Committer;
 use directory::Directory;
 use end::LogEnd;
@@ -227,6 +230,7 @@ impl DiskJournal {
             shared,
             index,
             directory: directory.path,
+            journal: directory.journal,
             vouches: options.vouches,
             clock: options.clock,
         };
@@ -275,7 +279,19 @@ impl Journal for DiskJournal {
         from: u64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
-        self.looking(move |index| self.shared.read(index, session, from, limit))
+        let span = Span {
+            session,
+            from,
+            limit,
+        };
+        self.looking(move |index| {
+            let pages = self.shared.read(index, &[span])?;
+            Ok(pages.into_iter().flatten().collect())
+        })
+    }
+
+    fn read_each(&self, spans: Vec<Span>) -> BoxFuture<'_, Result<Vec<Vec<Line>>, Error>> {
+        self.looking(move |index| self.shared.read(index, &spans))
     }
 
     fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>> {

@@ -18,6 +18,7 @@ use super::{After, IndexState, Opened, closed, snapshots};
 use crate::Error;
 use crate::backup::manifest::{self, Manifest};
 use crate::index::Index;
+use crate::index::kept;
 use crate::index::read::nowhere;
 use crate::log::segments::{LogEnd, Stopped};
 use crate::log::{Block, LogWriter, Written, segment_name};
@@ -59,11 +60,20 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
             (fresh_index(&place, options)?, None)
         }
     };
-    if let Some(kept) = mark.filter(|_| clean)
+    if let Some(kept_at) = mark.filter(|_| clean)
         && let Ok(work) = index.open_work()
     {
-        let (mark, records) = kept;
-        return keep(directory, options, index, View::new(mark, records, work));
+        let (mark, records) = kept_at;
+        let mut view = View::new(mark, records, work);
+        let waiting = closed::holds_waiting(&directory.path);
+        let waiting = waiting.then(|| snapshots::waiting(&directory.path));
+        let waiting = waiting
+            .flatten()
+            .and_then(|bytes| kept::read(&bytes, directory.journal, kept_at));
+        for (session, stream) in waiting.unwrap_or_default() {
+            view.have_at_hand(session, stream);
+        }
+        return keep(directory, options, index, view);
     }
     let mark = mark.map(|(mark, _)| mark);
     let leveled = level(directory, options, index, mark, rebuilt);

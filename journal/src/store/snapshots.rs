@@ -1,4 +1,4 @@
-//! What readers keep of streams: a file each, in a directory beside log and index.
+//! What readers keep of streams, a file each, and what the journal keeps of those that wait: in a directory beside log and index.
 //!
 //! A cache: nothing of it is synced, and a crash may leave any of it torn, which is for the reader to find out.
 
@@ -15,22 +15,51 @@ use crate::swap::SNAPSHOTS;
 /// How the names of drafts end.
 const DRAFT: &str = "new";
 
-fn place(directory: &Path, session: Uuid) -> PathBuf {
-    directory.join(SNAPSHOTS).join(session.to_string())
-}
+/// The file of the journal's own: where the streams stand in which something is open, as a clean close left them.
+const WAITING: &str = "waiting";
 
 pub(super) fn read(directory: &Path, session: Uuid) -> Result<Option<Vec<u8>>, Error> {
-    match fs::read(place(directory, session)) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(format!("read the snapshot of {session}"))(error)),
-    }
+    let read = read_file(directory, &session.to_string());
+    read.map_err(Error::io(format!("read the snapshot of {session}")))
 }
 
 /// A reader sees either the one before or this one whole.
 pub(super) fn keep(directory: &Path, session: Uuid, bytes: &[u8]) -> Result<(), Error> {
+    let kept = keep_file(directory, &session.to_string(), bytes);
+    kept.map_err(Error::io(format!("keep a snapshot of {session}")))
+}
+
+pub(super) fn place_of_waiting(directory: &Path) -> PathBuf {
+    directory.join(SNAPSHOTS).join(WAITING)
+}
+
+/// What was last kept of the streams that wait.
+pub(super) fn waiting(directory: &Path) -> Option<Vec<u8>> {
+    read_file(directory, WAITING).ok().flatten()
+}
+
+/// Keeps what is told of the streams that wait, or lets go of what was told of them before.
+pub(super) fn keep_waiting(directory: &Path, bytes: Option<&[u8]>) -> io::Result<()> {
+    match bytes {
+        Some(bytes) => keep_file(directory, WAITING, bytes),
+        None => match fs::remove_file(place_of_waiting(directory)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        },
+    }
+}
+
+fn read_file(directory: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(directory.join(SNAPSHOTS).join(name)) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn keep_file(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     static DRAFTS: AtomicU64 = AtomicU64::new(0);
-    let place = place(directory, session);
+    let place = directory.join(SNAPSHOTS).join(name);
     // Each writer has a draft of its own, so that none renames what another is still writing.
     let draft = DRAFTS.fetch_add(1, Ordering::Relaxed);
     let draft = place.with_extension(format!("{draft}.{DRAFT}"));
@@ -41,7 +70,7 @@ pub(super) fn keep(directory: &Path, session: Uuid, bytes: &[u8]) -> Result<(), 
         // What cannot be removed either is removed when the journal is opened.
         let _ = fs::remove_file(&draft);
     }
-    kept.map_err(Error::io(format!("keep a snapshot of {session}")))
+    kept
 }
 
 /// Removes the drafts that a process left that ended while it wrote. Nobody else has the journal open.

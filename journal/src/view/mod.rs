@@ -130,6 +130,29 @@ impl View {
         }
     }
 
+    /// A stream, unless it must be fetched from the index.
+    pub(crate) fn at_hand(&self, session: &Uuid) -> Option<&Stream> {
+        self.streams.get(session)
+    }
+
+    /// Has a stream at hand as the index has it.
+    pub(crate) fn have_at_hand(&mut self, session: Uuid, kept: Stream) {
+        self.streams.insert(session, kept);
+    }
+
+    /// The streams in which something is open, each with what the index has of it; as many as are kept at hand.
+    pub(crate) fn waiting(&mut self, index: &Index) -> Vec<Row> {
+        let sessions: Vec<Uuid> = self.work.sessions().take(STREAMS_AT_HAND).collect();
+        let mut rows = Vec::with_capacity(sessions.len());
+        for session in sessions {
+            // A stream that cannot be had is fetched once it is wanted, and what is wrong with it told then.
+            if let Ok(Some(stream)) = self.stream(session, Some(index)) {
+                rows.push(stream.kept_row(session));
+            }
+        }
+        rows
+    }
+
     /// The ends of the streams that are at hand, from the one behind a session on.
     pub(crate) fn heads_after(&self, after: Uuid) -> impl Iterator<Item = (Uuid, Head)> + '_ {
         use std::ops::Bound::{Excluded, Unbounded};

@@ -77,6 +77,11 @@ impl Stream {
         }))
     }
 
+    /// The row of the head with the rest, of a stream that the index has.
+    pub(super) fn kept_row(&self, session: Uuid) -> Row {
+        Row::head(session, &self.head, &self.recent)
+    }
+
     /// How many positions are in full groups; one at least stays with the head.
     fn full(&self) -> usize {
         self.recent.len().saturating_sub(1) / GROUP * GROUP

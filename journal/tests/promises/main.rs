@@ -31,5 +31,6 @@ mod rolls;
 mod running;
 mod same_answers;
 mod sealing;
+mod spans;
 mod stream;
 mod witness;
