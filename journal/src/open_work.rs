@@ -92,10 +92,11 @@ impl OpenWork {
             .collect()
     }
 
-    /// The streams in which something is open.
-    pub(crate) fn sessions(&self) -> impl Iterator<Item = Uuid> + '_ {
+    /// The streams in which something waits that the outside knows under a request, in order.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = Uuid> + '_ {
         let mut last = None;
-        let sessions = self.items.keys().map(|(session, _)| *session);
+        let asked = self.items.iter().filter(|(_, it)| it.request.is_some());
+        let sessions = asked.map(|((session, _), _)| *session);
         sessions.filter(move |session| last.replace(*session) != Some(*session))
     }
 

@@ -1,7 +1,7 @@
 //! Requests that wait for a person, as whoever answers is shown them.
 //!
-//! The index of open work says which they are, and no more, since it stays in clear for ever. Each costs two short reads of its session: how that
-//! began, and the records from the call to the question; those of many requests are made at once.
+//! The index of open work says which they are, and no more, since it stays in clear for ever. Each costs three records of its session:
+//! how that began, the call, and the question; those of many requests are read at once.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -16,8 +16,11 @@ use crate::session::{
     Timestamp,
 };
 
-/// How many records are read at once, where a question stands as near to its call.
+/// How near a question stands to its call as a rule, and how many records behind a call are read at once.
 const NEARBY: u64 = 16;
+
+/// How near a question stands to its call where both are read with what is between them.
+const TOGETHER: u64 = 4;
 
 /// Of how many requests the records are read at once.
 const AT_ONCE: usize = 64;
@@ -244,23 +247,28 @@ impl Ledger {
                 from,
                 limit,
             };
-            let apart = seq.0 - item.item >= NEARBY;
+            // They are in one append as a rule, which is then looked at once.
+            let distance = seq.0 - item.item;
             spans.push(span(1, 1));
-            if apart {
-                spans.extend([span(item.item, 1), span(seq.0, 1)]);
+            if distance < TOGETHER {
+                spans.push(span(item.item, distance as usize + 1));
             } else {
-                spans.push(span(item.item, (seq.0 - item.item) as usize + 1));
+                spans.extend([span(item.item, 1), span(seq.0, 1)]);
             }
-            questions.push((item, id, seq, apart));
+            questions.push((item, id, seq, distance));
         }
         let mut pages = self.journal().read_each(spans).await?.into_iter();
         let mut next = || pages.next().unwrap_or_default();
         let mut all = Vec::with_capacity(questions.len());
-        for (item, id, seq, apart) in questions {
+        for (item, id, seq, distance) in questions {
             let (opened, mut from_call) = (next().pop(), next());
-            let request = if apart { next().pop() } else { from_call.pop() };
+            let request = if distance < TOGETHER {
+                from_call.pop()
+            } else {
+                next().pop()
+            };
             let called = from_call.into_iter().next();
-            if let Some((opened, (called, request))) = opened.zip(called.zip(request)) {
+            if let (Some(opened), Some(called), Some(request)) = (opened, called, request) {
                 all.push(Asked {
                     item,
                     id,
@@ -383,7 +391,7 @@ mod tests {
     use std::sync::Arc;
 
     use recount_journal::{
-        Actor, Append, Draft, Hash, Journal, MemoryJournal, WorkChange, block_on,
+        Actor, Append, DiskJournal, Draft, Hash, Journal, MemoryJournal, WorkChange, block_on,
     };
     use uuid::Uuid;
 
@@ -408,6 +416,14 @@ mod tests {
     /// A session whose question stands so far behind its call, with an edit that the question binds, or none, and others.
     fn asked_behind(distance: u64, edited: bool) -> (Ledger, Vec<Line>, SessionId) {
         let session = SessionId(Uuid::from_u128(5));
+        let journal = MemoryJournal::new();
+        let append = append_asked(session, distance, edited);
+        let lines = append.lines.clone();
+        block_on(journal.append(append)).unwrap();
+        (Ledger::new(Arc::new(journal)), lines, session)
+    }
+
+    fn append_asked(session: SessionId, distance: u64, edited: bool) -> Append {
         let (args, newer) = (r#"{"days":3}"#, r#"{"days":4}"#);
         let answered = |args: &str| {
             format!(
@@ -439,7 +455,7 @@ mod tests {
             let prev = lines.last().map_or(Hash::ZERO, Line::leaf);
             lines.push(record(session, seq, prev, kind, &body));
         }
-        let mut append = Append::new(session.0, 0, lines.clone());
+        let mut append = Append::new(session.0, 0, lines);
         append.open_work = vec![WorkChange::Put(OpenItem {
             session: session.0,
             item: CALL,
@@ -449,14 +465,21 @@ mod tests {
             request: Some(session.request_id(Seq(CALL + distance)).0),
             flags: 0,
         })];
-        let journal = MemoryJournal::new();
-        block_on(journal.append(append)).unwrap();
-        (Ledger::new(Arc::new(journal)), lines, session)
+        append
     }
 
     #[test]
     fn a_question_is_shown_however_far_it_stands_from_its_call() {
-        for distance in [1, 2, NEARBY - 1, NEARBY, NEARBY + 1, 3 * NEARBY] {
+        for distance in [
+            1,
+            2,
+            TOGETHER - 1,
+            TOGETHER,
+            NEARBY - 1,
+            NEARBY,
+            NEARBY + 1,
+            3 * NEARBY,
+        ] {
             let (ledger, lines, session) = asked_behind(distance, false);
             let pending = block_on(ledger.pending()).unwrap();
             let [shown] = pending.as_slice() else {
@@ -482,6 +505,50 @@ mod tests {
             let pending = block_on(ledger.pending()).unwrap();
             let shown = pending.first().unwrap();
             assert_eq!(shown.args.as_str(), r#"{"days":4}"#, "{distance}");
+        }
+    }
+
+    #[test]
+    fn of_many_questions_each_is_shown_with_its_own_call() {
+        let directory = tempfile::tempdir().unwrap();
+        let journal = DiskJournal::open(directory.path()).unwrap();
+        let distance = |nth: u64| match nth % 5 {
+            0 => 40,
+            4 => NEARBY,
+            near => near,
+        };
+        let asked = 3 * AT_ONCE as u64 + 1;
+        for nth in 1..=asked {
+            let session = SessionId(Uuid::from_u128(nth.into()));
+            let mut append = append_asked(session, distance(nth), false);
+            if nth % 7 == 0 {
+                // Answered, and still open otherwise; or open under a name that no record has.
+                for change in &mut append.open_work {
+                    if let WorkChange::Put(item) = change {
+                        item.request = (nth % 2 == 0).then(|| Uuid::from_u128(1 << 64));
+                    }
+                }
+            }
+            block_on(journal.append(append)).unwrap();
+        }
+        let ledger = Ledger::new(Arc::new(journal));
+        let pending = block_on(ledger.pending()).unwrap();
+        let shown: Vec<_> = pending
+            .iter()
+            .map(|it| (it.session, it.call, it.request, it.id))
+            .collect();
+        let expected: Vec<_> = (1..=asked)
+            .filter(|nth| nth % 7 != 0)
+            .map(|nth| {
+                let session = SessionId(Uuid::from_u128(nth.into()));
+                let seq = Seq(CALL + distance(nth));
+                (session, Seq(CALL), seq, session.request_id(seq))
+            })
+            .collect();
+        assert_eq!(shown, expected);
+        for it in &pending {
+            let alone = block_on(ledger.pending_in(it.session)).unwrap();
+            assert_eq!(alone.as_slice(), std::slice::from_ref(it));
         }
     }
 }

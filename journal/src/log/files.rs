@@ -1,4 +1,4 @@
-//! Reads single appends and objects of the log, from where the index says that they stand.
+//! Reads appends and objects of the log, from where the index says that they stand.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -54,15 +54,10 @@ impl LogFiles {
                 count += 1;
             }
             let (together, others) = rest.split_at_checked(count).unwrap_or((rest, &[]));
-            let length = (end - first.start) as usize;
-            // It only grows, so that nothing is cleared that is then read over.
-            room.resize(room.len().max(length), 0);
-            let bytes = room.get_mut(..length).unwrap_or_default();
-            if self.read_at(first.segment, first.start, bytes) {
+            if !self.read_together(together, end, &mut room, &mut give) {
+                // Whatever cannot be read must not take its neighbours with it.
                 for it in together {
-                    if let Some(body) = it.body(bytes, first.start) {
-                        give(it.which, body);
-                    }
+                    self.read_together(std::slice::from_ref(it), it.end, &mut room, &mut give);
                 }
             }
             rest = others;
@@ -71,6 +66,32 @@ impl LogFiles {
         if rooms.len() < ROOMS && room.len() as u64 <= TOGETHER {
             rooms.push(room);
         }
+    }
+
+    /// Reads appends, of which the last one ends so, with all that is between them; whether that could be read.
+    fn read_together(
+        &self,
+        wanted: &[Wanted],
+        end: u64,
+        room: &mut Vec<u8>,
+        give: &mut impl FnMut(usize, &[u8]),
+    ) -> bool {
+        let Some(Wanted { segment, start, .. }) = wanted.first() else {
+            return true;
+        };
+        let length = (end - start) as usize;
+        // It only grows, so that nothing is cleared that is then read over.
+        room.resize(room.len().max(length), 0);
+        let bytes = room.get_mut(..length).unwrap_or_default();
+        if !self.read_at(*segment, *start, bytes) {
+            return false;
+        }
+        for it in wanted {
+            if let Some(body) = it.body(bytes, *start) {
+                give(it.which, body);
+            }
+        }
+        true
     }
 
     /// Whatever stands at a place.
@@ -142,7 +163,7 @@ impl Wanted {
     fn goes_with(&self, first: &Wanted, end: u64) -> bool {
         self.segment == first.segment
             && self.start <= end + NEAR
-            && self.end - first.start <= TOGETHER
+            && (self.end <= end || self.end - first.start <= TOGETHER)
     }
 
     /// Its body in bytes that begin at a place of its segment.
@@ -152,5 +173,79 @@ impl Wanted {
         let entry = bytes.get(from..to)?;
         let (body, intact) = split(entry).next()?;
         (intact && body.len() + ENTRY_HEADER == entry.len()).then_some(body)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use std::fs;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::Append;
+    use crate::log::disk::RealDisk;
+    use crate::log::encode_entry;
+
+    /// A log of two segments in which three appends stand behind each other; gives the places of all six.
+    fn log(at: &std::path::Path) -> (LogFiles, Vec<(FramePlace, Place)>) {
+        let mut places = Vec::new();
+        for segment in 1..=2_u32 {
+            let mut bytes = Vec::new();
+            for session in 1..=3_u128 {
+                let session = Uuid::from_u128(session + u128::from(segment) * 10);
+                let entry = encode_entry(&Append::new(session, 0, Vec::new()), |_| false).bytes;
+                let frame = FramePlace {
+                    number: 1,
+                    segment,
+                    at: 0,
+                };
+                let body = bytes.len() + ENTRY_HEADER;
+                places.push((frame, Place::of(body, entry.len() - ENTRY_HEADER)));
+                bytes.extend(entry);
+            }
+            fs::write(at.join(segment_name(u64::from(segment))), bytes).unwrap();
+        }
+        (LogFiles::new(Arc::new(RealDisk::new(at))), places)
+    }
+
+    fn given(log: &LogFiles, places: &[(FramePlace, Place)]) -> Vec<Option<Vec<u8>>> {
+        let mut given = vec![None; places.len()];
+        let wanted = places.iter().enumerate();
+        log.appends(
+            wanted.map(|(which, (frame, place))| (which, *frame, *place)),
+            |which, body| *given.get_mut(which).unwrap() = Some(body.to_vec()),
+        );
+        given
+    }
+
+    #[test]
+    fn appends_are_given_whatever_their_order_and_segment() {
+        let directory = tempfile::tempdir().unwrap();
+        let (log, mut places) = log(directory.path());
+        places.reverse();
+        places.push(*places.first().unwrap());
+        for (body, (frame, place)) in given(&log, &places).into_iter().zip(&places) {
+            assert_eq!(body.unwrap(), log.bytes(*frame, *place).unwrap());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_is_damaged_does_not_take_its_neighbours_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let (log, places) = log(directory.path());
+        let file = directory.path().join(segment_name(1));
+        let whole = fs::read(&file).unwrap();
+        let given_of = |bytes: &[u8]| {
+            fs::write(&file, bytes).unwrap();
+            let bodies = given(&log, &places);
+            bodies.iter().map(Option::is_some).collect::<Vec<_>>()
+        };
+        let cut = whole.get(..whole.len() - 1).unwrap();
+        assert_eq!(given_of(cut), [true, true, false, true, true, true]);
+        let mut damaged = whole.clone();
+        *damaged.get_mut(whole.len() / 2).unwrap() ^= 1;
+        assert_eq!(given_of(&damaged), [true, false, true, true, true, true]);
     }
 }

@@ -77,9 +77,10 @@ pub(crate) fn shortened(directory: &Path) -> Option<String> {
         .then(|| format!("the log has {bytes} of the {noted} bytes that it was closed with"))
 }
 
-/// Notes how all files are at a close, with what that kept of the streams that wait.
-pub(crate) fn write_at_close(directory: &Path) -> io::Result<()> {
-    write_with(directory, stamp_of_waiting(directory))
+/// Notes how all files are at a close, with what that kept of the streams that wait, if it could.
+pub(crate) fn write_at_close(directory: &Path, kept: bool) -> io::Result<()> {
+    let waiting = kept.then(|| stamp_of_waiting(directory));
+    write_with(directory, waiting.flatten())
 }
 
 /// Notes how all files are now. Of the streams that wait is believed what was before, since only a close knows what it kept.

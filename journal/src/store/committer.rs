@@ -121,24 +121,30 @@ impl Committer {
     /// Makes the index durable, so that one that is behind a closed log is known to be damaged.
     fn finish(&self, end: Option<LogEnd>) -> Result<(), String> {
         end.map_or(Ok(()), LogEnd::close)?;
-        let waiting = self.waiting()?;
+        let waiting = self.vouches.then(|| self.waiting()).flatten();
         // After the last that the index is asked, which may make it write.
         self.index.flush(&recovery::index_place(&self.directory))?;
         let trusted = !self.shared.state().doubted;
         if self.vouches && trusted {
             // Without it the next opening is slower, and nothing else.
-            let _kept = snapshots::keep_waiting(&self.directory, waiting.as_deref());
-            closed::write_at_close(&self.directory)
+            let kept = snapshots::keep_waiting(&self.directory, waiting.as_deref()).is_ok();
+            closed::write_at_close(&self.directory, kept)
                 .map_err(|error| format!("failed to note the close: {error}"))?;
         }
         Ok(())
     }
 
-    /// Where the streams stand that wait, so that the next opening need not ask the index for each; nothing where none does.
-    fn waiting(&self) -> Result<Option<Vec<u8>>, String> {
-        let rows = self.shared.state().view.waiting(&self.index);
-        let mark = self.index.mark(self.journal)?;
-        let mark = mark.filter(|_| !rows.is_empty());
-        Ok(mark.map(|mark| kept::to_bytes(self.journal, mark, rows)))
+    /// Where the streams stand that wait, so that the next opening need not ask the index for each; nothing where none does. An index that
+    /// cannot tell is doubted.
+    fn waiting(&self) -> Option<Vec<u8>> {
+        let mut state = self.shared.state();
+        let rows = state.view.waiting(&self.index);
+        let mark = self.index.mark(self.journal);
+        let (Ok(rows), Ok(mark)) = (rows, mark) else {
+            state.doubted = true;
+            return None;
+        };
+        let mark = mark.filter(|_| !rows.is_empty())?;
+        Some(kept::to_bytes(self.journal, mark, rows))
     }
 }

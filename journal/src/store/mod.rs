@@ -1,7 +1,8 @@
 //! The journal on disk: the log in front, the index behind it, each with a thread.
 //!
 //! The directory holds `JOURNAL` (what this is), `LOCK`, `CLOSED` (how the last close left everything), `log/` and `sled/`,
-//! what a repair or a compaction sets aside, and in `snapshots/` what readers keep, which may be removed at any time.
+//! what a repair or a compaction sets aside, and in `snapshots/` what readers keep and where the streams stand that wait, which may be removed
+//! at any time.
 //! The store does not know what an event means, and does not trust the index over the log.
 
 pub(crate) mod closed;
@@ -47,6 +48,9 @@ use end::LogEnd;
 use floor::Floor;
 use indexer::Indexer;
 use queue::Shared;
+
+/// How many spans are read under one lock of the state.
+const SPANS_AT_ONCE: usize = 256;
 
 /// Keeps a journal in a directory.
 ///
@@ -285,13 +289,20 @@ impl Journal for DiskJournal {
             limit,
         };
         self.looking(move |index| {
-            let pages = self.shared.read(index, &[span])?;
-            Ok(pages.into_iter().flatten().collect())
+            let mut pages = self.shared.read(index, &[span])?;
+            Ok(pages.pop().unwrap_or_default())
         })
     }
 
     fn read_each(&self, spans: Vec<Span>) -> BoxFuture<'_, Result<Vec<Vec<Line>>, Error>> {
-        self.looking(move |index| self.shared.read(index, &spans))
+        self.looking(move |index| {
+            let mut pages = Vec::with_capacity(spans.len());
+            // Whoever appends meanwhile comes in between.
+            for spans in spans.chunks(SPANS_AT_ONCE) {
+                pages.append(&mut self.shared.read(index, spans)?);
+            }
+            Ok(pages)
+        })
     }
 
     fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>> {

@@ -1,7 +1,7 @@
-//! Reads records, of as many streams at once as are wanted: the state is locked once for all of them, and what stands near each other in
-//! the log is read together.
+//! Reads records, of as many streams at once as are wanted: the state is locked for all of them together, and what stands near each other
+//! in the log is read together.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -13,42 +13,47 @@ use crate::log::{Block, Entry};
 use crate::view::{Position, Stream};
 use crate::{Error, Line, Span};
 
-/// What the view tells of a stream.
-#[derive(Clone, Copy, Default)]
+/// What is known of the stream of a span.
+#[derive(Default)]
 struct Known {
-    /// Its last seq.
+    /// Its last seq, 0 where there is none.
     last: u64,
-    /// How many of its recent appends may hold what is wanted, the one before them too.
-    appends: usize,
+    /// The first seq of its recent appends; those before stand in groups of the index.
+    recent: u64,
+    /// How many of its recent appends are wanted.
+    wanted: usize,
 }
 
-/// An append that is wanted.
-struct Append<'s> {
+/// An append of which records are wanted.
+struct WantedAppend<'s> {
     span: &'s Span,
     position: Position,
     /// Its frame, unless the index has that.
     block: Option<Arc<Block>>,
 }
 
+/// What is known of the stream of each span, and the recent appends that are wanted for all of them, in their order.
+type Recent<'s> = (Vec<Known>, Vec<WantedAppend<'s>>);
+
 /// The records of an append that are in a span, or what is wrong with it.
 type Taken = Result<Vec<Line>, String>;
 
 impl Shared {
-    /// The records of spans, for each as many as there are.
+    /// The records of spans, for each as many as there are. Nobody else has the state meanwhile, so the spans should be few.
     pub(super) fn read(&self, index: &Index, spans: &[Span]) -> Result<Vec<Vec<Line>>, Error> {
         let (known, appends) = self.recent(index, spans)?;
-        let taken = self.take(index, &appends);
+        let taken = self.records_of(index, &appends);
         let mut taken = appends.iter().zip(taken);
         let mut pages = Vec::with_capacity(spans.len());
         for (span, known) in spans.iter().zip(known) {
             let mut page = Page::of(span);
-            for (nth, (append, lines)) in taken.by_ref().take(known.appends).enumerate() {
-                if nth == 0 {
-                    page.put_older(self, index, append.position.first)?;
-                }
+            if page.seq <= known.last {
+                page.put_older(self, index, known.recent)?;
+            }
+            for (append, lines) in taken.by_ref().take(known.wanted) {
                 page.put(append.position, lines)?;
             }
-            if known.appends > 0 && page.lines.len() < span.limit && page.seq <= known.last {
+            if page.lines.len() < span.limit && page.seq <= known.last {
                 return Err(page.gap());
             }
             pages.push(page.lines);
@@ -57,70 +62,77 @@ impl Shared {
     }
 
     /// What is known of each stream, and of all together the recent appends that are wanted.
-    fn recent<'s>(
-        &self,
-        index: &Index,
-        spans: &'s [Span],
-    ) -> Result<(Vec<Known>, Vec<Append<'s>>), Error> {
-        let fetched = self.fetch(index, spans)?;
-        let state = self.state();
-        let mut known = Vec::with_capacity(spans.len());
-        let mut appends = Vec::with_capacity(spans.len());
-        for span in spans {
-            // One that was let go of since is fetched here.
-            let late;
-            let stream = match state.view.at_hand(&span.session) {
-                Some(stream) => Some(stream),
-                None => match fetched.get(&span.session) {
-                    Some(stream) => stream.as_ref(),
-                    None => {
-                        late = index.stream(span.session)?;
-                        late.as_ref()
-                    }
-                },
+    fn recent<'s>(&self, index: &Index, spans: &'s [Span]) -> Result<Recent<'s>, Error> {
+        let mut fetched = HashMap::new();
+        loop {
+            let (missing, times_let_go) = match self.recent_of(spans, &fetched) {
+                Ok(recent) => return Ok(recent),
+                Err(missing) => missing,
             };
-            let Some(stream) = stream else {
-                known.push(Known::default());
-                continue;
-            };
-            let (from, end, before) = (span.first(), span.end(), appends.len());
-            let last = stream.head.seq;
-            let start = stream.recent.partition_point(|it| it.first <= from);
-            let wanted = stream.recent.get(start.saturating_sub(1)..);
-            let wanted = wanted.filter(|_| from <= last && from < end);
-            // The first one stays even if it is behind the page: up to it the groups of the index reach.
-            let wanted = wanted.unwrap_or_default().iter().enumerate();
-            let wanted = wanted.take_while(|(at, position)| *at == 0 || position.first < end);
-            appends.extend(wanted.map(|(_, position)| Append {
-                span,
-                position: *position,
-                block: state.unindexed(position.frame.number),
-            }));
-            known.push(Known {
-                last,
-                appends: appends.len() - before,
-            });
+            // The index is asked while nobody waits for the state: it has all of these, and what comes to them meanwhile, this
+            // reading need not know.
+            for session in missing {
+                fetched.insert(session, index.stream(session)?);
+            }
+            self.state().view.have_at_hand(&fetched, times_let_go);
         }
-        Ok((known, appends))
     }
 
-    /// The streams that are not at hand, as far as there are such. The index is asked while nobody waits for the state: it has all of
-    /// these, and what comes to them meanwhile, this reading need not know.
-    fn fetch(&self, index: &Index, spans: &[Span]) -> Result<HashMap<Uuid, Option<Stream>>, Error> {
-        let missing: HashSet<Uuid> = {
-            let state = self.state();
-            let sessions = spans.iter().map(|span| span.session);
-            sessions
-                .filter(|session| state.view.at_hand(session).is_none())
-                .collect()
-        };
-        let fetched = missing.into_iter();
-        let fetched = fetched.map(|session| Ok((session, index.stream(session)?)));
-        fetched.collect()
+    /// What [`recent`](Shared::recent) gives, or else which streams are neither at hand nor fetched, and how often such had been let go
+    /// of.
+    fn recent_of<'s>(
+        &self,
+        spans: &'s [Span],
+        fetched: &HashMap<Uuid, Option<Stream>>,
+    ) -> Result<Recent<'s>, (BTreeSet<Uuid>, u64)> {
+        let mut known = Vec::with_capacity(spans.len());
+        let mut appends = Vec::with_capacity(spans.len());
+        let mut missing = BTreeSet::new();
+        let state = self.state();
+        // Spans of one stream often stand together.
+        for of_one in spans.chunk_by(|one, other| one.session == other.session) {
+            let Some(session) = of_one.first().map(|span| span.session) else {
+                continue;
+            };
+            let stream = match (state.view.at_hand(&session), fetched.get(&session)) {
+                (Some(stream), _) | (None, Some(Some(stream))) => stream,
+                (None, Some(None)) => {
+                    known.extend(of_one.iter().map(|_| Known::default()));
+                    continue;
+                }
+                (None, None) => {
+                    missing.insert(session);
+                    continue;
+                }
+            };
+            let recent = &stream.recent;
+            for span in of_one {
+                let (before, end) = (appends.len(), span.end());
+                let start = recent.partition_point(|it| it.first <= span.first());
+                let wanted = recent.get(start.saturating_sub(1)..).unwrap_or_default();
+                let wanted = wanted.iter().take_while(|it| it.first < end);
+                let wanted = wanted.filter(|_| span.first() <= stream.head.seq);
+                appends.extend(wanted.map(|position| WantedAppend {
+                    span,
+                    position: *position,
+                    block: state.unindexed(position.frame.number),
+                }));
+                known.push(Known {
+                    last: stream.head.seq,
+                    recent: recent.first().map_or(u64::MAX, |it| it.first),
+                    wanted: appends.len() - before,
+                });
+            }
+        }
+        if missing.is_empty() {
+            Ok((known, appends))
+        } else {
+            Err((missing, state.view.times_let_go()))
+        }
     }
 
     /// What of appends is in the spans that they are wanted for.
-    fn take(&self, index: &Index, appends: &[Append<'_>]) -> Vec<Taken> {
+    fn records_of(&self, index: &Index, appends: &[WantedAppend<'_>]) -> Vec<Taken> {
         let mut taken: Vec<Option<Taken>> = vec![None; appends.len()];
         let of_log = appends.iter().enumerate();
         let of_log = of_log.filter(|(_, append)| append.block.is_none());
@@ -130,7 +142,7 @@ impl Shared {
                 *taken = Some(append.lines(body));
             }
         });
-        let or_else = |(taken, append): (Option<Taken>, &Append<'_>)| {
+        let or_else = |(taken, append): (Option<Taken>, &WantedAppend<'_>)| {
             let Position { frame, place, .. } = append.position;
             taken.unwrap_or_else(|| match &append.block {
                 Some(block) => append.lines(of_block(frame, place, block)?),
@@ -141,7 +153,7 @@ impl Shared {
     }
 }
 
-impl Append<'_> {
+impl WantedAppend<'_> {
     /// Those of its records that are in the span.
     fn lines(&self, body: &[u8]) -> Taken {
         let (_, first, records) = Entry::records(body)
@@ -182,14 +194,14 @@ impl Page<'_> {
             let start = group.partition_point(|position| position.first <= before);
             let wanted = group.get(start.saturating_sub(1)..).unwrap_or_default();
             let wanted = wanted.iter().take_while(|position| position.first < end);
-            let appends: Vec<Append<'_>> = wanted
-                .map(|position| Append {
+            let appends: Vec<WantedAppend<'_>> = wanted
+                .map(|position| WantedAppend {
                     span: self.span,
                     position: *position,
                     block: None,
                 })
                 .collect();
-            let taken = shared.take(index, &appends);
+            let taken = shared.records_of(index, &appends);
             for (append, lines) in appends.iter().zip(taken) {
                 self.put(append.position, lines)?;
             }
@@ -204,8 +216,9 @@ impl Page<'_> {
     fn put(&mut self, position: Position, taken: Taken) -> Result<(), Error> {
         if self.lines.len() < self.span.limit && position.first <= self.seq {
             let lines = taken.map_err(|what| self.damaged(what))?;
+            // What an append before it had already; in a sound journal none has.
             let known = self.seq - position.first.max(self.span.first());
-            if self.lines.is_empty() && known == 0 {
+            if self.lines.is_empty() {
                 self.lines = lines;
             } else {
                 self.lines.extend(lines.into_iter().skip(known as usize));

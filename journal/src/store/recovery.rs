@@ -1,6 +1,7 @@
 //! What happens between the lock and the first append: the end of the log is found, the index is brought level.
 //!
-//! After a clean close that every file still agrees with, nothing is read but the index's mark and what is open. Else the whole log is
+//! After a clean close that every file still agrees with, nothing is read but the index's mark, what is open, and where the streams stand that
+//! wait for an answer. Else the whole log is
 //! read and the whole index is compared with it.
 
 use std::fs;
@@ -70,9 +71,7 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         let waiting = waiting
             .flatten()
             .and_then(|bytes| kept::read(&bytes, directory.journal, kept_at));
-        for (session, stream) in waiting.unwrap_or_default() {
-            view.have_at_hand(session, stream);
-        }
+        view.start_with(waiting.unwrap_or_default());
         return keep(directory, options, index, view);
     }
     let mark = mark.map(|(mark, _)| mark);
@@ -287,4 +286,92 @@ fn put_back(place: &Path, is_aside: bool) {
 
 fn aside(place: &Path) -> PathBuf {
     place.with_file_name("sled.damaged-1")
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+mod tests {
+    use super::*;
+    use crate::index::Row;
+    use crate::{
+        Actor, Append, DiskJournal, Draft, Hash, Head, Journal, OpenItem, WorkChange, block_on,
+    };
+
+    const STREAM: Uuid = Uuid::from_u128(7);
+
+    /// A closed journal with one stream, in which something waits for an answer.
+    fn closed_journal(path: &Path) {
+        let journal = DiskJournal::open(path).unwrap();
+        let draft = Draft {
+            session: STREAM,
+            seq: 1,
+            at_us: 0,
+            kind: "asked",
+            cause: None,
+            actor: Actor::new("engine"),
+            body: "{}",
+            prev: Hash::ZERO,
+        };
+        let mut append = Append::new(STREAM, 0, vec![draft.line()]);
+        append.open_work = vec![WorkChange::Put(OpenItem {
+            session: STREAM,
+            item: 1,
+            kind: "confirmation".to_owned(),
+            since_us: 0,
+            deadline_us: None,
+            request: Some(Uuid::from_u128(8)),
+            flags: 0,
+        })];
+        block_on(journal.append(append)).unwrap();
+        block_on(journal.close()).unwrap();
+    }
+
+    /// The mark of the index, which is asked in a copy: it writes even when it is only read.
+    fn mark_of(path: &Path, journal: Uuid) -> (Written, u64) {
+        let copy = tempfile::tempdir().unwrap();
+        for entry in fs::read_dir(index_place(path)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.metadata().unwrap().is_file() {
+                fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+            }
+        }
+        let index = Index::open(copy.path(), 1 << 20).unwrap();
+        index.mark(journal).unwrap().unwrap()
+    }
+
+    #[test]
+    fn where_a_stream_stands_that_waits_is_taken_from_what_the_close_kept_and_from_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        closed_journal(path);
+        let head = || {
+            let journal = DiskJournal::options(path).read_only().open().unwrap();
+            assert!(!journal.opened().read_whole);
+            block_on(journal.head(STREAM)).unwrap().unwrap()
+        };
+        let before = head();
+        assert_eq!(before.seq, 1);
+        // What nobody but that file could have said.
+        let told = Head {
+            seq: 99,
+            hash: Hash::ZERO,
+            at_us: 1,
+        };
+        let journal = Directory::claim(path, false).unwrap().journal;
+        let (mark, records) = mark_of(path, journal);
+        let forge = |mark| {
+            let bytes = kept::to_bytes(journal, mark, [Row::head(STREAM, &told, &[])]);
+            snapshots::keep_waiting(path, Some(&bytes)).unwrap();
+        };
+        forge((mark, records));
+        assert_eq!(head(), before, "it is not the file that the close kept");
+        assert_eq!(head(), before, "nor is it by having been looked at");
+        closed::write_at_close(path, false).unwrap();
+        assert_eq!(head(), before, "the close could not keep it");
+        closed::write_at_close(path, true).unwrap();
+        assert_eq!(head(), told, "as if a close had kept it");
+        forge((mark, records + 1));
+        closed::write_at_close(path, true).unwrap();
+        assert_eq!(head(), before, "it is of another state of the index");
+    }
 }

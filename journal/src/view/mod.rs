@@ -6,7 +6,7 @@
 mod stream;
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use uuid::Uuid;
 
@@ -19,6 +19,9 @@ use crate::{Error, Hash, Head, WorkChange};
 
 /// How many streams that the index knows are kept at hand.
 const STREAMS_AT_HAND: usize = 16_384;
+
+/// How many of them are kept before others because they wait for an answer from outside, so that a list of what waits is quick.
+const WAITING_AT_HAND: usize = STREAMS_AT_HAND / 4 * 3;
 
 /// What one append adds.
 #[derive(Debug)]
@@ -69,6 +72,7 @@ pub(crate) struct View {
     objects: Fresh<Hash, ObjectPlace>,
     changed_streams: Vec<Uuid>,
     flushing_streams: Vec<Uuid>,
+    times_let_go: u64,
 }
 
 /// What the index may not have yet.
@@ -107,6 +111,7 @@ impl View {
             objects: Fresh::new(),
             changed_streams: Vec::new(),
             flushing_streams: Vec::new(),
+            times_let_go: 0,
         }
     }
 
@@ -135,22 +140,46 @@ impl View {
         self.streams.get(session)
     }
 
-    /// Has a stream at hand as the index has it.
-    pub(crate) fn have_at_hand(&mut self, session: Uuid, kept: Stream) {
-        self.streams.insert(session, kept);
+    /// How often streams were let go of.
+    pub(crate) fn times_let_go(&self) -> u64 {
+        self.times_let_go
     }
 
-    /// The streams in which something is open, each with what the index has of it; as many as are kept at hand.
-    pub(crate) fn waiting(&mut self, index: &Index) -> Vec<Row> {
-        let sessions: Vec<Uuid> = self.work.sessions().take(STREAMS_AT_HAND).collect();
-        let mut rows = Vec::with_capacity(sessions.len());
-        for session in sessions {
-            // A stream that cannot be had is fetched once it is wanted, and what is wrong with it told then.
-            if let Ok(Some(stream)) = self.stream(session, Some(index)) {
-                rows.push(stream.kept_row(session));
+    /// Has streams at hand that were fetched from the index, as far as there is room. Some may have been let go of since they were: then one
+    /// of these may have grown meanwhile and be in the index again, and none is taken.
+    pub(crate) fn have_at_hand(
+        &mut self,
+        fetched: &HashMap<Uuid, Option<Stream>>,
+        times_let_go: u64,
+    ) {
+        if self.times_let_go == times_let_go {
+            let room = STREAMS_AT_HAND.saturating_sub(self.streams.len());
+            let fetched = fetched.iter().take(room);
+            for (session, stream) in fetched.filter_map(|(it, stream)| Some((it, stream.as_ref()?)))
+            {
+                let place = self.streams.entry(*session);
+                place.or_insert_with(|| stream.clone());
             }
         }
-        rows
+    }
+
+    /// Starts with streams that the index is known to have.
+    pub(crate) fn start_with(&mut self, kept: Vec<(Uuid, Stream)>) {
+        self.streams.extend(kept);
+    }
+
+    /// The streams that wait for an answer from outside, as the index has them: as many as are kept at hand before others.
+    ///
+    /// # Errors
+    /// Where the index cannot tell of one.
+    pub(crate) fn waiting(&mut self, index: &Index) -> Result<Vec<Row>, Error> {
+        let sessions: Vec<Uuid> = self.work.asked().take(WAITING_AT_HAND).collect();
+        let mut rows = Vec::with_capacity(sessions.len());
+        for session in sessions {
+            let stream = self.stream(session, Some(index))?;
+            rows.extend(stream.map(|stream| stream.kept_row(session)));
+        }
+        Ok(rows)
     }
 
     /// The ends of the streams that are at hand, from the one behind a session on.
@@ -280,7 +309,96 @@ impl View {
     /// the view without an index must not call this before the end.
     pub(crate) fn let_go(&mut self) {
         if self.streams.len() > STREAMS_AT_HAND {
-            self.streams.retain(|_, stream| stream.is_changed());
+            let waiting: HashSet<Uuid> = self.work.asked().take(WAITING_AT_HAND).collect();
+            self.times_let_go += 1;
+            self.streams
+                .retain(|session, stream| stream.is_changed() || waiting.contains(session));
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::OpenItem;
+
+    fn fetched(sessions: impl Iterator<Item = u128>) -> HashMap<Uuid, Option<Stream>> {
+        let head = Head {
+            seq: 1,
+            hash: Hash::ZERO,
+            at_us: 0,
+        };
+        let stream = |session| {
+            (
+                Uuid::from_u128(session),
+                Some(Stream::kept(head, Vec::new())),
+            )
+        };
+        sessions.map(stream).collect()
+    }
+
+    fn item(session: u128, request: Option<u128>) -> WorkChange {
+        WorkChange::Put(OpenItem {
+            session: Uuid::from_u128(session),
+            item: 1,
+            kind: "call".to_owned(),
+            since_us: 0,
+            deadline_us: None,
+            request: request.map(Uuid::from_u128),
+            flags: 0,
+        })
+    }
+
+    #[test]
+    fn of_many_streams_those_that_wait_for_an_answer_stay_at_hand() {
+        let mut view = View::empty();
+        for session in 1..=20_000 {
+            // Every other one is merely open.
+            let request = (session % 2 == 0).then_some(session);
+            view.work.apply(&item(session, request));
+        }
+        view.start_with(
+            fetched(1..=20_000)
+                .into_iter()
+                .map(|(session, stream)| (session, stream.unwrap()))
+                .collect(),
+        );
+        view.let_go();
+        assert_eq!(view.streams.len(), 10_000);
+        assert!(view.at_hand(&Uuid::from_u128(2)).is_some());
+        assert!(view.at_hand(&Uuid::from_u128(3)).is_none());
+        let before = view.times_let_go();
+        view.let_go();
+        assert_eq!(
+            (view.streams.len(), view.times_let_go()),
+            (10_000, before),
+            "they are few enough"
+        );
+    }
+
+    #[test]
+    fn what_was_fetched_is_taken_unless_streams_were_let_go_of_meanwhile() {
+        let mut view = View::empty();
+        let then = view.times_let_go();
+        view.have_at_hand(&fetched(1..=2), then);
+        assert_eq!(view.streams.len(), 2);
+        view.have_at_hand(&fetched(1..=20_000), then);
+        assert!(
+            view.streams.len() <= STREAMS_AT_HAND,
+            "there is no more room"
+        );
+        view.start_with(
+            fetched(30_000..=50_000)
+                .into_iter()
+                .map(|(session, stream)| (session, stream.unwrap()))
+                .collect(),
+        );
+        view.let_go();
+        assert_eq!(view.streams.len(), 0);
+        view.have_at_hand(&fetched(1..=2), then);
+        assert_eq!(view.streams.len(), 0);
+        view.have_at_hand(&fetched(1..=2), view.times_let_go());
+        assert_eq!(view.streams.len(), 2);
     }
 }
