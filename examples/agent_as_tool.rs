@@ -45,10 +45,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let script = Script::parse(CONVERSATION)?;
     let simulator = Simulator::start(script).listen("127.0.0.1:0").await?;
+    let journal = tempfile::tempdir()?;
     let live = Live::builder()
         .model("gemini-live-2.5-flash")
         .agent_tool("verify_identity", "Verifies a caller's identity", verifier)
-        .journal("./agent_journal")
+        .journal(journal.path())
         .connect_to(simulator.url())
         .await?;
     let mut updates = live.subscribe();
