@@ -54,7 +54,8 @@ impl LogFiles {
                 count += 1;
             }
             let (together, others) = rest.split_at_checked(count).unwrap_or((rest, &[]));
-            if !self.read_together(together, end, &mut room, &mut give) {
+            let read = self.read_together(together, end, &mut room, &mut give);
+            if !read && together.len() > 1 {
                 // Whatever cannot be read must not take its neighbours with it.
                 for it in together {
                     self.read_together(std::slice::from_ref(it), it.end, &mut room, &mut give);
@@ -63,7 +64,7 @@ impl LogFiles {
             rest = others;
         }
         let mut rooms = self.rooms();
-        if rooms.len() < ROOMS && room.len() as u64 <= TOGETHER {
+        if rooms.len() < ROOMS {
             rooms.push(room);
         }
     }
@@ -80,9 +81,15 @@ impl LogFiles {
             return true;
         };
         let length = (end - start) as usize;
-        // It only grows, so that nothing is cleared that is then read over.
-        room.resize(room.len().max(length), 0);
-        let bytes = room.get_mut(..length).unwrap_or_default();
+        // Of an append that is too long for it the room comes from the system, cleared.
+        let mut own = vec![0; if length as u64 > TOGETHER { length } else { 0 }];
+        let bytes = if own.is_empty() {
+            // It only grows, so that nothing is cleared that is then read over.
+            room.resize(room.len().max(length), 0);
+            room.get_mut(..length).unwrap_or_default()
+        } else {
+            own.as_mut_slice()
+        };
         if !self.read_at(*segment, *start, bytes) {
             return false;
         }

@@ -138,6 +138,9 @@ impl Committer {
     /// cannot tell is doubted.
     fn waiting(&self) -> Option<Vec<u8>> {
         let mut state = self.shared.state();
+        if state.doubted {
+            return None;
+        }
         let rows = state.view.waiting(&self.index);
         let mark = self.index.mark(self.journal);
         let (Ok(rows), Ok(mark)) = (rows, mark) else {

@@ -39,7 +39,7 @@ type Recent<'s> = (Vec<Known>, Vec<WantedAppend<'s>>);
 type Taken = Result<Vec<Line>, String>;
 
 impl Shared {
-    /// The records of spans, for each as many as there are. Nobody else has the state meanwhile, so the spans should be few.
+    /// The records of spans, for each as many as there are. Nobody else has the state while these are looked up, so they should be few.
     pub(super) fn read(&self, index: &Index, spans: &[Span]) -> Result<Vec<Vec<Line>>, Error> {
         let (known, appends) = self.recent(index, spans)?;
         let taken = self.records_of(index, &appends);
@@ -65,26 +65,24 @@ impl Shared {
     fn recent<'s>(&self, index: &Index, spans: &'s [Span]) -> Result<Recent<'s>, Error> {
         let mut fetched = HashMap::new();
         loop {
-            let (missing, times_let_go) = match self.recent_of(spans, &fetched) {
+            let missing = match self.recent_of(spans, &fetched) {
                 Ok(recent) => return Ok(recent),
                 Err(missing) => missing,
             };
-            // The index is asked while nobody waits for the state: it has all of these, and what comes to them meanwhile, this
-            // reading need not know.
+            // The index is asked while nobody waits for the state. It has all of these, and what comes to them meanwhile, this reading
+            // need not know; whoever appends must, so nothing of it is kept for others.
             for session in missing {
                 fetched.insert(session, index.stream(session)?);
             }
-            self.state().view.have_at_hand(&fetched, times_let_go);
         }
     }
 
-    /// What [`recent`](Shared::recent) gives, or else which streams are neither at hand nor fetched, and how often such had been let go
-    /// of.
+    /// What [`recent`](Shared::recent) gives, or else which streams are neither at hand nor fetched.
     fn recent_of<'s>(
         &self,
         spans: &'s [Span],
         fetched: &HashMap<Uuid, Option<Stream>>,
-    ) -> Result<Recent<'s>, (BTreeSet<Uuid>, u64)> {
+    ) -> Result<Recent<'s>, BTreeSet<Uuid>> {
         let mut known = Vec::with_capacity(spans.len());
         let mut appends = Vec::with_capacity(spans.len());
         let mut missing = BTreeSet::new();
@@ -111,7 +109,7 @@ impl Shared {
                 let start = recent.partition_point(|it| it.first <= span.first());
                 let wanted = recent.get(start.saturating_sub(1)..).unwrap_or_default();
                 let wanted = wanted.iter().take_while(|it| it.first < end);
-                let wanted = wanted.filter(|_| span.first() <= stream.head.seq);
+                let wanted = wanted.filter(|_| span.first() <= stream.head.seq && span.limit > 0);
                 appends.extend(wanted.map(|position| WantedAppend {
                     span,
                     position: *position,
@@ -127,7 +125,7 @@ impl Shared {
         if missing.is_empty() {
             Ok((known, appends))
         } else {
-            Err((missing, state.view.times_let_go()))
+            Err(missing)
         }
     }
 

@@ -15,7 +15,7 @@ use crate::swap::SNAPSHOTS;
 /// How the names of drafts end.
 const DRAFT: &str = "new";
 
-/// The file of the journal's own: where the streams stand in which something is open, as a clean close left them.
+/// The file of the journal's own: where the streams stand that wait for an answer, as a clean close left them.
 const WAITING: &str = "waiting";
 
 pub(super) fn read(directory: &Path, session: Uuid) -> Result<Option<Vec<u8>>, Error> {

@@ -72,7 +72,6 @@ pub(crate) struct View {
     objects: Fresh<Hash, ObjectPlace>,
     changed_streams: Vec<Uuid>,
     flushing_streams: Vec<Uuid>,
-    times_let_go: u64,
 }
 
 /// What the index may not have yet.
@@ -111,7 +110,6 @@ impl View {
             objects: Fresh::new(),
             changed_streams: Vec::new(),
             flushing_streams: Vec::new(),
-            times_let_go: 0,
         }
     }
 
@@ -140,35 +138,13 @@ impl View {
         self.streams.get(session)
     }
 
-    /// How often streams were let go of.
-    pub(crate) fn times_let_go(&self) -> u64 {
-        self.times_let_go
-    }
-
-    /// Has streams at hand that were fetched from the index, as far as there is room. Some may have been let go of since they were: then one
-    /// of these may have grown meanwhile and be in the index again, and none is taken.
-    pub(crate) fn have_at_hand(
-        &mut self,
-        fetched: &HashMap<Uuid, Option<Stream>>,
-        times_let_go: u64,
-    ) {
-        if self.times_let_go == times_let_go {
-            let room = STREAMS_AT_HAND.saturating_sub(self.streams.len());
-            let fetched = fetched.iter().take(room);
-            for (session, stream) in fetched.filter_map(|(it, stream)| Some((it, stream.as_ref()?)))
-            {
-                let place = self.streams.entry(*session);
-                place.or_insert_with(|| stream.clone());
-            }
-        }
-    }
-
     /// Starts with streams that the index is known to have.
     pub(crate) fn start_with(&mut self, kept: Vec<(Uuid, Stream)>) {
         self.streams.extend(kept);
     }
 
-    /// The streams that wait for an answer from outside, as the index has them: as many as are kept at hand before others.
+    /// The streams that wait for an answer from outside, as the index has them: the first of them, as many as are kept at hand before
+    /// others.
     ///
     /// # Errors
     /// Where the index cannot tell of one.
@@ -310,7 +286,6 @@ impl View {
     pub(crate) fn let_go(&mut self) {
         if self.streams.len() > STREAMS_AT_HAND {
             let waiting: HashSet<Uuid> = self.work.asked().take(WAITING_AT_HAND).collect();
-            self.times_let_go += 1;
             self.streams
                 .retain(|session, stream| stream.is_changed() || waiting.contains(session));
         }
@@ -318,24 +293,17 @@ impl View {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
     use crate::OpenItem;
 
-    fn fetched(sessions: impl Iterator<Item = u128>) -> HashMap<Uuid, Option<Stream>> {
+    fn kept(session: u128) -> (Uuid, Stream) {
         let head = Head {
             seq: 1,
             hash: Hash::ZERO,
             at_us: 0,
         };
-        let stream = |session| {
-            (
-                Uuid::from_u128(session),
-                Some(Stream::kept(head, Vec::new())),
-            )
-        };
-        sessions.map(stream).collect()
+        (Uuid::from_u128(session), Stream::kept(head, Vec::new()))
     }
 
     fn item(session: u128, request: Option<u128>) -> WorkChange {
@@ -358,47 +326,10 @@ mod tests {
             let request = (session % 2 == 0).then_some(session);
             view.work.apply(&item(session, request));
         }
-        view.start_with(
-            fetched(1..=20_000)
-                .into_iter()
-                .map(|(session, stream)| (session, stream.unwrap()))
-                .collect(),
-        );
+        view.start_with((1..=20_000).map(kept).collect());
         view.let_go();
         assert_eq!(view.streams.len(), 10_000);
         assert!(view.at_hand(&Uuid::from_u128(2)).is_some());
         assert!(view.at_hand(&Uuid::from_u128(3)).is_none());
-        let before = view.times_let_go();
-        view.let_go();
-        assert_eq!(
-            (view.streams.len(), view.times_let_go()),
-            (10_000, before),
-            "they are few enough"
-        );
-    }
-
-    #[test]
-    fn what_was_fetched_is_taken_unless_streams_were_let_go_of_meanwhile() {
-        let mut view = View::empty();
-        let then = view.times_let_go();
-        view.have_at_hand(&fetched(1..=2), then);
-        assert_eq!(view.streams.len(), 2);
-        view.have_at_hand(&fetched(1..=20_000), then);
-        assert!(
-            view.streams.len() <= STREAMS_AT_HAND,
-            "there is no more room"
-        );
-        view.start_with(
-            fetched(30_000..=50_000)
-                .into_iter()
-                .map(|(session, stream)| (session, stream.unwrap()))
-                .collect(),
-        );
-        view.let_go();
-        assert_eq!(view.streams.len(), 0);
-        view.have_at_hand(&fetched(1..=2), then);
-        assert_eq!(view.streams.len(), 0);
-        view.have_at_hand(&fetched(1..=2), view.times_let_go());
-        assert_eq!(view.streams.len(), 2);
     }
 }
