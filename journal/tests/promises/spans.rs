@@ -42,6 +42,14 @@ fn open(session: Uuid) -> OpenItem {
     }
 }
 
+/// Settles what is open in a stream.
+fn settle(journal: &dyn Journal, stream: &mut Stream) {
+    let (session, item) = (stream.session, 2);
+    let mut append = stream.next(&["{}"]);
+    append.open_work = vec![WorkChange::Remove { session, item }];
+    block_on(journal.append(append)).unwrap();
+}
+
 /// Spans of these streams and of one that is not there, near their ends and behind them, empty ones, and some twice.
 fn spans(streams: &[Stream]) -> Vec<Span> {
     let mut spans = Vec::new();
@@ -116,21 +124,12 @@ fn a_close_keeps_where_streams_stand_that_wait_until_none_does() {
     let of_two = fs::metadata(kept(directory.path())).unwrap().len();
 
     let journal = DiskJournal::open(directory.path()).unwrap();
-    let settle = |stream: &mut Stream| {
-        let (session, item) = (stream.session, 2);
-        let mut append = stream.next(&["{}"]);
-        append.open_work = vec![WorkChange::Remove { session, item }];
-        block_on(journal.append(append)).unwrap();
-    };
-    settle(&mut streams[0]);
+    settle(&journal, &mut streams[0]);
     block_on(journal.close()).unwrap();
     assert!(fs::metadata(kept(directory.path())).unwrap().len() < of_two);
 
     let journal = DiskJournal::open(directory.path()).unwrap();
-    let (session, item) = (streams[1].session, 2);
-    let mut append = streams[1].next(&["{}"]);
-    append.open_work = vec![WorkChange::Remove { session, item }];
-    block_on(journal.append(append)).unwrap();
+    settle(&journal, &mut streams[1]);
     block_on(journal.close()).unwrap();
     assert!(!kept(directory.path()).exists());
     assert_reads(&DiskJournal::open(directory.path()).unwrap(), &streams);
