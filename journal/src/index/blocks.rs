@@ -1,9 +1,10 @@
-//! The frames of the log in the index, byte for byte, in pieces.
+//! The frames of the log in the index, compressed and in pieces.
 //!
 //! They stand in the order of the log, which is what sled likes best; where a stream's appends are is told by other rows.
 
 use std::sync::atomic::Ordering;
 
+use super::stored::{restored, stored};
 use super::{Index, contained, rows};
 use crate::log::{Block, Place};
 
@@ -19,22 +20,26 @@ const TOUCHES: usize = 16;
 const AHEAD: u64 = 64;
 
 impl Index {
-    /// Puts frames in. `give_way` is called after every value.
+    /// Puts frames in. `give_way` is called after every frame that is compressed and every value that is put in.
     pub(crate) fn put_blocks<'b>(
         &self,
-        blocks: impl Iterator<Item = (u64, &'b Block)> + Clone,
+        blocks: impl Iterator<Item = (u64, &'b Block)>,
         give_way: impl Fn(),
     ) -> Result<(), String> {
         contained(|| {
-            for (frame, block) in blocks.clone() {
-                self.make_keys(frame, block.0.len().div_ceil(PIECE))?;
+            let mut frames = Vec::new();
+            for (frame, block) in blocks {
+                let stored = stored(block);
+                self.make_keys(frame, stored.len().div_ceil(PIECE))?;
+                frames.push((frame, stored));
                 give_way();
             }
-            for (frame, block) in blocks {
-                pieces(frame, block, |key, value| {
+            for (frame, stored) in frames {
+                for (part, piece) in (0..).zip(stored.chunks(PIECE)) {
+                    let key = rows::block_key(frame, part);
+                    self.insert(key, rows::sealed(&key, piece))?;
                     give_way();
-                    self.insert(key, value)
-                })?;
+                }
             }
             Ok(())
         })
@@ -72,30 +77,18 @@ impl Index {
 
     /// Some bytes of a frame.
     pub(crate) fn bytes(&self, frame: u64, place: Place) -> Result<Vec<u8>, String> {
-        let (mut skip, length) = (place.offset as usize, place.length as usize);
-        let mut out = Vec::with_capacity(length);
-        let mut part = skip / PIECE;
-        skip %= PIECE;
-        contained(|| {
-            while out.len() < length {
-                let key = rows::block_key(frame, u32::try_from(part).unwrap_or(u32::MAX));
-                let value = self.store.get(key).map_err(|error| error.to_string())?;
-                let value =
-                    value.ok_or_else(|| format!("part {part} of frame {frame} is missing"))?;
-                let piece = rows::unsealed(&key, &value).ok_or_else(|| {
-                    format!("part {part} of frame {frame} does not hold its checksum")
-                })?;
-                let piece = piece.get(skip..).unwrap_or_default();
-                let wanted = piece.get(..length - out.len()).unwrap_or(piece);
-                if wanted.is_empty() {
-                    return Err(format!("frame {frame} ends in part {part}"));
-                }
-                out.extend_from_slice(wanted);
-                (part, skip) = (part + 1, 0);
-            }
-            Ok(())
+        let block = self.block(frame)?;
+        let block = block.ok_or_else(|| format!("frame {frame} is missing"))?;
+        let bytes = block.0.get(place.offset as usize..);
+        let bytes = bytes.and_then(|from| from.get(..place.length as usize));
+        let bytes = bytes.ok_or_else(|| {
+            let (end, length) = (block.0.len(), place.length);
+            format!(
+                "frame {frame} ends at byte {end}, before {length} from byte {}",
+                place.offset
+            )
         })?;
-        Ok(out)
+        Ok(bytes.to_vec())
     }
 
     /// The numbers of the frames that begin here, as far as they can be read.
@@ -141,7 +134,7 @@ impl Index {
     /// The whole frame with a number, if any of it is here.
     pub(crate) fn block(&self, frame: u64) -> Result<Option<Block>, String> {
         let all = rows::block_key(frame, 0)..=rows::block_key(frame, u32::MAX);
-        let mut out = Vec::new();
+        let mut stored = Vec::new();
         contained(|| {
             let is_filled = |row: &sled::Result<(_, sled::IVec)>| {
                 row.as_ref().map_or(true, |(_, value)| !value.is_empty())
@@ -150,13 +143,18 @@ impl Index {
                 let (key, value) = row.map_err(|error| error.to_string())?;
                 let piece = rows::unsealed(&key, &value)
                     .filter(|_| rows::read_block_key(&key) == Some((frame, part)));
-                out.extend_from_slice(piece.ok_or_else(|| {
+                stored.extend_from_slice(piece.ok_or_else(|| {
                     format!("part {part} of frame {frame} is missing or does not hold its checksum")
                 })?);
             }
             Ok(())
         })?;
-        Ok((!out.is_empty()).then_some(Block(out)))
+        if stored.is_empty() {
+            return Ok(None);
+        }
+        restored(stored)
+            .map(Some)
+            .ok_or_else(|| format!("what is compressed of frame {frame} is no frame"))
     }
 }
 
@@ -178,25 +176,36 @@ pub(crate) struct Walk {
 impl Walk {
     /// Whether a frame comes next, exactly as it is in the log. Frames must be asked for in order; what is passed over makes it a no.
     pub(crate) fn holds(&mut self, frame: u64, block: &Block) -> bool {
-        let mut same = true;
+        let first = rows::block_key(frame, 0);
         let compared = contained(|| {
-            pieces(frame, block, |key, value| {
-                while self.peek()?.is_some_and(|next| *next < key[..]) {
-                    self.next = None;
-                    same = false;
-                }
-                if self.peek()? == Some(&key[..]) {
-                    same &= self
-                        .next
-                        .take()
-                        .is_some_and(|(_, stored)| *stored == *value);
-                } else {
-                    same = false;
-                }
-                Ok(())
-            })
+            let mut same = true;
+            while self.peek()?.is_some_and(|next| *next < first[..]) {
+                self.next = None;
+                same = false;
+            }
+            // Which bytes say a frame is for the compression to choose, another time and in another version: what they say counts.
+            let stored = self.stored(frame)?;
+            Ok(same && stored.and_then(restored).is_some_and(|it| it.0 == block.0))
         });
-        compared.is_ok() && same
+        compared.unwrap_or(false)
+    }
+
+    /// What is stored of a frame, as far as its parts follow each other; nothing if the checksum of one does not hold.
+    fn stored(&mut self, frame: u64) -> Result<Option<Vec<u8>>, String> {
+        let mut stored = Some(Vec::new());
+        for part in 0.. {
+            let key = rows::block_key(frame, part);
+            if self.peek()? != Some(&key[..]) {
+                break;
+            }
+            let value = self.next.take();
+            let piece = value.as_ref().and_then(|(_, it)| rows::unsealed(&key, it));
+            stored = stored.zip(piece).map(|(mut stored, piece)| {
+                stored.extend_from_slice(piece);
+                stored
+            });
+        }
+        Ok(stored)
     }
 
     /// Whether nothing more stands up to a frame.
@@ -229,16 +238,4 @@ impl Walk {
         }
         Ok(self.next.as_ref().map(|(key, _)| &**key))
     }
-}
-
-fn pieces(
-    frame: u64,
-    block: &Block,
-    mut each: impl FnMut([u8; 13], Vec<u8>) -> Result<(), String>,
-) -> Result<(), String> {
-    for (part, piece) in (0..).zip(block.0.chunks(PIECE)) {
-        let key = rows::block_key(frame, part);
-        each(key, rows::sealed(&key, piece))?;
-    }
-    Ok(())
 }

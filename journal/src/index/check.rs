@@ -24,7 +24,7 @@ impl Index {
                     *wanted.entry(*prefix).or_default() += 1;
                 }
             }
-            let marks = self.store.scan_prefix(rows::MARK).count();
+            let marks = self.store.scan_prefix(rows::MARK_OF_WHOLE_FRAMES).count();
             if marks != 1 {
                 return Err(format!("it has {marks} marks"));
             }

@@ -8,6 +8,7 @@ mod check;
 pub(crate) mod kept;
 pub(crate) mod read;
 mod rows;
+mod stored;
 
 use std::any::Any;
 use std::fs::{self, File};
@@ -57,11 +58,12 @@ impl Index {
     /// Up to where the index has come and how many records that is, `None` for a new one.
     pub(crate) fn mark(&self, journal: Uuid) -> Result<Option<(Written, u64)>, String> {
         contained(|| {
-            let mark = self
-                .store
-                .get(rows::MARK)
-                .map_err(|error| error.to_string())?;
-            let Some(value) = mark else {
+            let mut mark = None;
+            for key in [&rows::MARK[..], &rows::MARK_OF_WHOLE_FRAMES] {
+                let value = self.store.get(key).map_err(|error| error.to_string())?;
+                mark = mark.or(value.map(|value| (key, value)));
+            }
+            let Some((key, value)) = mark else {
                 // Frames may have come in before the first mark, with which the first head comes.
                 let head = self.store.scan_prefix([rows::HEADS]).next();
                 return if head.is_none() {
@@ -71,7 +73,7 @@ impl Index {
                 };
             };
             let (owner, mark, records) =
-                rows::read_mark(&value).ok_or("its mark does not hold its checksum")?;
+                rows::read_mark(key, &value).ok_or("its mark does not hold its checksum")?;
             if owner == journal {
                 Ok(Some((mark, records)))
             } else {
@@ -98,6 +100,7 @@ impl Index {
                 None => batch.remove(row.key),
             }
         }
+        batch.remove(&rows::MARK_OF_WHOLE_FRAMES);
         contained(|| {
             self.store
                 .apply_batch(batch)

@@ -13,7 +13,9 @@ pub(super) const HEADS: u8 = b'h';
 pub(super) const ITEMS: u8 = b'w';
 pub(super) const REQUESTS: u8 = b'r';
 pub(super) const OBJECTS: u8 = b'o';
-pub(super) const MARK: [u8; 1] = *b"m";
+pub(super) const MARK: [u8; 2] = *b"m2";
+/// Where the mark stood before frames were compressed. A program of that time finds none in an index of today, and makes itself a new one.
+pub(super) const MARK_OF_WHOLE_FRAMES: [u8; 1] = *b"m";
 
 /// A row that comes, or goes when it has no value.
 #[derive(Clone, Debug)]
@@ -75,7 +77,7 @@ impl Row {
         Self::put(object_key(hash), &payload)
     }
 
-    /// `m` → journal, the last frame's number, checksum, segment and end, records.
+    /// `m2` → journal, the last frame's number, checksum, segment and end, records.
     pub(super) fn mark(journal: Uuid, mark: Written, records: u64) -> Self {
         let mut payload = Vec::with_capacity(52);
         payload.extend_from_slice(journal.as_bytes());
@@ -198,8 +200,8 @@ pub(super) fn read_object(key: &[u8], value: &[u8]) -> Option<ObjectPlace> {
 }
 
 /// What [`Row::mark`] writes: the journal, up to where, how many records.
-pub(super) fn read_mark(value: &[u8]) -> Option<(Uuid, Written, u64)> {
-    let mut cursor = Cursor(unsealed(&MARK, value)?);
+pub(super) fn read_mark(key: &[u8], value: &[u8]) -> Option<(Uuid, Written, u64)> {
+    let mut cursor = Cursor(unsealed(key, value)?);
     let journal = cursor.uuid()?;
     let (number, checksum) = (cursor.u64()?, cursor.u32()?);
     let (segment, end) = (cursor.u64()?, cursor.u64()?);

@@ -33,4 +33,5 @@ mod same_answers;
 mod sealing;
 mod spans;
 mod stream;
+mod whole_frames;
 mod witness;

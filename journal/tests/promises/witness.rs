@@ -106,7 +106,7 @@ fn an_opening_that_is_refused_leaves_the_index_to_the_repair() {
     log[places[4] + 90] ^= 1;
     fs::write(log_file(path), log).unwrap();
     let store = sled::open(path.join("sled")).unwrap();
-    store.insert("m", "altered").unwrap();
+    store.insert("m2", "altered").unwrap();
     store.flush().unwrap();
     drop(store);
     for _ in 0..2 {

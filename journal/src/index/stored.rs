@@ -1,0 +1,93 @@
+//! What a frame of the log is in the index: compressed where that makes it shorter, as it is where not.
+
+use std::borrow::Cow;
+
+use crate::cursor::{Cursor, put_sized};
+use crate::log::Block;
+
+/// In front of a compressed frame; one that is stored as it is begins with the first byte of every frame, which is 0.
+const COMPRESSED: u8 = 1;
+
+/// [`COMPRESSED`], the length of the frame and the length of what follows, in four bytes each.
+const PREFIX: usize = 9;
+
+/// No sequence of LZ4 says more bytes than this with one of its own.
+const MOST_OF_A_BYTE: usize = 255;
+
+/// What is stored of a frame.
+pub(super) fn stored(block: &Block) -> Cow<'_, [u8]> {
+    compressed(&block.0)
+        .filter(|shorter| shorter.len() < block.0.len())
+        .map_or(Cow::Borrowed(&block.0), Cow::Owned)
+}
+
+fn compressed(frame: &[u8]) -> Option<Vec<u8>> {
+    let length = u32::try_from(frame.len()).ok()?;
+    let compressed = lz4_flex::block::compress(frame);
+    let mut out = Vec::with_capacity(PREFIX + compressed.len());
+    out.push(COMPRESSED);
+    out.extend_from_slice(&length.to_be_bytes());
+    put_sized(&mut out, &compressed);
+    Some(out)
+}
+
+/// The frame of which this is stored, if it is any. What stands behind is not looked at: a frame that was put in before a crash may have
+/// taken more parts in another version.
+pub(super) fn restored(stored: Vec<u8>) -> Option<Block> {
+    let mut cursor = Cursor(&stored);
+    if cursor.u8()? != COMPRESSED {
+        return Some(Block(stored));
+    }
+    let length = cursor.u32()? as usize;
+    let compressed = cursor.sized()?;
+    // What says more than it can hold must not be given the room.
+    (length <= compressed.len().saturating_mul(MOST_OF_A_BYTE)).then_some(())?;
+    let frame = lz4_flex::block::decompress(compressed, length).ok()?;
+    (frame.len() == length).then_some(Block(frame))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn block(bytes: impl IntoIterator<Item = u8>) -> Block {
+        Block([0].into_iter().chain(bytes).collect())
+    }
+
+    #[test]
+    fn a_frame_comes_out_as_it_went_in_and_shorter_where_it_repeats_itself() {
+        let lines = block(br#"{"kind":"call_received","seq":1}"#.repeat(100));
+        let compressed = stored(&lines).into_owned();
+        assert!(
+            compressed.len() < lines.0.len() / 10,
+            "{}",
+            compressed.len()
+        );
+        assert_eq!(restored(compressed).unwrap().0, lines.0);
+        // Nothing repeats itself here.
+        for noise in [block([]), block((0..=255).rev())] {
+            assert!(matches!(stored(&noise), Cow::Borrowed(_)));
+            assert_eq!(restored(stored(&noise).into_owned()).unwrap().0, noise.0);
+        }
+    }
+
+    #[test]
+    fn what_stands_behind_a_compressed_frame_is_passed_over_and_what_is_altered_in_it_is_no_frame()
+    {
+        let lines = block([7; 1_000]);
+        let sound = stored(&lines).into_owned();
+        let longer = [&sound[..], b"behind"].concat();
+        assert_eq!(restored(longer).unwrap().0, lines.0);
+        for cut in 0..sound.len() {
+            assert!(restored(sound[..cut].to_vec()).is_none(), "{cut}");
+        }
+        // A frame of nearly four gibibytes in a few bytes.
+        let mut claiming = sound.clone();
+        claiming[1] = 0xff;
+        assert!(restored(claiming).is_none());
+        let mut shorter = sound;
+        shorter[4] -= 1;
+        assert!(restored(shorter).is_none());
+    }
+}
