@@ -1,6 +1,7 @@
 //! The bytes of one record, and what is known of them without reading them again.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use uuid::Uuid;
@@ -10,9 +11,12 @@ use crate::{Hash, Malformed, Record};
 /// The bytes of one record and their leaf hash; cheap to clone. Two lines are equal when their bytes are.
 #[derive(Clone)]
 pub struct Line {
-    bytes: Arc<[u8]>,
+    /// This line, or all lines of its append.
+    whole: Arc<[u8]>,
+    within: Range<usize>,
     leaf: OnceLock<Hash>,
-    place: Option<Place>,
+    /// In a box, for few lines keep it and all are moved about.
+    place: Option<Box<Place>>,
 }
 
 /// Where a record stands, as its own bytes say.
@@ -38,8 +42,10 @@ impl Place {
 impl Line {
     /// Takes bytes as a line. Whether they are a record is told when they are appended.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
+        let whole = bytes.into();
         Self {
-            bytes: bytes.into(),
+            within: 0..whole.len(),
+            whole,
             leaf: OnceLock::new(),
             place: None,
         }
@@ -48,7 +54,7 @@ impl Line {
     /// A line that is known to be a record that can be read back, and to stand here.
     pub(crate) fn known(bytes: Vec<u8>, place: Option<Place>) -> Self {
         Self {
-            place,
+            place: place.map(Box::new),
             ..Self::new(bytes)
         }
     }
@@ -56,20 +62,37 @@ impl Line {
     /// A line that is known to be a record that can be read back, where that stands, and what it hashes to.
     pub(crate) fn hashed(bytes: &[u8], place: Place, leaf: Hash) -> Self {
         Self {
-            bytes: bytes.into(),
             leaf: leaf.into(),
-            place: Some(place),
+            place: Some(Box::new(place)),
+            ..Self::new(bytes)
+        }
+    }
+
+    /// Moves lines that were appended into one piece of memory, in which whoever reads all of them finds each where the one before ends.
+    pub(crate) fn gather(lines: &mut [Self]) {
+        let length = lines.iter().map(|line| line.within.len()).sum();
+        let mut whole = Vec::with_capacity(length);
+        for line in &mut *lines {
+            whole.extend_from_slice(line.bytes());
+        }
+        let whole: Arc<[u8]> = whole.into();
+        let mut start = 0;
+        for line in lines {
+            let end = start + line.within.len();
+            (line.whole, line.within) = (Arc::clone(&whole), start..end);
+            line.place = None;
+            start = end;
         }
     }
 
     /// The exact bytes, without a line end.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.whole.get(self.within.clone()).unwrap_or_default()
     }
 
     /// `SHA-256(0x00 ‖ bytes)`, computed when it is first asked for.
     pub fn leaf(&self) -> Hash {
-        *self.leaf.get_or_init(|| Hash::of_line(&self.bytes))
+        *self.leaf.get_or_init(|| Hash::of_line(self.bytes()))
     }
 
     /// Reads the envelope.
@@ -77,18 +100,18 @@ impl Line {
     /// # Errors
     /// When the bytes are not a record.
     pub fn record(&self) -> Result<Record<'_>, Malformed> {
-        Record::parse(&self.bytes)
+        Record::parse(self.bytes())
     }
 
     /// Where the record stands, when that was checked as the line was made.
     pub(crate) fn place(&self) -> Option<&Place> {
-        self.place.as_ref()
+        self.place.as_deref()
     }
 }
 
 impl PartialEq for Line {
     fn eq(&self, other: &Self) -> bool {
-        self.bytes == other.bytes
+        self.bytes() == other.bytes()
     }
 }
 
@@ -99,7 +122,7 @@ impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Line")
             .field("leaf", &self.leaf())
-            .field("length", &self.bytes.len())
+            .field("length", &self.within.len())
             .finish()
     }
 }

@@ -72,9 +72,10 @@ impl Kept {
 }
 
 impl Journal for MemoryJournal {
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>> {
+    fn append(&self, mut append: Append) -> BoxFuture<'_, Result<Head, Error>> {
         Box::pin(async move {
             let admission = Admission::of(&append)?;
+            Line::gather(&mut append.lines);
             let mut kept = self.open()?;
             admission.follows(kept.streams.get(&append.session).map(|stream| &stream.head))?;
             let head = admission.head;

@@ -27,9 +27,9 @@ impl Index {
         give_way: impl Fn(),
     ) -> Result<(), String> {
         contained(|| {
-            let mut frames = Vec::new();
+            let (mut frames, mut room) = (Vec::new(), Vec::new());
             for (frame, block) in blocks {
-                let stored = stored(block);
+                let stored = stored(block, &mut room);
                 self.make_keys(frame, stored.len().div_ceil(PIECE))?;
                 frames.push((frame, stored));
                 give_way();

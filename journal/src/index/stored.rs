@@ -14,20 +14,24 @@ const PREFIX: usize = 9;
 /// No sequence of LZ4 says more bytes than this with one of its own.
 const MOST_OF_A_BYTE: usize = 255;
 
-/// What is stored of a frame.
-pub(super) fn stored(block: &Block) -> Cow<'_, [u8]> {
-    compressed(&block.0)
+/// What is stored of a frame. `room` is for compressing, and may be used again.
+pub(super) fn stored<'b>(block: &'b Block, room: &mut Vec<u8>) -> Cow<'b, [u8]> {
+    compressed(&block.0, room)
         .filter(|shorter| shorter.len() < block.0.len())
         .map_or(Cow::Borrowed(&block.0), Cow::Owned)
 }
 
-fn compressed(frame: &[u8]) -> Option<Vec<u8>> {
+fn compressed(frame: &[u8], room: &mut Vec<u8>) -> Option<Vec<u8>> {
     let length = u32::try_from(frame.len()).ok()?;
-    let compressed = lz4_flex::block::compress(frame);
-    let mut out = Vec::with_capacity(PREFIX + compressed.len());
+    let most = lz4_flex::block::get_maximum_output_size(frame.len());
+    if room.len() < most {
+        room.resize(most, 0);
+    }
+    let written = lz4_flex::block::compress_into(frame, room).ok()?;
+    let mut out = Vec::with_capacity(PREFIX + written);
     out.push(COMPRESSED);
     out.extend_from_slice(&length.to_be_bytes());
-    put_sized(&mut out, &compressed);
+    put_sized(&mut out, room.get(..written)?);
     Some(out)
 }
 
@@ -57,18 +61,19 @@ mod tests {
 
     #[test]
     fn a_frame_comes_out_as_it_went_in_and_shorter_where_it_repeats_itself() {
-        let lines = block(br#"{"kind":"call_received","seq":1}"#.repeat(100));
-        let compressed = stored(&lines).into_owned();
-        assert!(
-            compressed.len() < lines.0.len() / 10,
-            "{}",
-            compressed.len()
-        );
-        assert_eq!(restored(compressed).unwrap().0, lines.0);
+        // The room has what is left of the frame before.
+        let mut room = Vec::new();
+        for times in [100, 10] {
+            let lines = block(br#"{"kind":"call_received","seq":1}"#.repeat(times));
+            let compressed = stored(&lines, &mut room).into_owned();
+            assert!(compressed.len() < lines.0.len() / 4, "{times}");
+            assert_eq!(restored(compressed).unwrap().0, lines.0);
+        }
         // Nothing repeats itself here.
         for noise in [block([]), block((0..=255).rev())] {
-            assert!(matches!(stored(&noise), Cow::Borrowed(_)));
-            assert_eq!(restored(stored(&noise).into_owned()).unwrap().0, noise.0);
+            let as_it_is = stored(&noise, &mut room);
+            assert!(matches!(as_it_is, Cow::Borrowed(_)));
+            assert_eq!(restored(as_it_is.into_owned()).unwrap().0, noise.0);
         }
     }
 
@@ -76,7 +81,7 @@ mod tests {
     fn what_stands_behind_a_compressed_frame_is_passed_over_and_what_is_altered_in_it_is_no_frame()
     {
         let lines = block([7; 1_000]);
-        let sound = stored(&lines).into_owned();
+        let sound = stored(&lines, &mut Vec::new()).into_owned();
         let longer = [&sound[..], b"behind"].concat();
         assert_eq!(restored(longer).unwrap().0, lines.0);
         for cut in 0..sound.len() {
