@@ -14,6 +14,9 @@ const PREFIX: usize = 9;
 /// No sequence of LZ4 says more bytes than this with one of its own.
 const MOST_OF_A_BYTE: usize = 255;
 
+/// A longer frame is stored as it is: compressing takes as much memory again.
+const LONGEST: usize = 8 << 20;
+
 /// What is stored of a frame. `room` is for compressing, and may be used again.
 pub(super) fn stored<'b>(block: &'b Block, room: &mut Vec<u8>) -> Cow<'b, [u8]> {
     compressed(&block.0, room)
@@ -22,6 +25,7 @@ pub(super) fn stored<'b>(block: &'b Block, room: &mut Vec<u8>) -> Cow<'b, [u8]> 
 }
 
 fn compressed(frame: &[u8], room: &mut Vec<u8>) -> Option<Vec<u8>> {
+    (frame.len() <= LONGEST).then_some(())?;
     let length = u32::try_from(frame.len()).ok()?;
     let most = lz4_flex::block::get_maximum_output_size(frame.len());
     if room.len() < most {
@@ -73,11 +77,12 @@ mod tests {
             assert!(compressed.len() < lines.0.len() / 4, "{times}");
             assert_eq!(restored(compressed).unwrap().0, lines.0);
         }
-        // Nothing repeats itself here.
-        for noise in [block([]), block((0..=255).rev())] {
-            let as_it_is = stored(&noise, &mut room);
+        // Nothing repeats itself in two of these, and the third is too long.
+        let too_long = block(std::iter::repeat_n(7, LONGEST));
+        for frame in [block([]), block((0..=255).rev()), too_long] {
+            let as_it_is = stored(&frame, &mut room);
             assert!(matches!(as_it_is, Cow::Borrowed(_)));
-            assert_eq!(restored(as_it_is.into_owned()).unwrap().0, noise.0);
+            assert_eq!(restored(as_it_is.into_owned()).unwrap().0, frame.0);
         }
     }
 
