@@ -1,7 +1,7 @@
 //! A real server, made of the other side of the library: this program, started again as a child process, or a service of
 //! this process over HTTP.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::future::pending;
 use std::io::Write;
 use std::sync::Arc;
@@ -60,6 +60,7 @@ pub(crate) fn serve(config: Value) {
     if config["asks"] == true {
         asking_server::serve();
     }
+    let _present = witness(&config).inspect(|it| it.lock_shared().unwrap());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let pipes = (pipe("/dev/stdin", false), pipe("/dev/stdout", true));
@@ -369,14 +370,16 @@ fn question(message: &str) -> ElicitRequestParams {
 
 /// Leaves a line, where somebody wants to know.
 fn note(config: &Value, what: &str) {
-    let Some(witness) = config["witness"].as_str() else {
-        return;
-    };
+    if let Some(mut witness) = witness(config) {
+        witness.write_all(format!("{what}\n").as_bytes()).unwrap();
+    }
+}
+
+/// Where a server notes what it does, and which it has locked, beside others, as long as it serves.
+fn witness(config: &Value) -> Option<File> {
+    let witness = config["witness"].as_str()?;
     let witness = OpenOptions::new().create(true).append(true).open(witness);
-    witness
-        .unwrap()
-        .write_all(format!("{what}\n").as_bytes())
-        .unwrap();
+    Some(witness.unwrap())
 }
 
 /// How often a tool was called, by whichever process.
