@@ -41,7 +41,7 @@ fn a_call_read_while_its_connection_ends_withholds_nothing() {
     let mut listener = media.listen();
     let _pieces = media.open(Seq(3), 64);
     media.shut(Seq(3));
-    // The reader is aborted, and was in the middle of a message.
+    // The reader has ended, and was in the middle of a message.
     let call = r#"{"toolCall":{"functionCalls":[{"id":"c","name":"pay"}]}}"#;
     media.handed_on(Seq(3), call);
     assert!(!media.is_withholding());

@@ -1,4 +1,6 @@
-//! The two tasks of a connection: one reads, one writes, neither decides.
+//! The task of a connection: it reads and it writes, and decides nothing.
+//!
+//! It is one task and not two, so that what is written is reported before an answer to it is read.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -6,9 +8,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::inbox::{Inbox, Incoming, Input};
 use super::media::Media;
@@ -47,9 +51,10 @@ pub(super) struct Socket {
     pub(super) id: u64,
     pub(super) epoch: Seq,
     outgoing: mpsc::UnboundedSender<Outgoing>,
-    reader: AbortHandle,
+    /// Nothing is read any more once it is gone.
+    _listens: DropGuard,
     /// Taken by whoever waits for its end.
-    writer: Option<JoinHandle<()>>,
+    task: Option<JoinHandle<()>>,
     media: Arc<Media>,
     recorder: Option<OfSession>,
 }
@@ -68,16 +73,18 @@ impl Socket {
         let pieces = media.open(epoch, depth_max);
         let hears = (epoch, media.clone());
         let (failed, failure) = oneshot::channel();
-        let reader = read(id, connection.receiver, incoming, failure, hears);
-        let reader = tokio::spawn(reader).abort_handle();
-        let queues = (queue, pieces);
-        let writer = tokio::spawn(write(epoch, connection.sender, queues, failed, inbox));
+        let listens = CancellationToken::new();
+        let reading = read(id, connection.receiver, incoming, failure, hears);
+        let reading = listens.clone().run_until_cancelled_owned(reading);
+        let writing = write(epoch, connection.sender, (queue, pieces), failed, inbox);
+        // Whatever is ready at once is written first.
+        let task = tokio::spawn(async { _ = join(writing, reading).await });
         Socket {
             id,
             epoch,
             outgoing,
-            reader,
-            writer: Some(writer),
+            _listens: listens.drop_guard(),
+            task: Some(task),
             media,
             recorder: None,
         }
@@ -99,15 +106,14 @@ impl Socket {
 
     /// Ends the connection: what is queued is still written. Returns the end of that, to be waited for.
     pub(super) fn close(mut self) -> Option<JoinHandle<()>> {
-        self.writer.take()
+        self.task.take()
     }
 }
 
 impl Drop for Socket {
-    /// The writer closes the connection once its queue has no sender.
+    /// The task closes the connection once the queue has no sender and nothing is read any more.
     fn drop(&mut self) {
         self.media.shut(self.epoch);
-        self.reader.abort();
     }
 }
 
@@ -242,6 +248,10 @@ fn untaken() -> ConnectionLost {
 }
 
 #[cfg(test)]
-#[expect(clippy::panic, reason = "a test that meets the impossible must stop")]
+#[expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 #[path = "socket_tests.rs"]
 mod tests;

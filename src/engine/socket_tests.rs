@@ -151,3 +151,55 @@ async fn a_peer_that_takes_nothing_and_never_falls_silent_is_lost_all_the_same()
     };
     assert_eq!(stage.heard().await.1, Some(because(None, "broken pipe")));
 }
+
+/// A peer that answers at once, before whoever writes to it has found out that it was written.
+struct Quick(mpsc::UnboundedSender<String>);
+
+#[async_trait]
+impl FrameSender for Quick {
+    async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
+        let answer = self.0.clone();
+        // It comes from outside, as from a network: what this thread had woken would be left to this thread.
+        let peer = std::thread::spawn(move || answer.send(frame).unwrap());
+        peer.join().unwrap();
+        // The other thread may take it meanwhile, which is given every chance to.
+        for _ in 0..100_000 {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    async fn close(&mut self) {}
+}
+
+struct Answers(mpsc::UnboundedReceiver<String>);
+
+#[async_trait]
+impl FrameReceiver for Answers {
+    async fn receive(&mut self) -> Result<String, ConnectionLost> {
+        match self.0.recv().await {
+            Some(answer) => Ok(answer),
+            None => pending().await,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_written_is_reported_before_the_answer_to_it() {
+    let (incoming, mut session) = mpsc::channel(1);
+    let (inbox, mut told) = Inbox::open();
+    let (answer, answers) = mpsc::unbounded_channel();
+    let connection = Connection {
+        sender: Box::new(Quick(answer)),
+        receiver: Box::new(Answers(answers)),
+    };
+    let socket = Socket::start(1, Seq(7), connection, incoming, inbox, (Arc::default(), 64));
+    let instruction = Carried::Instruction(Seq(9));
+    for _ in 0..20 {
+        socket.send("{}".to_owned(), Some(instruction));
+        let answer = session.recv().await;
+        assert!(matches!(answer, Some(Incoming::Frame { .. })));
+        let reported = told.try_recv().map(|it| *it);
+        assert!(matches!(reported, Ok(Input::Written { .. })));
+    }
+}

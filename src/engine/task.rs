@@ -115,6 +115,9 @@ impl SessionTask {
         if let Err(error) = Box::pin(self.begin(begin)).await {
             return self.fail(&error);
         }
+        // What came from the connection, until nothing is left that this task was told before: the model's answer to a
+        // message is heard after the report that the message was written.
+        let mut heard: Option<Incoming> = None;
         loop {
             if self.is_idle() {
                 match Box::pin(self.retire()).await {
@@ -126,7 +129,11 @@ impl SessionTask {
             let outcome = tokio::select! {
                 biased;
                 Some(input) = self.inbox.recv() => Box::pin(self.handle(input)).await,
-                Some(incoming) = self.incoming.recv() => Box::pin(self.receive(incoming)).await,
+                Some(incoming) = self.incoming.recv(), if heard.is_none() => {
+                    heard = Some(incoming);
+                    continue;
+                }
+                Some(incoming) = async { heard.take() } => Box::pin(self.receive(incoming)).await,
             };
             if self.is_drained() && outcome.is_ok() {
                 return Box::pin(self.shut_down()).await;
