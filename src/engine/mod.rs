@@ -60,6 +60,7 @@ mod redaction;
 mod registry;
 mod responding;
 mod restart;
+mod retiring;
 mod run_of_agent;
 mod secrets;
 mod session_of_run;

@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::alarm::{self, Alarm};
+use super::alarm::Alarm;
 use super::asking::Waiting;
 use super::callers::Caller;
 use super::clock::Clock;
@@ -34,7 +34,7 @@ use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
     Actor, Call, Command, Hook, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
-    SessionOpened, UserTextSent, admit, fits, owed, refusal_on_record,
+    SessionOpened, UserTextSent, admit, fits, refusal_on_record,
 };
 use crate::tool::{InputEvent, State, Temporary, Watchers};
 
@@ -436,28 +436,6 @@ impl SessionTask {
     pub(super) fn state(&self) -> State {
         let (temporary, watchers) = (self.temporary.clone(), self.watchers.clone());
         State::of(self.session.state.clone(), temporary, watchers)
-    }
-
-    fn is_idle(&self) -> bool {
-        self.handles == 0
-            && self.socket.is_none()
-            && self.opening.is_none()
-            && self.reconnecting.wait.is_none()
-            && self.callers.values().all(Caller::is_closed)
-            && !self.performer.is_busy()
-            && self.extracting.iter().all(|task| task.is_finished())
-            && self.inbox.is_empty()
-    }
-
-    /// Lets go of the session, unless somebody wants something of it at this very moment.
-    async fn retire(&mut self) -> Result<bool, Error> {
-        self.disconnect("nothing runs and nobody listens").await?;
-        self.reconnecting.farewell().await;
-        self.fold_ahead().await;
-        for due in owed(&self.session).iter().filter_map(alarm::due_of) {
-            self.alarm.set(due, self.id);
-        }
-        Ok(self.registry.remove_if(self.id, || self.inbox.is_empty()))
     }
 
     /// Hands an outcome to whoever asked; what broke the machinery also ends the task.

@@ -7,7 +7,7 @@ use recount_journal::{
     Append, DiskJournal, IndexState, Journal, Object, OpenItem, WorkChange, block_on, verify,
 };
 
-use crate::stream::{Stream, closed_journal};
+use crate::stream::{Stream, closed_journal, index};
 
 fn opens_with_everything(path: &Path, streams: &[Stream]) -> IndexState {
     let journal = DiskJournal::open_existing(path).unwrap();
@@ -204,27 +204,13 @@ fn open_work_and_objects_are_rebuilt_too() {
     );
 }
 
-/// The index, once nobody has it: a process that another test begins holds the lock of what is open here until it runs.
-fn opened(path: &Path) -> sled::Db {
-    loop {
-        match sled::open(path.join("sled")) {
-            Ok(store) => return store,
-            Err(error) => {
-                let text = error.to_string();
-                assert!(text.contains("could not acquire lock"), "{text}");
-                std::thread::yield_now();
-            }
-        }
-    }
-}
-
 #[test]
 fn rows_that_are_gone_altered_or_invented_are_found_though_sled_finds_them_sound() {
     let directory = tempfile::tempdir().unwrap();
     let streams = closed_journal(directory.path());
     for prefix in [b'b', b'h', b'm'] {
         for injury in ["gone", "altered", "invented"] {
-            let store = opened(directory.path());
+            let store = index(directory.path());
             let rows = store.scan_prefix([prefix]).map(Result::unwrap);
             // Keys that were made ahead have no values yet.
             let (key, value) = rows.filter(|(_, value)| !value.is_empty()).last().unwrap();

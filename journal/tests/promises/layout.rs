@@ -8,7 +8,7 @@ use recount_journal::{
 };
 use uuid::Uuid;
 
-use crate::stream::{Stream, log_file};
+use crate::stream::{Stream, index, log_file};
 
 const JOURNAL: u128 = 0x00c0_ffee;
 
@@ -294,7 +294,7 @@ fn the_rows_of_the_index_are_those_drawn() {
     expected.extend(ahead.into_iter().map(|key| (key, Vec::new())));
     expected.sort();
 
-    let store = sled::open(directory.path().join("sled")).unwrap();
+    let store = index(directory.path());
     let found: Vec<(Vec<u8>, Vec<u8>)> = store
         .iter()
         .map(|row| row.unwrap())

@@ -12,7 +12,7 @@ use recount_journal::{
 use uuid::Uuid;
 
 use crate::killed;
-use crate::stream::{Stream, closed_journal, log_file};
+use crate::stream::{Stream, closed_journal, index, log_file};
 
 fn repaired(path: &Path) -> Repaired {
     let report = repair(path, RepairOptions::default()).unwrap();
@@ -154,7 +154,7 @@ fn an_index_that_is_damaged_needs_no_repair() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     closed_journal(path);
-    let store = sled::open(path.join("sled")).unwrap();
+    let store = index(path);
     store.remove(b"m2").unwrap();
     drop(store);
     let report = repair(path, RepairOptions::default()).unwrap();
@@ -389,7 +389,7 @@ fn what_both_lost_is_named_exactly() {
     bytes[frame + 32] ^= 1;
     bytes[at + 9] ^= 1;
     fs::write(log_file(path), bytes).unwrap();
-    let store = sled::open(path.join("sled")).unwrap();
+    let store = index(path);
     let mut value = store.get(&key).unwrap().unwrap().to_vec();
     value[50] ^= 1;
     store.insert(key, value).unwrap();

@@ -96,6 +96,20 @@ pub(crate) fn closed_journal(path: &Path) -> Vec<Stream> {
     streams.to_vec()
 }
 
+/// The index, once nobody has it: a process that another test begins holds the lock of what is open here until it runs.
+pub(crate) fn index(path: &Path) -> sled::Db {
+    loop {
+        match sled::open(path.join("sled")) {
+            Ok(store) => return store,
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains("could not acquire lock"), "{text}");
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
 /// The one file of the log.
 pub(crate) fn log_file(path: &Path) -> std::path::PathBuf {
     path.join("log").join("0000000000000001.log")

@@ -6,7 +6,7 @@ use std::path::Path;
 use recount_journal::{DiskJournal, IndexState, Journal, block_on, verify};
 
 use crate::index_states::copy_directory;
-use crate::stream::{Stream, closed_journal, log_file};
+use crate::stream::{Stream, closed_journal, index, log_file};
 
 /// The frames of the log, each with its number.
 fn frames(path: &Path) -> Vec<(u64, Vec<u8>)> {
@@ -42,10 +42,6 @@ fn put_whole(store: &sled::Db, frames: &[(u64, Vec<u8>)]) {
 fn move_mark(store: &sled::Db) {
     let mark = store.remove(b"m2").unwrap().unwrap();
     store.insert(b"m", sealed(b"m", &mark[4..])).unwrap();
-}
-
-fn index(path: &Path) -> sled::Db {
-    sled::open(path.join("sled")).unwrap()
 }
 
 /// Appends what takes two parts as it is, and one compressed.

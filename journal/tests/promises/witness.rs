@@ -6,7 +6,7 @@ use std::path::Path;
 use recount_journal::{DiskJournal, Error, RepairOptions, backup, block_on, repair, verify};
 use recount_journal::{Journal, Repaired};
 
-use crate::stream::{Stream, closed_journal, log_file};
+use crate::stream::{Stream, closed_journal, index, log_file};
 
 /// Where the frames of the only segment begin, and where the last one ends.
 fn frames(log: &[u8]) -> Vec<usize> {
@@ -36,13 +36,13 @@ fn killed_journal(path: &Path) -> Stream {
     let journal = DiskJournal::open(path).unwrap();
     stream.append(&journal, &["{}"]);
     block_on(journal.close()).unwrap();
-    let before = rows(&sled::open(path.join("sled")).unwrap());
+    let before = rows(&index(path));
     let journal = DiskJournal::open(path).unwrap();
     for _ in 0..5 {
         stream.append(&journal, &["{}"]);
     }
     block_on(journal.close()).unwrap();
-    let store = sled::open(path.join("sled")).unwrap();
+    let store = index(path);
     for (key, _) in rows(&store) {
         store.remove(key).unwrap();
     }
@@ -57,7 +57,7 @@ fn killed_journal(path: &Path) -> Stream {
     let places = frames(&log);
     log.truncate(places[places.len() - 2]);
     fs::write(log_file(path), log).unwrap();
-    let store = sled::open(path.join("sled")).unwrap();
+    let store = index(path);
     let last = u64::try_from(places.len() - 1).unwrap();
     for row in store.scan_prefix([&b"b"[..], &last.to_be_bytes()].concat()) {
         store.remove(row.unwrap().0).unwrap();
@@ -105,7 +105,7 @@ fn an_opening_that_is_refused_leaves_the_index_to_the_repair() {
     let places = frames(&log);
     log[places[4] + 90] ^= 1;
     fs::write(log_file(path), log).unwrap();
-    let store = sled::open(path.join("sled")).unwrap();
+    let store = index(path);
     store.insert("m2", "altered").unwrap();
     store.flush().unwrap();
     drop(store);
@@ -183,7 +183,7 @@ fn a_head_far_behind_everything_is_not_counted_up_to() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     closed_journal(path);
-    let store = sled::open(path.join("sled")).unwrap();
+    let store = index(path);
     let (key, value) = store.scan_prefix("h").next_back().unwrap().unwrap();
     let mut value = value[4..].to_vec();
     value[..8].copy_from_slice(&(u64::MAX - 1).to_be_bytes());
