@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::index::Index;
+use crate::store::closed;
 use crate::store::directory::Directory;
-use crate::store::{closed, settling};
+use crate::store::settling::{self, Witness};
 use crate::swap::{Names, SLED, SLED_NEW};
 use crate::{DiskJournal, Error, Progress};
 
@@ -122,14 +123,13 @@ pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compac
         .has(SLED)
         .then(|| Index::open(&names.path(SLED), options.cache_bytes).ok())
         .flatten()
-        .and_then(|index| index.mark(directory.journal).ok().flatten());
+        .and_then(|index| Witness::of(&index, directory.journal));
     let settings = DiskJournal::options(&directory.path)
         .cache_bytes(options.cache_bytes)
         .progress(options.progress);
     names.step("fill the new index");
     let place = names.path(SLED_NEW);
-    let old = old.map(|(mark, _)| mark);
-    let filled = settling::fill(&directory, &settings, &place, old).inspect_err(|_| {
+    let filled = settling::fill(&directory, &settings, &place, old.as_ref()).inspect_err(|_| {
         // The next opening removes it as well.
         let _left = names.remove(SLED_NEW);
     })?;

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::stored::{restored, stored};
+use super::stored::{is_all, restored, stored};
 use super::{Index, contained, rows};
 use crate::log::{Block, Place};
 
@@ -139,7 +139,10 @@ impl Index {
             let is_filled = |row: &sled::Result<(_, sled::IVec)>| {
                 row.as_ref().map_or(true, |(_, value)| !value.is_empty())
             };
-            for (part, row) in (0..).zip(self.store.range(all).filter(is_filled)) {
+            let mut rows = (0..).zip(self.store.range(all).filter(is_filled));
+            while !is_all(&stored)
+                && let Some((part, row)) = rows.next()
+            {
                 let (key, value) = row.map_err(|error| error.to_string())?;
                 let piece = rows::unsealed(&key, &value)
                     .filter(|_| rows::read_block_key(&key) == Some((frame, part)));
@@ -152,9 +155,15 @@ impl Index {
         if stored.is_empty() {
             return Ok(None);
         }
+        // Where parts at the end are missing, each of the others holds its checksum.
+        let is_it = |block: &Block| {
+            let header = block.header();
+            header.is_some_and(|(header, _)| header.number == frame)
+        };
         restored(stored)
+            .filter(is_it)
             .map(Some)
-            .ok_or_else(|| format!("what is compressed of frame {frame} is no frame"))
+            .ok_or_else(|| format!("what is stored of frame {frame} is not that frame"))
     }
 }
 
@@ -184,26 +193,34 @@ impl Walk {
                 same = false;
             }
             // Which bytes say a frame is for the compression to choose, another time and in another version: what they say counts.
-            let stored = self.stored(frame)?;
+            let stored = self.stored(frame, block.0.len())?;
             Ok(same && stored.and_then(restored).is_some_and(|it| it.0 == block.0))
         });
         compared.unwrap_or(false)
     }
 
-    /// What is stored of a frame, as far as its parts follow each other; nothing if the checksum of one does not hold.
-    fn stored(&mut self, frame: u64) -> Result<Option<Vec<u8>>, String> {
+    /// What is stored of a frame that is so long, if its parts follow each other and each holds its checksum. All its parts are passed.
+    fn stored(&mut self, frame: u64, length: usize) -> Result<Option<Vec<u8>>, String> {
+        // No version stored more, so an index cannot choose how much memory this takes.
+        let most = u32::try_from(length.div_ceil(PIECE)).unwrap_or(u32::MAX);
+        let last = rows::block_key(frame, u32::MAX);
         let mut stored = Some(Vec::new());
-        for part in 0.. {
-            let key = rows::block_key(frame, part);
-            if self.peek()? != Some(&key[..]) {
-                break;
-            }
-            let value = self.next.take();
-            let piece = value.as_ref().and_then(|(_, it)| rows::unsealed(&key, it));
-            stored = stored.zip(piece).map(|(mut stored, piece)| {
-                stored.extend_from_slice(piece);
-                stored
+        let mut next = 0;
+        while self.peek()?.is_some_and(|key| *key <= last[..]) {
+            let row = self.next.take();
+            let part = row.as_ref().and_then(|(key, value)| {
+                let (_, part) = rows::read_block_key(key).filter(|(_, part)| *part < most)?;
+                let piece = rows::unsealed(key, value)?;
+                (piece.len() <= PIECE).then_some((part, piece))
             });
+            stored = stored.zip(part).and_then(|(mut stored, (part, piece))| {
+                if !is_all(&stored) {
+                    (part == next).then_some(())?;
+                    stored.extend_from_slice(piece);
+                }
+                Some(stored)
+            });
+            next += 1;
         }
         Ok(stored)
     }
@@ -237,5 +254,39 @@ impl Walk {
             self.next = (!value.is_empty()).then_some((key, value));
         }
         Ok(self.next.as_ref().map(|(key, _)| &**key))
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+mod tests {
+    use super::*;
+    use crate::log::Header;
+
+    #[test]
+    fn a_frame_of_which_the_end_is_missing_is_none() {
+        let payload: Vec<u8> = (0..20_000_u32).flat_map(u32::to_be_bytes).collect();
+        let header = Header {
+            length: u32::try_from(payload.len()).unwrap(),
+            number: 5,
+            entries: 1,
+            chain: 0,
+            payload: crc32fast::hash(&payload),
+        };
+        let frame = [header.encode().0, payload].concat();
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::open(directory.path(), 1 << 20).unwrap();
+        // As they were put in before they were compressed, and one of them under another number.
+        for number in [5, 6] {
+            for (part, piece) in (0..).zip(frame.chunks(PIECE)) {
+                let key = rows::block_key(number, part);
+                index.insert(key, rows::sealed(&key, piece)).unwrap();
+            }
+        }
+        assert_eq!(index.block(5).unwrap().unwrap().0, frame);
+        index.block(6).unwrap_err();
+        let last = u32::try_from(frame.len() / PIECE).unwrap();
+        index.insert(rows::block_key(5, last), Vec::new()).unwrap();
+        index.block(5).unwrap_err();
     }
 }

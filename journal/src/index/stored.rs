@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::cursor::{Cursor, put_sized};
-use crate::log::Block;
+use crate::log::{Block, FRAME_HEADER, Header};
 
 /// In front of a compressed frame; one that is stored as it is begins with the first byte of every frame, which is 0.
 const COMPRESSED: u8 = 1;
@@ -39,8 +39,24 @@ fn compressed(frame: &[u8], room: &mut Vec<u8>) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The frame of which this is stored, if it is any. What stands behind is not looked at: a frame that was put in before a crash may have
-/// taken more parts in another version.
+/// Whether no more is stored of a frame than these bytes. What stands behind is not looked at: a frame that was put in before a crash may
+/// have taken more parts in another version. Of what is no frame, nothing more is wanted.
+pub(super) fn is_all(stored: &[u8]) -> bool {
+    !stored.is_empty() && length(stored).is_none_or(|length| length <= stored.len())
+}
+
+/// How many bytes are stored of a frame of which the first of them are these.
+fn length(first: &[u8]) -> Option<usize> {
+    let mut cursor = Cursor(first);
+    if cursor.u8()? == COMPRESSED {
+        let _of_the_frame = cursor.u32()?;
+        return PREFIX.checked_add(cursor.u32()? as usize);
+    }
+    let (header, _) = Header::decode(first.get(..FRAME_HEADER)?)?;
+    FRAME_HEADER.checked_add(header.length as usize)
+}
+
+/// The frame of which this is stored, if it is any; one that was stored as it is may be none.
 pub(super) fn restored(stored: Vec<u8>) -> Option<Block> {
     let mut cursor = Cursor(&stored);
     if cursor.u8()? != COMPRESSED {
@@ -48,8 +64,9 @@ pub(super) fn restored(stored: Vec<u8>) -> Option<Block> {
     }
     let length = cursor.u32()? as usize;
     let compressed = cursor.sized()?;
-    // What says more than it can hold must not be given the room.
-    (length <= compressed.len().saturating_mul(MOST_OF_A_BYTE)).then_some(())?;
+    // What says more than it can hold, or than was ever compressed, must not be given the room.
+    let most = compressed.len().saturating_mul(MOST_OF_A_BYTE);
+    (length <= most.min(LONGEST)).then_some(())?;
     let frame = lz4_flex::block::decompress(compressed, length).ok()?;
     (frame.len() == length).then_some(Block(frame))
 }
@@ -100,6 +117,13 @@ mod tests {
         let mut claiming = sound.clone();
         claiming[1] = 0xff;
         assert!(restored(claiming).is_none());
+        // One that is as long as it says, and longer than any that was ever compressed.
+        let bomb = vec![7; LONGEST + 1];
+        let compressed = lz4_flex::block::compress(&bomb);
+        let mut bomb = vec![COMPRESSED];
+        bomb.extend_from_slice(&u32::try_from(LONGEST + 1).unwrap().to_be_bytes());
+        put_sized(&mut bomb, &compressed);
+        assert!(restored(bomb).is_none());
         for length in [1_000_u32, 1_002] {
             let mut other = sound.clone();
             other[1..5].copy_from_slice(&length.to_be_bytes());

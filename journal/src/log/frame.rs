@@ -128,6 +128,14 @@ impl Block {
         self.0.get(FRAME_HEADER..).unwrap_or_default()
     }
 
+    /// What the frame says of itself and the checksum that stands for it; nothing unless both checksums hold.
+    pub(crate) fn header(&self) -> Option<(Header, u32)> {
+        let (header, checksum) = Header::decode(self.0.get(..FRAME_HEADER)?)?;
+        let is_whole = self.payload().len() as u64 == u64::from(header.length)
+            && crc32fast::hash(self.payload()) == header.payload;
+        is_whole.then_some((header, checksum))
+    }
+
     /// The bodies of the appends, each with its place in the block and with whether its checksum holds. Ends early where the lengths do not.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (Place, &[u8], bool)> {
         let mut offset = FRAME_HEADER;

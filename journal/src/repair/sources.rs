@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::report::{Damage, Remedy};
 use crate::index::Index;
 use crate::log::disk::Disk;
-use crate::log::{Block, FRAME_HEADER, Header, LogReader, SegmentHeader, Step, segment_name};
+use crate::log::{Block, Header, LogReader, SegmentHeader, Step, segment_name};
 
 /// Where the bytes of a frame are.
 #[derive(Clone, Copy, Debug)]
@@ -184,7 +184,7 @@ impl Sources {
         let mut in_common = is_ours;
         for number in index.frames() {
             let block = index.block(number).ok().flatten();
-            let Some((header, checksum)) = block.as_ref().and_then(sound) else {
+            let Some((header, checksum)) = block.as_ref().and_then(Block::header) else {
                 continue;
             };
             if header.number == number {
@@ -232,14 +232,6 @@ impl Sources {
         }
         (history, others)
     }
-}
-
-/// The header of a block that holds its checksums.
-fn sound(block: &Block) -> Option<(Header, u32)> {
-    let (header, checksum) = Header::decode(block.0.get(..FRAME_HEADER)?)?;
-    let whole = block.payload().len() as u64 == u64::from(header.length)
-        && crc32fast::hash(block.payload()) == header.payload;
-    whole.then_some((header, checksum))
 }
 
 /// Reads blocks once more.

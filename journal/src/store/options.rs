@@ -104,8 +104,8 @@ impl Options {
         }
     }
 
-    /// How much memory the index caches, 8 MiB unless said; it takes three to four times that in all. It has little use for more: frames
-    /// are read from the log.
+    /// How much memory the index caches, 8 MiB unless said; it takes three to four times that in all. It has little use for more: records
+    /// and objects are read from the log.
     #[must_use]
     pub fn cache_bytes(self, cache_bytes: u64) -> Self {
         Self {

@@ -61,7 +61,12 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
             (fresh_index(&place, options)?, None)
         }
     };
-    if let Some(kept_at) = mark.filter(|_| clean)
+    // A rotten byte may cost sled the end of what it holds, and the mark is an older one then; sizes and times stay what they were.
+    let is_whole = |mark: &Written| {
+        let end = (segment_name(mark.segment), mark.end);
+        closed::log_end(&directory.path) == Some(end)
+    };
+    if let Some(kept_at) = mark.filter(|(mark, _)| clean && is_whole(mark))
         && let Ok(work) = index.open_work()
     {
         let (mark, records) = kept_at;
@@ -134,6 +139,9 @@ fn level(
     let stop = |stopped, index: Index, mark: Option<Written>| match stopped {
         Stopped::Io(error) => reading(directory)(error),
         Stopped::Damaged(what) => {
+            // The reading has brought the index on as far as the log is sound.
+            let now = index.mark(directory.journal).ok().flatten();
+            let mark = now.map(|(mark, _)| mark).or(mark);
             damaged(directory, options, mark.map(|mark| (&index, mark)), what)
         }
     };
@@ -326,15 +334,46 @@ mod tests {
         block_on(journal.close()).unwrap();
     }
 
+    fn copy_files(from: &Path, to: &Path) {
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            if entry.metadata().unwrap().is_file() {
+                fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn an_index_that_lost_its_end_without_a_trace_is_not_what_the_log_ends_by() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        closed_journal(path);
+        let older = tempfile::tempdir().unwrap();
+        copy_files(&index_place(path), older.path());
+        // Two more records of the journal's own.
+        block_on(DiskJournal::open(path).unwrap().close()).unwrap();
+        let before = DiskJournal::options(path).read_only().open().unwrap();
+        let records = before.opened().records;
+        drop(before);
+
+        fs::remove_dir_all(index_place(path)).unwrap();
+        fs::create_dir(index_place(path)).unwrap();
+        copy_files(older.path(), &index_place(path));
+        // As if sled had lost what came since, in files of the same sizes and times.
+        closed::write_at_close(path, false).unwrap();
+        let journal = DiskJournal::open(path).unwrap();
+        assert!(matches!(journal.opened().index, IndexState::CaughtUp(_)));
+        assert_eq!(journal.opened().records, records);
+        block_on(journal.close()).unwrap();
+        let report = crate::verify::directory(path).unwrap();
+        assert!(report.is_sound(), "{report:?}");
+        assert_eq!(report.records, records + 2);
+    }
+
     /// The mark of the index, which is asked in a copy: it writes even when it is only read.
     fn mark_of(path: &Path, journal: Uuid) -> (Written, u64) {
         let copy = tempfile::tempdir().unwrap();
-        for entry in fs::read_dir(index_place(path)).unwrap() {
-            let entry = entry.unwrap();
-            if entry.metadata().unwrap().is_file() {
-                fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
-            }
-        }
+        copy_files(&index_place(path), copy.path());
         let index = Index::open(copy.path(), 1 << 20).unwrap();
         index.mark(journal).unwrap().unwrap()
     }

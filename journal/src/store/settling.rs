@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use uuid::Uuid;
+
 use super::directory::Directory;
 use super::options::Options;
 use super::pass::{Passed, pass};
@@ -19,13 +21,41 @@ pub(crate) struct Filled {
     pub(crate) closed: bool,
 }
 
+/// What the index of before knows of the log.
+pub(crate) struct Witness {
+    mark: Option<Written>,
+    /// Frames are put in before the mark that speaks of them.
+    last_frame: u64,
+}
+
+impl Witness {
+    /// Nothing, if it is another journal's or cannot be read.
+    pub(crate) fn of(index: &Index, journal: Uuid) -> Option<Self> {
+        let mark = index.mark(journal).ok()?.map(|(mark, _)| mark);
+        let last_frame = index.last_frame().ok()?;
+        Some(Self { mark, last_frame })
+    }
+
+    /// What shows that the log is not the one it saw, or not all of it; `met` says whether its mark was met there.
+    fn differs(&self, last: Written, met: bool) -> Option<String> {
+        let known = self.last_frame.max(self.mark.map_or(0, |mark| mark.number));
+        if known > last.number {
+            let ends = last.number;
+            let what = format!("the log ends at frame {ends}, the index knows frame {known}");
+            return Some(what);
+        }
+        let is_other = !met && self.mark.is_some_and(|mark| mark.number > 0);
+        is_other.then(|| "the log is not the one that the index was filled from".to_owned())
+    }
+}
+
 /// Fills a new index at a place from the whole log, and makes it durable. The log must be sound and must be the one that
-/// the mark of the old index speaks of.
+/// the old index has seen.
 pub(crate) fn fill(
     directory: &Directory,
     options: &Options,
     place: &Path,
-    old: Option<Written>,
+    old: Option<&Witness>,
 ) -> Result<Filled, Error> {
     let damaged = |what: String| Error::Damaged {
         session: None,
@@ -33,9 +63,9 @@ pub(crate) fn fill(
         what,
     };
     let index = Index::open(place, options.cache_bytes).map_err(nowhere)?;
-    let mut known = old.is_none_or(|old| old.number == 0);
+    let (mark, mut met) = (old.and_then(|old| old.mark), false);
     let read = pass(&index, directory.journal, None, options, |last| {
-        known |= old == Some(last);
+        met |= mark == Some(last);
     });
     let Passed {
         mut log,
@@ -55,9 +85,8 @@ pub(crate) fn fill(
         return Err(damaged("the log is gone".to_owned()));
     };
     let length = file.length().map_err(Error::io("look at the log"))?;
-    if !known {
-        let what = "the log is not the one that the index was filled from";
-        return Err(damaged(what.to_owned()));
+    if let Some(what) = old.and_then(|old| old.differs(log.last, met)) {
+        return Err(damaged(what));
     }
     index.flush(place).map_err(nowhere)?;
     Ok(Filled {

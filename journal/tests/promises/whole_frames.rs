@@ -119,3 +119,32 @@ fn a_whole_frame_that_was_put_in_before_a_crash_does_not_spoil_the_compressed_on
         "{report:?}"
     );
 }
+
+#[test]
+fn parts_left_behind_a_compressed_frame_may_have_gaps() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let mut streams = closed_journal(path);
+    let journal = DiskJournal::open(path).unwrap();
+    let body = format!(r#"{{"text":"{}"}}"#, "again and ".repeat(3_000));
+    streams[0].append(&journal, &[&body]);
+    streams[1].append(&journal, &["{}"]);
+    block_on(journal.close()).unwrap();
+    let frames = frames(path);
+    let (number, _) = frames.iter().max_by_key(|(_, frame)| frame.len()).unwrap();
+    // Of its five parts as a whole frame a power loss left two; compressed it takes one.
+    let store = index(path);
+    for part in [2_u32, 4] {
+        let key = [&b"b"[..], &number.to_be_bytes(), &part.to_be_bytes()].concat();
+        store.insert(&key, sealed(&key, b"left")).unwrap();
+    }
+    drop(store);
+    let report = verify::directory(path).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    let journal = DiskJournal::open(path).unwrap();
+    assert_eq!(journal.opened().index, IndexState::Kept);
+    let commit = block_on(journal.follow(number - 1)).unwrap();
+    assert_eq!(commit.position, *number);
+    assert_eq!(commit.appends[0].1, streams[0].lines[10..]);
+    block_on(journal.close()).unwrap();
+}

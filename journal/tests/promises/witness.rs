@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use recount_journal::{DiskJournal, Error, RepairOptions, backup, block_on, repair, verify};
+use recount_journal::{
+    CompactOptions, DiskJournal, Error, RepairOptions, backup, block_on, compact, repair, verify,
+};
 use recount_journal::{Journal, Repaired};
 
 use crate::stream::{Stream, closed_journal, index, log_file};
@@ -87,6 +89,15 @@ fn frames_behind_the_mark_that_the_log_lost_are_told_and_restored() {
         assert!(!report.is_sound(), "{cut}: {report:?}");
         let told = DiskJournal::open(path).unwrap_err();
         assert!(matches!(told, Error::Damaged { .. }), "{cut}: {told}");
+        let told = told.to_string();
+        assert!(told.contains("the index knows frame"), "{cut}: {told}");
+        assert!(
+            !told.contains("the index is not what"),
+            "the index was brought on, and is sound: {told}"
+        );
+        // A new index would be filled from the log that is left, and this one would go.
+        let refused = compact(path, CompactOptions::default()).unwrap_err();
+        assert!(matches!(refused, Error::Damaged { .. }), "{cut}: {refused}");
     }
     let report = repair(path, RepairOptions::default()).unwrap();
     assert!(
