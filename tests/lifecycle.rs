@@ -2,6 +2,7 @@
 #![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
@@ -177,6 +178,37 @@ impl Connector for Nowhere {
     async fn connect(&self) -> Result<Connection, ConnectError> {
         pending().await
     }
+}
+
+/// What an embedder wrote, with a mistake in it.
+struct Panics;
+
+#[async_trait]
+impl Connector for Panics {
+    fn endpoint(&self) -> String {
+        "wss://panics".to_owned()
+    }
+
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        panic!("on purpose")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connector_that_panics_reaches_nobody() {
+    let agent = Agent::new().model("m").connect_to(Panics);
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let connecting = engine.session("a").connect();
+    let connecting = tokio::time::timeout(Duration::from_secs(600), connecting).await;
+    let error = connecting.unwrap().err().unwrap();
+    assert!(
+        matches!(
+            &error,
+            Error::Connect(ConnectError::Unreachable { endpoint, reason })
+                if endpoint == "wss://panics" && reason.contains("panicked")
+        ),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

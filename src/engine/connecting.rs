@@ -1,5 +1,8 @@
 //! Opening and ending the session's connection. The session goes on while one is being opened.
 
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::Error;
@@ -83,7 +86,15 @@ impl SessionTask {
         let limit = agent.setup_timeout;
         self.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             farewell.await;
-            let connection = socket::open(connector.as_ref(), message, limit).await;
+            // A connector or a source of tokens that panics must not leave whoever asked without an answer.
+            let opening = async { socket::open(connector.as_ref(), message, limit).await };
+            let opening = AssertUnwindSafe(opening).catch_unwind();
+            let connection = opening.await.unwrap_or_else(|_| {
+                Err(ConnectError::Unreachable {
+                    endpoint: connected.endpoint.clone(),
+                    reason: "the connector panicked".to_owned(),
+                })
+            });
             let opened = Opened {
                 number,
                 connected,
@@ -149,9 +160,9 @@ impl SessionTask {
         self.reconnecting.connected(self.clock.now());
         self.reconnecting.is_nobodys = self.handles == 0;
         self.sockets += 1;
-        let (incoming, inbox) = (self.incoming_sender.clone(), self.own.clone());
+        let incoming = self.incoming_sender.clone();
         let media = (self.media.clone(), self.json_depth_max());
-        let socket = Socket::start(self.sockets, epoch, connection, incoming, inbox, media)
+        let socket = Socket::start(self.sockets, epoch, connection, incoming, media)
             .recorded(self.recorder());
         if let Some(story) = story {
             // What is still owed refers to it, so it comes first.

@@ -128,8 +128,6 @@ pub(super) enum Input {
     CloseAsAsked,
     /// A time that somebody waits for has come.
     TimeCame,
-    /// What was owed to the model was written to the socket.
-    Written { epoch: Seq, carried: Carried },
 }
 
 /// What came of opening a connection, and what it is to be told.
@@ -145,6 +143,18 @@ pub(super) struct Opened {
 pub(super) enum Incoming {
     /// One message.
     Frame { socket: u64, text: String },
+    /// What was owed to the model was written.
+    Written { socket: u64, carried: Carried },
     /// The end.
     Lost { socket: u64, lost: ConnectionLost },
+}
+
+impl Incoming {
+    /// How much of what waits for the session this is.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Incoming::Frame { text, .. } => text.len(),
+            Incoming::Written { .. } | Incoming::Lost { .. } => 0,
+        }
+    }
 }

@@ -1,20 +1,24 @@
 //! The task of a connection: it reads and it writes, and decides nothing.
 //!
-//! It is one task and not two, so that what is written is reported before an answer to it is read.
+//! It is one task and not two, and its session hears by one way what was written and what was received, in that order: no answer comes before
+//! the report that its message was written, and no report before what was received until then.
 
 use std::collections::VecDeque;
 use std::future::pending;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::join;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::inbox::{Inbox, Incoming, Input};
+use super::inbox::Incoming;
 use super::media::Media;
 use super::piece::Pieces;
 use super::recorded::OfSession;
@@ -29,6 +33,9 @@ const SEND_SECONDS: u64 = 30;
 
 /// How long the peer is still heard once nothing can be written any more: what it said, and why it closed, may be on its way.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How many messages are written in a row before the peer is listened to.
+const WRITTEN_IN_A_ROW: usize = 16;
 
 /// A message on its way out.
 pub(super) struct Outgoing {
@@ -50,9 +57,9 @@ pub(super) enum Carried {
 pub(super) struct Socket {
     pub(super) id: u64,
     pub(super) epoch: Seq,
-    outgoing: mpsc::UnboundedSender<Outgoing>,
-    /// Nothing is read any more once it is gone.
+    /// Nothing is read any more once it is gone. It goes before the queue does, with which the connection is closed.
     _listens: DropGuard,
+    outgoing: mpsc::UnboundedSender<Outgoing>,
     /// Taken by whoever waits for its end.
     task: Option<JoinHandle<()>>,
     media: Arc<Media>,
@@ -66,24 +73,26 @@ impl Socket {
         epoch: Seq,
         connection: Connection,
         incoming: mpsc::Sender<Incoming>,
-        inbox: Inbox,
         (media, depth_max): (Arc<Media>, usize),
     ) -> Socket {
         let (outgoing, queue) = mpsc::unbounded_channel();
         let pieces = media.open(epoch, depth_max);
-        let hears = (epoch, media.clone());
-        let (failed, failure) = oneshot::channel();
         let listens = CancellationToken::new();
-        let reading = read(id, connection.receiver, incoming, failure, hears);
-        let reading = listens.clone().run_until_cancelled_owned(reading);
-        let writing = write(epoch, connection.sender, (queue, pieces), failed, inbox);
-        // Whatever is ready at once is written first.
-        let task = tokio::spawn(async { _ = join(writing, reading).await });
+        let is_listening = listens.clone();
+        let serving = serve(
+            id,
+            connection,
+            (queue, pieces),
+            incoming,
+            listens,
+            (epoch, media.clone()),
+        );
+        let task = tokio::spawn(serving);
         Socket {
             id,
             epoch,
+            _listens: is_listening.drop_guard(),
             outgoing,
-            _listens: listens.drop_guard(),
             task: Some(task),
             media,
             recorder: None,
@@ -111,7 +120,7 @@ impl Socket {
 }
 
 impl Drop for Socket {
-    /// The task closes the connection once the queue has no sender and nothing is read any more.
+    /// The task writes what is queued, and closes the connection; it listens no more.
     fn drop(&mut self) {
         self.media.shut(self.epoch);
     }
@@ -153,34 +162,97 @@ pub(super) async fn open(
 /// How many bytes of messages wait for a session that is busy, beyond what its queue takes, before its reader waits, too.
 const BACKLOG_BYTES: usize = 4 << 20;
 
+/// Writes and reads, until the peer is gone or its session has hung up and all is written.
+async fn serve(
+    socket: u64,
+    connection: Connection,
+    queues: (mpsc::UnboundedReceiver<Outgoing>, Pieces),
+    incoming: mpsc::Sender<Incoming>,
+    listens: CancellationToken,
+    hears: (Seq, Arc<Media>),
+) {
+    let is_writing = AtomicBool::new(false);
+    let (failed, failure) = oneshot::channel();
+    let (report, reports) = mpsc::unbounded_channel();
+    let writing = write(connection.sender, queues, failed, report, &is_writing);
+    let written = Written {
+        reports,
+        is_writing: &is_writing,
+    };
+    let reading = read(
+        socket,
+        connection.receiver,
+        &incoming,
+        failure,
+        written,
+        &hears,
+    );
+    let reading = async {
+        tokio::select! {
+            biased;
+            () = listens.cancelled() => {}
+            () = reading => {}
+        }
+    };
+    // Whatever is ready at once is written first.
+    let both = AssertUnwindSafe(join(writing, reading)).catch_unwind();
+    if both.await.is_err() && !listens.is_cancelled() {
+        let lost = ConnectionLost {
+            code: None,
+            reason: "the connection panicked".to_owned(),
+        };
+        hears.1.lost(&lost);
+        // A session that is gone does not want to know.
+        let _ = incoming.send(Incoming::Lost { socket, lost }).await;
+    }
+}
+
+/// What was written, as its reader learns of it.
+struct Written<'w> {
+    reports: mpsc::UnboundedReceiver<Carried>,
+    /// Whether a message is on its way out.
+    is_writing: &'w AtomicBool,
+}
+
 /// Reads on while the session is busy, because what is audio does not concern it. It alone reports the end, behind
 /// everything that came before it.
 async fn read(
     socket: u64,
     mut receiver: Box<dyn FrameReceiver>,
-    incoming: mpsc::Sender<Incoming>,
+    incoming: &mpsc::Sender<Incoming>,
     failure: oneshot::Receiver<ConnectionLost>,
-    (epoch, media): (Seq, Arc<Media>),
+    mut written: Written<'_>,
+    (epoch, media): &(Seq, Arc<Media>),
 ) {
-    let mut backlog: VecDeque<String> = VecDeque::new();
+    let epoch = *epoch;
+    let mut backlog: VecDeque<Incoming> = VecDeque::new();
     let mut bytes = 0;
     let mut heard_out = pin!(heard_out(failure));
+    let report = |carried| Incoming::Written { socket, carried };
     let lost = loop {
         tokio::select! {
             biased;
             lost = &mut heard_out => break lost,
+            Some(carried) = written.reports.recv() => backlog.push_back(report(carried)),
             place = incoming.reserve(), if !backlog.is_empty() => {
-                let (Ok(place), Some(text)) = (place, backlog.pop_front()) else {
+                let (Ok(place), Some(next)) = (place, backlog.pop_front()) else {
                     return;
                 };
-                bytes -= text.len();
-                place.send(Incoming::Frame { socket, text });
+                bytes -= next.bytes();
+                place.send(next);
             }
             received = receiver.receive(), if bytes < BACKLOG_BYTES => match received {
                 Ok(text) if media.hear(epoch, &text) => {
                     media.handed_on(epoch, &text);
+                    if written.is_writing.load(Ordering::Relaxed) {
+                        // The peer has what is just being written, as a rule, before the writer knows; it may be the answer.
+                        yield_now().await;
+                    }
+                    while let Ok(carried) = written.reports.try_recv() {
+                        backlog.push_back(report(carried));
+                    }
                     bytes += text.len();
-                    backlog.push_back(text);
+                    backlog.push_back(Incoming::Frame { socket, text });
                 }
                 Ok(_) => {}
                 Err(lost) => break lost,
@@ -188,9 +260,10 @@ async fn read(
         }
     };
     media.lost(&lost);
-    let left = backlog.into_iter();
-    let left = left.map(|text| Incoming::Frame { socket, text });
-    for last in left.chain([Incoming::Lost { socket, lost }]) {
+    while let Ok(carried) = written.reports.try_recv() {
+        backlog.push_back(report(carried));
+    }
+    for last in backlog.into_iter().chain([Incoming::Lost { socket, lost }]) {
         if incoming.send(last).await.is_err() {
             return;
         }
@@ -208,13 +281,13 @@ async fn heard_out(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost
 }
 
 async fn write(
-    epoch: Seq,
     mut sender: Box<dyn FrameSender>,
     (mut queue, mut pieces): (mpsc::UnboundedReceiver<Outgoing>, Pieces),
     failed: oneshot::Sender<ConnectionLost>,
-    inbox: Inbox,
+    report: mpsc::UnboundedSender<Carried>,
+    is_writing: &AtomicBool,
 ) {
-    loop {
+    for in_a_row in 1.. {
         let (text, carries) = tokio::select! {
             biased;
             message = queue.recv() => match message {
@@ -223,15 +296,19 @@ async fn write(
             },
             Some(text) = pieces.next() => (text, None),
         };
+        is_writing.store(true, Ordering::Relaxed);
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
+        is_writing.store(false, Ordering::Relaxed);
         if let Err(lost) = sent.unwrap_or_else(|_| Err(untaken())) {
-            // A reader that is gone has reported the end.
+            // Of a reader that is gone, the session hears all it is to hear.
             let _ = failed.send(lost);
             return;
         }
-        if let Some(carried) = carries {
-            let _ = inbox.send(Input::Written { epoch, carried });
+        // Likewise.
+        let _ = carries.map(|carried| report.send(carried));
+        if in_a_row % WRITTEN_IN_A_ROW == 0 {
+            yield_now().await;
         }
     }
     // Whoever waits for a place in them waits in vain.

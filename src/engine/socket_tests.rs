@@ -39,23 +39,20 @@ struct Stage {
     socket: Socket,
     media: Arc<Media>,
     session: mpsc::Receiver<Incoming>,
-    _inbox: mpsc::UnboundedReceiver<Box<Input>>,
 }
 
 fn stage(said: Vec<Result<String, ConnectionLost>>) -> Stage {
     let (incoming, session) = mpsc::channel(1);
-    let (inbox, _inbox) = Inbox::open();
     let media: Arc<Media> = Arc::default();
     let connection = Connection {
         sender: Box::new(Gone),
         receiver: Box::new(Says(said.into())),
     };
-    let socket = Socket::start(1, Seq(7), connection, incoming, inbox, (media.clone(), 64));
+    let socket = Socket::start(1, Seq(7), connection, incoming, (media.clone(), 64));
     Stage {
         socket,
         media,
         session,
-        _inbox,
     }
 }
 
@@ -68,6 +65,7 @@ impl Stage {
             match incoming {
                 Incoming::Frame { text, .. } if ends.is_empty() => frames.push(text),
                 Incoming::Frame { text, .. } => panic!("{text} comes after the end"),
+                Incoming::Written { carried, .. } => panic!("{carried:?} was not written"),
                 Incoming::Lost { lost, .. } => ends.push(lost),
             }
         }
@@ -135,19 +133,17 @@ async fn a_peer_that_takes_nothing_and_never_falls_silent_is_lost_all_the_same()
         }
     }
     let (incoming, session) = mpsc::channel(1);
-    let (inbox, _inbox) = Inbox::open();
     let connection = Connection {
         sender: Box::new(Gone),
         receiver: Box::new(Endless(interval(Duration::from_millis(20)))),
     };
     let media: Arc<Media> = Arc::default();
-    let socket = Socket::start(1, Seq(7), connection, incoming, inbox, (media.clone(), 64));
+    let socket = Socket::start(1, Seq(7), connection, incoming, (media.clone(), 64));
     socket.send("a response".to_owned(), None);
     let stage = Stage {
         socket,
         media,
         session,
-        _inbox,
     };
     assert_eq!(stage.heard().await.1, Some(because(None, "broken pipe")));
 }
@@ -187,19 +183,181 @@ impl FrameReceiver for Answers {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_written_is_reported_before_the_answer_to_it() {
     let (incoming, mut session) = mpsc::channel(1);
-    let (inbox, mut told) = Inbox::open();
     let (answer, answers) = mpsc::unbounded_channel();
     let connection = Connection {
         sender: Box::new(Quick(answer)),
         receiver: Box::new(Answers(answers)),
     };
-    let socket = Socket::start(1, Seq(7), connection, incoming, inbox, (Arc::default(), 64));
+    let socket = Socket::start(1, Seq(7), connection, incoming, (Arc::default(), 64));
     let instruction = Carried::Instruction(Seq(9));
     for _ in 0..20 {
         socket.send("{}".to_owned(), Some(instruction));
+        let reported = session.recv().await;
+        assert!(matches!(reported, Some(Incoming::Written { .. })));
         let answer = session.recv().await;
         assert!(matches!(answer, Some(Incoming::Frame { .. })));
-        let reported = told.try_recv().map(|it| *it);
-        assert!(matches!(reported, Ok(Input::Written { .. })));
     }
+}
+
+/// A peer that has the message before whoever writes it learns of that, by the way of another task.
+struct Late(mpsc::UnboundedSender<String>);
+
+#[async_trait]
+impl FrameSender for Late {
+    async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
+        self.0.send(frame).unwrap();
+        yield_now().await;
+        Ok(())
+    }
+
+    async fn close(&mut self) {}
+}
+
+#[tokio::test]
+async fn what_is_written_is_reported_first_though_the_writer_learns_of_it_late() {
+    let (incoming, mut session) = mpsc::channel(1);
+    let (answer, answers) = mpsc::unbounded_channel();
+    let connection = Connection {
+        sender: Box::new(Late(answer)),
+        receiver: Box::new(Answers(answers)),
+    };
+    let socket = Socket::start(1, Seq(7), connection, incoming, (Arc::default(), 64));
+    socket.send("{}".to_owned(), Some(Carried::Instruction(Seq(9))));
+    let reported = session.recv().await;
+    assert!(matches!(reported, Some(Incoming::Written { .. })));
+    let answer = session.recv().await;
+    assert!(matches!(answer, Some(Incoming::Frame { .. })));
+}
+
+/// A peer that takes everything, and counts it.
+#[derive(Clone, Default)]
+struct Takes(Arc<std::sync::atomic::AtomicUsize>);
+
+#[async_trait]
+impl FrameSender for Takes {
+    async fn send(&mut self, _: String) -> Result<(), ConnectionLost> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn close(&mut self) {}
+}
+
+#[tokio::test]
+async fn what_was_received_before_a_message_was_written_comes_before_the_report_of_it() {
+    let (incoming, mut session) = mpsc::channel(1);
+    let connection = Connection {
+        sender: Box::new(Takes::default()),
+        receiver: Box::new(Says(frames(3).into_iter().map(Ok).collect())),
+    };
+    let socket = Socket::start(1, Seq(7), connection, incoming, (Arc::default(), 64));
+    // The session is busy until all has been received.
+    for _ in 0..100 {
+        yield_now().await;
+    }
+    socket.send("{}".to_owned(), Some(Carried::Instruction(Seq(9))));
+    for _ in 0..100 {
+        yield_now().await;
+    }
+    for frame in frames(3) {
+        let received = session.recv().await;
+        assert!(matches!(received, Some(Incoming::Frame { text, .. }) if text == frame));
+    }
+    let reported = session.recv().await;
+    assert!(matches!(reported, Some(Incoming::Written { .. })));
+}
+
+#[tokio::test]
+async fn a_peer_is_listened_to_between_many_messages() {
+    let (incoming, mut session) = mpsc::channel(1);
+    let takes = Takes::default();
+    let (answer, answers) = mpsc::unbounded_channel();
+    let connection = Connection {
+        sender: Box::new(takes.clone()),
+        receiver: Box::new(Answers(answers)),
+    };
+    let socket = Socket::start(1, Seq(7), connection, incoming, (Arc::default(), 64));
+    for _ in 0..1_000 {
+        socket.send("{}".to_owned(), None);
+    }
+    answer.send("{}".to_owned()).unwrap();
+    let received = session.recv().await;
+    assert!(matches!(received, Some(Incoming::Frame { .. })));
+    let written = takes.0.load(Ordering::Relaxed);
+    assert!(written < 100, "{written} were written before");
+}
+
+/// A peer that panics when it is written to.
+struct Panics;
+
+#[async_trait]
+impl FrameSender for Panics {
+    async fn send(&mut self, _: String) -> Result<(), ConnectionLost> {
+        panic!("on purpose")
+    }
+
+    async fn close(&mut self) {}
+}
+
+#[tokio::test]
+async fn a_connection_that_panics_is_lost() {
+    let (incoming, mut session) = mpsc::channel(1);
+    let media: Arc<Media> = Arc::default();
+    let mut listener = media.listen();
+    let connection = Connection {
+        sender: Box::new(Panics),
+        receiver: Box::new(Says(VecDeque::new())),
+    };
+    let socket = Socket::start(1, Seq(7), connection, incoming, (media, 64));
+    socket.send("{}".to_owned(), None);
+    let lost = session.recv().await;
+    assert!(
+        matches!(&lost, Some(Incoming::Lost { lost, .. }) if lost.reason.contains("panicked")),
+        "{:?}",
+        lost.is_some()
+    );
+    let told = listener.try_recv();
+    assert!(matches!(told, Ok(LiveEvent::Lost { .. })), "{told:?}");
+}
+
+/// A peer that is gone with the sender of the connection.
+struct Ends(mpsc::UnboundedSender<()>);
+
+#[async_trait]
+impl FrameSender for Ends {
+    async fn send(&mut self, _: String) -> Result<(), ConnectionLost> {
+        self.0.send(()).map_err(|_| because(None, "gone"))
+    }
+
+    async fn close(&mut self) {}
+}
+
+struct EndsWithIt(mpsc::UnboundedReceiver<()>);
+
+#[async_trait]
+impl FrameReceiver for EndsWithIt {
+    async fn receive(&mut self) -> Result<String, ConnectionLost> {
+        match self.0.recv().await {
+            Some(()) => pending().await,
+            None => Err(because(None, "the peer is gone")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_hangs_up_hears_of_no_loss() {
+    let (incoming, mut session) = mpsc::channel(1);
+    let media: Arc<Media> = Arc::default();
+    let mut listener = media.listen();
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let connection = Connection {
+        sender: Box::new(Ends(sender)),
+        receiver: Box::new(EndsWithIt(receiver)),
+    };
+    let socket = Socket::start(1, Seq(7), connection, incoming, (media, 64));
+    yield_now().await;
+    socket.close().unwrap().await.unwrap();
+    let told = listener.try_recv();
+    assert!(told.is_err(), "{told:?}");
+    assert!(session.recv().await.is_none());
 }

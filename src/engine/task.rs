@@ -115,9 +115,6 @@ impl SessionTask {
         if let Err(error) = Box::pin(self.begin(begin)).await {
             return self.fail(&error);
         }
-        // What came from the connection, until nothing is left that this task was told before: the model's answer to a
-        // message is heard after the report that the message was written.
-        let mut heard: Option<Incoming> = None;
         loop {
             if self.is_idle() {
                 match Box::pin(self.retire()).await {
@@ -129,11 +126,7 @@ impl SessionTask {
             let outcome = tokio::select! {
                 biased;
                 Some(input) = self.inbox.recv() => Box::pin(self.handle(input)).await,
-                Some(incoming) = self.incoming.recv(), if heard.is_none() => {
-                    heard = Some(incoming);
-                    continue;
-                }
-                Some(incoming) = async { heard.take() } => Box::pin(self.receive(incoming)).await,
+                Some(incoming) = self.incoming.recv() => Box::pin(self.receive(incoming)).await,
             };
             if self.is_drained() && outcome.is_ok() {
                 return Box::pin(self.shut_down()).await;
@@ -312,20 +305,6 @@ impl SessionTask {
             }
             Input::CloseAsAsked => Box::pin(self.close_as_asked()).await,
             Input::TimeCame => self.time_came().await,
-            Input::Written { epoch, carried } => {
-                let settled = match carried {
-                    // It was taken back on its way, and what it said goes another way now, which settles it.
-                    Carried::Response(response, by) if self.goes_otherwise(response, by) => {
-                        return Ok(());
-                    }
-                    Carried::Response(response, _) => {
-                        let responses = vec![response];
-                        ResponsesSent { epoch, responses }.into()
-                    }
-                    Carried::Instruction(phase) => InstructionSent { epoch, phase }.into(),
-                };
-                self.record(vec![settled]).await
-            }
         }
     }
 
@@ -339,13 +318,32 @@ impl SessionTask {
                 self.media.reached(epoch);
                 heard
             }
+            (Incoming::Written { socket, carried }, Some((id, epoch))) if socket == id => {
+                Box::pin(self.written(epoch, carried)).await
+            }
             (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
                 self.record_step(|| Step::ConnectionLost(self.refused(lost.code, &lost.reason)));
                 Box::pin(self.lost(epoch, lost)).await
             }
             // What an older connection still had to say belongs to nobody.
-            (Incoming::Frame { .. } | Incoming::Lost { .. }, _) => Ok(()),
+            (Incoming::Frame { .. } | Incoming::Written { .. } | Incoming::Lost { .. }, _) => {
+                Ok(())
+            }
         }
+    }
+
+    /// Records that what was owed to the model was written.
+    async fn written(&mut self, epoch: Seq, carried: Carried) -> Result<(), Error> {
+        let settled = match carried {
+            // It was taken back on its way, and what it said goes another way now, which settles it.
+            Carried::Response(response, by) if self.goes_otherwise(response, by) => return Ok(()),
+            Carried::Response(response, _) => {
+                let responses = vec![response];
+                ResponsesSent { epoch, responses }.into()
+            }
+            Carried::Instruction(phase) => InstructionSent { epoch, phase }.into(),
+        };
+        self.record(vec![settled]).await
     }
 
     /// Records what a message of the live connection says.
