@@ -2,6 +2,7 @@
 //! journaled, or whether a person agreed.
 
 mod agents;
+mod answer_members;
 mod answering;
 mod arguments;
 #[doc(hidden)]
@@ -51,6 +52,7 @@ pub use agents::{
     LlmError, LlmReply, LlmRequest, LlmSaid, LlmTool, ScriptedLlm, Sequence, TextAgent,
     TextAgentTool, sequence,
 };
+pub(crate) use answer_members::{AnswerMembers, malformed};
 pub(crate) use answering::Asked;
 #[cfg(feature = "mcp")]
 pub(crate) use arguments::ArgumentCheck;
