@@ -18,6 +18,7 @@ mod error;
 mod following;
 mod function;
 mod gate;
+mod gate_choice;
 mod input;
 mod input_streaming_tool;
 mod listeners;
