@@ -32,7 +32,10 @@ fn what_a_trace_shows_is_what_our_engine_concludes_except_where_a_rule_says_othe
     let rows = rows_by_file();
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for (name, path) in traces() {
+    let traces = traces();
+    let lost = rows.keys().filter(|name| !traces.contains_key(*name));
+    wrong.extend(lost.map(|name| format!("{name}: there is no such trace")));
+    for (name, path) in traces {
         let Some(row) = rows.get(&name) else {
             wrong.push(format!("{name}: no row names it"));
             continue;

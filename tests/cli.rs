@@ -30,6 +30,8 @@ mod fixtures;
 mod looking;
 #[path = "cli/operating.rs"]
 mod operating;
+#[path = "cli/payloads.rs"]
+mod payloads;
 #[path = "cli/program.rs"]
 mod program;
 #[path = "cli/sealing.rs"]

@@ -553,14 +553,75 @@ async fn a_gate_without_anybody_to_ask_is_waived_on_record() {
         tools.call_function("pay", json!({})).await,
         Ok(json!({"run": 1}))
     );
-    let waived = decisions(&tools).into_iter().find_map(|decision| {
+    assert!(
+        waived(&tools)
+            .unwrap()
+            .contains("without a confirmation provider")
+    );
+}
+
+/// Why a gate did not hold.
+fn waived(tools: &ToolDispatcher) -> Option<String> {
+    decisions(tools).into_iter().find_map(|decision| {
         if let Decision::GateWaived(it) = decision {
             Some(it.reason)
         } else {
             None
         }
-    });
-    assert!(waived.unwrap().contains("without a confirmation provider"));
+    })
+}
+
+#[tokio::test]
+async fn a_strict_dispatcher_runs_nothing_gated_without_somebody_to_ask() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let gated = || T::confirm(counted("pay", &runs), "Pay?");
+    let call = async |tools: &ToolDispatcher| tools.call_function("pay", json!({})).await;
+    let strict = || ToolDispatcher::new().strict();
+    let with = |mut dispatcher: ToolDispatcher, tools: Toolset| {
+        dispatcher.register(tools).unwrap();
+        dispatcher
+    };
+    for tools in [
+        with(strict(), gated()),
+        dispatcher(gated()).strict(),
+        // It stays so where its tools become those of another.
+        with(ToolDispatcher::new(), gated() | strict()),
+        dispatcher(dispatcher(gated()).strict()),
+    ] {
+        let refused = call(&tools).await;
+        assert!(
+            matches!(&refused, Err(ToolError::Cancelled(told)) if told.contains("nobody to ask")),
+            "{refused:?}"
+        );
+        assert_eq!(waived(&tools), None);
+        let asked = decisions(&tools).into_iter();
+        let mut asked = asked.filter(|it| matches!(it, Decision::ConfirmationRequested(_)));
+        assert!(asked.next().is_some());
+    }
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+    let answered = dispatcher(gated())
+        .strict()
+        .with_confirmation_provider(StaticConfirmation::allow_all());
+    assert_eq!(call(&answered).await, Ok(json!({"run": 1})));
+}
+
+#[tokio::test]
+async fn a_dispatcher_may_choose_that_its_gates_do_not_hold_and_the_record_says_so() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let gated = T::confirm(counted("pay", &runs), "Pay?");
+    // Also where somebody would say no.
+    let tools = dispatcher(gated)
+        .with_confirmation_provider(StaticConfirmation::deny_all("no"))
+        .unenforced_confirmations();
+    let ran = tools.call_function("pay", json!({})).await;
+    assert_eq!(ran, Ok(json!({"run": 1})));
+    assert_eq!(
+        waived(&tools).as_deref(),
+        Some("the embedding program chose unenforced confirmations")
+    );
+    let strict = tools.strict();
+    assert!(strict.call_function("pay", json!({})).await.is_err());
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]

@@ -123,7 +123,7 @@ fn all_hold(laws: &[Law], recording: &recording::Recording) -> Result<(), TestCa
     Ok(())
 }
 
-/// How many histories laws 2 to 5 are put before: 20,000, or `RECOUNT_HISTORIES`.
+/// How many histories of either kind laws 2 to 5 are put before: 20,000, or `RECOUNT_HISTORIES`.
 fn histories() -> u32 {
     std::env::var("RECOUNT_HISTORIES").map_or(20_000, |it| it.parse().expect("a number"))
 }
@@ -131,7 +131,7 @@ fn histories() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
-        cases: histories() / 2,
+        cases: histories(),
         ..ProptestConfig::default()
     })]
 

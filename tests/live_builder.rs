@@ -10,6 +10,7 @@
 use recount::engine::{Error, LiveBuilder};
 use recount::live::Modality;
 use recount::prelude::*;
+use recount::session::{Decision, Event, Seq};
 use recount::simulator::{Script, Simulator};
 use recount::testing::ScriptedModel;
 use recount::tool::ToolExecutionMode;
@@ -119,6 +120,42 @@ async fn what_an_engine_has_already_is_a_mistake_beside_the_others() {
     let refused = described().connect_with(model()).await;
     let told = refused.map(drop).unwrap_err().to_string();
     assert!(told.contains("engine.session(\"live\")"), "{told}");
+}
+
+#[tokio::test]
+async fn gates_that_are_chosen_not_to_hold_let_a_call_run_and_the_record_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let pay = || T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
+    let described = |journal: &str| {
+        let builder = Live::builder().model("m").tools(T::confirm(pay(), "Pay?"));
+        builder.journal(directory.path().join(journal))
+    };
+    let model = || ScriptedModel::parse("").unwrap();
+    let live = described("chosen").unenforced_confirmations();
+    let live = live.connect_with(model()).await.unwrap();
+    assert_eq!(paid_or_asked(&live).await, Some(json!({"paid": true})));
+    let facts = live.engine().ledger().facts(live.session_id(), Seq(1), 100);
+    let facts = facts.await.unwrap();
+    let waived = facts.iter().find_map(|fact| match &fact.event {
+        Event::Decided(Decision::GateWaived(it)) => Some(it.reason.as_str()),
+        Event::Decided(_) | Event::Observed(_) => None,
+    });
+    assert_eq!(
+        waived,
+        Some("the embedding program chose unenforced confirmations")
+    );
+    let live = described("default").connect_with(model()).await.unwrap();
+    assert_eq!(paid_or_asked(&live).await, None);
+}
+
+/// What comes of a call of `pay`; none where a person is asked first.
+async fn paid_or_asked(live: &LiveHandle) -> Option<Value> {
+    let mut updates = live.subscribe();
+    let asked = |event: &Event| event.kind() == "confirmation_requested";
+    tokio::select! {
+        paid = live.call_function("pay", json!({}), Actor::embedder("pipeline")) => paid.ok(),
+        _ = updates.wait_for(asked) => None,
+    }
 }
 
 /// What the environment says counts for this process only, so a child of it connects.

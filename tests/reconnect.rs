@@ -32,3 +32,5 @@ mod handles;
 mod histories;
 #[path = "reconnect/losses.rs"]
 mod losses;
+#[path = "reconnect/settled.rs"]
+mod settled;

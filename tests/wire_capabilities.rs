@@ -8,13 +8,16 @@
     reason = "a test that meets the impossible must stop"
 )]
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use recount::engine::SessionConfig;
+use recount::engine::{LiveBuilder, SessionConfig};
 use recount::live::wire::{ClientMessage, FunctionResponse};
 use recount::live::{Capabilities, ConnectError, Connection, Connector, Limits, Platform};
 use recount::prelude::*;
 use recount::session::{Connected, Event, Observation, Seq};
 use recount::testing::ScriptedModel;
+use recount::tool::DefaultResultFormatter;
 
 const SCRIPT: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "search", "args": {"query": "rust"}}]}]}
@@ -69,8 +72,29 @@ impl Held {
             .unwrap();
         let mut updates = live.subscribe();
         live.send_text("go").await.unwrap();
+        Held::until_heard(&live, &mut updates, &script).await
+    }
+
+    /// A conversation in which `search` waits for a person, who agrees once the model was told so.
+    async fn gated(platform: Platform, model: &str, described: LiveBuilder) -> Held {
+        let script = ScriptedModel::parse(SCRIPT).unwrap();
+        let live = described.model(model).strict();
+        let live = live.connect_with(Served(platform, script.clone())).await;
+        let live = live.unwrap();
+        let mut updates = live.subscribe();
+        live.send_text("go").await.unwrap();
+        while script.transcript().answers().count() == 0 {
+            updates.next().await.unwrap();
+        }
+        let request = live.pending().await.unwrap().remove(0).id;
+        let (yes, ada) = (ToolConfirmation::confirmed(), Actor::embedder("ada"));
+        live.answer(request, yes, ada).await.unwrap();
+        Held::until_heard(&live, &mut updates, &script).await
+    }
+
+    async fn until_heard(live: &LiveHandle, updates: &mut Updates, script: &ScriptedModel) -> Held {
         // Every message that is sent is followed by a record that says so.
-        while !heard_of_the_result(&script) {
+        while !heard_of_the_result(script) {
             updates.next().await.unwrap();
         }
         let ledger = live.engine().ledger();
@@ -167,6 +191,113 @@ async fn a_model_without_async_tools_gets_the_acknowledgement_and_hears_the_resu
         let recorded = held.connected.capabilities.unwrap();
         assert!(!recorded.supports_async_tools() && !recorded.will_continue);
         assert!(held.connected.non_blocking.is_empty());
+    }
+}
+
+fn gated_search() -> Toolset {
+    let search = T::simple("search", "Searches", |_| async { Ok(json!("three pages")) });
+    T::confirm(search, "Search?")
+}
+
+#[tokio::test]
+async fn a_gated_call_is_acknowledged_at_once_and_its_outcome_follows_as_a_response() {
+    let described = Live::builder().tools(gated_search());
+    let held = Held::gated(Platform::GoogleAi, "gemini-live-2.5-flash", described).await;
+    let declared = ("search".to_owned(), Some("NON_BLOCKING".to_owned()));
+    assert_eq!(held.behaviors(), [declared]);
+    let [waits, outcome] = &held.responses()[..] else {
+        panic!("{:?}", held.responses())
+    };
+    assert_eq!(
+        waits.response.as_ref().unwrap().to_string(),
+        r#"{"status":"awaiting_confirmation","tool":"search"}"#
+    );
+    assert_eq!(
+        (waits.will_continue, outcome.will_continue),
+        (Some(true), Some(false))
+    );
+    assert_eq!(held.connected.non_blocking, ["search"]);
+}
+
+#[tokio::test]
+async fn without_async_tools_the_acknowledgement_of_a_gated_call_is_the_response_and_the_outcome_is_told()
+ {
+    for (platform, model, spoken_to) in [
+        (Platform::Vertex, "gemini-live-2.5-flash", "clientContent"),
+        (
+            Platform::GoogleAi,
+            "gemini-3.1-flash-live-preview",
+            "realtimeInput",
+        ),
+    ] {
+        let described = Live::builder().tools(gated_search());
+        let held = Held::gated(platform, model, described).await;
+        assert_eq!(held.behaviors(), [("search".to_owned(), None)]);
+        let [waits] = &held.responses()[..] else {
+            panic!("{:?}", held.responses())
+        };
+        assert_eq!((waits.will_continue, &waits.scheduling), (None, &None));
+        assert_eq!(waits.id.as_deref(), Some("c"));
+        let told = waits.response.as_ref().unwrap().to_string();
+        assert_eq!(
+            told,
+            r#"{"status":"awaiting_confirmation","tool":"search"}"#
+        );
+        let words = held.words();
+        assert!(
+            words.contains(spoken_to) && words.contains("three pages"),
+            "{words}"
+        );
+        assert!(held.connected.non_blocking.is_empty());
+    }
+}
+
+/// Says in words of its own that a call waits.
+struct Patient;
+
+impl ResultFormatter for Patient {
+    fn format_running(&self, call: &FunctionCall) -> Value {
+        DefaultResultFormatter.format_running(call)
+    }
+
+    fn format_awaiting(&self, tool: &str) -> Value {
+        json!({"status": "a colleague looks at it", "of": tool})
+    }
+
+    fn format_result(&self, call: &FunctionCall, result: Result<Value, ToolError>) -> Value {
+        DefaultResultFormatter.format_result(call, result)
+    }
+
+    fn format_cancelled(&self, call_id: &str) -> Value {
+        DefaultResultFormatter.format_cancelled(call_id)
+    }
+}
+
+#[tokio::test]
+async fn that_a_call_waits_is_said_in_the_words_of_its_formatter_or_of_its_policy() {
+    let in_background = ToolExecutionMode::Background {
+        formatter: Some(Arc::new(Patient)),
+        scheduling: None,
+    };
+    let by_formatter = || {
+        let described = Live::builder().tools(gated_search());
+        described.tool_execution_mode("search", in_background.clone())
+    };
+    let words = json!({"status": "one moment"});
+    let by_policy = || Live::builder().tools(T::acknowledge(gated_search(), words.clone()));
+    for (platform, more) in [(Platform::GoogleAi, Some(true)), (Platform::Vertex, None)] {
+        for (described, expected) in [
+            (
+                by_formatter(),
+                r#"{"of":"search","status":"a colleague looks at it"}"#,
+            ),
+            (by_policy(), r#"{"status":"one moment"}"#),
+        ] {
+            let held = Held::gated(platform, "gemini-live-2.5-flash", described).await;
+            let waits = &held.responses()[0];
+            let told = waits.response.as_ref().unwrap().to_string();
+            assert_eq!((told.as_str(), waits.will_continue), (expected, more));
+        }
     }
 }
 

@@ -1,13 +1,7 @@
 //! What a client says to a confirmation request, read strictly.
 
-use std::collections::BTreeMap;
-
-use serde::de::DeserializeOwned;
-
 use crate::session::{Json, UnfitAnswer};
-use crate::tool::ToolConfirmation;
-
-type Members = BTreeMap<String, Json>;
+use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 
 /// Reads the `response` of a FunctionResponse to [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION).
 ///
@@ -34,79 +28,20 @@ type Members = BTreeMap<String, Json>;
 /// # Errors
 /// [`UnfitAnswer::Malformed`]: it says neither yes nor no, so it is no answer. Nonsense is no consent, and no denial either.
 pub fn confirmation_from(response: &Json) -> Result<ToolConfirmation, UnfitAnswer> {
-    let mut members = unwrapped(members(response)?)?;
-    let confirmed = members.remove("confirmed");
-    let confirmed = confirmed.ok_or_else(|| malformed("it does not say \"confirmed\""))?;
-    let mut confirmation = if boolean(&confirmed)? {
-        ToolConfirmation::confirmed()
-    } else {
-        ToolConfirmation::default()
-    };
-    confirmation.hint = optional(&mut members, &["hint"], "a text")?;
-    confirmation.reason = optional(&mut members, &["reason"], "a text")?;
-    confirmation.payload = optional(&mut members, &["payload"], "JSON")?;
-    confirmation.args = optional(&mut members, &["editedArgs", "edited_args"], "JSON")?;
-    let hash = &["requestHash", "request_hash"];
-    confirmation.request_hash = optional(&mut members, hash, "a SHA-256 in hex digits")?;
-    let extra = members.into_iter().map(|(key, it)| (key, it.to_value()));
-    confirmation.extra = extra.collect();
-    Ok(confirmation)
-}
-
-/// The members of an object.
-fn members(json: &Json) -> Result<Members, UnfitAnswer> {
-    serde_json::from_str(json.as_str()).map_err(|_| malformed("it is not an object"))
+    unwrapped(AnswerMembers::of(response)?)?.confirmation(&["editedArgs", "edited_args"])
 }
 
 /// The object in the text, where there is only that.
-fn unwrapped(members: Members) -> Result<Members, UnfitAnswer> {
-    let wrapped = match members.get("response") {
-        Some(wrapped) if members.len() == 1 => wrapped,
-        Some(_) | None => return Ok(members),
+fn unwrapped(members: AnswerMembers) -> Result<AnswerMembers, UnfitAnswer> {
+    let Some(wrapped) = members.only("response") else {
+        return Ok(members);
     };
     let Ok(text) = serde_json::from_str::<String>(wrapped.as_str()) else {
         return Ok(members);
     };
     let inner = Json::parse(&text)
         .map_err(|problem| malformed(&format!("the text under \"response\" is {problem}")))?;
-    self::members(&inner)
-}
-
-fn boolean(json: &Json) -> Result<bool, UnfitAnswer> {
-    match json.as_str() {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        other => {
-            let found: String = other.chars().take(40).collect();
-            let problem = format!("\"confirmed\" must be true or false, got {found}");
-            Err(malformed(&problem))
-        }
-    }
-}
-
-/// What stands under a key in one of its spellings, but not in two; `null` is nothing.
-fn optional<T: DeserializeOwned>(
-    members: &mut Members,
-    spellings: &[&str],
-    expected: &str,
-) -> Result<Option<T>, UnfitAnswer> {
-    let mut found = spellings
-        .iter()
-        .filter_map(|key| Some((key, members.remove(*key)?)));
-    let Some((key, json)) = found.next() else {
-        return Ok(None);
-    };
-    if let Some((other, _)) = found.next() {
-        return Err(malformed(&format!("it has {key:?} and {other:?}")));
-    }
-    let read = serde_json::from_str(json.as_str());
-    read.map_err(|_| malformed(&format!("{key:?} must be {expected}")))
-}
-
-fn malformed(problem: &str) -> UnfitAnswer {
-    UnfitAnswer::Malformed {
-        problem: problem.to_owned(),
-    }
+    AnswerMembers::of(&inner)
 }
 
 #[cfg(test)]

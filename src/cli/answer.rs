@@ -6,14 +6,39 @@ use clap::Args;
 use serde_json::json;
 
 use super::failure::{Exit, Failure};
+use super::given_json::given_json;
 use super::ids;
 use super::keys::Keys;
 use super::one_line::one_line;
 use super::phrases::who;
 use super::screen::Screen;
-use super::source::{Said, Source};
+use super::source::{Decided, Said, Source};
 use super::style::Tone;
 use crate::control::OnRecord;
+use crate::session::{Json, ObjectHash};
+
+/// Records a yes, through the service that has the journal open if one does.
+#[derive(Args)]
+pub(super) struct Approve {
+    #[command(flatten)]
+    answer: Answer,
+    /// The arguments to run with in place of the model's, where the tool allows that: a JSON object; @FILE takes it from a
+    /// file, - from standard input.
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
+}
+
+impl Approve {
+    pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let Approve { answer, args } = self;
+        if args.as_deref() == Some("-") && answer.payload.as_deref() == Some("-") {
+            let told = "expected one of --args and --payload from standard input, found both";
+            return Err(Failure::new("not-json", told).exit(Exit::Usage));
+        }
+        let args = args.map(|args| given_json("the arguments", &args));
+        answer.record(true, args.transpose()?, screen).await
+    }
+}
 
 /// Records the answer to a confirmation request, through the service that has the journal open if one does.
 #[derive(Args)]
@@ -27,6 +52,13 @@ pub(super) struct Answer {
     /// Why; of a denial the model is told.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// What the tool is given with a yes, JSON that fits the schema `recount pending` shows; @FILE takes it from a file, - from
+    /// standard input.
+    #[arg(long, value_name = "JSON")]
+    payload: Option<String>,
+    /// The hash of the request that was looked at, as `recount pending --json` shows it: to any other the answer does not count.
+    #[arg(long, value_name = "HASH")]
+    request_hash: Option<ObjectHash>,
     /// Who answers, in place of the operating system's user; the record says that nobody checked the name.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
@@ -36,11 +68,28 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) async fn run(self, confirmed: bool, screen: &mut Screen) -> Result<Exit, Failure> {
+    /// Records a no.
+    pub(super) async fn deny(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        self.record(false, None, screen).await
+    }
+
+    async fn record(
+        self,
+        confirmed: bool,
+        args: Option<Json>,
+        screen: &mut Screen,
+    ) -> Result<Exit, Failure> {
+        let payload = self.payload.map(|it| given_json("the payload", &it));
+        let payload = payload.transpose()?;
         let mut source = Source::writing(&self.path, &self.keys).await?;
         let service = source.service();
-        let reason = self.reason;
-        let said = Said::Answer { confirmed, reason };
+        let said = Said::Answer(Decided {
+            confirmed,
+            reason: self.reason,
+            payload,
+            args,
+            request_hash: self.request_hash,
+        });
         let outcome = match ids::request(&mut source, &self.request).await {
             Ok(request) => {
                 let answered = source.answer(request, said, self.name).await;

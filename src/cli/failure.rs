@@ -229,6 +229,7 @@ impl From<engine::Error> for Failure {
             engine::Error::Message(_) | engine::Error::PartlyTaken { .. } => {
                 Failure::new("client-message", what).exit(Exit::Refused)
             }
+            engine::Error::WrongId { .. } => Failure::new("wrong-id", what).exit(Exit::Refused),
             engine::Error::HookMissing { .. } => Failure::new("hook-missing", what),
             engine::Error::UnknownCall { .. }
             | engine::Error::AlreadyConnected { .. }

@@ -21,7 +21,7 @@ pub(super) fn given_json(what: &str, given: &str) -> Result<Json, Failure> {
         None => given.to_owned(),
     };
     Json::parse(&text).map_err(|problem| {
-        let what = format!("expected {what} as a JSON object, found {problem}");
+        let what = format!("expected {what} as JSON, found {problem}");
         Failure::new("not-json", one_line(&what)).exit(Exit::Usage)
     })
 }

@@ -76,7 +76,12 @@ impl Pending {
             none if none.is_empty() && it.sealed && service.is_none() => " --keys DIR".to_owned(),
             given => given,
         };
-        screen.line(&format!("  recount approve {path} {id}{keys}"))?;
+        let payload = if it.payload_schema.is_some() {
+            " --payload JSON"
+        } else {
+            ""
+        };
+        screen.line(&format!("  recount approve {path} {id}{keys}{payload}"))?;
         screen.line(&format!("  recount deny {path} {id}{keys}"))?;
         if it.about == About::InDoubt {
             screen.line(&format!("  recount settle {path} {id}{keys} --done JSON"))?;
@@ -223,6 +228,10 @@ pub(super) fn show(
     let about = format!("  asked {asked} ago{agent}");
     screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
     show_parent(it.parent.as_deref(), screen)?;
+    if let Some(schema) = &it.payload_schema {
+        let told = format!("  a yes comes with a payload that fits {}", schema.as_str());
+        screen.line(&one_line(&told))?;
+    }
     match it.expires_at {
         Some(at) if at <= now => {
             screen.toned(Tone::Bad, "  its time is up: an answer no longer counts")?

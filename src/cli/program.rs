@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::answer::Answer;
+use super::answer::{Answer, Approve};
 use super::audit::Audit;
 use super::backup::Backup;
 use super::compact::Compact;
@@ -81,7 +81,7 @@ enum Command {
     Pending(Pending),
     /// Approves a call that waits; without a running service it only records the answer.
     #[command(long_about = None)]
-    Approve(Answer),
+    Approve(Approve),
     /// Denies a call that waits; the model is told.
     #[command(long_about = None)]
     Deny(Answer),
@@ -150,8 +150,8 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Log(it) => it.run(screen).await,
         Command::Show(it) => it.run(screen).await,
         Command::Pending(it) => it.run(screen).await,
-        Command::Approve(it) => it.run(true, screen).await,
-        Command::Deny(it) => it.run(false, screen).await,
+        Command::Approve(it) => it.run(screen).await,
+        Command::Deny(it) => it.deny(screen).await,
         Command::Settle(it) => it.run(screen).await,
         Command::Reconcile(it) => it.run(screen).await,
         Command::RespondCall(it) => it.run(screen).await,

@@ -13,7 +13,7 @@ use super::{opening, os_user};
 use crate::control::{self, Client, OnRecord, Refusal, Request, Waiting};
 use crate::engine::{self, Desk, SystemClock};
 use crate::ledger::{Ledger, SessionSummary};
-use crate::session::{Finding, Json, Rejection, RequestId, Seq, SessionId};
+use crate::session::{Finding, Json, ObjectHash, Rejection, RequestId, Seq, SessionId};
 use crate::tool::Ticket;
 
 /// The sessions of a journal, from here.
@@ -27,36 +27,39 @@ pub(super) enum Source {
 /// What somebody says to a confirmation request.
 pub(super) enum Said {
     /// Yes or no.
-    Answer {
-        confirmed: bool,
-        reason: Option<String>,
-    },
+    Answer(Decided),
     /// What became of a call in doubt.
     Found(Finding),
+}
+
+/// A yes or a no, as the service reads it.
+#[derive(Serialize)]
+pub(super) struct Decided {
+    pub(super) confirmed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+    /// Something for the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) payload: Option<Json>,
+    /// Arguments in place of the model's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) args: Option<Json>,
+    /// The request that was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) request_hash: Option<ObjectHash>,
 }
 
 impl Said {
     /// As the service reads it.
     fn message(&self) -> Result<Box<RawValue>, Failure> {
         #[derive(Serialize)]
-        #[serde(untagged)]
-        enum Message<'a> {
-            Answer {
-                confirmed: bool,
-                #[serde(skip_serializing_if = "Option::is_none")]
-                reason: Option<&'a str>,
-            },
-            Found {
-                found: &'a Finding,
-            },
+        struct Settled<'a> {
+            found: &'a Finding,
         }
-        raw(&match self {
-            Said::Answer { confirmed, reason } => Message::Answer {
-                confirmed: *confirmed,
-                reason: reason.as_deref(),
-            },
-            Said::Found(found) => Message::Found { found },
-        })
+        match self {
+            Said::Answer(decided) => raw(decided),
+            Said::Found(found) => raw(&Settled { found }),
+        }
     }
 }
 

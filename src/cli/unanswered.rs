@@ -99,9 +99,26 @@ pub(super) fn refused(refusal: &Refusal) -> Failure {
     }
     let advice = match refusal.instead {
         Some(request) => format!("answer the request {request} instead"),
+        None if is_unfit(&refusal.code) => {
+            "the request stays open; `recount pending PATH` shows what it asks".to_owned()
+        }
         None => "the first answer counts; this one changed nothing".to_owned(),
     };
     Failure::new(refusal.code.replace('_', "-"), text)
         .exit(Exit::Refused)
         .advice(advice)
+}
+
+/// Whether the answer itself was at fault, and another one may still count.
+fn is_unfit(code: &str) -> bool {
+    matches!(
+        code,
+        "malformed_answer"
+            | "other_request"
+            | "invalid_payload"
+            | "invalid_args"
+            | "edits_not_allowed"
+            | "nothing_to_settle"
+            | "tool_gone"
+    )
 }

@@ -1,14 +1,12 @@
 //! What an operator's program and the service say to each other: one JSON message at a time.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Refusal;
 use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
 use crate::session::{Actor, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
-use crate::tool::{Ticket, ToolConfirmation};
+use crate::tool::{AnswerMembers, Ticket, ToolConfirmation, malformed};
 
 /// What an operator asks for. Whatever a message has besides is refused.
 ///
@@ -200,11 +198,14 @@ impl LogItem {
     }
 }
 
-/// What a person said, strictly: `confirmed` is a boolean, or else `found` says what became of a call in doubt; and there is
-/// nothing that this does not know.
+/// What a person said, strictly: `confirmed` is a boolean, or else `found` says what became of a call in doubt, alone. `reason` is a
+/// text, `payload` is something for the tool, `args` are arguments in place of the model's, and `request_hash` is that of the
+/// request that was seen. Other keys are kept on record, without effect; but one that seems to say who answers is refused.
 ///
 /// ```json
-/// {"confirmed":false,"reason":"too much","payload":{"limit":100}}
+/// {"confirmed":true,"payload":{"days":3},"request_hash":"9f86…"}
+/// {"confirmed":true,"args":{"amount":40,"to":"bob"}}
+/// {"confirmed":false,"reason":"too much"}
 /// {"found":{"done":{"receipt":17}}}
 /// {"found":{"failed":"the bank refused it"}}
 /// ```
@@ -214,27 +215,15 @@ impl LogItem {
 pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Said {
-        confirmed: bool,
-        #[serde(default)]
-        reason: Option<String>,
-        #[serde(default)]
-        payload: Option<serde_json::Value>,
-    }
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
     struct Settled {
         found: Finding,
     }
-    let malformed = |problem: &dyn std::fmt::Display| UnfitAnswer::Malformed {
-        problem: problem.to_string(),
-    };
-    let checked = Json::parse(answer.get()).map_err(|problem| malformed(&problem))?;
-    let bad_answer = |error: serde_json::Error| malformed(&error);
-    let keys: BTreeMap<&str, &RawValue> =
-        serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
-    if keys.contains_key("found") {
-        let Settled { found } = serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
+    let checked = Json::parse(answer.get()).map_err(|problem| malformed(&problem.to_string()))?;
+    let members = AnswerMembers::of(&checked)?;
+    if members.has("found") {
+        let settled = serde_json::from_str(checked.as_str());
+        let Settled { found } =
+            settled.map_err(|error: serde_json::Error| malformed(&error.to_string()))?;
         return Ok(match found {
             Finding::Failed(reason) => ToolConfirmation::settled_as_failed(reason),
             // Number for number as it was written.
@@ -244,16 +233,17 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> 
             },
         });
     }
-    let said: Said = serde_json::from_str(checked.as_str()).map_err(bad_answer)?;
-    let mut confirmation = if said.confirmed {
-        ToolConfirmation::confirmed()
-    } else {
-        ToolConfirmation::default()
-    };
-    confirmation.reason = said.reason;
-    confirmation.payload = said.payload;
-    Ok(confirmation)
+    // Kept without effect it would stand beside the actor on record as if it said something.
+    if let Some(actor) = ACTORS.iter().find(|key| members.has(key)) {
+        return Err(malformed(&format!(
+            "it names who answers, under {actor:?}; that is for the door to say"
+        )));
+    }
+    members.confirmation(&["args", "edited_args", "editedArgs"])
 }
+
+/// Under which keys somebody might say who they are.
+const ACTORS: [&str; 5] = ["as", "by", "actor", "user", "authenticated_by"];
 
 /// What became of a call, strictly: `done` with its result or `failed` with the reason, and nothing else.
 ///

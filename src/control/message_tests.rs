@@ -52,6 +52,11 @@ fn an_answer_is_a_boolean_or_none() {
         r#"{"confirmed":1}"#,
         r#"{"confirmed":null}"#,
         r#"{"confirmed":true,"by":"eve"}"#,
+        r#"{"confirmed":true,"as":"eve"}"#,
+        r#"{"confirmed":true,"actor":{"name":"eve"}}"#,
+        r#"{"confirmed":true,"user":null}"#,
+        r#"{"confirmed":true,"request_hash":"abc"}"#,
+        r#"{"confirmed":true,"args":{},"edited_args":{}}"#,
         "true",
     ] {
         assert_eq!(read(unfit), Err("malformed_answer"), "{unfit}");
@@ -74,6 +79,25 @@ fn an_answer_is_a_boolean_or_none() {
     }
     let twice = r#"{"confirmed":false,"confirmed":true}"#;
     assert_eq!(read(twice), Err("malformed_answer"));
+}
+
+#[test]
+fn an_answer_has_a_payload_other_arguments_and_the_request_that_was_seen_and_what_else_it_says_is_kept()
+ {
+    let hash = crate::session::ObjectHash::of(b"the record");
+    let text = format!(
+        r#"{{"confirmed":true,"payload":{{"days":3}},"args":{{"n":1}},"request_hash":"{hash}","ticket":"T-1"}}"#
+    );
+    let raw: Box<RawValue> = serde_json::from_str(&text).unwrap();
+    let expected = ToolConfirmation::confirmed()
+        .with_payload(serde_json::json!({"days": 3}))
+        .with_args(serde_json::json!({"n": 1}))
+        .to_request(hash);
+    let extra = serde_json::Map::from_iter([("ticket".to_owned(), "T-1".into())]);
+    assert_eq!(
+        confirmation(&raw),
+        Ok(ToolConfirmation { extra, ..expected })
+    );
 }
 
 #[test]

@@ -452,7 +452,9 @@ impl Agent {
             }
             #[cfg(feature = "play")]
             GateChoice::AsRecorded(gates) => gates,
-            GateChoice::WhereAnswerable if journal_is_durable || provider.is_some() => {
+            GateChoice::WhereAnswerable
+                if journal_is_durable || provider.is_some() || dispatcher.is_strict() =>
+            {
                 Gates::enforced()
             }
             GateChoice::WhereAnswerable => {

@@ -68,7 +68,7 @@ impl Engine {
     /// reach this door for the session may answer for it: `by` is the name that the embedding program vouches for.
     ///
     /// A message of which one part cannot be an answer is refused whole: nothing of it is taken, and what it is about stays
-    /// open. Where that is a request, the refusal goes on record with it, also with a request of another session.
+    /// open. Where that is a request, the refusal goes on record with it, also with a request of another session. A message that calls a function is refused on record with every request that is open.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -111,7 +111,15 @@ impl Engine {
         by: Actor,
         message: &str,
     ) -> Result<Vec<Received>, Error> {
-        match ClientMessage::parse(message)? {
+        let read = match ClientMessage::parse(message) {
+            Ok(read) => read,
+            Err(forged @ RefusedMessage::FunctionCall { .. }) => {
+                self.refuse_forged(session, &forged, &by).await?;
+                return Err(forged.into());
+            }
+            Err(why) => return Err(why.into()),
+        };
+        match read {
             ClientMessage::Text(text) => {
                 self.ask(session, |reply| Input::SendText(text, reply))
                     .await?;
@@ -122,6 +130,21 @@ impl Engine {
                 self.take(session, &by, meant).await
             }
         }
+    }
+
+    /// Puts a call of the client's own making on record with every request of the session that is open: it may have been meant
+    /// to pass for any of them.
+    async fn refuse_forged(
+        &self,
+        session: SessionId,
+        forged: &RefusedMessage,
+        by: &Actor,
+    ) -> Result<(), Error> {
+        for open in self.ledger().pending_in(session).await? {
+            self.refused_answer(open.id, misdirected(forged), by)
+                .await?;
+        }
+        Ok(())
     }
 
     /// What each of several responses means; where one means nothing, none is taken.
@@ -158,14 +181,7 @@ impl Engine {
         match refused {
             Refused::Unknown(why, None) => Ok(why.into()),
             Refused::Unknown(why, Some(elsewhere)) => {
-                let unfit = UnfitAnswer::ForeignSession { session };
-                let seen = self.answer_as(elsewhere, Err(unfit), by.clone()).await;
-                // What becomes of another session is nothing that this client should hear of.
-                if let Err(error) = seen
-                    && !matches!(error, Error::Refused(_))
-                {
-                    tracing::warn!(request = %elsewhere, %error, "a foreign answer is not on record");
-                }
+                self.refuse_foreign(session, elsewhere, by).await;
                 Ok(why.into())
             }
             Refused::Misdirected(why, request) => {
@@ -178,6 +194,23 @@ impl Engine {
                 let said = self.refused_answer(request, unfit, by).await?;
                 Ok(said.into())
             }
+        }
+    }
+
+    /// Puts an answer that came under `session` on record with the request of another one that it names.
+    pub(super) async fn refuse_foreign(
+        &self,
+        session: SessionId,
+        elsewhere: RequestId,
+        by: &Actor,
+    ) {
+        let unfit = UnfitAnswer::ForeignSession { session };
+        let seen = self.answer_as(elsewhere, Err(unfit), by.clone()).await;
+        // What becomes of another session is nothing that whoever tried it should hear of.
+        if let Err(error) = seen
+            && !matches!(error, Error::Refused(_) | Error::UnknownRequest { .. })
+        {
+            tracing::warn!(request = %elsewhere, %error, "a foreign answer is not on record");
         }
     }
 

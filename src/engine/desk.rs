@@ -114,7 +114,7 @@ impl Desk {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; [`Error::HookMissing`] where the
+    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; [`Error::WrongId`]; [`Error::HookMissing`] where the
     /// agent's `before_tool_response` must see it first; whatever the journal says.
     pub async fn respond(
         &self,
@@ -122,7 +122,8 @@ impl Desk {
         response: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let (session, supply) = supplies(ticket, response, false, by);
+        let supply = supplies(&self.ledger, ticket, response, false, by);
+        let (session, supply) = supply.await?;
         self.take(session, supply).await
     }
 
@@ -136,7 +137,8 @@ impl Desk {
         news: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let (session, supply) = supplies(ticket, news, true, by);
+        let supply = supplies(&self.ledger, ticket, news, true, by);
+        let (session, supply) = supply.await?;
         self.take(session, supply).await
     }
 

@@ -21,6 +21,7 @@ use super::slots::Held;
 use super::socket::Carried;
 use super::task::SessionTask;
 use super::text_agents::{Came, Stretch};
+use crate::ledger::{HintBy, PendingConfirmation};
 use crate::live::setup;
 use crate::session::{
     Decision, Delivery, Effect, Event, Fact, Finding, FunctionResponseScheduling, Hook, Json,
@@ -211,23 +212,15 @@ impl SessionTask {
 
     /// Asks the provider of this process, if there is one; the other doors need no asking.
     async fn ask(&self, seq: Seq, request: Seq) -> Result<InFlight, Error> {
-        let (Some(provider), Some(call)) =
-            (self.agent.provider.clone(), self.session.calls.get(&seq))
-        else {
+        let Some(provider) = self.agent.provider.clone() else {
             return Ok(InFlight::Left);
         };
-        let asked = self.recorded(request).await?;
-        let message = match asked.as_ref().map(|it| &it.fact.event) {
-            Some(Event::Decided(decision)) => decision.question().and_then(|it| it.hint.clone()),
-            Some(Event::Observed(_)) | None => None,
+        // It is told what the other doors are told.
+        let Some(waiting) = self.ledger.waiting(self.id, seq, request).await? else {
+            return Ok(InFlight::Left);
         };
-        let question = ConfirmationRequest {
-            id: self.id.request_id(request),
-            session: self.id,
-            tool_name: call.name.clone(),
-            args: call.args.to_value(),
-            args_text: call.args.clone(),
-            message,
+        let Some(question) = asked_of_provider(waiting) else {
+            return Ok(InFlight::Left);
         };
         let (own, session) = (self.own.clone(), self.id);
         Ok(task(CancellationToken::new(), async move {
@@ -340,6 +333,65 @@ impl SessionTask {
         let recorded = self.recorded(of).await?;
         Ok(recorded.and_then(|it| response_in(&it.fact)))
     }
+}
+
+/// A request as a provider is shown it; none of a sealed session without its key, which nobody serves.
+fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest> {
+    let PendingConfirmation {
+        id,
+        session,
+        agent,
+        external_id,
+        labels,
+        on_behalf_of,
+        request,
+        request_hash,
+        call,
+        call_hash,
+        parent,
+        tool,
+        args,
+        sealed_args,
+        sealed: _,
+        hint,
+        hint_by,
+        about,
+        payload_schema,
+        contract,
+        declaration,
+        requested_at,
+        expires_at,
+        model_lost_interest,
+    } = waiting;
+    Some(ConfirmationRequest {
+        id,
+        session,
+        agent,
+        external_id,
+        labels,
+        on_behalf_of,
+        request,
+        request_hash: Some(request_hash),
+        call,
+        call_hash: Some(call_hash),
+        parent: parent.map(|parent| parent.call),
+        tool_name: tool,
+        args: args.to_value(),
+        args_text: args,
+        sealed_args,
+        message: hint,
+        message_by_tool: match hint_by {
+            HintBy::Declaration => false,
+            HintBy::Tool => true,
+        },
+        about,
+        payload_schema,
+        contract: contract?,
+        declaration: declaration?,
+        requested_at,
+        expires_at,
+        model_lost_interest,
+    })
 }
 
 /// Puts one result of several on record, and waits until it is.

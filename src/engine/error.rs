@@ -58,6 +58,19 @@ pub enum Error {
         /// What was asked for.
         call: CallId,
     },
+    /// A response has the id of another call than its ticket.
+    #[error(
+        "the response is for {found:?}, and the ticket for the call {call}{}",
+        named(expected)
+    )]
+    WrongId {
+        /// The call that the ticket names.
+        call: CallId,
+        /// The model's own id for it.
+        expected: Option<String>,
+        /// The id that came.
+        found: String,
+    },
     /// The agent's hook must see what comes from outside, and is not here.
     #[error(
         "the agent of session {session} has a hook {}, which must see the response first: give it to a process that serves the agent",
@@ -92,6 +105,11 @@ pub enum Error {
     /// The engine was shut down.
     #[error("the engine is shut down")]
     ShutDown,
+}
+
+fn named(id: &Option<String>) -> String {
+    let named = |id: &String| format!(", which the model calls {id:?}");
+    id.as_ref().map(named).unwrap_or_default()
 }
 
 fn listed(refused: &[(String, Error)]) -> String {

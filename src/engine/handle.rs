@@ -209,7 +209,8 @@ impl LiveHandle {
         Ok(self.session().await?.should_pause())
     }
 
-    /// Answers a confirmation request, as [`Engine::answer`] does.
+    /// Answers a confirmation request of this session, as [`Engine::answer`] does. One of another session is unknown here, and
+    /// stays open; that it was tried goes on record with it.
     ///
     /// # Errors
     /// As [`Engine::answer`].
@@ -219,20 +220,29 @@ impl LiveHandle {
         confirmation: ToolConfirmation,
         by: Actor,
     ) -> Result<Seq, Error> {
-        self.ask(|reply| Input::Answer {
+        let answer = |reply| Input::Answer {
             request,
             confirmation: Ok(confirmation),
-            by,
+            by: by.clone(),
             reply,
-        })
-        .await
+        };
+        let answered = self.ask(answer).await;
+        if let Err(Error::UnknownRequest { .. }) = answered {
+            let engine = &self.engine;
+            Box::pin(engine.refuse_foreign(self.session, request, &by)).await;
+        }
+        answered
     }
 
-    /// Gives the result of a paused call, as [`Engine::respond`] does.
+    /// Gives the result of a paused call of this session, as [`Engine::respond`] does.
     ///
     /// # Errors
-    /// As [`Engine::respond`].
+    /// As [`Engine::respond`]; [`Error::UnknownCall`] of a call of another session.
     pub async fn respond(&self, ticket: &Ticket, response: Value, by: Actor) -> Result<Seq, Error> {
+        if ticket.session != self.session {
+            let call = ticket.session.call_id(ticket.call);
+            return Err(Error::UnknownCall { call });
+        }
         self.engine
             .respond(ticket, FunctionResponse::new(&ticket.tool, response), by)
             .await

@@ -293,6 +293,7 @@ fn problem(error: &Error) -> Reply {
         Error::UnknownRequest { .. } => "unknown_request",
         Error::UnknownCall { .. } => "unknown_call",
         Error::UnknownAgent { .. } => "unknown_agent",
+        Error::WrongId { .. } => "wrong_id",
         Error::HookMissing { .. } => "hook_missing",
         Error::Ledger(ledger::Error::UnknownSession { .. }) => "unknown_session",
         Error::Ledger(ledger::Error::Sealed { .. } | ledger::Error::NoKeyStore { .. }) => "sealed",

@@ -4,6 +4,7 @@ use tokio::sync::MutexGuard;
 
 use super::inbox::Input;
 use super::{Desk, Engine, Error, FunctionResponse, Ticket};
+use crate::ledger::Ledger;
 use crate::session::{Actor, Command, Json, Seq, SessionId};
 
 /// How many facts are read at a time.
@@ -18,14 +19,15 @@ impl Engine {
     /// # Errors
     /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; where it has its result, with what is on
     /// record ([`Rejection::AlreadySupplied`](crate::session::Rejection::AlreadySupplied)): one that came twice is told so, and one
-    /// that says something else changes nothing. [`Error::HookMissing`].
+    /// that says something else changes nothing. [`Error::WrongId`]; [`Error::HookMissing`].
     pub async fn respond(
         &self,
         ticket: &Ticket,
         response: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        self.supply(supplies(ticket, response, false, by)).await
+        let supply = supplies(self.ledger(), ticket, response, false, by).await?;
+        self.supply(supply).await
     }
 
     /// Gives news of a paused call, which stays paused. Returns the record of it.
@@ -49,7 +51,8 @@ impl Engine {
         news: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        self.supply(supplies(ticket, news, true, by)).await
+        let supply = supplies(self.ledger(), ticket, news, true, by).await?;
+        self.supply(supply).await
     }
 
     /// Gives the result of a paused call, or news of it, number for number as it was written.
@@ -113,15 +116,40 @@ impl Engine {
 /// What is given for a call, and in which session.
 pub(crate) type Supply = (SessionId, Command);
 
-/// A response to the call that a ticket names.
-pub(super) fn supplies(
+/// A response to the call that a ticket names, and that its own id names, where it has one.
+pub(super) async fn supplies(
+    ledger: &Ledger,
     ticket: &Ticket,
     response: FunctionResponse,
     will_continue: bool,
     by: Actor,
-) -> Supply {
-    let result = Json::of(&response.response);
-    supplies_json(ticket, response.name, result, will_continue, by)
+) -> Result<Supply, Error> {
+    let FunctionResponse { name, response, id } = response;
+    if let Some(found) = id.filter(|id| !id.is_empty()) {
+        check_id(ledger, ticket, found).await?;
+    }
+    let result = Json::of(&response);
+    Ok(supplies_json(ticket, name, result, will_continue, by))
+}
+
+/// An id is the model's for the call, or ours.
+async fn check_id(ledger: &Ledger, ticket: &Ticket, found: String) -> Result<(), Error> {
+    let call = ticket.session.call_id(ticket.call);
+    if found == call.to_string() {
+        return Ok(());
+    }
+    // Of what is no call the session says so.
+    let Some(received) = ledger.call_received(ticket.session, ticket.call).await? else {
+        return Ok(());
+    };
+    match received.id {
+        Some(expected) if expected == found => Ok(()),
+        expected => Err(Error::WrongId {
+            call,
+            expected,
+            found,
+        }),
+    }
 }
 
 /// As [`supplies`], number for number as it was written.

@@ -122,8 +122,9 @@ impl ToolDispatcher {
                     Next::Ask {
                         request,
                         question,
+                        at,
                         expires,
-                    } => Box::pin(call.ask(request, *question, expires)).await?,
+                    } => Box::pin(call.ask(request, *question, at, expires)).await?,
                     Next::Verdict(seen) => Box::pin(call.verdict(seen)).await?,
                     Next::Again { attempt, due } => {
                         Box::pin(tokio::time::sleep(due.wait)).await;
@@ -316,12 +317,14 @@ impl Call<'_> {
         &mut self,
         request: Seq,
         asked: ConfirmationRequested,
+        at: Timestamp,
         expires: Option<Due>,
     ) -> Result<Next, ToolError> {
         let provider = self.tools.confirmation_provider();
         let args = self.tools.pipeline.asked_about(self.seq);
         let (Some(provider), Some(args)) = (provider, args) else {
-            return Err(ToolError::Cancelled("there is nobody to ask".to_owned()));
+            let told = "it must be confirmed first, and there is nobody to ask";
+            return Err(ToolError::Cancelled(told.to_owned()));
         };
         let hint = asked.hint.clone();
         let tool = self.tools.get(self.name);
@@ -337,6 +340,7 @@ impl Call<'_> {
                 parameters: self.tools.parameters(self.name),
             },
             may_edit: tool.is_some_and(|it| it.policy().confirm_edits.is_some()),
+            at,
             expires,
         };
         let Some(answered) = answer_of(&**provider, question).await? else {

@@ -1,12 +1,14 @@
 //! The first door to an approval: a provider in the same process.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use crate::session::{
-    Actor, Answer, ConfirmationAnswered, Finding, Json, ObjectHash, RequestId, SessionId,
+    About, Actor, Answer, ConfirmationAnswered, Finding, Json, ObjectHash, RequestId, Seq,
+    SessionId, Timestamp,
 };
 
 /// What a person says to a gated call.
@@ -155,7 +157,10 @@ impl ToolConfirmation {
     }
 }
 
-/// What a provider is asked.
+/// What a provider is asked: all that [`PendingConfirmation`](crate::ledger::PendingConfirmation) tells the other doors.
+///
+/// Of a [dispatcher](crate::tool::ToolDispatcher) that runs its tools itself, the agent is `dispatcher`, and what a program says of
+/// a session in an engine, such as labels, is empty.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ConfirmationRequest {
@@ -163,14 +168,50 @@ pub struct ConfirmationRequest {
     pub id: RequestId,
     /// The session.
     pub session: SessionId,
+    /// The agent that serves it.
+    pub agent: String,
+    /// The embedding program's own name for the session.
+    pub external_id: Option<String>,
+    /// The session's labels.
+    pub labels: BTreeMap<String, String>,
+    /// The one for whom the agent acts.
+    pub on_behalf_of: Option<String>,
+    /// The record of the request.
+    pub request: Seq,
+    /// Its hash, which an answer may [name](ToolConfirmation::to_request); a dispatcher's own records have none.
+    pub request_hash: Option<ObjectHash>,
+    /// The record of the call.
+    pub call: Seq,
+    /// Its hash; a dispatcher's own records have none.
+    pub call_hash: Option<ObjectHash>,
+    /// The call of the agent whose model made it; none where that of the conversation did.
+    pub parent: Option<Seq>,
     /// The tool.
     pub tool_name: String,
     /// The arguments.
     pub args: Value,
-    /// The arguments exactly as the model sent them.
+    /// The arguments exactly as the model sent them, or as a person changed them.
     pub args_text: Json,
+    /// The JSON Pointers of the arguments that are secret, and sealed.
+    pub sealed_args: Vec<String>,
     /// What the tool's author wants the person to know.
     pub message: Option<String>,
+    /// The tool itself wrote the message, while it ran; otherwise whoever declared it.
+    pub message_by_tool: bool,
+    /// May it run, or: it may have run, may it run again? Or the tool asks itself.
+    pub about: About,
+    /// The JSON Schema that the payload of a yes must fit.
+    pub payload_schema: Option<Json>,
+    /// The contract of the tool that is asked about.
+    pub contract: ObjectHash,
+    /// Its whole declaration.
+    pub declaration: ObjectHash,
+    /// When it was asked.
+    pub requested_at: Timestamp,
+    /// When silence becomes a no.
+    pub expires_at: Option<Timestamp>,
+    /// The model took the call back meanwhile.
+    pub model_lost_interest: bool,
 }
 
 /// Answers confirmation requests in this process.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::arguments::{ArgumentCheck, check_schema};
+use super::gate_choice::GateChoice;
 use super::mistake::{duplicate, mistakes_of};
 use super::pipeline::Pipeline;
 use super::{
@@ -44,11 +45,12 @@ pub struct ToolDispatcher {
     entries: BTreeMap<String, Entry>,
     /// The default time limit, if one was set.
     timeout: Option<Duration>,
-    provider: Option<Arc<dyn ConfirmationProvider>>,
+    pub(super) provider: Option<Arc<dyn ConfirmationProvider>>,
+    pub(super) gates: GateChoice,
     /// What the program hands the tools of calls that the dispatcher runs itself.
     pub(super) services: Services,
     /// What the tools are by now, made at the first call after a change of them.
-    terms: OnceLock<OwnTerms>,
+    pub(super) terms: OnceLock<OwnTerms>,
     pub(super) pipeline: Pipeline,
 }
 
@@ -187,8 +189,8 @@ impl ToolDispatcher {
 
     /// Adds tools: all of them, or none.
     ///
-    /// Of another dispatcher it also takes the time limit, the shorter of the two, and the confirmation provider unless it
-    /// has one.
+    /// Of another dispatcher it also takes the time limit, the shorter of the two, the confirmation provider unless it has one,
+    /// and that it is strict unless it has a choice of its own.
     ///
     /// # Errors
     /// A name is taken or not a name, a schema or a policy is invalid or means nothing on its tool; all mistakes are
@@ -266,6 +268,7 @@ impl ToolDispatcher {
         if more.is_some() {
             mistakes.push(ToolMistake::TwoProviders);
         }
+        let strict = tools.is_strict();
         for tool in tools {
             mistakes.append(&mut mistakes_of(&tool));
             let declaration = tool.declaration();
@@ -299,6 +302,7 @@ impl ToolDispatcher {
         self.entries.append(&mut added);
         self.timeout = timeout;
         self.provider = self.provider.take().or(provider);
+        self.gates = self.gates.beside(strict);
         self.terms = OnceLock::new();
         Ok(())
     }
@@ -311,8 +315,9 @@ impl ToolDispatcher {
     }
 
     pub(super) fn into_toolset(self) -> Toolset {
+        let strict = self.is_strict();
         let tools = self.entries.into_values().map(|entry| entry.tool).collect();
-        Toolset::from_dispatcher(tools, self.timeout, self.provider)
+        Toolset::from_dispatcher(tools, self.timeout, self.provider, strict)
     }
 
     /// The tool of this name.

@@ -2,6 +2,7 @@
 //! journaled, or whether a person agreed.
 
 mod agents;
+mod answer_members;
 mod answering;
 mod arguments;
 #[doc(hidden)]
@@ -17,6 +18,7 @@ mod error;
 mod following;
 mod function;
 mod gate;
+mod gate_choice;
 mod input;
 mod input_streaming_tool;
 mod listeners;
@@ -51,6 +53,7 @@ pub use agents::{
     LlmError, LlmReply, LlmRequest, LlmSaid, LlmTool, ScriptedLlm, Sequence, TextAgent,
     TextAgentTool, sequence,
 };
+pub(crate) use answer_members::{AnswerMembers, malformed};
 pub(crate) use answering::Asked;
 #[cfg(feature = "mcp")]
 pub(crate) use arguments::ArgumentCheck;

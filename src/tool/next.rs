@@ -20,6 +20,7 @@ pub(super) enum Next {
     Ask {
         request: Seq,
         question: Box<ConfirmationRequested>,
+        at: Timestamp,
         expires: Option<Due>,
     },
     /// The program says whether a person is asked; the state as it is.
@@ -92,6 +93,7 @@ pub(super) fn means(
             let ask = Next::Ask {
                 request: fact.seq,
                 question: Box::new(asked.clone()),
+                at: fact.at,
                 expires: asked.expires_at_us.map(due),
             };
             Some((asked.call, ask))

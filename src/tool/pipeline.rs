@@ -21,9 +21,9 @@ use super::{
     ToolError, ToolEvents, Watchers,
 };
 use crate::session::{
-    Actor, Fact, FunctionCallReceived, Gates, Json, ObjectHash, Observation, OperatorCancelled,
-    RULES, Request, RequestState, RunnerAttached, Seq, Session, SessionId, SessionOpened,
-    StateChanged, Timestamp, ToolAsked, ToolEventEmitted, step_in_place,
+    Actor, Fact, FunctionCallReceived, Json, ObjectHash, Observation, OperatorCancelled, RULES,
+    Request, RequestState, RunnerAttached, Seq, Session, SessionId, SessionOpened, StateChanged,
+    Timestamp, ToolAsked, ToolEventEmitted, step_in_place,
 };
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
@@ -271,7 +271,7 @@ impl Core {
             }
             self.session = Some(Session::new(id));
             let opened = SessionOpened {
-                agent: "dispatcher".to_owned(),
+                agent: DISPATCHER.to_owned(),
                 external_id: None,
                 on_behalf_of: None,
                 labels: BTreeMap::new(),
@@ -286,18 +286,13 @@ impl Core {
             library.add_catalog(catalog, terms.catalog.clone());
             library.add_policies(policies, terms.policies.clone());
         }
-        let gates = if tools.has_confirmation_provider() {
-            Gates::enforced()
-        } else {
-            Gates::waived("a dispatcher of its own without a confirmation provider")
-        };
         let attached = RunnerAttached {
-            agent: "dispatcher".to_owned(),
+            agent: DISPATCHER.to_owned(),
             catalog,
             policies,
             rules: RULES,
             program: PROGRAM.to_owned(),
-            gates,
+            gates: tools.own_gates(),
         };
         // No call runs now: whoever makes one borrows the dispatcher.
         self.step(attached.into())?;
@@ -388,6 +383,9 @@ fn now() -> Timestamp {
     let us = since.map_or(0, |since| since.as_micros());
     Timestamp(i64::try_from(us).unwrap_or(i64::MAX))
 }
+
+/// The agent of a dispatcher's own session.
+pub(super) const DISPATCHER: &str = "dispatcher";
 
 /// The program and version as the record names it.
 const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));

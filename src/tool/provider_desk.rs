@@ -1,5 +1,6 @@
 //! A dispatcher's provider: asked before a gated tool runs, and while a tool waits for it where it stands.
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
@@ -10,7 +11,7 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use super::next::{Due, Next};
-use super::pipeline::Core;
+use super::pipeline::{Core, DISPATCHER};
 use super::{
     Asked, ConfirmationProvider, ConfirmationRequest, LookBack, ToolConfirmation, ToolError,
     ToolEvents,
@@ -27,6 +28,7 @@ pub(super) struct Question<'a> {
     pub(super) tool_name: &'a str,
     pub(super) asked: Asked<'a>,
     pub(super) may_edit: bool,
+    pub(super) at: Timestamp,
     pub(super) expires: Option<Due>,
 }
 
@@ -41,15 +43,34 @@ pub(super) async fn answer_of(
         tool_name,
         asked,
         may_edit,
+        at,
         expires,
     } = question;
     let shown = ConfirmationRequest {
         id: session.request_id(request),
         session,
+        agent: DISPATCHER.to_owned(),
+        external_id: None,
+        labels: BTreeMap::new(),
+        on_behalf_of: None,
+        request,
+        request_hash: None,
+        call: asked.question.call,
+        call_hash: None,
+        parent: None,
         tool_name: tool_name.to_owned(),
         args: asked.args.to_value(),
         args_text: asked.args.clone(),
+        sealed_args: asked.sealed.to_vec(),
         message: asked.question.hint.clone(),
+        message_by_tool: asked.question.asked.is_some(),
+        about: asked.question.about,
+        payload_schema: asked.question.payload_schema.clone(),
+        contract: asked.question.contract,
+        declaration: asked.question.declaration,
+        requested_at: at,
+        expires_at: asked.question.expires_at_us,
+        model_lost_interest: false,
     };
     // The call stands inside a block, because a provider may panic before it returns its future.
     let answering = async { provider.confirm(shown).await };
@@ -141,6 +162,7 @@ impl ProviderDesk {
         call: Seq,
         request: Seq,
         asked: &ConfirmationRequested,
+        at: Timestamp,
         expires: Option<Due>,
     ) -> Result<ToolConfirmation, ToolError> {
         let question = Question {
@@ -155,6 +177,7 @@ impl ProviderDesk {
                 parameters: None,
             },
             may_edit: false,
+            at,
             expires,
         };
         let hint = asked.hint.clone();
@@ -193,12 +216,13 @@ impl ToolEvents for ProviderDesk {
         let Next::Ask {
             request,
             question,
+            at,
             expires,
         } = next
         else {
             return Err(ToolError::Cancelled("the call is over".to_owned()));
         };
-        self.answer(call, request, &question, expires).await
+        self.answer(call, request, &question, at, expires).await
     }
 
     async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError> {

@@ -33,7 +33,8 @@ pub struct FunctionResponse {
     pub name: String,
     /// The result, a JSON object. The model is told it as it is, whatever the agent's response shape.
     pub response: Value,
-    /// The id on the wire, where the caller knows it; the ticket already says which call is meant.
+    /// The call's id, the model's or ours, where the caller knows it. The ticket already says which call is meant; the id of another
+    /// one is refused.
     pub id: Option<String>,
 }
 

@@ -35,6 +35,7 @@ pub struct Toolset {
     // What a dispatcher that became a part of this has beside its tools.
     timeout: Option<Duration>,
     providers: Vec<Arc<dyn ConfirmationProvider>>,
+    strict: bool,
 }
 
 impl Toolset {
@@ -48,12 +49,14 @@ impl Toolset {
         tools: Vec<PolicyTool>,
         timeout: Option<Duration>,
         provider: Option<Arc<dyn ConfirmationProvider>>,
+        strict: bool,
     ) -> Self {
         let providers = provider.into_iter().collect();
         Self {
             tools,
             timeout,
             providers,
+            strict,
         }
     }
 
@@ -195,6 +198,11 @@ impl Toolset {
         self.timeout
     }
 
+    /// Whether a dispatcher came with it whose gates always hold.
+    pub(super) fn is_strict(&self) -> bool {
+        self.strict
+    }
+
     /// The different confirmation providers that came with it.
     pub(super) fn providers(&self) -> &[Arc<dyn ConfirmationProvider>] {
         &self.providers
@@ -207,6 +215,7 @@ impl<R: Into<Toolset>> BitOr<R> for Toolset {
     fn bitor(mut self, other: R) -> Self {
         let other = other.into();
         self.tools.extend(other.tools);
+        self.strict |= other.strict;
         self.timeout = match (self.timeout, other.timeout) {
             (Some(one), Some(two)) => Some(one.min(two)),
             (one, two) => one.or(two),

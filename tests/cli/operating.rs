@@ -76,6 +76,24 @@ fn a_denial_under_a_name_is_on_record_as_one_that_nobody_checked() {
 }
 
 #[test]
+fn whoever_decides_sees_that_the_model_lost_interest() {
+    let mut service = Service::start();
+    let request = service.ask_for("refund");
+    let shown = |service: &Service| {
+        let text = service.run("pending j").ends_with(0).out;
+        let lines = service.run("pending j --json").ends_with(0).json_lines();
+        assert_eq!((lines.len(), &lines[0]["request"]), (1, &json!(request)));
+        let told = text.contains("the model has taken the call back meanwhile");
+        (told, lines[0]["model_lost_interest"].clone())
+    };
+    assert_eq!(shown(&service), (false, json!(false)));
+    service.takes_refund_back();
+    assert_eq!(shown(&service), (true, json!(true)), "through the service");
+    service.shut_down();
+    assert_eq!(shown(&service), (true, json!(true)), "from the journal");
+}
+
+#[test]
 fn a_paused_call_gets_its_result_number_for_number() {
     let mut service = Service::start();
     let call = service.ask_for("pay");

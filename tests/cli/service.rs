@@ -7,7 +7,7 @@ use std::time::Duration;
 use recount::engine::EngineBuilder;
 use recount::journal::seal::MemoryKeyStore;
 use recount::prelude::*;
-use recount::session::{Decision, Event, Outcome};
+use recount::session::{Decision, Edits, Event, Outcome};
 use recount::simulator::{Running, Script, Simulator};
 use serde_json::Value as Json;
 use tokio::runtime::{Builder, Runtime};
@@ -16,7 +16,9 @@ use crate::program::{Bench, Run};
 
 const SCRIPT: &str = r#"
 {"on": {"text": "refund"}, "send": [{"call": [{"id": "r1", "name": "refund", "args": {"order": "A-17"}}]}]}
+{"on": {"text": "stop"}, "send": [{"cancel": ["r1"]}]}
 {"on": {"text": "pay"}, "send": [{"call": [{"id": "p1", "name": "pay", "args": {"cents": 4200}}]}]}
+{"on": {"text": "leave"}, "send": [{"call": [{"id": "l1", "name": "leave", "args": {"days": 9}}]}]}
 {"on": "otherwise", "send": [{"say": "Noted."}]}
 "#;
 
@@ -77,7 +79,7 @@ impl Service {
     /// Says something that makes the model call a tool, and waits until that waits; gives what it is answered by.
     pub(crate) fn ask_for(&mut self, tool: &str) -> String {
         let (kind, key) = match tool {
-            "refund" => ("confirmation_requested", "request"),
+            "refund" | "leave" => ("confirmation_requested", "request"),
             _ => ("tool_paused", "call_id"),
         };
         self.runtime.block_on(self.live.send_text(tool)).unwrap();
@@ -85,6 +87,12 @@ impl Service {
         let pending = self.run("pending j --json").ends_with(0).json_lines();
         let asked = pending.iter().find(|it| it["tool"] == tool).unwrap();
         asked[key].as_str().unwrap().to_owned()
+    }
+
+    /// The model takes back the refund that it called for.
+    pub(crate) fn takes_refund_back(&mut self) {
+        self.runtime.block_on(self.live.send_text("stop")).unwrap();
+        self.until("call_cancellation_received");
     }
 
     /// Waits until an event of this kind is on record.
@@ -141,7 +149,15 @@ fn agent(refunds: Arc<AtomicUsize>) -> Agent {
         async { Ok(json!({"refunded": true})) }
     });
     let pay = T::simple("pay", "Has it paid", |_| async { Ok(Value::Null) });
+    let days = json!({"type": "object", "properties": {"days": {"type": "integer"}}});
+    let leave = T::simple_with("leave", "Asks for days off", days, |_| async {
+        Ok(json!({"granted": true}))
+    });
+    let from =
+        json!({"type": "object", "required": ["from"], "properties": {"from": {"type": "string"}}});
+    let leave = T::confirm_payload(T::confirm(leave, "From when on?"), from);
     Agent::new()
         .model("m")
         .tools(T::confirm(refund, "Refund this order?") | T::long_running(pay))
+        .tools(T::confirm_edits(leave, Edits::Allowed))
 }

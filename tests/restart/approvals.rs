@@ -1,13 +1,14 @@
 //! A person is asked, and the process does not live as long as the question.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use recount::engine::Reconnects;
 use recount::engine::{Clock, Error};
 use recount::journal::BoxFuture;
+use recount::ledger::HintBy;
 use recount::live::{ConnectError, Connection, Connector};
 use recount::prelude::*;
 use recount::session::{
@@ -576,6 +577,14 @@ fn a_gate_holds_where_a_journal_outlives_the_process_and_elsewhere_the_record_sa
 }
 
 #[test]
+fn the_dispatcher_of_an_agent_that_is_strict_makes_its_gates_hold() {
+    let strict = |agent: Agent| agent.tools(ToolDispatcher::new().strict());
+    assert_eq!(unanswered(false, strict), (0, 1, None));
+    let lax = |agent: Agent| agent.tools(ToolDispatcher::new().unenforced_confirmations());
+    assert_eq!(unanswered(true, lax), (0, 1, None));
+}
+
+#[test]
 fn a_provider_answers_and_is_asked_again_after_a_restart() {
     let world = World::new();
     let asked = Arc::new(AtomicUsize::new(0));
@@ -604,6 +613,91 @@ fn a_provider_answers_and_is_asked_again_after_a_restart() {
     assert_eq!(world.till.attempts(), [1]);
     assert_eq!(world.outcome(), Outcome::Returned);
     assert_eq!(world.connections(), 1);
+    life.end();
+}
+
+#[test]
+fn a_provider_is_told_all_that_the_other_doors_are_told_and_where_it_never_returns_they_answer() {
+    let world = World::new();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = asked.clone();
+    let silent = move |request: ConfirmationRequest| {
+        seen.lock().unwrap().push(request);
+        std::future::pending()
+    };
+    let schema = json!({"type": "object", "required": ["from"]});
+    let tools = T::confirm_payload(expiring(world.till.pays()), schema);
+    let tools = T::confirm(tools, "Pay this?");
+    let agent = world
+        .agent(tools)
+        .confirmation_provider(Arc::new(silent) as Arc<dyn ConfirmationProvider>);
+    let life = world.life(agent);
+    let _live = life.run(async {
+        let session = life.engine().session("support").external_id("ticket-7");
+        let session = session.on_behalf_of("bob").label("tenant", "acme");
+        let live = session.connect().await.unwrap();
+        live.send_text("Please settle my bill.").await.unwrap();
+        live
+    });
+    life.settle();
+    let pending = life.run(life.engine().pending()).unwrap().remove(0);
+    let told = asked.lock().unwrap().remove(0);
+    assert_eq!(
+        (told.id, told.session, told.request, told.call),
+        (pending.id, pending.session, pending.request, pending.call)
+    );
+    assert_eq!(
+        (told.request_hash, told.call_hash),
+        (Some(pending.request_hash), Some(pending.call_hash))
+    );
+    assert_eq!(
+        (Some(told.contract), Some(told.declaration)),
+        (pending.contract, pending.declaration)
+    );
+    assert_eq!(
+        (
+            &told.agent,
+            &told.external_id,
+            &told.on_behalf_of,
+            &told.labels
+        ),
+        (
+            &pending.agent,
+            &pending.external_id,
+            &pending.on_behalf_of,
+            &pending.labels
+        )
+    );
+    assert_eq!(told.labels.get("tenant").unwrap(), "acme");
+    assert_eq!(
+        (&told.tool_name, &told.args_text, &told.sealed_args),
+        (&pending.tool, &pending.args, &pending.sealed_args)
+    );
+    assert_eq!(told.args, pending.args.to_value());
+    assert_eq!(
+        (&told.message, &told.payload_schema, told.about),
+        (&pending.hint, &pending.payload_schema, pending.about)
+    );
+    assert!(told.message.is_some() && told.payload_schema.is_some() && told.expires_at.is_some());
+    assert!(!told.message_by_tool && pending.hint_by == HintBy::Declaration);
+    assert_eq!(
+        (
+            told.requested_at,
+            told.expires_at,
+            told.parent,
+            told.model_lost_interest
+        ),
+        (pending.requested_at, pending.expires_at, None, false)
+    );
+
+    let yes = ToolConfirmation::confirmed().with_payload(json!({"from": "Monday"}));
+    let yes = yes.to_request(told.request_hash.unwrap());
+    let answered = life.engine().answer(told.id, yes, Actor::embedder("ada"));
+    life.run(answered).unwrap();
+    life.settle();
+    assert_eq!(world.till.attempts(), [1]);
+    assert_eq!(world.outcome(), Outcome::Returned);
+    assert!(asked.lock().unwrap().is_empty(), "it was asked once");
     life.end();
 }
 

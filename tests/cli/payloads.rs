@@ -1,0 +1,118 @@
+//! A yes from a terminal comes with what the tool needs of it, beside a running service and without one.
+
+use serde_json::json;
+
+use crate::service::Service;
+
+/// Tries every answer that does not count and then one that does; both doors say the same.
+fn is_answered(service: &Service, request: &str) {
+    let run = |arguments: &str| service.run(&arguments.replace("REQUEST", request));
+    let schema = r#"{"properties":{"from":{"type":"string"}},"required":["from"],"type":"object"}"#;
+    run("pending j").ends_with(0).says(&[
+        &format!("recount approve j {request} --payload JSON"),
+        &format!("a yes comes with a payload that fits {schema}"),
+    ]);
+    let waiting = run("pending j --json").ends_with(0).json_lines();
+    let hash = waiting[0]["request_hash"].as_str().unwrap();
+    service.bench.write("payload.json", r#"{"from": "Monday"}"#);
+    let other = "0".repeat(64);
+    for (answer, exit, code) in [
+        ("approve j REQUEST", 3, "invalid-payload"),
+        ("approve j REQUEST --payload 1", 3, "invalid-payload"),
+        (
+            r#"approve j REQUEST --payload {"from":1}"#,
+            3,
+            "invalid-payload",
+        ),
+        ("approve j REQUEST --payload {", 2, "not-json"),
+        ("approve j REQUEST --payload @nowhere.json", 1, "io"),
+        ("approve j REQUEST --payload - --args -", 2, "not-json"),
+        (
+            "approve j REQUEST --payload @payload.json --args [9]",
+            3,
+            "invalid-args",
+        ),
+        (
+            r#"approve j REQUEST --payload @payload.json --args {"days":"x"}"#,
+            3,
+            "invalid-args",
+        ),
+        (
+            &format!("approve j REQUEST --payload @payload.json --request-hash {other}"),
+            3,
+            "other-request",
+        ),
+        (
+            &format!("deny j REQUEST --request-hash {other}"),
+            3,
+            "other-request",
+        ),
+    ] {
+        let refused = run(answer).fails(exit, code);
+        if exit == 3 {
+            refused.complains(&["the request stays open"]);
+        }
+    }
+    run("approve j REQUEST --payload {} --request-hash abc").ends_with(2);
+    run("deny j REQUEST --args {}").ends_with(2);
+    let right = r#"--payload @payload.json --args {"days":4} --as ada"#;
+    let right = format!("approve j REQUEST {right} --request-hash {hash}");
+    run(&right)
+        .ends_with(0)
+        .says(&["leave approved by ada (unchecked)"]);
+    let answered = service.recorded("confirmation_answered");
+    assert_eq!(
+        (&answered["payload"], &answered["edited_args"]),
+        (&json!({"from": "Monday"}), &json!({"days": 4}))
+    );
+    run("deny j REQUEST")
+        .fails(3, "already-answered")
+        .complains(&["the first answer counts"]);
+    let log = run(&format!("log j {} --json", service.session())).json_lines();
+    let refused = log.iter().filter(|line| line["kind"] == "answer_refused");
+    let refused: Vec<_> = refused
+        .map(|line| line["body"]["refusal"].clone())
+        .collect();
+    let expected = [
+        "invalid_payload",
+        "invalid_payload",
+        "invalid_payload",
+        "invalid_args",
+        "invalid_args",
+        "other_request",
+        "other_request",
+        "already_answered",
+    ];
+    assert_eq!(refused, expected, "each is on record");
+}
+
+#[test]
+fn a_payload_other_arguments_and_the_request_that_was_seen_are_given_through_the_service() {
+    let mut service = Service::start();
+    let request = service.ask_for("leave");
+    is_answered(&service, &request);
+    service.until_answered();
+    service.shut_down();
+    service.run("replay j").ends_with(0);
+}
+
+#[test]
+fn a_payload_other_arguments_and_the_request_that_was_seen_are_given_where_nobody_serves_the_journal()
+ {
+    let mut service = Service::start();
+    let request = service.ask_for("leave");
+    service.shut_down();
+    is_answered(&service, &request);
+    service.run("replay j").ends_with(0);
+}
+
+#[test]
+fn a_no_needs_no_payload_and_may_have_one() {
+    let mut service = Service::start();
+    let request = service.ask_for("leave");
+    let deny = format!(r#"deny j {request} --payload {{"instead":"June"}} --json"#);
+    assert_eq!(service.run(&deny).ends_with(0).json()["confirmed"], false);
+    let answered = service.recorded("confirmation_answered");
+    assert_eq!(answered["payload"], json!({"instead": "June"}));
+    service.shut_down();
+}
