@@ -33,6 +33,12 @@ fn a_table_says_who_let_run_what_and_cuts_nothing_in_a_pipe() {
     insta::assert_snapshot!(told.out);
     let full = bench.run("audit decisions j --full").ends_with(0);
     assert!(full.out.len() > told.out.len() && !full.out.contains('…'));
+    let questions: Vec<&str> = full
+        .out
+        .lines()
+        .filter(|it| it.contains("asked "))
+        .collect();
+    insta::assert_snapshot!("the_questions_below_their_calls", questions.join("\n"));
 }
 
 #[test]
@@ -119,6 +125,47 @@ fn filters_combine_and_none_is_no_error() {
         .run("audit decisions j --actor nobody")
         .ends_with(0)
         .says(&["0 calls of 1 session"]);
+}
+
+#[test]
+fn what_ran_without_a_yes_can_be_asked_for() {
+    let bench = Bench::with_demo();
+    let told = |asked: &str| calls(&bench.run(&format!("audit decisions demo --json {asked}")));
+    let (all, unconfirmed) = (told(""), told("--unconfirmed"));
+    let ran = |it: &Value| it["ran_without_confirmation"] == true;
+    let expected: Vec<Value> = all.into_iter().filter(ran).collect();
+    assert_eq!(unconfirmed, expected);
+    assert_eq!(unconfirmed.len(), 3);
+    assert_eq!(told("--unconfirmed --tool refund"), Vec::<Value>::new());
+    bench
+        .run("audit decisions demo --unconfirmed --html r.html")
+        .ends_with(0);
+    let report = fs::read_to_string(bench.path("r.html")).unwrap();
+    assert!(report.contains("unconfirmed"));
+}
+
+#[test]
+fn what_was_allowed_and_never_ran_did_not_run_unconfirmed() {
+    let mut never_ran = 0;
+    for story in [
+        "connections_left_refused_lost_and_given_up",
+        "every_policy_and_a_restart",
+        "not_found_invalid_malformed_and_failed",
+        "cancelled_by_the_model",
+    ] {
+        let bench = with_story(story);
+        let told = |asked: &str| calls(&bench.run(&format!("audit decisions j --json {asked}")));
+        let ran = told("--unconfirmed");
+        assert!(ran.iter().all(|it| it["runs"][0].is_object()), "{ran:?}");
+        let allowed = told("--verdict allowed_by_rule");
+        let idle: Vec<&Value> = allowed
+            .iter()
+            .filter(|it| it["runs"][0].is_null())
+            .collect();
+        assert!(idle.iter().all(|it| !ran.contains(it)));
+        never_ran += idle.len();
+    }
+    assert!(never_ran > 0);
 }
 
 #[test]
