@@ -848,16 +848,23 @@ mod json_schema {
         let entries: Vec<&str> = changelog.split("\n* ").collect();
         let names = |entry: &str, name: &str| entry.contains(&format!("`{name}`"));
         let mut unnamed = properties(&event_schema());
-        assert!(first.iter().all(|it| unnamed.contains(*it)), "nothing is taken away");
+        assert!(
+            first.iter().all(|it| unnamed.contains(*it)),
+            "nothing is taken away"
+        );
         unnamed.retain(|path| {
             let (of, field) = (of(path), path.rsplit('.').next().unwrap_or_default());
             // What came whole is named as a whole.
-            let named = entries.iter().any(|it| {
-                names(it, &of) && (!begun.contains(&of) || names(it, field))
-            });
+            let named = entries
+                .iter()
+                .any(|it| names(it, &of) && (!begun.contains(&of) || names(it, field)));
             !first.contains(path.as_str()) && !named
         });
-        assert_eq!(unnamed, BTreeSet::new(), "name it in CHANGELOG.md, with its kind");
+        assert_eq!(
+            unnamed,
+            BTreeSet::new(),
+            "name it in CHANGELOG.md, with its kind"
+        );
     }
 
     /// Every property of a schema, as its kind or shape and the fields that lead to it.
@@ -868,7 +875,9 @@ mod json_schema {
                 return items.for_each(|it| walk(it, path, found));
             };
             for (key, value) in fields {
-                let named = value.as_object().filter(|_| key == "properties" || key == "$defs");
+                let named = value
+                    .as_object()
+                    .filter(|_| key == "properties" || key == "$defs");
                 let Some(named) = named else {
                     walk(value, path, found);
                     continue;

@@ -225,7 +225,9 @@ fn replayed_alike(path: &Path, sessions: usize) -> BTreeMap<SessionId, Report> {
         }
     }
     let of_one = runtime::Builder::new_current_thread().build();
-    let of_eight = runtime::Builder::new_multi_thread().worker_threads(8).build();
+    let of_eight = runtime::Builder::new_multi_thread()
+        .worker_threads(8)
+        .build();
     for runtime in [of_one, of_eight] {
         let reports = runtime.unwrap().block_on(as_tasks(&ledger, &all));
         assert!(reports == first, "as tasks");

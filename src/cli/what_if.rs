@@ -350,10 +350,7 @@ impl Totals {
                 "{HEARD} {calls} {were} made after the model had heard what it would not have heard;"
             );
             screen.toned(Tone::Quiet, &heard)?;
-            screen.toned(
-                Tone::Quiet,
-                "  decided as if it had made them all the same",
-            )?;
+            screen.toned(Tone::Quiet, "  decided as if it had made them all the same")?;
         }
         Ok(())
     }

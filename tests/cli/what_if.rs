@@ -142,15 +142,17 @@ fn timeouts_limits_and_phases_of_one_file_are_decided_together() {
         r#"
 timeout = "5s"
 
+[tools.pay]
+timeout = "1h"
+
 [tools.look]
-timeout = "1s"
 cached = false
 limit_per_session = 1
 
 [[phases]]
 name = "verify"
 instruction = "Verify the caller."
-tools = ["verify", "look"]
+tools = ["verify", "look", "pay"]
 
 [[phases.transitions]]
 to = "inform"

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use recount::replay::what_if::{CallReport, Standing, Told, WhatIf};
 use recount::session::{
-    CacheChange, Decision, Event, GateChange, Outcome, PolicyChanges, Rule, Seq,
-    ToolPolicyChanges, Verdict::Allowed,
+    CacheChange, Decision, Event, GateChange, Outcome, PolicyChanges, Rule, Seq, ToolPolicyChanges,
+    Verdict::Allowed,
 };
 
 use crate::lawful::Verdict;
