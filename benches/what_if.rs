@@ -204,6 +204,7 @@ fn what_if(c: &mut Criterion) {
         told.iter().filter(|call| call.is_changed()).count() as u64
     };
     assert_eq!(on_disk(), calls);
+    println!("what_if: {calls} calls; {}", machine::describe());
 
     let mut group = c.benchmark_group("what_if");
     group.sample_size(10);
