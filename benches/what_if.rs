@@ -1,18 +1,27 @@
-//! How long it takes to decide a session of 100,000 calls again under other policies, in memory.
+//! How long it takes to decide a session of 100,000 calls again under other policies, in memory and from a journal on the disk.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     reason = "a bench that meets the impossible must stop"
 )]
 
+#[path = "shared/machine.rs"]
+mod machine;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use recount::replay::what_if::WhatIf;
+use recount::journal::{DiskJournal, Durability, block_on};
+use recount::ledger::{Ledger, Seal, Tail};
+use recount::replay::what_if::{self, CallReport, WhatIf};
 use recount::session::{
     Actor, CacheChange, ConfirmationAnswered, Decision, Event, Fact, FunctionCallReceived,
     GateChange, Json, Library, Observation, PolicyChanges, ResponsesSent, Seq, Session, SessionId,
-    Timestamp, ToolPolicyChanges, ToolReturned, TurnCompleted, step,
+    Timestamp, ToolPolicyChanges, ToolReturned, TurnCompleted, evolve, open_work, step,
 };
-use recount::testing::{history, toolbox};
+use recount::testing::{Toolbox, history, toolbox};
 use serde_json::json;
 
 /// The calls of the session; a hundredth of them where the bench is only to be tested.
@@ -104,9 +113,8 @@ impl Telling {
 
 /// A session of which every other call is gated. No handle of its conversation comes, so that until the end one may come which covers
 /// what was before it.
-fn recorded(calls: u64) -> (Library, Vec<Fact>) {
-    let tools = toolbox().plain("look").gated("pay");
-    let begun = history().opened("support").attached(&tools).connected();
+fn recorded(calls: u64, tools: &Toolbox) -> (Library, Vec<Fact>) {
+    let begun = history().opened("support").attached(tools).connected();
     let mut telling = Telling {
         session: begun.session().clone(),
         at: begun.now(),
@@ -120,6 +128,33 @@ fn recorded(calls: u64) -> (Library, Vec<Fact>) {
     (begun.session().library().clone(), telling.facts)
 }
 
+/// The session as the only one of a journal on the disk.
+fn write(path: &Path, id: SessionId, library: &Library, facts: &[Fact], tools: &Toolbox) {
+    let ledger = Ledger::new(Arc::new(DiskJournal::open(path).expect("a journal")));
+    let seal = Seal::default();
+    let terms = seal.terms(id, tools.catalog(), tools.policies());
+    let (mut objects, _) = terms.expect("objects");
+    let mut session = Session::with_library(id, library.clone());
+    let (mut tail, mut open) = (Tail::EMPTY, BTreeMap::new());
+    for facts in facts.chunks(1_000) {
+        session = facts.iter().fold(session, evolve);
+        let objects = std::mem::take(&mut objects);
+        let durability = Durability::Buffered;
+        let append = ledger.append(tail, &seal, &session, facts, &open, objects, durability);
+        tail = block_on(append).expect("an append");
+        open = open_work(&session);
+    }
+    block_on(ledger.journal().close()).expect("a clean close");
+}
+
+/// What the command does: it opens the journal to read it, and decides the session again page by page.
+fn from_disk(path: &Path, id: SessionId, changes: &PolicyChanges) -> Vec<CallReport> {
+    let journal = DiskJournal::options(path).read_only().open();
+    let ledger = Ledger::new(Arc::new(journal.expect("the journal opens again")));
+    let report = block_on(what_if::what_if(&ledger, id, changes, |_| ()));
+    report.expect("a report").calls
+}
+
 fn gate(confirm: GateChange) -> ToolPolicyChanges {
     ToolPolicyChanges {
         confirm: Some(confirm),
@@ -129,7 +164,8 @@ fn gate(confirm: GateChange) -> ToolPolicyChanges {
 
 fn what_if(c: &mut Criterion) {
     let calls = calls();
-    let (library, facts) = recorded(calls);
+    let tools = toolbox().plain("look").gated("pay");
+    let (library, facts) = recorded(calls, &tools);
     let decide = |changes: &PolicyChanges| {
         let id = SessionId(uuid::Uuid::nil());
         let mut world = WhatIf::new(id, library.clone(), changes);
@@ -160,12 +196,23 @@ fn what_if(c: &mut Criterion) {
     assert_eq!((decide(&same), decide(&swapped)), (0, calls));
     assert_eq!(decide(&cached), calls - 2 * 100);
 
+    let (id, directory) = (SessionId(uuid::Uuid::from_u128(1)), machine::scratch());
+    let path = directory.path().join("journal");
+    write(&path, id, &library, &facts, &tools);
+    let on_disk = || {
+        let told = from_disk(&path, id, &swapped);
+        told.iter().filter(|call| call.is_changed()).count() as u64
+    };
+    assert_eq!(on_disk(), calls);
+    println!("what_if: {calls} calls; {}", machine::describe());
+
     let mut group = c.benchmark_group("what_if");
     group.sample_size(10);
     group.throughput(Throughput::Elements(calls));
     group.bench_function("same", |b| b.iter(|| decide(&same)));
     group.bench_function("gates_swapped", |b| b.iter(|| decide(&swapped)));
     group.bench_function("limits", |b| b.iter(|| decide(&cached)));
+    group.bench_function("from_disk", |b| b.iter(on_disk));
     group.finish();
 }
 

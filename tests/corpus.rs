@@ -1,7 +1,8 @@
 //! The corpus of old journals: every record that a version ever wrote is read, and every decision comes out again.
 //!
 //! `fixtures/journals/rules-N/` holds exports of journals written under rules N. They are read for ever and never
-//! written again; `cargo test --test restart -- --ignored` writes those of new stories.
+//! written again, which `SHA256SUMS` beside them vouches for; `RECOUNT_WRITE_JOURNALS=1 cargo test --all-features --test restart` writes those of
+//! new stories.
 #![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
@@ -24,6 +25,7 @@ use recount::session::{
     ToolPolicyChanges, Verdict,
 };
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 #[test]
 fn every_journal_ever_written_verifies_and_tells_its_story_again() {
@@ -52,6 +54,29 @@ fn every_journal_ever_written_verifies_and_tells_its_story_again() {
     assert!(
         files >= 20 && decisions >= 100,
         "{files} journals, {decisions} decisions"
+    );
+}
+
+/// The name and SHA-256 of every file, as `sha256sum` writes and checks them.
+const PINNED: &str = "SHA256SUMS";
+
+#[test]
+fn no_journal_of_the_corpus_is_written_again() {
+    let pinned = fs::read_to_string(root().join(PINNED)).unwrap();
+    let found = corpus().into_iter().map(|file| {
+        let hash = Sha256::digest(fs::read(&file).unwrap());
+        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{hash}  {}\n", file.strip_prefix(root()).unwrap().display())
+    });
+    let found: String = found.collect();
+    assert!(
+        found == pinned,
+        "fixtures/journals/{PINNED} names other files or hashes. An old journal stays as it is; add a line for each new one:\n{}",
+        found
+            .lines()
+            .filter(|line| !pinned.lines().any(|it| it == *line))
+            .collect::<Vec<_>>()
+            .join("\n")
     );
 }
 
@@ -125,6 +150,26 @@ fn under_its_own_policies_no_call_would_have_gone_otherwise() {
         calls += report.calls.len();
     }
     assert!(calls >= 35, "only {calls} calls");
+}
+
+#[test]
+fn the_calls_of_an_agent_that_would_have_been_asked_about_depend_on_it() {
+    let file = root().join("rules-1/an_agent_whose_call_was_approved_after_a_restart.jsonl");
+    let exported = Exported::read(&fs::read(file).unwrap());
+    let gate = ToolPolicyChanges {
+        confirm: Some(GateChange::Closed { hint: None }),
+        ..ToolPolicyChanges::default()
+    };
+    let changes = PolicyChanges {
+        tools: [("till".to_owned(), gate)].into(),
+        ..PolicyChanges::default()
+    };
+    let calls = exported.what_if(&changes).calls;
+    let till = &calls[0];
+    assert_eq!((till.call, till.tool.as_str()), (Seq(5), "till"));
+    assert_eq!(till.unknown, Some(what_if::Unknown::NobodyAsked));
+    let made: Vec<_> = calls[1..].iter().map(|it| it.unknown).collect();
+    assert_eq!(made, [Some(what_if::Unknown::DependsOn(Seq(5))); 3]);
 }
 
 #[test]
@@ -226,14 +271,14 @@ impl Exported {
         block_on(replay::verify(&self.ledger(), self.session)).unwrap()
     }
 
+    /// What would have been; the progress that is told meanwhile adds up to all records.
     fn what_if(&self, changes: &PolicyChanges) -> what_if::Report {
-        block_on(what_if::what_if(
-            &self.ledger(),
-            self.session,
-            changes,
-            |_| {},
-        ))
-        .unwrap()
+        let mut read = 0;
+        let ledger = self.ledger();
+        let report = what_if::what_if(&ledger, self.session, changes, |records| read += records);
+        let report = block_on(report).unwrap();
+        assert_eq!(read, self.lines.len() as u64);
+        report
     }
 
     /// Changes the body of one record, and every hash that vouches for it.

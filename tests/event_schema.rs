@@ -99,7 +99,7 @@ fn the_words_are_as_they_were() {
                 Verdict::Refused,
             ],
         ),
-        line("rule", &RULES_OF_VERDICTS),
+        line("rule", &rules_of_verdicts()),
         line("about", &[About::Gate, About::InDoubt, About::Tool]),
         line(
             "cancel_reason",
@@ -224,18 +224,23 @@ const OUTCOMES: [Outcome; 11] = [
     Outcome::Withdrawn,
 ];
 
-const RULES_OF_VERDICTS: [Rule; 10] = [
-    Rule::MissingName,
-    Rule::UnknownTool,
-    Rule::MalformedArgs,
-    Rule::InvalidArgs,
-    Rule::Phase,
-    Rule::Condition,
-    Rule::Cached,
-    Rule::Limit,
-    Rule::Confirm,
-    Rule::Default,
-];
+/// Every rule by which a verdict is given. A new one does not compile before it has its place here.
+fn rules_of_verdicts() -> Vec<Rule> {
+    let after = |rule: &Rule| match rule {
+        Rule::MissingName => Some(Rule::UnknownTool),
+        Rule::UnknownTool => Some(Rule::MalformedArgs),
+        Rule::MalformedArgs => Some(Rule::InvalidArgs),
+        Rule::InvalidArgs => Some(Rule::Phase),
+        Rule::Phase => Some(Rule::Condition),
+        Rule::Condition => Some(Rule::Cached),
+        Rule::Cached => Some(Rule::Pending),
+        Rule::Pending => Some(Rule::Limit),
+        Rule::Limit => Some(Rule::Confirm),
+        Rule::Confirm => Some(Rule::Default),
+        Rule::Default => None,
+    };
+    std::iter::successors(Some(Rule::MissingName), after).collect()
+}
 
 fn full(event: &Event) -> String {
     event.body().expect("every body can be written")
@@ -750,7 +755,7 @@ fn decisions() -> Vec<Decision> {
 /// The JSON Schema of the same, which others read.
 #[cfg(all(feature = "schema", feature = "engine"))]
 mod json_schema {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use boon::{Compiler, SchemaIndex, Schemas};
 
@@ -796,10 +801,8 @@ mod json_schema {
     #[test]
     fn every_record_of_every_old_journal_fits() {
         let mut kinds = Kinds::new();
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journals/rules-1");
         let mut records = 0;
-        for journal in std::fs::read_dir(corpus).expect("the corpus is there") {
-            let path = journal.expect("an entry").path();
+        for path in corpus() {
             for line in std::fs::read_to_string(&path).expect("a text").lines() {
                 let line: Value = serde_json::from_str(line).expect("JSON");
                 let (Some(kind), Some(body)) =
@@ -820,6 +823,80 @@ mod json_schema {
             }
         }
         assert!(records > 500, "{records}");
+    }
+
+    /// Every file of the corpus, of all rules.
+    fn corpus() -> Vec<PathBuf> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journals");
+        let entries = |path: &Path| {
+            let entries = std::fs::read_dir(path).expect("a directory");
+            entries.map(|it| it.expect("an entry").path())
+        };
+        let folders = entries(&root).filter(|it| it.is_dir());
+        folders.flat_map(|it| entries(&it)).collect()
+    }
+
+    /// What the events had when they were first pinned, a property a line: the kind, or the shape within bodies, and its fields.
+    const FIRST: &str = include_str!("event_schema/first_version.txt");
+
+    #[test]
+    fn whatever_came_later_is_named_in_the_changelog() {
+        let first: BTreeSet<&str> = FIRST.lines().collect();
+        let of = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
+        let begun: BTreeSet<String> = first.iter().map(|it| of(it)).collect();
+        let changelog = include_str!("../CHANGELOG.md");
+        let entries: Vec<&str> = changelog.split("\n* ").collect();
+        let names = |entry: &str, name: &str| entry.contains(&format!("`{name}`"));
+        let mut unnamed = properties(&event_schema());
+        assert!(
+            first.iter().all(|it| unnamed.contains(*it)),
+            "nothing is taken away"
+        );
+        unnamed.retain(|path| {
+            let (of, field) = (of(path), path.rsplit('.').next().unwrap_or_default());
+            // What came whole is named as a whole.
+            let named = entries
+                .iter()
+                .any(|it| names(it, &of) && (!begun.contains(&of) || names(it, field)));
+            !first.contains(path.as_str()) && !named
+        });
+        assert_eq!(
+            unnamed,
+            BTreeSet::new(),
+            "name it in CHANGELOG.md, with its kind"
+        );
+    }
+
+    /// Every property of a schema, as its kind or shape and the fields that lead to it.
+    fn properties(schema: &Value) -> BTreeSet<String> {
+        fn walk(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+            let Some(fields) = value.as_object() else {
+                let items = value.as_array().into_iter().flatten();
+                return items.for_each(|it| walk(it, path, found));
+            };
+            for (key, value) in fields {
+                let named = value
+                    .as_object()
+                    .filter(|_| key == "properties" || key == "$defs");
+                let Some(named) = named else {
+                    walk(value, path, found);
+                    continue;
+                };
+                for (name, value) in named {
+                    let path = match key.as_str() {
+                        "$defs" => name.clone(),
+                        _ => format!("{path}.{name}"),
+                    };
+                    if key == "properties" {
+                        found.insert(path.clone());
+                    }
+                    walk(value, &path, found);
+                }
+            }
+        }
+        let mut found = BTreeSet::new();
+        walk(schema, "", &mut found);
+        found
     }
 
     /// The schemas of all kinds, ready to be asked.

@@ -54,6 +54,37 @@ fn a_story_reads_as_what_happened() {
 }
 
 #[test]
+fn a_short_story_may_stand_in_the_test_itself() {
+    let told = recount::testing::history().opened("support");
+    assert_session_snapshot!(told, @"  1  engine  session_opened              agent=support");
+}
+
+#[test]
+fn a_play_opens_no_socket_whatever_the_agent_would_connect_to() {
+    let stage = Stage::new();
+    stage.refunded(stage.fixture());
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let agent = agent().connect_to(Endpoint::url(format!("ws://{address}")));
+    let fixture = Fixture::load(stage.fixture()).unwrap();
+    assert_eq!(fixture.play(&agent).unwrap().report(), "");
+    let nobody = listener.accept().unwrap_err();
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+    // That is where the agent connects when it is served.
+    listener.set_nonblocking(false).unwrap();
+    stage.run(async {
+        let engine = Engine::in_memory().agent("support", agent).open().await;
+        let engine = engine.unwrap();
+        let accepted = tokio::task::spawn_blocking(move || listener.accept());
+        tokio::select! {
+            accepted = accepted => drop(accepted.unwrap().unwrap()),
+            connected = engine.session("support").connect() => panic!("{:?}", connected.map(drop)),
+        }
+    });
+}
+
+#[test]
 fn what_was_not_called_is_said_with_what_was() {
     let stage = Stage::new();
     stage.refunded(stage.fixture());

@@ -35,15 +35,17 @@ use recount::prelude::*;
 use recount::replay::{self, Report};
 use recount::session::{Fact, Observation, evolve, open_work};
 use recount::testing::ScriptedModel;
+use tokio::runtime;
+use tokio::task::JoinSet;
 
 /// How many generated sessions are replayed.
 const SESSIONS: usize = 200;
 /// How often, by each number of threads.
-const RUNS: usize = 10;
+const RUNS: usize = 20;
 const THREADS: [usize; 2] = [1, 8];
 
 #[test]
-fn two_hundred_generated_sessions_replay_alike_in_twenty_runs_on_one_and_on_eight_threads() {
+fn two_hundred_generated_sessions_replay_alike_in_twenty_runs_on_each_number_of_threads() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("journal");
     let ledger = Ledger::new(Arc::new(DiskJournal::open(&path).unwrap()));
@@ -206,7 +208,8 @@ fn write(ledger: &Ledger, recording: &Recording, facts: usize) {
     }
 }
 
-/// Replays every session of a journal twenty times, half of the runs on one thread and half on eight; all reports are alike.
+/// Replays every session of a journal twenty times on one thread and as often on eight, and as tasks of either scheduler of tokio; all
+/// reports are alike.
 fn replayed_alike(path: &Path, sessions: usize) -> BTreeMap<SessionId, Report> {
     let ledger = Ledger::new(Arc::new(DiskJournal::open_existing(path).unwrap()));
     let found = block_on(ledger.journal().sessions(None, sessions + 1)).unwrap();
@@ -221,7 +224,25 @@ fn replayed_alike(path: &Path, sessions: usize) -> BTreeMap<SessionId, Report> {
             );
         }
     }
+    let of_one = runtime::Builder::new_current_thread().build();
+    let of_eight = runtime::Builder::new_multi_thread()
+        .worker_threads(8)
+        .build();
+    for runtime in [of_one, of_eight] {
+        let reports = runtime.unwrap().block_on(as_tasks(&ledger, &all));
+        assert!(reports == first, "as tasks");
+    }
     first
+}
+
+/// Every session as a task of its own.
+async fn as_tasks(ledger: &Ledger, all: &[SessionId]) -> BTreeMap<SessionId, Report> {
+    let mut tasks = JoinSet::new();
+    for session in all.iter().copied() {
+        let ledger = ledger.clone();
+        tasks.spawn(async move { (session, replay::verify(&ledger, session).await.unwrap()) });
+    }
+    tasks.join_all().await.into_iter().collect()
 }
 
 fn replayed(ledger: &Ledger, all: &[SessionId], threads: usize) -> BTreeMap<SessionId, Report> {

@@ -4,6 +4,7 @@ use recount_journal::Head;
 
 use super::audited_call::AuditedCall;
 use super::verdict::Verdict;
+use crate::ledger::Erasure;
 use crate::session::{Outcome, Timestamp};
 
 /// Which calls are wanted: all of them, or those that meet every condition given.
@@ -36,6 +37,8 @@ pub struct Filter {
     pub verdicts: Vec<Verdict>,
     /// It ended like this.
     pub outcomes: Vec<Outcome>,
+    /// It ran, and at least one start of it had no person's yes; what was allowed and never ran is left out.
+    pub unconfirmed: bool,
 }
 
 /// A label that a session must have, with any value or with one.
@@ -86,6 +89,7 @@ impl Filter {
             && fits(!self.tools.is_empty(), self.tools.contains(&call.tool))
             && self.labels.iter().all(label)
             && fits(!self.verdicts.is_empty(), self.verdicts.iter().any(said))
+            && fits(self.unconfirmed, call.ran_without_confirmation)
             && fits(
                 !self.outcomes.is_empty(),
                 outcome.is_some_and(|it| self.outcomes.contains(&it)),
@@ -97,8 +101,12 @@ impl Filter {
         self.from.is_none_or(|from| from <= at) && self.until.is_none_or(|until| at < until)
     }
 
-    /// Whether a stream that ends like this can have anything that is asked about.
-    pub(super) fn reaches(&self, head: &Head) -> bool {
-        self.from.is_none_or(|from| from.0 <= head.at_us)
+    /// Whether a session that ends like this can have anything that is asked about. Its erasure is recorded elsewhere, and later.
+    pub(super) fn reaches(&self, head: &Head, erasure: Option<&Erasure>) -> bool {
+        let erased = |it: &Erasure| {
+            let mut times = [Some(it.requested_at_us), it.erased_at_us].into_iter();
+            times.any(|at| at.is_some_and(|at| self.covers(at)))
+        };
+        self.from.is_none_or(|from| from.0 <= head.at_us) || erasure.is_some_and(erased)
     }
 }

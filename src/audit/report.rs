@@ -1,5 +1,7 @@
 //! The audit of a whole journal: every session told, and what could not be told.
 
+use std::collections::BTreeMap;
+
 use recount_journal::Head;
 use serde::Serialize;
 use uuid::Uuid;
@@ -64,10 +66,10 @@ pub async fn decisions(
     filter: &Filter,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Report, Error> {
-    let sessions = sessions(ledger, filter).await?;
+    let mut erasures = ledger.erasures().await?;
+    let sessions = sessions(ledger, filter, &erasures).await?;
     let total = sessions.iter().map(|(_, head)| head.seq).sum();
     let (mut report, mut names) = (Report::default(), Names::default());
-    let mut erasures = ledger.erasures().await?;
     let mut done = 0;
     for (id, head) in &sessions {
         let told = tell(ledger, *id, |records| progress(done + records, total)).await;
@@ -99,7 +101,11 @@ pub async fn decisions(
 }
 
 /// The sessions that can have something that is asked about.
-async fn sessions(ledger: &Ledger, filter: &Filter) -> Result<Vec<(SessionId, Head)>, Error> {
+async fn sessions(
+    ledger: &Ledger,
+    filter: &Filter,
+    erasures: &BTreeMap<SessionId, Erasure>,
+) -> Result<Vec<(SessionId, Head)>, Error> {
     let (mut all, mut after): (Vec<_>, Option<Uuid>) = (Vec::new(), None);
     loop {
         let page = ledger.journal().sessions(after, PAGE).await?;
@@ -107,8 +113,8 @@ async fn sessions(ledger: &Ledger, filter: &Filter) -> Result<Vec<(SessionId, He
             return Ok(all);
         };
         after = Some(*last);
-        let page = page.into_iter().filter(|(_, head)| filter.reaches(head));
-        all.extend(page.map(|(id, head)| (SessionId(id), head)));
+        let page = page.into_iter().map(|(id, head)| (SessionId(id), head));
+        all.extend(page.filter(|(id, head)| filter.reaches(head, erasures.get(id))));
     }
 }
 

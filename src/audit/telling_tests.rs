@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::audit::Filter;
 use crate::session::{
     About, Actor, Answer, CancelReason, Command, Edits, HookAnswered, Hooks, InDoubt, Json, Rule,
     Start, Timestamp, ToolPolicy, UnfitAnswer, admit, refusal_on_record,
@@ -439,6 +440,14 @@ fn a_start_that_never_began_is_no_run() {
         row.runs.is_empty() && !row.ran_without_confirmation,
         "{row:#?}"
     );
+    // Whoever asks what ran unconfirmed does not ask about it, although it was allowed, but about what did run.
+    let unconfirmed = Filter {
+        unconfirmed: true,
+        ..Filter::default()
+    };
+    assert!(row.verdict == Verdict::AllowedByRule && !unconfirmed.takes(&row));
+    let ran = self::row(&called(&toolbox().plain("pay")).returned(json!({})));
+    assert!(unconfirmed.takes(&ran));
     let Some(Event::Observed(Observation::RunnerDetached(it))) =
         history.facts().last().map(|it| &it.event)
     else {

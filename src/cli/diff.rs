@@ -15,8 +15,8 @@ use super::screen::{COLUMNS, Screen};
 use super::style::Tone;
 use super::unknown_kinds::UnknownKinds;
 use crate::compare::{
-    CallNamed, Change, Difference, Exactness, Place, Story, differences, recorded, recorded_beside,
-    told, told_beside,
+    CallNamed, Change, Difference, EventNamed, Exactness, Place, Story, differences, recorded,
+    recorded_beside, told, told_beside,
 };
 use crate::fixture::{self, Fixture};
 use crate::ledger::Ledger;
@@ -25,6 +25,8 @@ use crate::session::{Json, SessionId, Speaker};
 /// Compares two sessions, or a session and a fixture, turn by turn and call by call; times and ids do not count.
 ///
 /// What the sessions are known by counts, too: agent, model, rules and the reason of their close; with `--exact` also program, labels and names.
+/// So does what the program and its hooks wrote to the state. How a session was served does not - connections and runners, which way
+/// a response took after a loss, tokens and audio counted - but with `--exact`.
 ///
 /// A session is named by its journal and its id, `journal:018f2c`; a journal alone stands for its only session, and a second
 /// id alone for one of the same journal. A fixture is named by its directory: it is compared as the story that it records, and
@@ -89,6 +91,7 @@ impl Diff {
                 "differences": found.len(),
                 "turns": {"a": of_a.turns.len(), "b": of_b.turns.len()},
                 "calls": {"a": of_a.calls.len(), "b": of_b.calls.len()},
+                "events": {"a": of_a.events.len(), "b": of_b.events.len()},
                 "taken_out": taken_out,
             }))?;
         } else {
@@ -99,7 +102,7 @@ impl Diff {
                     "Not compared, since the fixture has it taken out: {fields}"
                 ))?;
             }
-            sum_up(&found, &of_a, screen)?;
+            self.sum_up(&found, &of_a, screen)?;
         }
         Ok(if found.is_empty() {
             Exit::Ok
@@ -141,6 +144,27 @@ impl Diff {
         };
         *open = Some((journal.clone(), ledger));
         Ok(story)
+    }
+
+    fn sum_up(&self, found: &[Difference], a: &Story, screen: &mut Screen) -> Result<(), Failure> {
+        if !found.is_empty() {
+            let told = format!("They part: {}", count(found.len(), "difference"));
+            return screen.toned(Tone::Bad, &told);
+        }
+        let (events, besides) = match self.exactness() {
+            Exactness::Meaning => (
+                "write",
+                " to the state beside them; not compared: connections, runners, counts, times and ids",
+            ),
+            Exactness::Record => ("event", " beside them"),
+        };
+        let told = format!(
+            "The same: {}, {}, {}{besides}",
+            count(a.turns.len(), "turn"),
+            count(a.calls.len(), "call"),
+            count(a.events.len(), events),
+        );
+        screen.toned(Tone::Good, &told)
     }
 
     fn exactness(&self) -> Exactness {
@@ -275,7 +299,9 @@ fn both(it: &Difference) -> Option<(&CallNamed, &CallNamed)> {
         | Difference::PhasesChanged { .. }
         | Difference::InterruptionChanged { .. }
         | Difference::CallMissing { .. }
-        | Difference::CallAdded { .. } => None,
+        | Difference::CallAdded { .. }
+        | Difference::EventMissing { .. }
+        | Difference::EventAdded { .. } => None,
     }
 }
 
@@ -320,10 +346,15 @@ fn show_one(it: &Difference, screen: &mut Screen) -> Result<(), Failure> {
         }
         Difference::CallMissing { call } => gone(&whole(call), screen),
         Difference::CallAdded { call } => come(&whole(call), screen),
+        Difference::CallReordered { call, b } if call.turn == b.turn => {
+            screen.line("  comes elsewhere in its turn")
+        }
         Difference::CallReordered { call, b } => screen.line(&format!(
             "  comes elsewhere: turn {} instead of {}",
             b.turn, call.turn
         )),
+        Difference::EventMissing { event } => gone(&happened(event), screen),
+        Difference::EventAdded { event } => come(&happened(event), screen),
         Difference::ArgumentsChanged { changes, .. } => changed("arguments", changes, screen),
         Difference::PolicyChanged { changes, .. } => changed("policy", changes, screen),
         Difference::DecisionChanged { only_a, only_b, .. } => {
@@ -333,6 +364,11 @@ fn show_one(it: &Difference, screen: &mut Screen) -> Result<(), Failure> {
             lines("reported", only_a, only_b, screen)
         }
     }
+}
+
+fn happened(event: &EventNamed) -> String {
+    let said = one_line(&event.said);
+    format!("turn {}: {said}  ({})", event.turn, event.place)
 }
 
 fn whole(call: &CallNamed) -> String {
@@ -394,17 +430,4 @@ fn gone(text: &str, screen: &mut Screen) -> Result<(), Failure> {
 /// What only the second has.
 fn come(text: &str, screen: &mut Screen) -> Result<(), Failure> {
     screen.toned(Tone::Good, &format!("+ {text}"))
-}
-
-fn sum_up(found: &[Difference], a: &Story, screen: &mut Screen) -> Result<(), Failure> {
-    if found.is_empty() {
-        let told = format!(
-            "The same: {}, {}",
-            count(a.turns.len(), "turn"),
-            count(a.calls.len(), "call")
-        );
-        return screen.toned(Tone::Good, &told);
-    }
-    let told = format!("They part: {}", count(found.len(), "difference"));
-    screen.toned(Tone::Bad, &told)
 }

@@ -5,7 +5,7 @@
 )]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recount_journal::{Append, Journal, Line, MemoryJournal, Object, Record, block_on};
@@ -27,8 +27,7 @@ fn nobody_is_asked(session: &Session) -> Option<Decision> {
 #[test]
 fn one_rule_changed_makes_every_journal_of_the_corpus_diverge_where_it_held() {
     let (mut diverged, mut as_before) = (0, 0);
-    for file in fs::read_dir(corpus()).unwrap() {
-        let path = file.unwrap().path();
+    for path in every_journal() {
         let (ledger, session) = journal_of(&path);
         let report = block_on(verify_by(&ledger, session, nobody_is_asked, |_| ())).unwrap();
         let records = block_on(ledger.facts(session, Seq(1), usize::MAX)).unwrap();
@@ -109,8 +108,20 @@ fn text(report: &Report) -> String {
     lines.join("\n")
 }
 
-fn corpus() -> std::path::PathBuf {
+/// The journals of rules 1, some of which are told here by name.
+fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journals/rules-1")
+}
+
+/// Every journal of the corpus, of all rules.
+fn every_journal() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journals");
+    let entries = |path: &Path| {
+        let entries = fs::read_dir(path).unwrap();
+        entries.map(|it| it.unwrap().path())
+    };
+    let folders = entries(&root).filter(|it| it.is_dir());
+    folders.flat_map(|it| entries(&it)).collect()
 }
 
 /// A journal of the corpus, with its one session.

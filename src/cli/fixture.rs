@@ -13,7 +13,7 @@ use super::screen::Screen;
 use super::style::Tone;
 use super::unknown_kinds::UnknownKinds;
 use super::{ids, opening, outside};
-use crate::fixture::Fixture;
+use crate::fixture::{FORMAT, Fixture};
 use crate::play::Played;
 use crate::story::Change;
 
@@ -186,13 +186,15 @@ impl Migrate {
                     continue;
                 }
             };
+            let migrated = format < FORMAT;
             if self.json {
-                screen.json(&json!({"fixture": dir, "format": format, "migrated": false}))?;
+                screen.json(&json!({"fixture": dir, "format": format, "migrated": migrated}))?;
             } else {
-                screen.line(&format!(
-                    "{}: of format {format}, which is current",
-                    shown(dir)
-                ))?;
+                let what = match migrated {
+                    true => format!("of format {format}, rewritten as {FORMAT}"),
+                    false => format!("of format {format}, which is current"),
+                };
+                screen.line(&format!("{}: {what}", shown(dir)))?;
             }
         }
         unusable.end()

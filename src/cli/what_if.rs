@@ -68,7 +68,7 @@ pub(super) async fn run(
             screen.toned(Tone::Heading, &format!("Session {session}"))?;
             screen.toned(
                 Tone::Quiet,
-                &row("call", "tool", "recorded", "under the policies"),
+                &row("call", " ", "tool", "recorded", "under the policies"),
             )?;
         }
         for call in &report.calls {
@@ -137,7 +137,8 @@ fn show(call: &CallReport, screen: &mut Screen) -> Result<(), Failure> {
         (true, None) => Tone::Bad,
         (true, Some(_)) => Tone::Ask,
     };
-    screen.toned(tone, &row(&seq, &tool, &recorded, &under))?;
+    let mark = if call.heard.is_some() { HEARD } else { " " };
+    screen.toned(tone, &row(&seq, mark, &tool, &recorded, &under))?;
     if call.is_changed() {
         let why = format!("        {}", why(call));
         screen.line(&cut(&one_line(&why), COLUMNS))?;
@@ -145,9 +146,12 @@ fn show(call: &CallReport, screen: &mut Screen) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(call: &str, tool: &str, recorded: &str, under: &str) -> String {
+/// Marks a call before which the model had heard what it would not have heard.
+const HEARD: &str = "*";
+
+fn row(call: &str, mark: &str, tool: &str, recorded: &str, under: &str) -> String {
     let tool = cut(tool, 20);
-    let row = format!("{call:>6}  {tool:<20}  {recorded:<23}  {under}");
+    let row = format!("{call:>6}{mark} {tool:<20}  {recorded:<23}  {under}");
     cut(row.trim_end(), COLUMNS).into_owned()
 }
 
@@ -340,19 +344,13 @@ impl Totals {
             screen.line(&format!("  {calls:>6}  {recorded} -> {under}"))?;
         }
         if self.heard > 0 {
+            let calls = count(self.heard, "call");
+            let were = if self.heard == 1 { "was" } else { "were" };
             let heard = format!(
-                "note: {} made after the model had heard what it would not have heard;",
-                if self.heard == 1 {
-                    "1 call was".to_owned()
-                } else {
-                    format!("{} calls were", self.heard)
-                }
+                "{HEARD} {calls} {were} made after the model had heard what it would not have heard;"
             );
             screen.toned(Tone::Quiet, &heard)?;
-            screen.toned(
-                Tone::Quiet,
-                "      they are decided as if it had made them all the same",
-            )?;
+            screen.toned(Tone::Quiet, "  decided as if it had made them all the same")?;
         }
         Ok(())
     }

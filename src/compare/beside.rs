@@ -134,6 +134,8 @@ fn hear(growing: &mut Growing, line: &Line<'_>, place: Place, policy: impl FnOnc
         (_, _) => {
             if let Some(about) = named(&line.fields, &["call", "request"]) {
                 growing.report(line.number, about, shown(line));
+            } else if line.kind == "state_changed" {
+                growing.happen(place, shown(line));
             }
         }
     }

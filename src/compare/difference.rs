@@ -1,12 +1,13 @@
 //! What two stories do not have in common.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
 use super::alignment::{Aligned, align};
 use super::change::Change;
-use super::story::{CallTold, Place, Story};
+use super::pairing::{self, TurnOf, Turns};
+use super::story::{CallTold, EventTold, Place, Story};
 use crate::session::{Json, Speaker};
 
 /// A call as a difference names it.
@@ -21,6 +22,28 @@ pub struct CallNamed {
     pub tool: String,
     /// The arguments.
     pub args: Json,
+}
+
+/// What happened and is about no call, as a difference names it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EventNamed {
+    /// Where it stands.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Its turn, from 1; a turn begins where the one before it has ended.
+    pub turn: usize,
+    /// Its kind, and what it says.
+    pub said: String,
+}
+
+impl EventNamed {
+    fn of(event: &EventTold) -> EventNamed {
+        EventNamed {
+            place: event.place,
+            turn: event.turn + 1,
+            said: event.said.clone(),
+        }
+    }
 }
 
 /// One thing in which the second story, `b`, is not the first, `a`.
@@ -95,7 +118,7 @@ pub enum Difference {
         /// The call in `b`.
         call: CallNamed,
     },
-    /// A call comes elsewhere.
+    /// A call comes elsewhere: in another order, or in another turn.
     CallReordered {
         /// The call in `a`.
         call: CallNamed,
@@ -142,14 +165,27 @@ pub enum Difference {
         /// What was reported in `b` alone.
         only_b: Vec<String>,
     },
+    /// Something that is about no call happened in `a` and not at this place in `b`.
+    EventMissing {
+        /// What happened in `a`.
+        event: EventNamed,
+    },
+    /// Something that is about no call happened in `b` and not at this place in `a`.
+    EventAdded {
+        /// What happened in `b`.
+        event: EventNamed,
+    },
 }
 
-/// Every difference between two stories: first of the sessions, then of the turns, then of the calls, each in their order.
+/// Every difference between two stories: first of the sessions, then of the turns, of the calls, and of what is about no call, each
+/// in their order.
 pub fn differences(a: &Story, b: &Story) -> Vec<Difference> {
     let mut found = Vec::new();
     sessions(a, b, &mut found);
-    turns(a, b, &mut found);
-    calls(a, b, &mut found);
+    let paired = Turns::of(a, b);
+    turns(a, b, &paired, &mut found);
+    calls(a, b, &paired, &mut found);
+    events(a, b, &paired, &mut found);
     found
 }
 
@@ -167,11 +203,9 @@ fn sessions(a: &Story, b: &Story, found: &mut Vec<Difference>) {
     }
 }
 
-fn turns(a: &Story, b: &Story, found: &mut Vec<Difference>) {
-    let (keys_a, keys_b) = (turn_keys(a), turn_keys(b));
-    // A turn without an equal is the one in its place, or none.
-    for aligned in align(&keys_a, &keys_b, |_, _| true) {
-        match aligned {
+fn turns(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
+    for aligned in &turns.aligned {
+        match *aligned {
             Aligned::OnlyA(at) => found.extend(a.turns.get(at).map(|it| Difference::TurnMissing {
                 turn: at + 1,
                 user: it.user.clone(),
@@ -213,86 +247,60 @@ fn turns(a: &Story, b: &Story, found: &mut Vec<Difference>) {
     }
 }
 
-/// What turns are known by: what the user said, and which tools were called.
-fn turn_keys(story: &Story) -> Vec<(String, Vec<String>)> {
-    let of_user = |turn: &super::story::Turn| (turn.user.trim().to_owned(), Vec::new());
-    let mut keys: Vec<(String, Vec<String>)> = story.turns.iter().map(of_user).collect();
-    for call in &story.calls {
-        if let Some((_, tools)) = keys.get_mut(call.turn) {
-            tools.push(call.tool.clone());
+fn calls(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
+    let pairs = pairing::calls(a, b, turns);
+    let of_a: BTreeSet<usize> = pairs.values().map(|it| it.b).collect();
+    let mut added = b.calls.iter().enumerate();
+    let mut added = added
+        .by_ref()
+        .filter(|(at, _)| !of_a.contains(at))
+        .peekable();
+    for (at, call) in a.calls.iter().enumerate() {
+        let Some((pair, of_b)) = pairs.get(&at).and_then(|it| Some((it, b.calls.get(it.b)?)))
+        else {
+            found.push(Difference::CallMissing { call: named(call) });
+            continue;
+        };
+        if pair.moved {
+            let (call, b) = (named(call), named(of_b));
+            found.push(Difference::CallReordered { call, b });
+        } else {
+            // What only `b` has is told where it stands there.
+            while let Some((_, call)) = added.next_if(|(at, _)| *at < pair.b) {
+                found.push(Difference::CallAdded { call: named(call) });
+            }
         }
+        same_call(call, of_b, found);
     }
-    keys
+    found.extend(added.map(|(_, call)| Difference::CallAdded { call: named(call) }));
 }
 
-fn calls(a: &Story, b: &Story, found: &mut Vec<Difference>) {
-    let key = |call: &CallTold| (call.tool.clone(), call.args.canonical());
-    let keys_a: Vec<_> = a.calls.iter().map(key).collect();
-    let keys_b: Vec<_> = b.calls.iter().map(key).collect();
-    // What is equal belongs together, wherever it stands; only what is left is paired by its tool.
-    let moved = moved(&keys_a, &keys_b);
-    let tool = |of: &Story, at: usize| of.calls.get(at).map(|it| it.tool.clone());
-    let come: BTreeSet<usize> = moved.values().copied().collect();
-    let stays = |at: usize, of_b: usize| !moved.contains_key(&at) && !come.contains(&of_b);
-    let aligned = align(&keys_a, &keys_b, |at, of_b| {
-        stays(at, of_b) && tool(a, at) == tool(b, of_b)
-    });
-    for it in aligned {
+/// What happened in a turn and is about no call.
+fn events(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
+    let line = |turn: TurnOf, it: &EventTold| (turn, it.said.clone());
+    let keys_a: Vec<_> = a
+        .events
+        .iter()
+        .map(|it| line(TurnOf::A(it.turn), it))
+        .collect();
+    let keys_b: Vec<_> = b
+        .events
+        .iter()
+        .map(|it| line(turns.of_b(it.turn), it))
+        .collect();
+    for it in align(&keys_a, &keys_b, |_, _| false) {
         match it {
+            Aligned::Both(_, _) => {}
             Aligned::OnlyA(at) => {
-                let Some(call) = a.calls.get(at) else {
-                    continue;
-                };
-                match moved.get(&at) {
-                    Some(to) => {
-                        let Some(of_b) = b.calls.get(*to) else {
-                            continue;
-                        };
-                        let (call_named, b_named) = (named(call), named(of_b));
-                        found.push(Difference::CallReordered {
-                            call: call_named,
-                            b: b_named,
-                        });
-                        same_call(call, of_b, found);
-                    }
-                    None => found.push(Difference::CallMissing { call: named(call) }),
-                }
+                found.extend(a.events.get(at).map(|it| Difference::EventMissing {
+                    event: EventNamed::of(it),
+                }))
             }
-            Aligned::OnlyB(at) if come.contains(&at) => {}
-            Aligned::OnlyB(at) => {
-                let call = b.calls.get(at).map(named);
-                found.extend(call.map(|call| Difference::CallAdded { call }));
-            }
-            Aligned::Both(at, of_b) => {
-                if let (Some(call), Some(of_b)) = (a.calls.get(at), b.calls.get(of_b)) {
-                    same_call(call, of_b, found);
-                }
-            }
+            Aligned::OnlyB(at) => found.extend(b.events.get(at).map(|it| Difference::EventAdded {
+                event: EventNamed::of(it),
+            })),
         }
     }
-}
-
-/// What stands elsewhere on the other side: the places of `a` with those of `b`.
-fn moved<K: Ord + std::hash::Hash>(keys_a: &[K], keys_b: &[K]) -> BTreeMap<usize, usize> {
-    let aligned = align(keys_a, keys_b, |_, _| false);
-    let mut elsewhere: BTreeMap<&K, Vec<usize>> = BTreeMap::new();
-    for it in aligned.iter().rev() {
-        if let Aligned::OnlyB(at) = it
-            && let Some(key) = keys_b.get(*at)
-        {
-            elsewhere.entry(key).or_default().push(*at);
-        }
-    }
-    let mut moved = BTreeMap::new();
-    for it in &aligned {
-        if let Aligned::OnlyA(at) = it
-            && let Some(to) = keys_a.get(*at).and_then(|key| elsewhere.get_mut(key))
-            && let Some(to) = to.pop()
-        {
-            moved.insert(*at, to);
-        }
-    }
-    moved
 }
 
 /// In what one call, which both have, differs.

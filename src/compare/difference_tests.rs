@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::super::story::Turn;
@@ -29,6 +31,7 @@ fn story(calls: Vec<CallTold>) -> Story {
         about: BTreeMap::new(),
         turns: vec![turn("hello", "good day"), turn("refund 7", "done")],
         calls,
+        events: Vec::new(),
     }
 }
 
@@ -58,7 +61,7 @@ fn what_a_call_is_called_on_record_is_no_difference() {
 fn a_call_is_missing_added_or_elsewhere() {
     let (look, pay) = (
         |seq| call(seq, 0, "look", r#"{"n":1}"#),
-        |seq| call(seq, 1, "pay", "{}"),
+        |seq| call(seq, 0, "pay", "{}"),
     );
     let (a, b) = (story(vec![look(5), pay(9)]), story(vec![look(5)]));
     assert_eq!(found(&a, &b), ["call_missing 9"]);
@@ -68,6 +71,82 @@ fn a_call_is_missing_added_or_elsewhere() {
     let reordered = found(&a, &b);
     assert_eq!(reordered.len(), 1, "{reordered:?}");
     assert!(reordered.iter().all(|it| it.starts_with("call_reordered")));
+}
+
+#[test]
+fn a_call_in_another_turn_comes_elsewhere() {
+    let look = |seq, turn| call(seq, turn, "look", r#"{"n":1}"#);
+    let (a, b) = (story(vec![look(5, 0)]), story(vec![look(9, 1)]));
+    assert_eq!(found(&a, &b), ["call_reordered 5 9"]);
+    assert_eq!(found(&a, &a), Vec::<String>::new());
+}
+
+#[test]
+fn equal_calls_belong_to_their_own_turns() {
+    let look = |seq, turn| call(seq, turn, "look", r#"{"n":1}"#);
+    let a = story(vec![look(5, 0), look(9, 1)]);
+    let b = Story {
+        turns: vec![turn("refund 7", "done")],
+        ..story(vec![look(4, 0)])
+    };
+    assert_eq!(found(&a, &b), ["turn_missing", "call_missing 5"]);
+    assert_eq!(found(&b, &a), ["turn_added", "call_added 5"]);
+    // Also where only the second of the turns has lost its call.
+    let b = story(vec![look(5, 0)]);
+    assert_eq!(found(&a, &b), ["call_missing 9"]);
+}
+
+#[test]
+fn a_turn_that_lost_its_call_is_still_the_one_in_which_the_same_was_said() {
+    let a = story(vec![call(9, 1, "look", "{}")]);
+    let b = Story {
+        turns: vec![turn("refund 7", "no")],
+        ..story(Vec::new())
+    };
+    assert_eq!(
+        found(&a, &b),
+        ["turn_missing", "words_changed", "call_missing 9"]
+    );
+}
+
+#[test]
+fn what_only_the_second_has_is_told_where_it_stands() {
+    let say = |seq, n: u8| call(seq, 0, "say", &format!(r#"{{"n":{n}}}"#));
+    let a = story(vec![say(5, 1), say(9, 3)]);
+    let mut later = say(13, 3);
+    later.reports.clear();
+    let b = story(vec![say(5, 1), call(9, 0, "look", "{}"), later]);
+    assert_eq!(found(&a, &b), ["call_added 9", "report_changed 9 13"]);
+}
+
+#[test]
+fn what_is_about_no_call_counts_in_its_turn() {
+    let wrote = |seq, turn, value: u8| EventTold {
+        place: Place::Seq(Seq(seq)),
+        turn,
+        said: format!("state_changed {value}"),
+    };
+    let of = |events: Vec<EventTold>| Story {
+        events,
+        ..story(Vec::new())
+    };
+    let a = of(vec![wrote(4, 0, 1), wrote(9, 2, 2)]);
+    assert_eq!(
+        found(&a, &of(vec![wrote(5, 0, 1), wrote(8, 2, 2)])),
+        Vec::<String>::new()
+    );
+    let told = |a: &Story, b: &Story| serde_json::to_value(differences(a, b)).unwrap();
+    let b = of(vec![wrote(4, 0, 1)]);
+    let missing = serde_json::json!([
+        {"difference": "event_missing", "event": {"seq": 9, "turn": 3, "said": "state_changed 2"}}
+    ]);
+    assert_eq!(told(&a, &b), missing);
+    assert_eq!(found(&b, &a), ["event_added"]);
+    let in_another_turn = of(vec![wrote(4, 1, 1), wrote(9, 2, 2)]);
+    assert_eq!(
+        found(&a, &in_another_turn),
+        ["event_missing", "event_added"]
+    );
 }
 
 #[test]
@@ -141,9 +220,8 @@ fn another_policy_another_decision_and_another_report_are_three_things() {
 #[test]
 fn turns_are_matched_by_what_was_said_to_the_model() {
     let of = |turns: Vec<Turn>| Story {
-        about: BTreeMap::new(),
         turns,
-        calls: Vec::new(),
+        ..Story::default()
     };
     let (hello, pay) = (turn("hello", "good day"), turn("pay", "paid"));
     let a = of(vec![hello.clone(), pay.clone()]);

@@ -17,6 +17,8 @@ pub struct Story {
     pub turns: Vec<Turn>,
     /// The calls of all turns, in the order in which they came.
     pub calls: Vec<CallTold>,
+    /// What happened and is about no call: what the program or a hook wrote to the state, and where ids count whatever else is on record.
+    pub events: Vec<EventTold>,
 }
 
 /// What was said until the model had ended.
@@ -70,6 +72,17 @@ pub struct CallTold {
     pub reports: Vec<String>,
 }
 
+/// Something that is about no call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventTold {
+    /// Where it stands.
+    pub place: Place,
+    /// The turn that had not ended, from 0.
+    pub turn: usize,
+    /// Its kind, and what it says.
+    pub said: String,
+}
+
 /// A story as it grows. Records are named by their seqs, or by the numbers of their lines.
 #[derive(Debug, Default)]
 pub(super) struct Growing {
@@ -81,6 +94,7 @@ pub(super) struct Growing {
     calls: BTreeMap<u64, CallTold>,
     /// The call that a record is about.
     about: BTreeMap<u64, u64>,
+    events: Vec<EventTold>,
 }
 
 impl Growing {
@@ -136,6 +150,11 @@ impl Growing {
         }
     }
 
+    /// Whether a record is a call, or about one.
+    pub(super) fn is_of_call(&self, record: u64) -> bool {
+        self.calls.contains_key(&record) || self.about.contains_key(&record)
+    }
+
     /// Somebody reported this about a record; it counts where that is of a call.
     pub(super) fn report(&mut self, record: u64, about: u64, line: String) {
         let call = self.about.get(&about).copied().unwrap_or(about);
@@ -145,12 +164,19 @@ impl Growing {
         }
     }
 
+    /// This happened, and is about no call. It begins no turn, because a program may write while nobody speaks.
+    pub(super) fn happen(&mut self, place: Place, said: String) {
+        let turn = self.turns.len();
+        self.events.push(EventTold { place, turn, said });
+    }
+
     pub(super) fn story(mut self) -> Story {
         self.end_turn(false);
         Story {
             about: self.session,
             turns: self.turns,
             calls: self.calls.into_values().collect(),
+            events: self.events,
         }
     }
 }

@@ -7,8 +7,8 @@ use super::story::{Growing, Place, Story};
 use crate::ledger::{Error, Ledger};
 use crate::replay::Tree;
 use crate::session::{
-    Decision, Event, Fact, Json, Observation, Seq, Session, SessionId, SessionOpened, Speaker,
-    evolve,
+    Author, Decision, Event, Fact, Json, Observation, Seq, Session, SessionId, SessionOpened,
+    Speaker, StateChanged, evolve,
 };
 
 /// How many records are read at a time.
@@ -20,7 +20,7 @@ pub enum Exactness {
     /// Two runs of the same conversation are the same.
     #[default]
     Meaning,
-    /// Every field counts that is on record.
+    /// Every event counts with all fields of its body, also those of how the session was served.
     Record,
 }
 
@@ -84,6 +84,8 @@ impl Telling {
                 if let Some(call) = decision.call() {
                     let line = self.line(&fact.event);
                     self.growing.decide(fact.seq.0, call.0, line);
+                } else {
+                    self.beside_calls(fact);
                 }
             }
             Event::Observed(observation) => self.observe(session, fact, observation),
@@ -115,15 +117,40 @@ impl Telling {
             self.opened(it);
         } else if let Observation::RunnerAttached(it) = observation {
             growing.known_by("rules", &it.rules.to_string());
+            self.beside_calls(fact);
         } else if let Observation::Connected(it) = observation {
             growing.known_by("model", &it.model);
+            self.beside_calls(fact);
         } else if let Observation::SessionClosed(it) = observation {
             growing.known_by("closed", &it.reason);
         } else if let Observation::ResponsesSent(_) = observation {
             // When something left is no part of the story.
-        } else if let Some(about) = observation.provenance().about {
+            self.beside_calls(fact);
+        } else if let Observation::StateChanged(StateChanged {
+            author: Author::Program(_) | Author::Hook(_),
+            ..
+        }) = observation
+        {
+            let line = self.line(&fact.event);
+            self.growing.happen(Place::Seq(fact.seq), line);
+        } else if let Some(about) = observation.provenance().about
+            && growing.is_of_call(about.0)
+        {
             let line = self.line(&fact.event);
             self.growing.report(fact.seq.0, about.0, line);
+        } else {
+            self.beside_calls(fact);
+        }
+    }
+
+    /// How a session was served - connections, runners, counts - differs from run to run, and counts where ids do.
+    fn beside_calls(&mut self, fact: &Fact) {
+        match self.exactness {
+            Exactness::Meaning => {}
+            Exactness::Record => {
+                let line = self.line(&fact.event);
+                self.growing.happen(Place::Seq(fact.seq), line);
+            }
         }
     }
 

@@ -174,8 +174,39 @@ fn stop(why: &str, history: &History) -> ! {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use serde_json::json;
+
     use super::*;
+    use crate::session::CallReady;
+    use crate::testing::{history, toolbox};
+
+    /// What the test is told whose claim does not hold.
+    fn refuted(claim: impl FnOnce()) -> String {
+        let failed = catch_unwind(AssertUnwindSafe(claim));
+        *failed.unwrap_err().downcast::<String>().unwrap()
+    }
+
+    #[test]
+    fn a_claim_that_does_not_hold_fails_with_both_sides_and_the_history() {
+        let tools = toolbox().gated("refund");
+        let begun = history().opened("support").attached(&tools).connected();
+        let asked = begun.call("c1", "refund", json!({"order": 17})).asked();
+        let call = asked.call_seq();
+        let answered = |yes| given(&asked).when_asked(asked.answer(yes, None, "ada"));
+        answered(true).then_kinds(["call_ready", "call_started"]);
+        let told = [
+            refuted(|| drop(answered(true).then([CallReady { call }.into()]))),
+            refuted(|| drop(answered(false).then_nothing())),
+            refuted(|| drop(answered(true).then_kinds(["call_ready", "response_issued"]))),
+            refuted(|| drop(answered(true).owing([]))),
+            refuted(|| drop(answered(false).decided("call_started"))),
+        ];
+        insta::assert_snapshot!(told.join("\n\n"));
+    }
 
     #[test]
     fn a_difference_shows_what_is_missing_and_what_is_new_between_what_agrees() {

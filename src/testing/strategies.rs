@@ -54,11 +54,26 @@ fn moved(told: History, tools: &Toolbox, [what, which, how]: [u8; 3], number: us
             told.call(&format!("c{number}"), name, json!({"n": how % 3}))
         }
         3..=6 => paid(told, which, how),
+        7 if connected && how.is_multiple_of(2) => taken_back(told, which),
         7 if connected => told.user_text("And now?").turn_ended(),
         8 if connected => told.disconnected(),
         8 => told.connected(),
         9 => told.later(u64::from(how) * 1_000),
         _ => told,
+    }
+}
+
+/// The model takes back one of the calls that are open.
+fn taken_back(told: History, which: u8) -> History {
+    let open: Vec<String> = told
+        .session()
+        .calls
+        .values()
+        .filter_map(|call| call.wire_id.clone())
+        .collect();
+    match open.get(usize::from(which) % open.len().max(1)) {
+        Some(id) => told.taken_back(id),
+        None => told,
     }
 }
 
@@ -107,5 +122,59 @@ fn paid(told: History, which: u8, how: u8) -> History {
             told.later(wait_ms)
                 .observed(DeadlinePassed { deadline, due_us })
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+
+    use super::*;
+    use crate::session::{Decision, Event, Observation};
+    use crate::testing::toolbox;
+
+    #[test]
+    fn histories_reach_every_end_that_is_promised() {
+        let tools = toolbox()
+            .plain("look")
+            .gated("refund")
+            .expires_ms("refund", 1_000)
+            .timeout_ms("look", 1_000);
+        let (mut runner, strategy) = (TestRunner::deterministic(), histories(tools));
+        let mut met = BTreeSet::new();
+        for _ in 0..200 {
+            let told = strategy.new_tree(&mut runner).unwrap().current();
+            for fact in told.facts() {
+                match &fact.event {
+                    Event::Decided(Decision::ResponseIssued(it)) => {
+                        met.insert(format!("{:?}", it.outcome));
+                    }
+                    Event::Observed(Observation::ConfirmationAnswered(it)) if it.confirmed => {
+                        met.insert("Granted".to_owned());
+                    }
+                    event => {
+                        met.insert(event.kind().to_owned());
+                    }
+                }
+            }
+        }
+        let promised = [
+            "Granted",
+            "Denied",
+            "Returned",
+            "Failed",
+            "TimedOut",
+            "Expired",
+            "call_cancellation_received",
+            "call_cancelled",
+            "confirmation_withdrawn",
+            "disconnected",
+        ];
+        let missing: Vec<_> = promised.iter().filter(|it| !met.contains(**it)).collect();
+        assert!(missing.is_empty(), "{missing:?} of {met:?}");
     }
 }

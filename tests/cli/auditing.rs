@@ -36,6 +36,25 @@ fn a_table_says_who_let_run_what_and_cuts_nothing_in_a_pipe() {
 }
 
 #[test]
+fn below_a_call_stands_what_people_were_asked_about_it() {
+    let mut told = Vec::new();
+    for story in [
+        "answered_twice",
+        "asked_by_the_tool_over_a_restart",
+        "cut_off_asked_and_denied",
+        "expired",
+    ] {
+        let bench = with_story(story);
+        let full = bench.run("audit decisions j --full").ends_with(0).out;
+        let calls = full.lines().take_while(|it| !it.ends_with(" of 1 session"));
+        told.extend(calls.skip(1).map(str::to_owned));
+        let cut = bench.run("audit decisions j").ends_with(0).out;
+        assert!(!cut.contains("      asked "), "{cut}");
+    }
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
 fn the_demo_is_told_with_its_approvals_and_its_failures() {
     let bench = Bench::with_demo();
     let id = bench.session("demo");
@@ -119,6 +138,23 @@ fn filters_combine_and_none_is_no_error() {
         .run("audit decisions j --actor nobody")
         .ends_with(0)
         .says(&["0 calls of 1 session"]);
+}
+
+#[test]
+fn what_ran_without_a_yes_can_be_asked_for() {
+    let bench = Bench::with_demo();
+    let told = |asked: &str| calls(&bench.run(&format!("audit decisions demo --json {asked}")));
+    let (all, unconfirmed) = (told(""), told("--unconfirmed"));
+    let ran = |it: &Value| it["ran_without_confirmation"] == true;
+    let expected: Vec<Value> = all.into_iter().filter(ran).collect();
+    assert_eq!(unconfirmed, expected);
+    assert_eq!(unconfirmed.len(), 3);
+    assert_eq!(told("--unconfirmed --tool refund"), Vec::<Value>::new());
+    bench
+        .run("audit decisions demo --unconfirmed --html r.html")
+        .ends_with(0);
+    let report = fs::read_to_string(bench.path("r.html")).unwrap();
+    assert!(report.contains("unconfirmed"));
 }
 
 #[test]

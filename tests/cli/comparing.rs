@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use recount_journal::{Actor, Append, DiskJournal, Draft, Hash, Journal, Line, block_on};
+use serde_json::{Value, json};
+
 use crate::program::Bench;
 
 /// A journal of one story of the corpus.
@@ -14,6 +17,116 @@ fn imported(bench: &Bench, story: &str) {
     bench
         .run(&format!("import {story}.jsonl {story}"))
         .ends_with(0);
+}
+
+/// A journal of one session, connected and with these records.
+fn told(bench: &Bench, name: &str, records: &[(&str, Value)]) {
+    let begun = [
+        (
+            "session_opened",
+            json!({"agent": "support", "rules": 1, "program": "recount 0.1.0"}),
+        ),
+        ("connected", json!({"model": "m", "endpoint": "e"})),
+    ];
+    let session = uuid::Uuid::max();
+    let (mut lines, mut prev): (Vec<Line>, Hash) = (Vec::new(), Hash::ZERO);
+    for (seq, (kind, body)) in (1..).zip(begun.iter().chain(records)) {
+        let draft = Draft {
+            session,
+            seq,
+            at_us: 0,
+            kind,
+            cause: None,
+            actor: Actor::new("engine"),
+            body: &body.to_string(),
+            prev,
+        };
+        let line = draft.line();
+        prev = line.leaf();
+        lines.push(line);
+    }
+    let journal = DiskJournal::open(bench.path(name)).unwrap();
+    block_on(journal.append(Append::new(session, 0, lines))).unwrap();
+    block_on(journal.close()).unwrap();
+}
+
+fn said(text: &str) -> (&'static str, Value) {
+    ("user_text_sent", json!({"epoch": 2, "text": text}))
+}
+
+fn looked() -> (&'static str, Value) {
+    let call = json!({"epoch": 2, "id": "c", "name": "look", "args": {"n": 1}});
+    ("function_call_received", call)
+}
+
+fn turn_ended() -> (&'static str, Value) {
+    ("turn_completed", json!({"epoch": 2}))
+}
+
+#[test]
+fn the_same_call_in_another_turn_is_not_the_same() {
+    let bench = Bench::new();
+    let first = [said("first"), looked(), turn_ended(), said("second")];
+    let second = [said("first"), turn_ended(), said("second"), looked()];
+    told(&bench, "a", &first);
+    told(&bench, "b", &second);
+    bench.run("diff a b").ends_with(5).says(&[
+        "Turn 1, look {\"n\":1}  (seq 4 and 6)",
+        "comes elsewhere: turn 2 instead of 1",
+        "They part: 1 difference",
+    ]);
+    // Of two turns with an equal call the one that is missing takes its own with it.
+    told(
+        &bench,
+        "both",
+        &[
+            said("first"),
+            looked(),
+            turn_ended(),
+            said("second"),
+            looked(),
+        ],
+    );
+    told(&bench, "last", &[said("second"), looked()]);
+    bench.run("diff both last").ends_with(5).says(&[
+        "- turn 1: “first”",
+        "- turn 1: look {\"n\":1}  (seq 4)",
+        "They part: 2 differences",
+    ]);
+}
+
+#[test]
+fn what_the_program_wrote_counts_and_how_the_session_was_served_only_where_asked_for() {
+    let bench = Bench::new();
+    let wrote = |plan: &str| {
+        let author = json!({"program": {"name": "ada", "authenticated_by": "embedder"}});
+        let change = json!({"key": "plan", "value": plan});
+        (
+            "state_changed",
+            json!({"changes": [change], "author": author}),
+        )
+    };
+    let lost = ("disconnected", json!({"epoch": 2, "reason": "1006"}));
+    told(&bench, "a", &[said("hello"), wrote("monthly")]);
+    told(&bench, "other", &[said("hello"), wrote("yearly")]);
+    told(&bench, "without", &[said("hello")]);
+    told(&bench, "lost", &[said("hello"), wrote("monthly"), lost]);
+    let parts = bench.run("diff a other").ends_with(5);
+    parts.says(&[
+        "- turn 1: state_changed ",
+        "monthly",
+        "+ turn 1: state_changed ",
+        "yearly",
+    ]);
+    bench
+        .run("diff a without")
+        .ends_with(5)
+        .says(&["They part: 1 difference"]);
+    bench.run("diff a lost").ends_with(0).says(&[
+        "The same: 1 turn, 0 calls, 1 write to the state beside them; not compared: connections,",
+    ]);
+    let exact = bench.run("diff a lost --exact").ends_with(5);
+    exact.says(&["+ turn 1: disconnected ", "1006"]);
 }
 
 #[test]

@@ -265,6 +265,24 @@ fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wa
     assert_eq!(lines[0]["erasure"]["reason"], "ticket-17");
     assert_eq!(lines[1]["kind"], "erasure_requested");
     assert_eq!(lines[2]["kind"], "session_erased");
+    // It was erased in the time that is asked about, although nothing else had happened in it.
+    let from = lines[1]["at"].as_str().unwrap();
+    let since = format!("audit decisions j --from {from}");
+    bench
+        .run(&since)
+        .ends_with(0)
+        .says(&["1 session not told: sealed, and its key was erased"]);
+    let csv = bench.run(&format!("{since} --csv")).ends_with(0).out;
+    let rows: Vec<&str> = csv.lines().collect();
+    assert_eq!(rows.len(), 2, "{csv}");
+    assert!(rows[1].starts_with(&session), "{csv}");
+    assert!(
+        rows[1].contains("erased: ada wanted that: ticket-17"),
+        "{csv}"
+    );
+    let before = format!("audit decisions j --to {from} --json");
+    let before = bench.run(&before).ends_with(0).json_lines();
+    assert_eq!(before[0]["why"], "erased");
     run(&bench, "a", "audit decisions j --keys k")
         .ends_with(0)
         .says(&[

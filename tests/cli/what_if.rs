@@ -1,6 +1,16 @@
 //! Policies in a file: checked, and a journal decided again under them.
 
+use std::fs;
+
 use crate::program::Bench;
+
+/// A journal of one story of the corpus.
+fn imported(bench: &Bench, story: &str) {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/journals/rules-1");
+    let file = format!("{story}.jsonl");
+    fs::copy(format!("{root}/{file}"), bench.path(&file)).unwrap();
+    bench.run(&format!("import {file} {story}")).ends_with(0);
+}
 
 /// The session's id, which is another one each time.
 fn told(bench: &Bench, text: &str) -> String {
@@ -113,4 +123,52 @@ fn every_call_is_a_line_of_json_and_the_totals_are_the_last() {
     {"at":"TIME","call":17,"changed":true,"heard":null,"policy":{"reason":null,"rule":"confirm","standing":null,"verdict":"ask"},"recorded":{"reason":null,"rule":"default","standing":"failed","verdict":"allowed"},"session":"SESSION","tool":"charge_restocking_fee","unknown":{"call":null,"why":"nobody_asked","words":"a person would have been asked, and nobody was"}}
     {"totals":{"calls":4,"changed":3,"heard":0,"unknown":3,"verdicts":[{"calls":3,"policy":"asked","recorded":"allowed"}]},"unknown_tools":[]}
     "#);
+}
+
+#[test]
+fn calls_before_which_the_model_had_heard_what_it_would_not_have_are_marked_in_their_rows() {
+    let bench = Bench::new();
+    imported(&bench, "every_policy_and_a_restart");
+    bench.write("p.toml", "[defaults]\nconfirm = true\n");
+    let run = bench.run("replay every_policy_and_a_restart --policy p.toml");
+    insta::assert_snapshot!("under_gates_everywhere", run.ends_with(0).out);
+}
+
+#[test]
+fn timeouts_limits_and_phases_of_one_file_are_decided_together() {
+    let bench = Bench::new();
+    bench.write(
+        "p.toml",
+        r#"
+timeout = "5s"
+
+[tools.pay]
+timeout = "1h"
+
+[tools.look]
+cached = false
+limit_per_session = 1
+
+[[phases]]
+name = "verify"
+instruction = "Verify the caller."
+tools = ["verify", "look", "pay"]
+
+[[phases.transitions]]
+to = "inform"
+when = { is_true = "verified" }
+
+[[phases]]
+name = "inform"
+tools = ["look"]
+"#,
+    );
+    bench.run("policy check p.toml").ends_with(0);
+    let mut told = String::new();
+    for story in ["every_policy_and_a_restart", "timed_out"] {
+        imported(&bench, story);
+        let run = bench.run(&format!("replay {story} --policy p.toml"));
+        told += &format!("{story}\n{}\n", run.ends_with(0).out);
+    }
+    insta::assert_snapshot!("timeouts_limits_and_phases", told);
 }

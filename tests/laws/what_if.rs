@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use recount::replay::what_if::{CallReport, Standing, WhatIf};
+use recount::replay::what_if::{CallReport, Standing, Told, WhatIf};
 use recount::session::{
-    CacheChange, Decision, Event, GateChange, Outcome, PolicyChanges, Seq, ToolPolicyChanges,
+    CacheChange, Decision, Event, GateChange, Outcome, PolicyChanges, Rule, Seq, ToolPolicyChanges,
+    Verdict::Allowed,
 };
 
 use crate::lawful::Verdict;
@@ -30,8 +31,8 @@ pub(crate) fn the_same_policies_change_nothing(recording: &Recording) -> Verdict
     }
 }
 
-/// Whatever the policies, every call that ended on record is told once, with the end that it has there; and whatever would have had
-/// its leave taken away did not run unasked.
+/// Whatever the policies, every call that ended on record is told once, with the end that it has there; and under gates everywhere nothing
+/// would have run that nobody was asked about.
 pub(crate) fn other_policies_leave_the_record_as_it_is(recording: &Recording) -> Verdict {
     let of_everything = |policy| PolicyChanges {
         defaults: policy,
@@ -42,9 +43,10 @@ pub(crate) fn other_policies_leave_the_record_as_it_is(recording: &Recording) ->
         confirm: Some(confirm),
         ..none()
     };
+    let gated = of_everything(gates(GateChange::Closed { hint: None }));
     let others = [
         of_everything(gates(GateChange::Open)),
-        of_everything(gates(GateChange::Closed { hint: None })),
+        gated.clone(),
         of_everything(ToolPolicyChanges {
             limit_per_session: Some(Some(1)),
             cached: Some(CacheChange::Off),
@@ -61,6 +63,11 @@ pub(crate) fn other_policies_leave_the_record_as_it_is(recording: &Recording) ->
         if told.len() != calls.len() {
             return Err(format!("a call is told twice: {calls:#?}"));
         }
+        if changes == &gated
+            && let Some(call) = calls.iter().find(|it| ran_unasked(&it.under))
+        {
+            return Err(format!("nobody would have been asked: {call:#?}"));
+        }
         for (call, outcome) in ends(recording) {
             if told.get(&call) != Some(&Standing::Ended(outcome)) {
                 return Err(format!(
@@ -71,6 +78,13 @@ pub(crate) fn other_policies_leave_the_record_as_it_is(recording: &Recording) ->
         }
     }
     Ok(())
+}
+
+/// Whether a tool ran without a question; for the result of an equal call none runs, and a gate that is waived in the whole session asks
+/// nobody.
+fn ran_unasked(under: &Told) -> bool {
+    let allowed = under.verdict == Some(Allowed);
+    allowed && !matches!(under.rule, Some(Rule::Confirm | Rule::Cached))
 }
 
 /// How the calls of a history ended.

@@ -48,6 +48,9 @@ pub(super) struct Asked {
     /// Only calls that ended like this, such as returned, failed or unknown.
     #[arg(long, value_name = "OUTCOME")]
     outcome: Vec<String>,
+    /// Only calls that ran without a person's yes; one that was allowed and never ran is none of them.
+    #[arg(long)]
+    unconfirmed: bool,
 }
 
 impl Asked {
@@ -62,6 +65,7 @@ impl Asked {
             labels: self.label.iter().map(|it| LabelFilter::parse(it)).collect(),
             verdicts: verdicts.collect::<Result<_, _>>()?,
             outcomes: outcomes.collect::<Result<_, _>>()?,
+            unconfirmed: self.unconfirmed,
         };
         if let (Some(from), Some(until)) = (filter.from, filter.until)
             && from >= until
@@ -91,7 +95,9 @@ impl Asked {
             all("outcome", &self.outcome),
         ];
         let times = times.into_iter().flatten();
-        times.chain(rest.into_iter().flatten()).collect()
+        let unconfirmed = self.unconfirmed.then(|| "unconfirmed".to_owned());
+        let rest = rest.into_iter().flatten().chain(unconfirmed);
+        times.chain(rest).collect()
     }
 }
 

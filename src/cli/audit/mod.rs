@@ -62,7 +62,7 @@ struct Decisions {
     unknown: UnknownKinds,
     #[command(flatten)]
     form: Form,
-    /// Cuts nothing in the table.
+    /// Cuts nothing in the table, and tells below each call what a person was asked.
     #[arg(long)]
     full: bool,
 }

@@ -1,20 +1,20 @@
 //! The report for a terminal: a heading a session, a line a call, the totals last.
 
-use super::words::{self, Mood};
-use crate::audit::{AuditedCall, Report};
+use super::words::{self, Mood, spoken, word};
+use crate::audit::{AuditedCall, Question, Report};
 use crate::cli::age;
 use crate::cli::count::count;
 use crate::cli::failure::Failure;
 use crate::cli::one_line::{cut, one_line, width};
 use crate::cli::screen::{COLUMNS, Screen};
 use crate::cli::style::Tone;
-use crate::session::SessionId;
+use crate::session::{About, SessionId};
 
 /// How wide the call and its verdict are in a line of 80 columns.
 const CALL_COLUMNS: usize = 23;
 const VERDICT_COLUMNS: usize = 21;
 
-/// Prints the report, cut at the width of the terminal; `full` cuts nothing.
+/// Prints the report, cut at the width of the terminal; `full` cuts nothing and tells every question.
 pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<(), Failure> {
     let columns = screen.columns.filter(|_| !full);
     let lines = lines(report, full, columns);
@@ -22,7 +22,7 @@ pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<
     lines.try_for_each(|(tone, line)| screen.toned(tone, &line))
 }
 
-/// The lines of the report, none wider than this; `full` also gives the years.
+/// The lines of the report, none wider than this; `full` also gives the years and the questions.
 fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, String)> {
     let mut lines = Vec::new();
     let mut session: Option<SessionId> = None;
@@ -37,6 +37,10 @@ fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, Stri
             Mood::Plain => Tone::Plain,
         };
         lines.push((tone, line(call, full, columns)));
+        if full {
+            let questions = call.questions.iter().map(question);
+            lines.extend(questions.map(|it| (Tone::Quiet, fit(&it, columns))));
+        }
     }
     let calls = count(report.totals.calls, "call");
     let sessions = count(report.sessions, "session");
@@ -107,6 +111,27 @@ fn line(call: &AuditedCall, full: bool, columns: Option<usize>) -> String {
         one_line(&words::outcome(call))
     );
     fit(text.trim_end(), columns)
+}
+
+/// What a person was asked, in whose words, about what, and what became of it.
+fn question(it: &Question) -> String {
+    let about = match it.about {
+        About::Gate => "whether it may run",
+        About::InDoubt => "whether it may run again",
+        About::Tool => "what the tool wants to know",
+    };
+    let mut text = format!("      asked {about}");
+    if let Some(hint) = &it.hint {
+        text.push_str(&format!(": “{hint}”, written by the {}", word(&it.hint_by)));
+    }
+    text.push_str(&format!("; {}", spoken(it.end.as_str())));
+    if let Some(by) = &it.by {
+        text.push_str(&format!(" by {}", by.name));
+    }
+    if let Some(us) = it.waited_us {
+        text.push_str(&format!(" after {}", words::waited(us)));
+    }
+    text
 }
 
 /// A text in a column of this width, filled up with spaces, and cut where lines are.
