@@ -169,6 +169,10 @@ pub(crate) fn evolve_in_place(session: &mut Session, fact: &Fact) {
 }
 
 fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
+    // A handle may have been made before what was sent last had arrived, so it covers none of that.
+    if let Observation::ResumptionHandleReceived(it) = observation {
+        conversation::handle_received(session, fact.seq, it);
+    }
     if let Some(epoch) = observation.provenance().heard_on {
         conversation::heard(session, epoch);
     }
@@ -185,9 +189,6 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::Disconnected(it) => conversation::disconnected(session, it.epoch),
         Observation::SwitchPlanned(it) => conversation::switch_planned(session, it),
         Observation::ConnectFailed(it) => conversation::connect_failed(session, it),
-        Observation::ResumptionHandleReceived(it) => {
-            conversation::handle_received(session, fact.seq, it);
-        }
         Observation::FunctionCallReceived(it) => dispatcher::call_received(session, fact.seq, it),
         Observation::HookAnswered(it) => hooks::answered(session, fact.seq, it),
         Observation::CallCancellationReceived(it) => {
@@ -227,7 +228,8 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         },
         Observation::ReconnectScheduled(_) => conversation::reconnect_scheduled(session),
         Observation::ReconnectsExhausted(_) => session.reconnecting = false,
-        Observation::GoAwayReceived(_)
+        Observation::ResumptionHandleReceived(_)
+        | Observation::GoAwayReceived(_)
         | Observation::HistorySent(_)
         | Observation::ToolEventEmitted(_)
         | Observation::TurnInterrupted(_)

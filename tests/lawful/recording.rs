@@ -163,6 +163,15 @@ impl<'r> Deliveries<'r> {
     }
 
     fn observed(&mut self, at: Seq, observation: &'r Observation) {
+        if let Observation::ResumptionHandleReceived(it) = observation
+            && it.resumable
+            && self.live == Some(it.epoch)
+            && let Some(handle) = &it.fingerprint
+        {
+            // It may be older than what was written last.
+            self.handle = Some(handle);
+            self.forget_what_arrived();
+        }
         if self.live.is_some() && said_on(observation) == self.live {
             self.unheard.retain(|_, (_, written)| !*written);
             if self.handle.is_none() {
@@ -192,14 +201,6 @@ impl<'r> Deliveries<'r> {
             Observation::ConnectFailed(it) if it.rejected.as_deref() == self.handle => {
                 self.handle = None;
             }
-            Observation::ResumptionHandleReceived(it)
-                if it.resumable && self.live == Some(it.epoch) =>
-            {
-                if let Some(handle) = &it.fingerprint {
-                    self.handle = Some(handle);
-                    self.forget_what_arrived();
-                }
-            }
             Observation::CallCancellationReceived(it) if self.live == Some(it.epoch) => {
                 for id in &it.ids {
                     self.since.remove(id.as_str());
@@ -211,7 +212,7 @@ impl<'r> Deliveries<'r> {
         }
     }
 
-    /// What has not left yet, no handle covers.
+    /// What has not left yet, no handle covers, and nothing after which nothing was heard.
     fn forget_what_arrived(&mut self) {
         let (answered, unheard) = (&self.answered, &self.unheard);
         let on_its_way = |call: &Seq| unheard.values().any(|(of, _)| of == call);

@@ -138,6 +138,27 @@ async fn what_the_handle_covers_is_not_told_again() {
     stage.end(live).await;
 }
 
+/// The handle may be older than the answer, behind which it comes.
+const OVERTAKEN: &str = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
+{"on": {"responses_to": ["p"]}, "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn what_the_handle_may_not_know_yet_is_told_again() {
+    let stage = Stage::new(OVERTAKEN, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.drop_then(1006, []).await;
+    assert_eq!(stage.connections(), 2);
+    let told = stage.told(2);
+    assert_eq!(
+        told.iter().filter(|it| it.contains("paid")).count(),
+        1,
+        "{told:?}"
+    );
+    stage.end(live).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_approval_after_the_loss_runs_the_tool_once() {
     let script = SHIP.replace("ship", "refund");

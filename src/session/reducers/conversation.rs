@@ -87,10 +87,10 @@ pub(in crate::session) fn handle_received(
     if session.connection != Some(it.epoch) {
         return;
     }
-    // Words to which the model has not reacted may have been on their way when the handle was made, and a response that has
-    // not left yet was not.
-    let unsent = session.deliveries.keys().next().copied();
-    let first = session.unanswered.into_iter().chain(unsent).min();
+    // Words to which the model has not reacted may have been on their way when the handle was made, and so may a response after
+    // which nothing was heard; one that has not left yet was not.
+    let untold = session.deliveries.keys().next().copied();
+    let first = session.unanswered.into_iter().chain(untold).min();
     let covers = first.map_or(at, |it| Seq(it.0.saturating_sub(1)));
     session.resumption = Some(Resumption {
         fingerprint: fingerprint.clone(),

@@ -61,7 +61,7 @@ pub(in crate::session) fn covered(session: &mut Session) {
         deliveries,
         ..
     } = session;
-    // Of what has not left yet it knows nothing.
+    // Of what has not left yet it knows nothing, and perhaps nothing of what was still on its way.
     repeatable.calls.retain(|_, known| {
         known.answer.is_none() || known.ends().any(|(at, _)| deliveries.contains_key(at))
     });

@@ -98,7 +98,7 @@ fn on_a_fresh_conversation_the_same_id_is_another_call() {
 
 #[test]
 fn what_the_handle_covers_is_not_delivered_again() {
-    let covered = running().returned(json!({})).sent().handle("h2");
+    let covered = running().returned(json!({})).sent().heard().handle("h2");
     let other = covered
         .disconnected()
         .resumed()
@@ -200,6 +200,24 @@ fn the_words_of_a_hook_hold_also_where_they_are_told_again() {
         .map(|it| matches!(it, Wording::Hooked(_)))
         .collect();
     assert_eq!(wordings, [true]);
+}
+
+#[test]
+fn a_handle_does_not_cover_a_response_that_may_have_been_on_its_way_when_it_was_made() {
+    for first in [false, true] {
+        let tools = toolbox().plain("look");
+        let opened = history().opened("support").attached(&tools).connected();
+        let before = if first { opened } else { opened.handle("h1") };
+        let called = before.call("c1", "look", json!({})).started();
+        let sent = called.returned(json!({"found": 7})).sent();
+        let issued = sent.session().deliveries.keys().next().copied();
+        let handle = sent.handle("h2");
+        let resumption = handle.session().resumption.as_ref();
+        let covers = resumption.map(|it| it.covers.next());
+        assert_eq!(covers, issued);
+        let again = handle.disconnected().resumed();
+        assert_eq!(calls(&again.call("c1", "look", json!({}))), 1);
+    }
 }
 
 #[test]
