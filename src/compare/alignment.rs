@@ -10,53 +10,62 @@ pub(super) enum Aligned {
     OnlyB(usize),
 }
 
-/// Aligns two lists in order. What is equal is the same; between such items, those that `alike` says are the same, too, each
-/// with the first that is left.
-pub(super) fn align<T: Ord + std::hash::Hash>(
-    a: &[T],
-    b: &[T],
-    alike: impl Fn(usize, usize) -> bool,
-) -> Vec<Aligned> {
+/// Aligns two lists in order: what is equal is the same.
+pub(super) fn align<T: Ord + std::hash::Hash>(a: &[T], b: &[T]) -> Vec<Aligned> {
     let mut aligned = Vec::with_capacity(a.len().max(b.len()));
     for op in capture_diff_slices(Algorithm::Myers, a, b) {
+        let (of_a, of_b) = (op.old_range(), op.new_range());
         match op {
-            DiffOp::Equal {
-                old_index,
-                new_index,
-                len,
-            } => {
-                let both = |at| Aligned::Both(old_index + at, new_index + at);
-                aligned.extend((0..len).map(both));
+            DiffOp::Equal { .. } => {
+                aligned.extend(of_a.zip(of_b).map(|(at, to)| Aligned::Both(at, to)));
             }
-            DiffOp::Delete {
-                old_index, old_len, ..
-            } => aligned.extend((old_index..old_index + old_len).map(Aligned::OnlyA)),
-            DiffOp::Insert {
-                new_index, new_len, ..
-            } => aligned.extend((new_index..new_index + new_len).map(Aligned::OnlyB)),
-            DiffOp::Replace {
-                old_index,
-                old_len,
-                new_index,
-                new_len,
-            } => {
-                let mut next = new_index;
-                let end = new_index + new_len;
-                for old in old_index..old_index + old_len {
-                    match (next..end).find(|new| alike(old, *new)) {
-                        Some(new) => {
-                            aligned.extend((next..new).map(Aligned::OnlyB));
-                            aligned.push(Aligned::Both(old, new));
-                            next = new + 1;
-                        }
-                        None => aligned.push(Aligned::OnlyA(old)),
-                    }
-                }
-                aligned.extend((next..end).map(Aligned::OnlyB));
+            DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => {
+                aligned.extend(of_a.map(Aligned::OnlyA));
+                aligned.extend(of_b.map(Aligned::OnlyB));
             }
         }
     }
     aligned
+}
+
+/// Looks again at what stands between the items that both lists have. `again` is given the places on both sides and says which of
+/// them belong together, in order.
+pub(super) fn between(
+    aligned: &[Aligned],
+    again: impl Fn(&[usize], &[usize]) -> Vec<(usize, usize)>,
+) -> Vec<Aligned> {
+    let mut all = Vec::with_capacity(aligned.len());
+    let both = |it: &Aligned| matches!(it, Aligned::Both(_, _));
+    for run in aligned.chunk_by(|one, next| !both(one) && !both(next)) {
+        let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
+        for it in run {
+            match *it {
+                Aligned::Both(_, _) => all.push(*it),
+                Aligned::OnlyA(at) => only_a.push(at),
+                Aligned::OnlyB(at) => only_b.push(at),
+            }
+        }
+        let pairs = if only_a.is_empty() || only_b.is_empty() {
+            Vec::new()
+        } else {
+            again(&only_a, &only_b)
+        };
+        let (mut only_a, mut only_b) =
+            (only_a.into_iter().peekable(), only_b.into_iter().peekable());
+        for (at, to) in pairs {
+            while let Some(before) = only_a.next_if(|it| *it < at) {
+                all.push(Aligned::OnlyA(before));
+            }
+            while let Some(before) = only_b.next_if(|it| *it < to) {
+                all.push(Aligned::OnlyB(before));
+            }
+            (only_a.next(), only_b.next());
+            all.push(Aligned::Both(at, to));
+        }
+        all.extend(only_a.map(Aligned::OnlyA));
+        all.extend(only_b.map(Aligned::OnlyB));
+    }
+    all
 }
 
 #[cfg(test)]
@@ -66,24 +75,23 @@ mod tests {
 
     #[test]
     fn equal_items_stay_together_whatever_comes_between_them() {
-        let never = |_, _| false;
         assert_eq!(
-            align(&["a", "b", "c"], &["a", "x", "c"], never),
+            align(&["a", "b", "c"], &["a", "x", "c"]),
             [Both(0, 0), OnlyA(1), OnlyB(1), Both(2, 2)]
         );
-        assert_eq!(align(&["a"], &["x", "a"], never), [OnlyB(0), Both(0, 1)]);
-        assert_eq!(align(&["a"], &[], never), [OnlyA(0)]);
+        assert_eq!(align(&["a"], &["x", "a"]), [OnlyB(0), Both(0, 1)]);
+        assert_eq!(align(&["a"], &[]), [OnlyA(0)]);
     }
 
     #[test]
-    fn between_them_each_finds_the_first_that_is_alike_and_is_left() {
-        let (a, b) = ([10, 21, 30], [10, 11, 22, 23, 30]);
-        let alike = |at: usize, to: usize| match (a.get(at), b.get(to)) {
-            (Some(a), Some(b)) => a / 10 == b / 10,
-            (_, _) => false,
-        };
+    fn between_them_what_belongs_together_is_found_again() {
+        let aligned = align(&[10, 21, 30], &[10, 11, 22, 23, 30]);
+        let again = between(&aligned, |a, b| {
+            assert_eq!((a, b), (&[1][..], &[1, 2, 3][..]));
+            vec![(1, 2)]
+        });
         assert_eq!(
-            align(&a, &b, alike),
+            again,
             [Both(0, 0), OnlyB(1), Both(1, 2), OnlyB(3), Both(2, 4)]
         );
     }

@@ -288,7 +288,7 @@ fn events(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
         .iter()
         .map(|it| line(turns.of_b(it.turn), it))
         .collect();
-    for it in align(&keys_a, &keys_b, |_, _| false) {
+    for it in align(&keys_a, &keys_b) {
         match it {
             Aligned::Both(_, _) => {}
             Aligned::OnlyA(at) => {
@@ -341,7 +341,7 @@ fn same_call(a: &CallTold, b: &CallTold, found: &mut Vec<Difference>) {
 /// The lines that only one of two lists has, or has elsewhere.
 fn apart(a: &[String], b: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
-    for aligned in align(a, b, |_, _| false) {
+    for aligned in align(a, b) {
         match aligned {
             Aligned::Both(_, _) => {}
             Aligned::OnlyA(at) => only_a.extend(a.get(at).cloned()),

@@ -110,6 +110,35 @@ fn a_turn_that_lost_its_call_is_still_the_one_in_which_the_same_was_said() {
 }
 
 #[test]
+fn words_that_have_their_equal_claim_no_other_turn() {
+    let calls = || vec![call(5, 0, "look", "{}"), call(9, 1, "pay", "{}")];
+    let of = |turns: Vec<Turn>| Story {
+        turns,
+        ..story(calls())
+    };
+    let a = of(vec![turn("yes", ""), turn("yes", "")]);
+    let b = of(vec![turn("yes", ""), turn("yes please", "")]);
+    assert_eq!(found(&a, &b), ["words_changed"]);
+    assert_eq!(found(&b, &a), ["words_changed"]);
+    // Also where the equal has lost its call.
+    let mut without = b.clone();
+    without.calls.remove(0);
+    assert_eq!(found(&a, &without), ["words_changed", "call_missing 5"]);
+    // Words that are left elsewhere are not given up for those in their place.
+    let of = |words: &[&str]| Story {
+        turns: words.iter().map(|it| turn(it, "")).collect(),
+        ..story(Vec::new())
+    };
+    assert_eq!(
+        found(
+            &of(&["no", "ok", "thanks"]),
+            &of(&["never", "ok", "thanks", "no"])
+        ),
+        ["turn_missing", "turn_added", "turn_added"]
+    );
+}
+
+#[test]
 fn what_only_the_second_has_is_told_where_it_stands() {
     let say = |seq, n: u8| call(seq, 0, "say", &format!(r#"{{"n":{n}}}"#));
     let a = story(vec![say(5, 1), say(9, 3)]);

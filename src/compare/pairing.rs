@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::alignment::{Aligned, align};
+use super::alignment::{Aligned, align, between};
 use super::story::Story;
 
 /// The turns of two stories, side by side.
@@ -23,14 +23,31 @@ pub(super) enum TurnOf {
 
 impl Turns {
     pub(super) fn of(a: &Story, b: &Story) -> Turns {
-        // Without an equal it is the one in which the user said the same, or the one in its place that nobody else claims.
-        let said = |of: &Story, at: usize| of.turns.get(at).map(|it| it.user.trim().to_owned());
-        let says = |of: &Story, user: &str| of.turns.iter().any(|it| it.user.trim() == user);
-        let aligned = align(&turn_keys(a), &turn_keys(b), |at, of_b| {
-            let (Some(one), Some(other)) = (said(a, at), said(b, of_b)) else {
-                return false;
-            };
-            one == other || !says(b, &one) && !says(a, &other)
+        let aligned = align(&turn_keys(a), &turn_keys(b));
+        // Without an equal it is the one in which the user said the same,
+        let aligned = between(&aligned, |of_a, of_b| {
+            let words_a: Vec<&str> = of_a.iter().map(|at| user(a, *at)).collect();
+            let words_b: Vec<&str> = of_b.iter().map(|at| user(b, *at)).collect();
+            let both = align(&words_a, &words_b).into_iter();
+            both.filter_map(|it| match it {
+                Aligned::Both(at, to) => Some((*of_a.get(at)?, *of_b.get(to)?)),
+                Aligned::OnlyA(_) | Aligned::OnlyB(_) => None,
+            })
+            .collect()
+        });
+        // or the one in its place, where neither was said in a turn that is still left: one that has its equal claims no other.
+        let left_a = left(&aligned, |it| match it {
+            Aligned::OnlyA(at) => Some(user(a, at)),
+            Aligned::OnlyB(_) | Aligned::Both(_, _) => None,
+        });
+        let left_b = left(&aligned, |it| match it {
+            Aligned::OnlyB(at) => Some(user(b, at)),
+            Aligned::OnlyA(_) | Aligned::Both(_, _) => None,
+        });
+        let aligned = between(&aligned, |of_a, of_b| {
+            let of_a = of_a.iter().filter(|at| !left_b.contains(user(a, **at)));
+            let of_b = of_b.iter().filter(|at| !left_a.contains(user(b, **at)));
+            of_a.copied().zip(of_b.copied()).collect()
         });
         let both = aligned.iter().filter_map(|it| match it {
             Aligned::Both(at, of_b) => Some((*of_b, *at)),
@@ -47,6 +64,16 @@ impl Turns {
             .get(&turn)
             .map_or(TurnOf::B(turn), |it| TurnOf::A(*it))
     }
+}
+
+/// What the user said in a turn.
+fn user(story: &Story, turn: usize) -> &str {
+    story.turns.get(turn).map_or("", |it| it.user.trim())
+}
+
+/// What was said in the turns without a partner.
+fn left<'a>(aligned: &[Aligned], said: impl Fn(Aligned) -> Option<&'a str>) -> BTreeSet<&'a str> {
+    aligned.iter().filter_map(|it| said(*it)).collect()
 }
 
 /// What turns are known by: what the user said, and which tools were called.
@@ -74,11 +101,10 @@ pub(super) struct Pair {
 pub(super) fn calls(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<usize, Pair> {
     let mut left = Left::of(a, b, turns);
     let mut pairs = BTreeMap::new();
-    left.in_place(&mut pairs, |_, _| false);
+    left.in_place(&mut pairs, Key::clone);
     left.moved(&mut pairs, Whose::Turn);
     left.moved(&mut pairs, Whose::Story);
-    let tool = |of: &Story, at: usize| of.calls.get(at).map(|it| it.tool.clone());
-    left.in_place(&mut pairs, |at, of_b| tool(a, at) == tool(b, of_b));
+    left.in_place(&mut pairs, |(_, tool, _)| tool.clone());
     pairs
 }
 
@@ -114,32 +140,26 @@ impl Left {
         }
     }
 
-    /// Pairs what stands in one order in a turn of both.
-    fn in_place(
+    /// Pairs what stands in one order in a turn of both, and is known by the same there.
+    fn in_place<K: Ord + std::hash::Hash>(
         &mut self,
         pairs: &mut BTreeMap<usize, Pair>,
-        alike: impl Fn(usize, usize) -> bool,
+        known_by: impl Fn(&Key) -> K,
     ) {
-        let turns: BTreeSet<TurnOf> = self.a.iter().map(|(_, (turn, ..))| *turn).collect();
         let (by_turn_a, by_turn_b) = (by_turn(&self.a), by_turn(&self.b));
-        for turn in turns {
-            let (Some(of_a), Some(of_b)) = (by_turn_a.get(&turn), by_turn_b.get(&turn)) else {
+        for (turn, of_a) in &by_turn_a {
+            let Some(of_b) = by_turn_b.get(turn) else {
                 continue;
             };
-            let key = |it: &&(usize, Key)| it.1.clone();
-            let keys_a: Vec<Key> = of_a.iter().map(key).collect();
-            let keys_b: Vec<Key> = of_b.iter().map(key).collect();
-            let place = |of: &[&(usize, Key)], at: usize| of.get(at).map(|it| it.0);
-            let aligned = align(
-                &keys_a,
-                &keys_b,
-                |at, to| matches!((place(of_a, at), place(of_b, to)), (Some(at), Some(to)) if alike(at, to)),
-            );
-            for it in aligned {
+            let keys = |of: &[&(usize, Key)]| -> Vec<K> {
+                of.iter().map(|(_, key)| known_by(key)).collect()
+            };
+            for it in align(&keys(of_a), &keys(of_b)) {
                 if let Aligned::Both(at, to) = it
-                    && let (Some(at), Some(b)) = (place(of_a, at), place(of_b, to))
+                    && let (Some((at, _)), Some((b, _))) = (of_a.get(at), of_b.get(to))
                 {
-                    pairs.insert(at, Pair { b, moved: false });
+                    let (b, moved) = (*b, false);
+                    pairs.insert(*at, Pair { b, moved });
                 }
             }
         }
