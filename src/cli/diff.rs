@@ -287,7 +287,7 @@ fn show(found: &[Difference], screen: &mut Screen) -> Result<(), Failure> {
 /// The call that a difference is about, on both sides.
 fn both(it: &Difference) -> Option<(&CallNamed, &CallNamed)> {
     match it {
-        Difference::CallReordered { call, b }
+        Difference::CallReordered { call, b, .. }
         | Difference::ArgumentsChanged { call, b, .. }
         | Difference::PolicyChanged { call, b, .. }
         | Difference::DecisionChanged { call, b, .. }
@@ -346,13 +346,19 @@ fn show_one(it: &Difference, screen: &mut Screen) -> Result<(), Failure> {
         }
         Difference::CallMissing { call } => gone(&whole(call), screen),
         Difference::CallAdded { call } => come(&whole(call), screen),
-        Difference::CallReordered { call, b } if call.turn == b.turn => {
-            screen.line("  comes elsewhere in its turn")
+        Difference::CallReordered {
+            call,
+            b,
+            within_turn,
+        } => {
+            let told = if *within_turn {
+                "  comes elsewhere in its turn".to_owned()
+            } else {
+                let (of_a, of_b) = (call.turn, b.turn);
+                format!("  comes in another turn: {of_a} in the first, {of_b} in the second")
+            };
+            screen.line(&told)
         }
-        Difference::CallReordered { call, b } => screen.line(&format!(
-            "  comes elsewhere: turn {} instead of {}",
-            b.turn, call.turn
-        )),
         Difference::EventMissing { event } => gone(&happened(event), screen),
         Difference::EventAdded { event } => come(&happened(event), screen),
         Difference::ArgumentsChanged { changes, .. } => changed("arguments", changes, screen),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::alignment::{Aligned, align};
 use super::change::Change;
-use super::pairing::{self, TurnOf, Turns};
+use super::pairing::{self, TurnOf, Turns, Whose};
 use super::story::{CallTold, EventTold, Place, Story};
 use crate::session::{Json, Speaker};
 
@@ -124,6 +124,8 @@ pub enum Difference {
         call: CallNamed,
         /// In `b`.
         b: CallNamed,
+        /// Whether its turn is the same one, whatever number that has in `b`.
+        within_turn: bool,
     },
     /// A tool was called with other arguments.
     ArgumentsChanged {
@@ -261,9 +263,12 @@ fn calls(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
             found.push(Difference::CallMissing { call: named(call) });
             continue;
         };
-        if pair.moved {
-            let (call, b) = (named(call), named(of_b));
-            found.push(Difference::CallReordered { call, b });
+        if let Some(whose) = pair.moved {
+            found.push(Difference::CallReordered {
+                call: named(call),
+                b: named(of_b),
+                within_turn: whose == Whose::Turn,
+            });
         } else {
             // What only `b` has is told where it stands there.
             while let Some((_, call)) = added.next_if(|(at, _)| *at < pair.b) {

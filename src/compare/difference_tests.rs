@@ -82,6 +82,36 @@ fn a_call_in_another_turn_comes_elsewhere() {
 }
 
 #[test]
+fn a_call_stays_in_its_turn_whatever_number_that_has() {
+    let (look, pay) = (
+        |seq, turn| call(seq, turn, "look", "{}"),
+        |seq, turn| call(seq, turn, "pay", "{}"),
+    );
+    let within = |a: &Story, b: &Story| -> Vec<bool> {
+        let moved = |it: Difference| {
+            if let Difference::CallReordered { within_turn, .. } = it {
+                Some(within_turn)
+            } else {
+                None
+            }
+        };
+        differences(a, b).into_iter().filter_map(moved).collect()
+    };
+    let a = story(vec![look(5, 1), pay(9, 1)]);
+    let b = Story {
+        turns: [vec![turn("wait", "yes?")], a.turns.clone()].concat(),
+        ..story(vec![pay(12, 2), look(16, 2)])
+    };
+    assert_eq!(within(&a, &b), [true]);
+    // The same number, and another turn.
+    let b = Story {
+        calls: vec![pay(12, 1), look(16, 2)],
+        ..b
+    };
+    assert_eq!(within(&a, &b), [false]);
+}
+
+#[test]
 fn equal_calls_belong_to_their_own_turns() {
     let look = |seq, turn| call(seq, turn, "look", r#"{"n":1}"#);
     let a = story(vec![look(5, 0), look(9, 1)]);

@@ -88,11 +88,11 @@ fn turn_keys(story: &Story) -> Vec<(String, Vec<String>)> {
     keys
 }
 
-/// A call that both stories have: its places, and whether it comes elsewhere in `b`.
+/// A call that both stories have: its place in `b`, and within what it has moved there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) b: usize,
-    pub(super) moved: bool,
+    pub(super) moved: Option<Whose>,
 }
 
 /// The calls of `a` that `b` has, too.
@@ -109,8 +109,8 @@ pub(super) fn calls(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<usize, Pair
 }
 
 /// Within what equal calls belong together.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
     Turn,
     Story,
 }
@@ -158,7 +158,7 @@ impl Left {
                 if let Aligned::Both(at, to) = it
                     && let (Some((at, _)), Some((b, _))) = (of_a.get(at), of_b.get(to))
                 {
-                    let (b, moved) = (*b, false);
+                    let (b, moved) = (*b, None);
                     pairs.insert(*at, Pair { b, moved });
                 }
             }
@@ -178,7 +178,8 @@ impl Left {
         }
         for (at, of_a) in &self.a {
             if let Some(b) = elsewhere.get_mut(&key(of_a)).and_then(Vec::pop) {
-                pairs.insert(*at, Pair { b, moved: true });
+                let moved = Some(whose);
+                pairs.insert(*at, Pair { b, moved });
             }
         }
         self.without(pairs);

@@ -72,8 +72,21 @@ fn the_same_call_in_another_turn_is_not_the_same() {
     told(&bench, "b", &second);
     bench.run("diff a b").ends_with(5).says(&[
         "Turn 1, look {\"n\":1}  (seq 4 and 6)",
-        "comes elsewhere: turn 2 instead of 1",
+        "comes in another turn: 1 in the first, 2 in the second",
         "They part: 1 difference",
+    ]);
+    // Which turn it is, is not said by its number.
+    let paid = || {
+        let call = json!({"epoch": 2, "id": "d", "name": "pay", "args": {}});
+        ("function_call_received", call)
+    };
+    told(&bench, "in_order", &[said("first"), looked(), paid()]);
+    let swapped = [said("wait"), turn_ended(), said("first"), paid(), looked()];
+    told(&bench, "swapped", &swapped);
+    bench.run("diff in_order swapped").ends_with(5).says(&[
+        "+ turn 1: “wait”",
+        "comes elsewhere in its turn",
+        "They part: 2 differences",
     ]);
     // Of two turns with an equal call the one that is missing takes its own with it.
     told(
