@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::alignment::{Aligned, align};
 use super::change::Change;
-use super::pairing::{self, TurnOf, Turns, Whose};
+use super::pairing::{self, Turns, Whose};
 use super::story::{CallTold, EventTold, Place, Story};
 use crate::session::{Json, Speaker};
 
@@ -167,12 +167,12 @@ pub enum Difference {
         /// What was reported in `b` alone.
         only_b: Vec<String>,
     },
-    /// Something that is about no call happened in `a` and not at this place in `b`.
+    /// Something that is about no call happened in `a` and not in the same turn of `b`.
     EventMissing {
         /// What happened in `a`.
         event: EventNamed,
     },
-    /// Something that is about no call happened in `b` and not at this place in `a`.
+    /// Something that is about no call happened in `b` and not in the same turn of `a`.
     EventAdded {
         /// What happened in `b`.
         event: EventNamed,
@@ -282,29 +282,15 @@ fn calls(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
 
 /// What happened in a turn and is about no call.
 fn events(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
-    let line = |turn: TurnOf, it: &EventTold| (turn, it.said.clone());
-    let keys_a: Vec<_> = a
-        .events
-        .iter()
-        .map(|it| line(TurnOf::A(it.turn), it))
-        .collect();
-    let keys_b: Vec<_> = b
-        .events
-        .iter()
-        .map(|it| line(turns.of_b(it.turn), it))
-        .collect();
-    for it in align(&keys_a, &keys_b) {
-        match it {
-            Aligned::Both(_, _) => {}
-            Aligned::OnlyA(at) => {
-                found.extend(a.events.get(at).map(|it| Difference::EventMissing {
-                    event: EventNamed::of(it),
-                }))
-            }
-            Aligned::OnlyB(at) => found.extend(b.events.get(at).map(|it| Difference::EventAdded {
-                event: EventNamed::of(it),
-            })),
-        }
+    for (only_a, only_b) in pairing::events(a, b, turns).values() {
+        let missing = only_a.iter().filter_map(|at| a.events.get(*at));
+        let added = only_b.iter().filter_map(|at| b.events.get(*at));
+        found.extend(missing.map(|it| Difference::EventMissing {
+            event: EventNamed::of(it),
+        }));
+        found.extend(added.map(|it| Difference::EventAdded {
+            event: EventNamed::of(it),
+        }));
     }
 }
 

@@ -209,6 +209,35 @@ fn what_is_about_no_call_counts_in_its_turn() {
 }
 
 #[test]
+fn an_event_that_has_no_turn_to_be_in_is_the_same_wherever_it_stands() {
+    let wrote = |seq, turn, value: u8| EventTold {
+        place: Place::Seq(Seq(seq)),
+        turn,
+        said: format!("state_changed {value}"),
+    };
+    let (hello, pay) = (turn("hello", ""), turn("pay", ""));
+    let of = |turns: Vec<&Turn>, events| Story {
+        turns: turns.into_iter().cloned().collect(),
+        events,
+        ..Story::default()
+    };
+    // Behind the last turn of one, and in the next turn of the other.
+    let a = of(vec![&hello], vec![wrote(5, 1, 1)]);
+    let b = of(vec![&hello, &pay], vec![wrote(5, 1, 1)]);
+    assert_eq!(found(&a, &b), ["turn_added"]);
+    assert_eq!(found(&b, &a), ["turn_missing"]);
+    // Each has one partner, and no more.
+    let twice = of(vec![&hello, &pay], vec![wrote(5, 1, 1), wrote(6, 1, 1)]);
+    assert_eq!(found(&a, &twice), ["turn_added", "event_added"]);
+    assert_eq!(found(&twice, &a), ["turn_missing", "event_missing"]);
+    let other = of(vec![&hello, &pay], vec![wrote(5, 1, 2)]);
+    assert_eq!(
+        found(&a, &other),
+        ["turn_added", "event_missing", "event_added"]
+    );
+}
+
+#[test]
 fn a_call_that_moved_is_not_taken_for_another_of_its_tool() {
     let (look, say) = (
         |seq| call(seq, 0, "look", "{}"),

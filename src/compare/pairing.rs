@@ -66,6 +66,65 @@ impl Turns {
     }
 }
 
+/// What happened in a turn and is about no call, by its places: in `a` alone, and in `b` alone.
+type Alone = (Vec<usize>, Vec<usize>);
+
+/// What happened beside the calls in one story alone, by turn.
+///
+/// Equal events of a turn belong together, in order. What is left in a turn that only one story has has no place in the other, so an equal one
+/// that is left anywhere there is the same.
+pub(super) fn events(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<TurnOf, Alone> {
+    let mut alone: BTreeMap<TurnOf, Alone> = BTreeMap::new();
+    for (at, it) in a.events.iter().enumerate() {
+        alone.entry(TurnOf::A(it.turn)).or_default().0.push(at);
+    }
+    for (at, it) in b.events.iter().enumerate() {
+        alone.entry(turns.of_b(it.turn)).or_default().1.push(at);
+    }
+    for (of_a, of_b) in alone.values_mut() {
+        let said_a: Vec<&str> = of_a.iter().map(|at| said(a, *at)).collect();
+        let said_b: Vec<&str> = of_b.iter().map(|at| said(b, *at)).collect();
+        let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
+        for it in align(&said_a, &said_b) {
+            match it {
+                Aligned::Both(_, _) => {}
+                Aligned::OnlyA(at) => only_a.extend(of_a.get(at)),
+                Aligned::OnlyB(at) => only_b.extend(of_b.get(at)),
+            }
+        }
+        (*of_a, *of_b) = (only_a, only_b);
+    }
+    let shared: BTreeSet<TurnOf> = turns.of_b.values().map(|at| TurnOf::A(*at)).collect();
+    let mut left: BTreeMap<(&str, bool), Vec<usize>> = BTreeMap::new();
+    for (turn, (_, of_b)) in alone.iter().rev() {
+        for at in of_b.iter().rev() {
+            let key = (said(b, *at), shared.contains(turn));
+            left.entry(key).or_default().push(*at);
+        }
+    }
+    let mut taken = BTreeSet::new();
+    for (turn, (of_a, _)) in &mut alone {
+        of_a.retain(|at| {
+            let mut take = |is_shared| left.get_mut(&(said(a, *at), is_shared))?.pop();
+            let same = match (take(false), shared.contains(turn)) {
+                (None, false) => take(true),
+                (same, _) => same,
+            };
+            taken.extend(same);
+            same.is_none()
+        });
+    }
+    for (_, of_b) in alone.values_mut() {
+        of_b.retain(|at| !taken.contains(at));
+    }
+    alone
+}
+
+/// What an event says.
+fn said(story: &Story, event: usize) -> &str {
+    story.events.get(event).map_or("", |it| it.said.as_str())
+}
+
 /// What the user said in a turn.
 fn user(story: &Story, turn: usize) -> &str {
     story.turns.get(turn).map_or("", |it| it.user.trim())
