@@ -1,5 +1,7 @@
 //! Which items of two lists are the same ones.
 
+use std::collections::BTreeSet;
+
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// Items of two lists, by their places: both sides of one, or what only one list has.
@@ -11,21 +13,59 @@ pub(super) enum Aligned {
 }
 
 /// Aligns two lists in order: what is equal is the same.
+///
+/// Only what both have is looked for, so lists that have little in common cost little more than to sort them, and lists that
+/// have most in common, in one order, as much as they differ.
 pub(super) fn align<T: Ord + std::hash::Hash>(a: &[T], b: &[T]) -> Vec<Aligned> {
-    let mut aligned = Vec::with_capacity(a.len().max(b.len()));
-    for op in capture_diff_slices(Algorithm::Myers, a, b) {
-        let (of_a, of_b) = (op.old_range(), op.new_range());
+    let (places_a, places_b) = (places_of(a, b), places_of(b, a));
+    let both_a: Vec<&T> = places_a.iter().filter_map(|at| a.get(*at)).collect();
+    let both_b: Vec<&T> = places_b.iter().filter_map(|at| b.get(*at)).collect();
+    let mut pairs = Vec::with_capacity(both_a.len().min(both_b.len()));
+    for op in capture_diff_slices(Algorithm::Myers, &both_a, &both_b) {
         match op {
             DiffOp::Equal { .. } => {
-                aligned.extend(of_a.zip(of_b).map(|(at, to)| Aligned::Both(at, to)));
+                let equal = op.old_range().zip(op.new_range());
+                pairs.extend(
+                    equal.filter_map(|(at, to)| Some((*places_a.get(at)?, *places_b.get(to)?))),
+                );
             }
-            DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => {
-                aligned.extend(of_a.map(Aligned::OnlyA));
-                aligned.extend(of_b.map(Aligned::OnlyB));
-            }
+            DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => {}
         }
     }
+    let mut aligned = Vec::with_capacity(a.len().max(b.len()));
+    weave(0..a.len(), 0..b.len(), pairs, &mut aligned);
     aligned
+}
+
+/// The places of what the other list has, too.
+fn places_of<T: Ord>(list: &[T], other: &[T]) -> Vec<usize> {
+    let other: BTreeSet<&T> = other.iter().collect();
+    let known = list.iter().enumerate();
+    let known = known.filter(|(_, it)| other.contains(it));
+    known.map(|(at, _)| at).collect()
+}
+
+/// What two lists have, in order: before each pair what one of them has alone.
+fn weave(
+    a: impl IntoIterator<Item = usize>,
+    b: impl IntoIterator<Item = usize>,
+    pairs: Vec<(usize, usize)>,
+    aligned: &mut Vec<Aligned>,
+) {
+    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    for (at, to) in pairs {
+        while let Some(before) = a.next_if(|it| *it < at) {
+            aligned.push(Aligned::OnlyA(before));
+        }
+        while let Some(before) = b.next_if(|it| *it < to) {
+            aligned.push(Aligned::OnlyB(before));
+        }
+        a.next();
+        b.next();
+        aligned.push(Aligned::Both(at, to));
+    }
+    aligned.extend(a.map(Aligned::OnlyA));
+    aligned.extend(b.map(Aligned::OnlyB));
 }
 
 /// Looks again at what stands between the items that both lists have. `again` is given the places on both sides and says which of
@@ -50,20 +90,7 @@ pub(super) fn between(
         } else {
             again(&only_a, &only_b)
         };
-        let (mut only_a, mut only_b) =
-            (only_a.into_iter().peekable(), only_b.into_iter().peekable());
-        for (at, to) in pairs {
-            while let Some(before) = only_a.next_if(|it| *it < at) {
-                all.push(Aligned::OnlyA(before));
-            }
-            while let Some(before) = only_b.next_if(|it| *it < to) {
-                all.push(Aligned::OnlyB(before));
-            }
-            (only_a.next(), only_b.next());
-            all.push(Aligned::Both(at, to));
-        }
-        all.extend(only_a.map(Aligned::OnlyA));
-        all.extend(only_b.map(Aligned::OnlyB));
+        weave(only_a, only_b, pairs, &mut all);
     }
     all
 }
@@ -81,6 +108,18 @@ mod tests {
         );
         assert_eq!(align(&["a"], &["x", "a"]), [OnlyB(0), Both(0, 1)]);
         assert_eq!(align(&["a"], &[]), [OnlyA(0)]);
+    }
+
+    #[test]
+    fn long_lists_that_have_little_in_common_are_aligned_all_the_same() {
+        // Every one against every other one would be ten thousand million.
+        let (a, b): (Vec<u32>, Vec<u32>) = (0..100_000)
+            .map(|n| (2 * n, if n == 7 { 14 } else { 2 * n + 1 }))
+            .unzip();
+        let aligned = align(&a, &b);
+        let both = aligned.iter().filter(|it| matches!(it, Both(_, _)));
+        assert_eq!(both.collect::<Vec<_>>(), [&Both(7, 7)]);
+        assert_eq!(aligned.len(), 199_999);
     }
 
     #[test]
