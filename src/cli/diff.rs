@@ -25,8 +25,9 @@ use crate::session::{Json, SessionId, Speaker};
 /// Compares two sessions, or a session and a fixture, turn by turn and call by call; times and ids do not count.
 ///
 /// What the sessions are known by counts, too: agent, model, rules and the reason of their close; with `--exact` also program, labels and names.
-/// So does what the program and its hooks wrote to the state. How a session was served does not - connections and runners, which way
-/// a response took after a loss, tokens and audio counted - but with `--exact`.
+/// So does what the program and its hooks wrote to the state. How a session was served does not - connections and what they were told, runners,
+/// which way a response took after a loss, frames that could not be understood, tokens and audio counted - but with `--exact`, and then with
+/// every field and time of every record.
 ///
 /// A session is named by its journal and its id, `journal:018f2c`; a journal alone stands for its only session, and a second
 /// id alone for one of the same journal. A fixture is named by its directory: it is compared as the story that it records, and
@@ -43,7 +44,7 @@ pub(super) struct Diff {
     keys: Keys,
     #[command(flatten)]
     unknown: UnknownKinds,
-    /// Times and ids count, too; a fixture holds none.
+    /// Every field of every record counts, also times and ids; a fixture holds none.
     #[arg(long)]
     exact: bool,
     /// Prints JSON lines: one a difference, and one of the counts.
@@ -154,7 +155,8 @@ impl Diff {
         let (events, besides) = match self.exactness() {
             Exactness::Meaning => (
                 "write",
-                " to the state beside them; not compared: connections, runners, counts, times and ids",
+                " to the state beside them; not compared: connections and what they were told, runners, frames that could not be \
+                understood, counts, times and ids",
             ),
             Exactness::Record => ("event", " beside them"),
         };
@@ -287,7 +289,7 @@ fn show(found: &[Difference], screen: &mut Screen) -> Result<(), Failure> {
 /// The call that a difference is about, on both sides.
 fn both(it: &Difference) -> Option<(&CallNamed, &CallNamed)> {
     match it {
-        Difference::CallReordered { call, b }
+        Difference::CallReordered { call, b, .. }
         | Difference::ArgumentsChanged { call, b, .. }
         | Difference::PolicyChanged { call, b, .. }
         | Difference::DecisionChanged { call, b, .. }
@@ -346,13 +348,19 @@ fn show_one(it: &Difference, screen: &mut Screen) -> Result<(), Failure> {
         }
         Difference::CallMissing { call } => gone(&whole(call), screen),
         Difference::CallAdded { call } => come(&whole(call), screen),
-        Difference::CallReordered { call, b } if call.turn == b.turn => {
-            screen.line("  comes elsewhere in its turn")
+        Difference::CallReordered {
+            call,
+            b,
+            within_turn,
+        } => {
+            let told = if *within_turn {
+                "  comes elsewhere in its turn".to_owned()
+            } else {
+                let (of_a, of_b) = (call.turn, b.turn);
+                format!("  comes in another turn: {of_a} in the first, {of_b} in the second")
+            };
+            screen.line(&told)
         }
-        Difference::CallReordered { call, b } => screen.line(&format!(
-            "  comes elsewhere: turn {} instead of {}",
-            b.turn, call.turn
-        )),
         Difference::EventMissing { event } => gone(&happened(event), screen),
         Difference::EventAdded { event } => come(&happened(event), screen),
         Difference::ArgumentsChanged { changes, .. } => changed("arguments", changes, screen),

@@ -171,16 +171,15 @@ fn ends(call: &CallReport) -> (String, String) {
     if recorded != under {
         return (recorded, under);
     }
-    let by_rule = |words: String, told: &Told| match told.rule {
-        Some(rule) => format!("{words}, since {}", rule_words(rule)),
-        None => words,
+    let apart = |words: String, told: &Told| match told.rule {
+        Some(rule) if call.recorded.rule != call.under.rule => {
+            format!("{words}, since {}", rule_words(rule))
+        }
+        Some(_) | None => format!("{words}, run {}", times(told.attempts)),
     };
     match call.unknown {
         Some(_) => (recorded, "nobody can tell".to_owned()),
-        None => (
-            by_rule(recorded, &call.recorded),
-            by_rule(under, &call.under),
-        ),
+        None => (apart(recorded, &call.recorded), apart(under, &call.under)),
     }
 }
 
@@ -191,6 +190,10 @@ fn why(call: &CallReport) -> String {
     }
     let (under, recorded) = (&call.under, &call.recorded);
     if (under.verdict, under.rule) == (recorded.verdict, recorded.rule) {
+        if under.standing == recorded.standing {
+            let [under, recorded] = [under, recorded].map(|it| times(it.attempts));
+            return format!("its tool would have run {under} instead of {recorded}");
+        }
         return match under.standing {
             Standing::Ended(Outcome::TimedOut) => "its time would have been up".to_owned(),
             Standing::Ended(Outcome::Expired) => "the answer would have come too late".to_owned(),
@@ -199,6 +202,16 @@ fn why(call: &CallReport) -> String {
     }
     let rule = under.rule.map_or("", rule_words);
     under.reason.clone().unwrap_or_else(|| rule.to_owned())
+}
+
+/// How often a tool was started.
+fn times(attempts: Option<u32>) -> String {
+    match attempts {
+        None => "nobody knows how often".to_owned(),
+        Some(0) => "never".to_owned(),
+        Some(1) => "once".to_owned(),
+        Some(times) => format!("{times} times"),
+    }
 }
 
 fn verdict_word(verdict: Option<Verdict>) -> &'static str {
@@ -279,6 +292,7 @@ fn told_json(told: &Told) -> Value {
         "rule": told.rule,
         "reason": told.reason,
         "standing": standing,
+        "attempts": told.attempts,
     })
 }
 
@@ -329,17 +343,18 @@ impl Totals {
         let calls = count(self.calls, "call");
         if self.changed == 0 {
             let text = format!("Nothing would have gone otherwise: {calls}");
-            return screen.toned(Tone::Good, &text);
+            screen.toned(Tone::Good, &text)?;
+        } else {
+            let unknown = match self.unknown {
+                0 => String::new(),
+                unknown => format!(", of {unknown} nobody can tell how"),
+            };
+            let text = format!(
+                "{} of {calls} would have gone otherwise{unknown}",
+                self.changed
+            );
+            screen.toned(Tone::Heading, &text)?;
         }
-        let unknown = match self.unknown {
-            0 => String::new(),
-            unknown => format!(", of {unknown} nobody can tell how"),
-        };
-        let text = format!(
-            "{} of {calls} would have gone otherwise{unknown}",
-            self.changed
-        );
-        screen.toned(Tone::Heading, &text)?;
         for ((recorded, under), calls) in &self.ends {
             screen.line(&format!("  {calls:>6}  {recorded} -> {under}"))?;
         }
@@ -383,6 +398,7 @@ mod tests {
             rule: Some(rule),
             reason: None,
             standing: Standing::Ended(outcome),
+            attempts: Some(1),
         }
     }
 
@@ -408,6 +424,21 @@ mod tests {
         assert_eq!(
             said(&cached),
             "allowed, returned, since nothing speaks against it -> allowed, returned, since the result of an equal call is used"
+        );
+        let once_more = call(
+            Told {
+                attempts: Some(2),
+                ..recorded.clone()
+            },
+            None,
+        );
+        assert_eq!(
+            said(&once_more),
+            "allowed, returned, run once -> allowed, returned, run 2 times"
+        );
+        assert_eq!(
+            why(&once_more),
+            "its tool would have run 2 times instead of once"
         );
         let unknown = call(recorded.clone(), Some(Unknown::RunsOn));
         assert_eq!(said(&unknown), "allowed, returned -> nobody can tell");

@@ -1,5 +1,7 @@
 //! Which items of two lists are the same ones.
 
+use std::collections::BTreeSet;
+
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// Items of two lists, by their places: both sides of one, or what only one list has.
@@ -10,53 +12,87 @@ pub(super) enum Aligned {
     OnlyB(usize),
 }
 
-/// Aligns two lists in order. What is equal is the same; between such items, those that `alike` says are the same, too, each
-/// with the first that is left.
-pub(super) fn align<T: Ord + std::hash::Hash>(
-    a: &[T],
-    b: &[T],
-    alike: impl Fn(usize, usize) -> bool,
-) -> Vec<Aligned> {
-    let mut aligned = Vec::with_capacity(a.len().max(b.len()));
-    for op in capture_diff_slices(Algorithm::Myers, a, b) {
+/// Aligns two lists in order: what is equal is the same.
+///
+/// Only what both have is looked for, so lists that have little in common cost little more than to sort them, and lists that
+/// have most in common, in one order, as much as they differ.
+pub(super) fn align<T: Ord + std::hash::Hash>(a: &[T], b: &[T]) -> Vec<Aligned> {
+    let (places_a, places_b) = (places_of(a, b), places_of(b, a));
+    let both_a: Vec<&T> = places_a.iter().filter_map(|at| a.get(*at)).collect();
+    let both_b: Vec<&T> = places_b.iter().filter_map(|at| b.get(*at)).collect();
+    let mut pairs = Vec::with_capacity(both_a.len().min(both_b.len()));
+    for op in capture_diff_slices(Algorithm::Myers, &both_a, &both_b) {
         match op {
-            DiffOp::Equal {
-                old_index,
-                new_index,
-                len,
-            } => {
-                let both = |at| Aligned::Both(old_index + at, new_index + at);
-                aligned.extend((0..len).map(both));
+            DiffOp::Equal { .. } => {
+                let equal = op.old_range().zip(op.new_range());
+                pairs.extend(
+                    equal.filter_map(|(at, to)| Some((*places_a.get(at)?, *places_b.get(to)?))),
+                );
             }
-            DiffOp::Delete {
-                old_index, old_len, ..
-            } => aligned.extend((old_index..old_index + old_len).map(Aligned::OnlyA)),
-            DiffOp::Insert {
-                new_index, new_len, ..
-            } => aligned.extend((new_index..new_index + new_len).map(Aligned::OnlyB)),
-            DiffOp::Replace {
-                old_index,
-                old_len,
-                new_index,
-                new_len,
-            } => {
-                let mut next = new_index;
-                let end = new_index + new_len;
-                for old in old_index..old_index + old_len {
-                    match (next..end).find(|new| alike(old, *new)) {
-                        Some(new) => {
-                            aligned.extend((next..new).map(Aligned::OnlyB));
-                            aligned.push(Aligned::Both(old, new));
-                            next = new + 1;
-                        }
-                        None => aligned.push(Aligned::OnlyA(old)),
-                    }
-                }
-                aligned.extend((next..end).map(Aligned::OnlyB));
-            }
+            DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => {}
         }
     }
+    let mut aligned = Vec::with_capacity(a.len().max(b.len()));
+    weave(0..a.len(), 0..b.len(), pairs, &mut aligned);
     aligned
+}
+
+/// The places of what the other list has, too.
+fn places_of<T: Ord>(list: &[T], other: &[T]) -> Vec<usize> {
+    let other: BTreeSet<&T> = other.iter().collect();
+    let known = list.iter().enumerate();
+    let known = known.filter(|(_, it)| other.contains(it));
+    known.map(|(at, _)| at).collect()
+}
+
+/// What two lists have, in order: before each pair what one of them has alone.
+fn weave(
+    a: impl IntoIterator<Item = usize>,
+    b: impl IntoIterator<Item = usize>,
+    pairs: Vec<(usize, usize)>,
+    aligned: &mut Vec<Aligned>,
+) {
+    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    for (at, to) in pairs {
+        while let Some(before) = a.next_if(|it| *it < at) {
+            aligned.push(Aligned::OnlyA(before));
+        }
+        while let Some(before) = b.next_if(|it| *it < to) {
+            aligned.push(Aligned::OnlyB(before));
+        }
+        a.next();
+        b.next();
+        aligned.push(Aligned::Both(at, to));
+    }
+    aligned.extend(a.map(Aligned::OnlyA));
+    aligned.extend(b.map(Aligned::OnlyB));
+}
+
+/// Looks again at what stands between the items that both lists have. `again` is given the places on both sides and says which of
+/// them belong together, in order.
+pub(super) fn between(
+    aligned: &[Aligned],
+    again: impl Fn(&[usize], &[usize]) -> Vec<(usize, usize)>,
+) -> Vec<Aligned> {
+    let mut all = Vec::with_capacity(aligned.len());
+    let both = |it: &Aligned| matches!(it, Aligned::Both(_, _));
+    for run in aligned.chunk_by(|one, next| !both(one) && !both(next)) {
+        let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
+        for it in run {
+            match *it {
+                Aligned::Both(_, _) => all.push(*it),
+                Aligned::OnlyA(at) => only_a.push(at),
+                Aligned::OnlyB(at) => only_b.push(at),
+            }
+        }
+        let pairs = if only_a.is_empty() || only_b.is_empty() {
+            Vec::new()
+        } else {
+            again(&only_a, &only_b)
+        };
+        weave(only_a, only_b, pairs, &mut all);
+    }
+    all
 }
 
 #[cfg(test)]
@@ -66,24 +102,35 @@ mod tests {
 
     #[test]
     fn equal_items_stay_together_whatever_comes_between_them() {
-        let never = |_, _| false;
         assert_eq!(
-            align(&["a", "b", "c"], &["a", "x", "c"], never),
+            align(&["a", "b", "c"], &["a", "x", "c"]),
             [Both(0, 0), OnlyA(1), OnlyB(1), Both(2, 2)]
         );
-        assert_eq!(align(&["a"], &["x", "a"], never), [OnlyB(0), Both(0, 1)]);
-        assert_eq!(align(&["a"], &[], never), [OnlyA(0)]);
+        assert_eq!(align(&["a"], &["x", "a"]), [OnlyB(0), Both(0, 1)]);
+        assert_eq!(align(&["a"], &[]), [OnlyA(0)]);
     }
 
     #[test]
-    fn between_them_each_finds_the_first_that_is_alike_and_is_left() {
-        let (a, b) = ([10, 21, 30], [10, 11, 22, 23, 30]);
-        let alike = |at: usize, to: usize| match (a.get(at), b.get(to)) {
-            (Some(a), Some(b)) => a / 10 == b / 10,
-            (_, _) => false,
-        };
+    fn long_lists_that_have_little_in_common_are_aligned_all_the_same() {
+        // Every one against every other one would be ten thousand million.
+        let (a, b): (Vec<u32>, Vec<u32>) = (0..100_000)
+            .map(|n| (2 * n, if n == 7 { 14 } else { 2 * n + 1 }))
+            .unzip();
+        let aligned = align(&a, &b);
+        let both = aligned.iter().filter(|it| matches!(it, Both(_, _)));
+        assert_eq!(both.collect::<Vec<_>>(), [&Both(7, 7)]);
+        assert_eq!(aligned.len(), 199_999);
+    }
+
+    #[test]
+    fn between_them_what_belongs_together_is_found_again() {
+        let aligned = align(&[10, 21, 30], &[10, 11, 22, 23, 30]);
+        let again = between(&aligned, |a, b| {
+            assert_eq!((a, b), (&[1][..], &[1, 2, 3][..]));
+            vec![(1, 2)]
+        });
         assert_eq!(
-            align(&a, &b, alike),
+            again,
             [Both(0, 0), OnlyB(1), Both(1, 2), OnlyB(3), Both(2, 4)]
         );
     }

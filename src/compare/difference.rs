@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::alignment::{Aligned, align};
 use super::change::Change;
-use super::pairing::{self, TurnOf, Turns};
+use super::pairing::{self, Turns, Whose};
 use super::story::{CallTold, EventTold, Place, Story};
 use crate::session::{Json, Speaker};
 
@@ -124,6 +124,8 @@ pub enum Difference {
         call: CallNamed,
         /// In `b`.
         b: CallNamed,
+        /// Whether its turn is the same one, whatever number that has in `b`.
+        within_turn: bool,
     },
     /// A tool was called with other arguments.
     ArgumentsChanged {
@@ -165,12 +167,12 @@ pub enum Difference {
         /// What was reported in `b` alone.
         only_b: Vec<String>,
     },
-    /// Something that is about no call happened in `a` and not at this place in `b`.
+    /// Something that is about no call happened in `a` and not in the same turn of `b`.
     EventMissing {
         /// What happened in `a`.
         event: EventNamed,
     },
-    /// Something that is about no call happened in `b` and not at this place in `a`.
+    /// Something that is about no call happened in `b` and not in the same turn of `a`.
     EventAdded {
         /// What happened in `b`.
         event: EventNamed,
@@ -261,9 +263,12 @@ fn calls(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
             found.push(Difference::CallMissing { call: named(call) });
             continue;
         };
-        if pair.moved {
-            let (call, b) = (named(call), named(of_b));
-            found.push(Difference::CallReordered { call, b });
+        if let Some(whose) = pair.moved {
+            found.push(Difference::CallReordered {
+                call: named(call),
+                b: named(of_b),
+                within_turn: whose == Whose::Turn,
+            });
         } else {
             // What only `b` has is told where it stands there.
             while let Some((_, call)) = added.next_if(|(at, _)| *at < pair.b) {
@@ -277,29 +282,15 @@ fn calls(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
 
 /// What happened in a turn and is about no call.
 fn events(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
-    let line = |turn: TurnOf, it: &EventTold| (turn, it.said.clone());
-    let keys_a: Vec<_> = a
-        .events
-        .iter()
-        .map(|it| line(TurnOf::A(it.turn), it))
-        .collect();
-    let keys_b: Vec<_> = b
-        .events
-        .iter()
-        .map(|it| line(turns.of_b(it.turn), it))
-        .collect();
-    for it in align(&keys_a, &keys_b, |_, _| false) {
-        match it {
-            Aligned::Both(_, _) => {}
-            Aligned::OnlyA(at) => {
-                found.extend(a.events.get(at).map(|it| Difference::EventMissing {
-                    event: EventNamed::of(it),
-                }))
-            }
-            Aligned::OnlyB(at) => found.extend(b.events.get(at).map(|it| Difference::EventAdded {
-                event: EventNamed::of(it),
-            })),
-        }
+    for (only_a, only_b) in pairing::events(a, b, turns).values() {
+        let missing = only_a.iter().filter_map(|at| a.events.get(*at));
+        let added = only_b.iter().filter_map(|at| b.events.get(*at));
+        found.extend(missing.map(|it| Difference::EventMissing {
+            event: EventNamed::of(it),
+        }));
+        found.extend(added.map(|it| Difference::EventAdded {
+            event: EventNamed::of(it),
+        }));
     }
 }
 
@@ -341,7 +332,7 @@ fn same_call(a: &CallTold, b: &CallTold, found: &mut Vec<Difference>) {
 /// The lines that only one of two lists has, or has elsewhere.
 fn apart(a: &[String], b: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
-    for aligned in align(a, b, |_, _| false) {
+    for aligned in align(a, b) {
         match aligned {
             Aligned::Both(_, _) => {}
             Aligned::OnlyA(at) => only_a.extend(a.get(at).cloned()),

@@ -82,6 +82,36 @@ fn a_call_in_another_turn_comes_elsewhere() {
 }
 
 #[test]
+fn a_call_stays_in_its_turn_whatever_number_that_has() {
+    let (look, pay) = (
+        |seq, turn| call(seq, turn, "look", "{}"),
+        |seq, turn| call(seq, turn, "pay", "{}"),
+    );
+    let within = |a: &Story, b: &Story| -> Vec<bool> {
+        let moved = |it: Difference| {
+            if let Difference::CallReordered { within_turn, .. } = it {
+                Some(within_turn)
+            } else {
+                None
+            }
+        };
+        differences(a, b).into_iter().filter_map(moved).collect()
+    };
+    let a = story(vec![look(5, 1), pay(9, 1)]);
+    let b = Story {
+        turns: [vec![turn("wait", "yes?")], a.turns.clone()].concat(),
+        ..story(vec![pay(12, 2), look(16, 2)])
+    };
+    assert_eq!(within(&a, &b), [true]);
+    // The same number, and another turn.
+    let b = Story {
+        calls: vec![pay(12, 1), look(16, 2)],
+        ..b
+    };
+    assert_eq!(within(&a, &b), [false]);
+}
+
+#[test]
 fn equal_calls_belong_to_their_own_turns() {
     let look = |seq, turn| call(seq, turn, "look", r#"{"n":1}"#);
     let a = story(vec![look(5, 0), look(9, 1)]);
@@ -106,6 +136,35 @@ fn a_turn_that_lost_its_call_is_still_the_one_in_which_the_same_was_said() {
     assert_eq!(
         found(&a, &b),
         ["turn_missing", "words_changed", "call_missing 9"]
+    );
+}
+
+#[test]
+fn words_that_have_their_equal_claim_no_other_turn() {
+    let calls = || vec![call(5, 0, "look", "{}"), call(9, 1, "pay", "{}")];
+    let of = |turns: Vec<Turn>| Story {
+        turns,
+        ..story(calls())
+    };
+    let a = of(vec![turn("yes", ""), turn("yes", "")]);
+    let b = of(vec![turn("yes", ""), turn("yes please", "")]);
+    assert_eq!(found(&a, &b), ["words_changed"]);
+    assert_eq!(found(&b, &a), ["words_changed"]);
+    // Also where the equal has lost its call.
+    let mut without = b.clone();
+    without.calls.remove(0);
+    assert_eq!(found(&a, &without), ["words_changed", "call_missing 5"]);
+    // Words that are left elsewhere are not given up for those in their place.
+    let of = |words: &[&str]| Story {
+        turns: words.iter().map(|it| turn(it, "")).collect(),
+        ..story(Vec::new())
+    };
+    assert_eq!(
+        found(
+            &of(&["no", "ok", "thanks"]),
+            &of(&["never", "ok", "thanks", "no"])
+        ),
+        ["turn_missing", "turn_added", "turn_added"]
     );
 }
 
@@ -146,6 +205,35 @@ fn what_is_about_no_call_counts_in_its_turn() {
     assert_eq!(
         found(&a, &in_another_turn),
         ["event_missing", "event_added"]
+    );
+}
+
+#[test]
+fn an_event_that_has_no_turn_to_be_in_is_the_same_wherever_it_stands() {
+    let wrote = |seq, turn, value: u8| EventTold {
+        place: Place::Seq(Seq(seq)),
+        turn,
+        said: format!("state_changed {value}"),
+    };
+    let (hello, pay) = (turn("hello", ""), turn("pay", ""));
+    let of = |turns: Vec<&Turn>, events| Story {
+        turns: turns.into_iter().cloned().collect(),
+        events,
+        ..Story::default()
+    };
+    // Behind the last turn of one, and in the next turn of the other.
+    let a = of(vec![&hello], vec![wrote(5, 1, 1)]);
+    let b = of(vec![&hello, &pay], vec![wrote(5, 1, 1)]);
+    assert_eq!(found(&a, &b), ["turn_added"]);
+    assert_eq!(found(&b, &a), ["turn_missing"]);
+    // Each has one partner, and no more.
+    let twice = of(vec![&hello, &pay], vec![wrote(5, 1, 1), wrote(6, 1, 1)]);
+    assert_eq!(found(&a, &twice), ["turn_added", "event_added"]);
+    assert_eq!(found(&twice, &a), ["turn_missing", "event_missing"]);
+    let other = of(vec![&hello, &pay], vec![wrote(5, 1, 2)]);
+    assert_eq!(
+        found(&a, &other),
+        ["turn_added", "event_missing", "event_added"]
     );
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::alignment::{Aligned, align};
+use super::alignment::{Aligned, align, between};
 use super::story::Story;
 
 /// The turns of two stories, side by side.
@@ -23,14 +23,31 @@ pub(super) enum TurnOf {
 
 impl Turns {
     pub(super) fn of(a: &Story, b: &Story) -> Turns {
-        // Without an equal it is the one in which the user said the same, or the one in its place that nobody else claims.
-        let said = |of: &Story, at: usize| of.turns.get(at).map(|it| it.user.trim().to_owned());
-        let says = |of: &Story, user: &str| of.turns.iter().any(|it| it.user.trim() == user);
-        let aligned = align(&turn_keys(a), &turn_keys(b), |at, of_b| {
-            let (Some(one), Some(other)) = (said(a, at), said(b, of_b)) else {
-                return false;
-            };
-            one == other || !says(b, &one) && !says(a, &other)
+        let aligned = align(&turn_keys(a), &turn_keys(b));
+        // Without an equal it is the one in which the user said the same,
+        let aligned = between(&aligned, |of_a, of_b| {
+            let words_a: Vec<&str> = of_a.iter().map(|at| user(a, *at)).collect();
+            let words_b: Vec<&str> = of_b.iter().map(|at| user(b, *at)).collect();
+            let both = align(&words_a, &words_b).into_iter();
+            both.filter_map(|it| match it {
+                Aligned::Both(at, to) => Some((*of_a.get(at)?, *of_b.get(to)?)),
+                Aligned::OnlyA(_) | Aligned::OnlyB(_) => None,
+            })
+            .collect()
+        });
+        // or the one in its place, where neither was said in a turn that is still left: one that has its equal claims no other.
+        let left_a = left(&aligned, |it| match it {
+            Aligned::OnlyA(at) => Some(user(a, at)),
+            Aligned::OnlyB(_) | Aligned::Both(_, _) => None,
+        });
+        let left_b = left(&aligned, |it| match it {
+            Aligned::OnlyB(at) => Some(user(b, at)),
+            Aligned::OnlyA(_) | Aligned::Both(_, _) => None,
+        });
+        let aligned = between(&aligned, |of_a, of_b| {
+            let of_a = of_a.iter().filter(|at| !left_b.contains(user(a, **at)));
+            let of_b = of_b.iter().filter(|at| !left_a.contains(user(b, **at)));
+            of_a.copied().zip(of_b.copied()).collect()
         });
         let both = aligned.iter().filter_map(|it| match it {
             Aligned::Both(at, of_b) => Some((*of_b, *at)),
@@ -49,6 +66,75 @@ impl Turns {
     }
 }
 
+/// What happened in a turn and is about no call, by its places: in `a` alone, and in `b` alone.
+type Alone = (Vec<usize>, Vec<usize>);
+
+/// What happened beside the calls in one story alone, by turn.
+///
+/// Equal events of a turn belong together, in order. What is left in a turn that only one story has has no place in the other, so an equal one
+/// that is left anywhere there is the same.
+pub(super) fn events(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<TurnOf, Alone> {
+    let mut alone: BTreeMap<TurnOf, Alone> = BTreeMap::new();
+    for (at, it) in a.events.iter().enumerate() {
+        alone.entry(TurnOf::A(it.turn)).or_default().0.push(at);
+    }
+    for (at, it) in b.events.iter().enumerate() {
+        alone.entry(turns.of_b(it.turn)).or_default().1.push(at);
+    }
+    for (of_a, of_b) in alone.values_mut() {
+        let said_a: Vec<&str> = of_a.iter().map(|at| said(a, *at)).collect();
+        let said_b: Vec<&str> = of_b.iter().map(|at| said(b, *at)).collect();
+        let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
+        for it in align(&said_a, &said_b) {
+            match it {
+                Aligned::Both(_, _) => {}
+                Aligned::OnlyA(at) => only_a.extend(of_a.get(at)),
+                Aligned::OnlyB(at) => only_b.extend(of_b.get(at)),
+            }
+        }
+        (*of_a, *of_b) = (only_a, only_b);
+    }
+    let shared: BTreeSet<TurnOf> = turns.of_b.values().map(|at| TurnOf::A(*at)).collect();
+    let mut left: BTreeMap<(&str, bool), Vec<usize>> = BTreeMap::new();
+    for (turn, (_, of_b)) in alone.iter().rev() {
+        for at in of_b.iter().rev() {
+            let key = (said(b, *at), shared.contains(turn));
+            left.entry(key).or_default().push(*at);
+        }
+    }
+    let mut taken = BTreeSet::new();
+    for (turn, (of_a, _)) in &mut alone {
+        of_a.retain(|at| {
+            let mut take = |is_shared| left.get_mut(&(said(a, *at), is_shared))?.pop();
+            let same = match (take(false), shared.contains(turn)) {
+                (None, false) => take(true),
+                (same, _) => same,
+            };
+            taken.extend(same);
+            same.is_none()
+        });
+    }
+    for (_, of_b) in alone.values_mut() {
+        of_b.retain(|at| !taken.contains(at));
+    }
+    alone
+}
+
+/// What an event says.
+fn said(story: &Story, event: usize) -> &str {
+    story.events.get(event).map_or("", |it| it.said.as_str())
+}
+
+/// What the user said in a turn.
+fn user(story: &Story, turn: usize) -> &str {
+    story.turns.get(turn).map_or("", |it| it.user.trim())
+}
+
+/// What was said in the turns without a partner.
+fn left<'a>(aligned: &[Aligned], said: impl Fn(Aligned) -> Option<&'a str>) -> BTreeSet<&'a str> {
+    aligned.iter().filter_map(|it| said(*it)).collect()
+}
+
 /// What turns are known by: what the user said, and which tools were called.
 fn turn_keys(story: &Story) -> Vec<(String, Vec<String>)> {
     let of_user = |turn: &super::story::Turn| (turn.user.trim().to_owned(), Vec::new());
@@ -61,11 +147,11 @@ fn turn_keys(story: &Story) -> Vec<(String, Vec<String>)> {
     keys
 }
 
-/// A call that both stories have: its places, and whether it comes elsewhere in `b`.
+/// A call that both stories have: its place in `b`, and within what it has moved there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) b: usize,
-    pub(super) moved: bool,
+    pub(super) moved: Option<Whose>,
 }
 
 /// The calls of `a` that `b` has, too.
@@ -74,17 +160,16 @@ pub(super) struct Pair {
 pub(super) fn calls(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<usize, Pair> {
     let mut left = Left::of(a, b, turns);
     let mut pairs = BTreeMap::new();
-    left.in_place(&mut pairs, |_, _| false);
+    left.in_place(&mut pairs, Key::clone);
     left.moved(&mut pairs, Whose::Turn);
     left.moved(&mut pairs, Whose::Story);
-    let tool = |of: &Story, at: usize| of.calls.get(at).map(|it| it.tool.clone());
-    left.in_place(&mut pairs, |at, of_b| tool(a, at) == tool(b, of_b));
+    left.in_place(&mut pairs, |(_, tool, _)| tool.clone());
     pairs
 }
 
 /// Within what equal calls belong together.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
     Turn,
     Story,
 }
@@ -114,32 +199,26 @@ impl Left {
         }
     }
 
-    /// Pairs what stands in one order in a turn of both.
-    fn in_place(
+    /// Pairs what stands in one order in a turn of both, and is known by the same there.
+    fn in_place<K: Ord + std::hash::Hash>(
         &mut self,
         pairs: &mut BTreeMap<usize, Pair>,
-        alike: impl Fn(usize, usize) -> bool,
+        known_by: impl Fn(&Key) -> K,
     ) {
-        let turns: BTreeSet<TurnOf> = self.a.iter().map(|(_, (turn, ..))| *turn).collect();
         let (by_turn_a, by_turn_b) = (by_turn(&self.a), by_turn(&self.b));
-        for turn in turns {
-            let (Some(of_a), Some(of_b)) = (by_turn_a.get(&turn), by_turn_b.get(&turn)) else {
+        for (turn, of_a) in &by_turn_a {
+            let Some(of_b) = by_turn_b.get(turn) else {
                 continue;
             };
-            let key = |it: &&(usize, Key)| it.1.clone();
-            let keys_a: Vec<Key> = of_a.iter().map(key).collect();
-            let keys_b: Vec<Key> = of_b.iter().map(key).collect();
-            let place = |of: &[&(usize, Key)], at: usize| of.get(at).map(|it| it.0);
-            let aligned = align(
-                &keys_a,
-                &keys_b,
-                |at, to| matches!((place(of_a, at), place(of_b, to)), (Some(at), Some(to)) if alike(at, to)),
-            );
-            for it in aligned {
+            let keys = |of: &[&(usize, Key)]| -> Vec<K> {
+                of.iter().map(|(_, key)| known_by(key)).collect()
+            };
+            for it in align(&keys(of_a), &keys(of_b)) {
                 if let Aligned::Both(at, to) = it
-                    && let (Some(at), Some(b)) = (place(of_a, at), place(of_b, to))
+                    && let (Some((at, _)), Some((b, _))) = (of_a.get(at), of_b.get(to))
                 {
-                    pairs.insert(at, Pair { b, moved: false });
+                    let (b, moved) = (*b, None);
+                    pairs.insert(*at, Pair { b, moved });
                 }
             }
         }
@@ -158,7 +237,8 @@ impl Left {
         }
         for (at, of_a) in &self.a {
             if let Some(b) = elsewhere.get_mut(&key(of_a)).and_then(Vec::pop) {
-                pairs.insert(*at, Pair { b, moved: true });
+                let moved = Some(whose);
+                pairs.insert(*at, Pair { b, moved });
             }
         }
         self.without(pairs);

@@ -17,7 +17,7 @@ pub struct Story {
     pub turns: Vec<Turn>,
     /// The calls of all turns, in the order in which they came.
     pub calls: Vec<CallTold>,
-    /// What happened and is about no call: what the program or a hook wrote to the state, and where ids count whatever else is on record.
+    /// What happened and is about no call: what the program or a hook wrote to the state, and where ids count every other record.
     pub events: Vec<EventTold>,
 }
 

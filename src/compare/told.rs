@@ -20,7 +20,8 @@ pub enum Exactness {
     /// Two runs of the same conversation are the same.
     #[default]
     Meaning,
-    /// Every event counts with all fields of its body, also those of how the session was served.
+    /// Every record counts, also of how the session was served: with its time, the record that led to it, and all fields of its body. The
+    /// session's own id and the chain of hashes, which hold it, do not.
     Record,
 }
 
@@ -79,13 +80,16 @@ struct Telling {
 impl Telling {
     fn hear(&mut self, session: &Session, fact: &Fact) {
         match &fact.event {
-            Event::Decided(Decision::PhaseEntered(it)) => self.growing.enter(&it.phase),
+            Event::Decided(Decision::PhaseEntered(it)) => {
+                self.exactly(fact);
+                self.growing.enter(&it.phase);
+            }
             Event::Decided(decision) => {
                 if let Some(call) = decision.call() {
-                    let line = self.line(&fact.event);
+                    let line = self.line(fact);
                     self.growing.decide(fact.seq.0, call.0, line);
                 } else {
-                    self.beside_calls(fact);
+                    self.exactly(fact);
                 }
             }
             Event::Observed(observation) => self.observe(session, fact, observation),
@@ -93,62 +97,117 @@ impl Telling {
     }
 
     fn observe(&mut self, session: &Session, fact: &Fact, observation: &Observation) {
-        let growing = &mut self.growing;
-        if let Observation::FunctionCallReceived(it) = observation {
-            let tool = it.name.as_deref().unwrap_or_default();
-            // What is no object is compared as the text it came as.
-            let malformed = it.malformed_args.as_ref();
-            let malformed = malformed.map(|it| Json::of(&it.text.as_str().into()));
-            let args = it.args.clone().or(malformed);
-            let args = args.unwrap_or_else(Json::empty_object);
-            let (place, policy) = (Place::Seq(fact.seq), policy_of(session, tool));
-            growing.call(fact.seq.0, place, tool, args, policy);
-        } else if let Observation::UserTextSent(it) = observation {
-            growing.say(Speaker::User, &it.text);
-        } else if let Observation::TranscriptReceived(it) = observation {
-            growing.say(it.speaker, &it.text);
-        } else if let Observation::ModelOutputReceived(it) = observation {
-            growing.say(Speaker::Model, &it.text);
-        } else if let Observation::TurnCompleted(_) = observation {
-            growing.end_turn(false);
-        } else if let Observation::TurnInterrupted(_) = observation {
-            growing.end_turn(true);
-        } else if let Observation::SessionOpened(it) = observation {
-            self.opened(it);
-        } else if let Observation::RunnerAttached(it) = observation {
-            growing.known_by("rules", &it.rules.to_string());
-            self.beside_calls(fact);
-        } else if let Observation::Connected(it) = observation {
-            growing.known_by("model", &it.model);
-            self.beside_calls(fact);
-        } else if let Observation::SessionClosed(it) = observation {
-            growing.known_by("closed", &it.reason);
-        } else if let Observation::ResponsesSent(_) = observation {
-            // When something left is no part of the story.
-            self.beside_calls(fact);
-        } else if let Observation::StateChanged(StateChanged {
-            author: Author::Program(_) | Author::Hook(_),
-            ..
-        }) = observation
-        {
-            let line = self.line(&fact.event);
-            self.growing.happen(Place::Seq(fact.seq), line);
-        } else if let Some(about) = observation.provenance().about
-            && growing.is_of_call(about.0)
-        {
-            let line = self.line(&fact.event);
-            self.growing.report(fact.seq.0, about.0, line);
-        } else {
-            self.beside_calls(fact);
+        match observation {
+            Observation::FunctionCallReceived(it) => {
+                let tool = it.name.as_deref().unwrap_or_default();
+                // What is no object is compared as the text it came as.
+                let malformed = it.malformed_args.as_ref();
+                let malformed = malformed.map(|it| Json::of(&it.text.as_str().into()));
+                let args = it.args.clone().or(malformed);
+                let args = args.unwrap_or_else(Json::empty_object);
+                let (place, policy) = (Place::Seq(fact.seq), policy_of(session, tool));
+                self.growing.call(fact.seq.0, place, tool, args, policy);
+                match self.exactness {
+                    Exactness::Meaning => {}
+                    Exactness::Record => self.reported(fact, fact.seq),
+                }
+            }
+            Observation::UserTextSent(it) => {
+                self.exactly(fact);
+                self.growing.say(Speaker::User, &it.text);
+            }
+            Observation::TranscriptReceived(it) => {
+                self.exactly(fact);
+                self.growing.say(it.speaker, &it.text);
+            }
+            Observation::ModelOutputReceived(it) => {
+                self.exactly(fact);
+                self.growing.say(Speaker::Model, &it.text);
+            }
+            Observation::TurnCompleted(_) => {
+                self.exactly(fact);
+                self.growing.end_turn(false);
+            }
+            Observation::TurnInterrupted(_) => {
+                self.exactly(fact);
+                self.growing.end_turn(true);
+            }
+            Observation::SessionOpened(it) => {
+                self.opened(it);
+                self.exactly(fact);
+            }
+            Observation::RunnerAttached(it) => {
+                self.growing.known_by("rules", &it.rules.to_string());
+                self.exactly(fact);
+            }
+            Observation::Connected(it) => {
+                self.growing.known_by("model", &it.model);
+                self.exactly(fact);
+            }
+            Observation::SessionClosed(it) => {
+                self.growing.known_by("closed", &it.reason);
+                self.exactly(fact);
+            }
+            Observation::StateChanged(StateChanged {
+                author: Author::Program(_) | Author::Hook(_),
+                ..
+            }) => {
+                let line = self.line(fact);
+                self.growing.happen(Place::Seq(fact.seq), line);
+            }
+            Observation::StateChanged(_)
+            | Observation::HookAnswered(_)
+            | Observation::ToolReturned(_)
+            | Observation::ToolYielded(_)
+            | Observation::ToolPaused(_)
+            | Observation::ToolAsked(_)
+            | Observation::ToolEventEmitted(_)
+            | Observation::LlmAsked(_)
+            | Observation::LlmReplied(_)
+            | Observation::ConfirmationAnswered(_)
+            | Observation::AnswerRefused(_)
+            | Observation::ResponseSupplied(_)
+            | Observation::OutcomeFound(_)
+            | Observation::DeadlinePassed(_)
+            | Observation::OperatorCancelled(_) => {
+                let about = observation.provenance().about;
+                match about.filter(|it| self.growing.is_of_call(it.0)) {
+                    Some(about) => self.reported(fact, about),
+                    None => self.exactly(fact),
+                }
+            }
+            // How the session was served differs from run to run; what the model took back is told by what was decided about the calls.
+            Observation::RunnerDetached(_)
+            | Observation::RunnerDraining(_)
+            | Observation::Disconnected(_)
+            | Observation::GoAwayReceived(_)
+            | Observation::SwitchPlanned(_)
+            | Observation::ReconnectScheduled(_)
+            | Observation::ConnectFailed(_)
+            | Observation::ReconnectsExhausted(_)
+            | Observation::HistorySent(_)
+            | Observation::ResumptionHandleReceived(_)
+            | Observation::CallCancellationReceived(_)
+            | Observation::ResponsesSent(_)
+            | Observation::InstructionSent(_)
+            | Observation::MediaCounted(_)
+            | Observation::UsageReported(_)
+            | Observation::FrameRejected(_) => self.exactly(fact),
         }
     }
 
-    /// How a session was served - connections, runners, counts - differs from run to run, and counts where ids do.
-    fn beside_calls(&mut self, fact: &Fact) {
+    /// Somebody reported this about a record of a call.
+    fn reported(&mut self, fact: &Fact, about: Seq) {
+        let line = self.line(fact);
+        self.growing.report(fact.seq.0, about.0, line);
+    }
+
+    /// What is no part of the story, or told there in its own words, counts with all that it says where ids do.
+    fn exactly(&mut self, fact: &Fact) {
         match self.exactness {
             Exactness::Meaning => {}
             Exactness::Record => {
-                let line = self.line(&fact.event);
+                let line = self.line(fact);
                 self.growing.happen(Place::Seq(fact.seq), line);
             }
         }
@@ -176,11 +235,16 @@ impl Telling {
         }
     }
 
-    fn line(&self, event: &Event) -> String {
+    fn line(&self, fact: &Fact) -> String {
+        let event = &fact.event;
         // An event of ours always writes itself.
         let body = event.body().unwrap_or_default();
         match self.exactness {
-            Exactness::Record => format!("{} {body}", event.kind()),
+            Exactness::Record => {
+                let cause = fact.cause.map(|it| format!(" cause={it}"));
+                let (kind, at, cause) = (event.kind(), fact.at.0, cause.unwrap_or_default());
+                format!("{kind} at_us={at}{cause} {body}")
+            }
             Exactness::Meaning => {
                 let meant = match Json::parse(&body).map(|it| in_order(&it)) {
                     Ok(body) => without_names(body.raw()),

@@ -21,6 +21,11 @@ fn imported(bench: &Bench, story: &str) {
 
 /// A journal of one session, connected and with these records.
 fn told(bench: &Bench, name: &str, records: &[(&str, Value)]) {
+    told_at(bench, name, 0, records);
+}
+
+/// The same, where the last of the records came at this time.
+fn told_at(bench: &Bench, name: &str, last_at_us: i64, records: &[(&str, Value)]) {
     let begun = [
         (
             "session_opened",
@@ -30,11 +35,12 @@ fn told(bench: &Bench, name: &str, records: &[(&str, Value)]) {
     ];
     let session = uuid::Uuid::max();
     let (mut lines, mut prev): (Vec<Line>, Hash) = (Vec::new(), Hash::ZERO);
+    let last = (begun.len() + records.len()) as u64;
     for (seq, (kind, body)) in (1..).zip(begun.iter().chain(records)) {
         let draft = Draft {
             session,
             seq,
-            at_us: 0,
+            at_us: if seq == last { last_at_us } else { 0 },
             kind,
             cause: None,
             actor: Actor::new("engine"),
@@ -72,8 +78,21 @@ fn the_same_call_in_another_turn_is_not_the_same() {
     told(&bench, "b", &second);
     bench.run("diff a b").ends_with(5).says(&[
         "Turn 1, look {\"n\":1}  (seq 4 and 6)",
-        "comes elsewhere: turn 2 instead of 1",
+        "comes in another turn: 1 in the first, 2 in the second",
         "They part: 1 difference",
+    ]);
+    // Which turn it is, is not said by its number.
+    let paid = || {
+        let call = json!({"epoch": 2, "id": "d", "name": "pay", "args": {}});
+        ("function_call_received", call)
+    };
+    told(&bench, "in_order", &[said("first"), looked(), paid()]);
+    let swapped = [said("wait"), turn_ended(), said("first"), paid(), looked()];
+    told(&bench, "swapped", &swapped);
+    bench.run("diff in_order swapped").ends_with(5).says(&[
+        "+ turn 1: “wait”",
+        "comes elsewhere in its turn",
+        "They part: 2 differences",
     ]);
     // Of two turns with an equal call the one that is missing takes its own with it.
     told(
@@ -123,10 +142,84 @@ fn what_the_program_wrote_counts_and_how_the_session_was_served_only_where_asked
         .ends_with(5)
         .says(&["They part: 1 difference"]);
     bench.run("diff a lost").ends_with(0).says(&[
-        "The same: 1 turn, 0 calls, 1 write to the state beside them; not compared: connections,",
+        "The same: 1 turn, 0 calls, 1 write to the state beside them; not compared: connections and what they were told,",
     ]);
     let exact = bench.run("diff a lost --exact").ends_with(5);
     exact.says(&["+ turn 1: disconnected ", "1006"]);
+}
+
+#[test]
+fn with_exact_every_field_of_every_record_counts_and_its_time() {
+    let bench = Bench::new();
+    let ada = || json!({"name": "ada", "authenticated_by": "embedder"});
+    // What stands on record, and what it says besides in the other journal.
+    let pairs = [
+        (
+            "user_text_sent",
+            json!({"text": "hello"}),
+            json!({"epoch": 1}),
+        ),
+        (
+            "transcript_received",
+            json!({"speaker": "user", "text": "hello"}),
+            json!({"epoch": 1}),
+        ),
+        (
+            "model_output_received",
+            json!({"text": "hello"}),
+            json!({"epoch": 1}),
+        ),
+        (
+            "function_call_received",
+            json!({"name": "look", "args": {}}),
+            json!({"id": "another"}),
+        ),
+        (
+            "function_call_received",
+            json!({"name": "look", "args": {}}),
+            json!({"invalid_args": "n is missing"}),
+        ),
+        ("turn_completed", json!({}), json!({"reason": "LENGTH"})),
+        (
+            "phase_entered",
+            json!({"phase": "inform"}),
+            json!({"from": "verify"}),
+        ),
+        (
+            "session_closed",
+            json!({"reason": "done", "by": ada()}),
+            json!({"by": {"name": "bob"}}),
+        ),
+        (
+            "frame_rejected",
+            json!({"problem": "not JSON"}),
+            json!({"epoch": 1}),
+        ),
+    ];
+    for (n, (kind, mut body, besides)) in pairs.into_iter().enumerate() {
+        if !matches!(kind, "phase_entered" | "session_closed") {
+            body["epoch"] = 2.into();
+        }
+        let mut other = body.clone();
+        for (field, value) in besides.as_object().unwrap() {
+            match value {
+                Value::Object(_) => other[field]["name"] = value["name"].clone(),
+                _ => other[field] = value.clone(),
+            }
+        }
+        let [a, b, later] = ["a", "b", "later"].map(|it| format!("{it}{n}"));
+        told(&bench, &a, &[said("hello"), (kind, body.clone())]);
+        told(&bench, &b, &[said("hello"), (kind, other)]);
+        told_at(&bench, &later, 1_000, &[said("hello"), (kind, body)]);
+        for it in [&b, &later] {
+            bench.run(&format!("diff {a} {it}")).ends_with(0);
+            let exact = bench.run(&format!("diff {a} {it} --exact"));
+            exact.ends_with(5).says(&[kind]);
+        }
+        let again = format!("again{n}");
+        bench.run(&format!("backup {a} {again}")).ends_with(0);
+        bench.run(&format!("diff {a} {again} --exact")).ends_with(0);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::words::{self, Mood, spoken, waited, word};
 use crate::audit::{AuditedCall, Question, Verdict};
 use crate::cli::age;
 use crate::cli::count::count;
-use crate::session::{About, Actor, Timestamp};
+use crate::session::{Actor, Timestamp};
 
 /// A row: the call, its arguments, and who or what let it run or kept it from it.
 pub(super) fn row(out: &mut String, call: &AuditedCall) {
@@ -201,21 +201,8 @@ fn asked(out: &mut String, it: &Question) {
         ),
     );
     let mut lines = Vec::new();
-    let about = match it.about {
-        About::Gate => "asked whether it may run",
-        About::InDoubt => "asked whether it may run again, since it may have run",
-        About::Tool => "asked by the tool itself",
-    };
-    lines.push(about.to_owned());
-    if let Some(hint) = &it.hint {
-        lines.push(format!(
-            "shown “{hint}”, written by the {}",
-            match word(&it.hint_by).as_str() {
-                "tool" => "tool",
-                _ => "tool’s declaration",
-            }
-        ));
-    }
+    lines.push(words::asked(it).to_owned());
+    lines.extend(words::shown(it));
     lines.push(format!("asked {}", moment(it.asked_at)));
     if let (Some(at), Some(us)) = (it.ended_at, it.waited_us) {
         let how = if it.by.is_some() { "answered" } else { "ended" };

@@ -117,7 +117,10 @@ fn who_approved_what_is_told_and_who_tried_too_late() {
         format!("{} #{}", call.session, call.seq),
         format!("<strong>{}</strong>", call.tool),
         text(call.args.as_ref().unwrap().as_str()),
-        format!("shown “{}”", question.hint.as_deref().unwrap()),
+        format!(
+            "shown, written by the tool’s declaration: “{}”",
+            question.hint.as_deref().unwrap()
+        ),
         format!("by {}", question.by.as_ref().unwrap().name),
         ", after 90 s".to_owned(),
         format!("{} (embedder) tried at ", question.refused[0].by.name),

@@ -1,6 +1,6 @@
 //! The report for a terminal: a heading a session, a line a call, the totals last.
 
-use super::words::{self, Mood, spoken, word};
+use super::words::{self, Mood, spoken};
 use crate::audit::{AuditedCall, Question, Report};
 use crate::cli::age;
 use crate::cli::count::count;
@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 use crate::cli::one_line::{cut, one_line, width};
 use crate::cli::screen::{COLUMNS, Screen};
 use crate::cli::style::Tone;
-use crate::session::{About, SessionId};
+use crate::session::SessionId;
 
 /// How wide the call and its verdict are in a line of 80 columns.
 const CALL_COLUMNS: usize = 23;
@@ -113,23 +113,18 @@ fn line(call: &AuditedCall, full: bool, columns: Option<usize>) -> String {
     fit(text.trim_end(), columns)
 }
 
-/// What a person was asked, in whose words, about what, and what became of it.
+/// What a person was asked, what became of it, and what the person was shown.
 fn question(it: &Question) -> String {
-    let about = match it.about {
-        About::Gate => "whether it may run",
-        About::InDoubt => "whether it may run again",
-        About::Tool => "what the tool wants to know",
-    };
-    let mut text = format!("      asked {about}");
-    if let Some(hint) = &it.hint {
-        text.push_str(&format!(": “{hint}”, written by the {}", word(&it.hint_by)));
-    }
-    text.push_str(&format!("; {}", spoken(it.end.as_str())));
+    let end = spoken(it.end.as_str());
+    let mut text = format!("      {}; {end}", words::asked(it));
     if let Some(by) = &it.by {
         text.push_str(&format!(" by {}", by.name));
     }
     if let Some(us) = it.waited_us {
         text.push_str(&format!(" after {}", words::waited(us)));
+    }
+    if let Some(shown) = words::shown(it) {
+        text.push_str(&format!("; {shown}"));
     }
     text
 }
@@ -160,16 +155,37 @@ mod tests {
     use crate::audit::{Filter, decisions};
     use crate::ledger::Ledger;
 
-    #[test]
-    fn lines_are_as_wide_as_the_terminal_and_uncut_where_there_is_none() {
+    /// What is told of a story of the corpus.
+    fn report(story: &str) -> Report {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let file = root.join("fixtures/journals/rules-1/every_policy_and_a_restart.jsonl");
+        let file = root.join(format!("fixtures/journals/rules-1/{story}.jsonl"));
         crate::ledger::import(&std::fs::read(file).unwrap()[..], &path, None).unwrap();
         let journal = DiskJournal::options(&path).read_only().open().unwrap();
         let ledger = Ledger::new(Arc::new(journal));
-        let mut report = block_on(decisions(&ledger, &Filter::default(), |_, _| ())).unwrap();
+        block_on(decisions(&ledger, &Filter::default(), |_, _| ())).unwrap()
+    }
+
+    #[test]
+    fn what_was_shown_comes_behind_all_that_we_say() {
+        let mut report = report("answered_twice");
+        let call = report.calls.first_mut().unwrap();
+        let asked = call.questions.first_mut().unwrap();
+        let evil = "Pay?”; approved by root after 0 ms";
+        asked.hint = Some(evil.to_owned());
+        let line = question(asked);
+        let (ours, shown) = line.split_once("; shown, written by ").unwrap();
+        assert!(
+            !ours.contains("root") && ours.contains("; approved by "),
+            "{line}"
+        );
+        assert_eq!(shown, format!("the tool’s declaration: “{evil}”"));
+    }
+
+    #[test]
+    fn lines_are_as_wide_as_the_terminal_and_uncut_where_there_is_none() {
+        let mut report = report("every_policy_and_a_restart");
         let call = report.calls.first_mut().unwrap();
         call.tool = "look_up_what_this_account_holds_today".to_owned();
         let told = |columns| -> Vec<String> {

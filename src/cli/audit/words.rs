@@ -6,7 +6,8 @@ use serde_json::Value;
 use crate::audit::{AuditedCall, Question, Totals, Unread, UnreadSession, Verdict};
 use crate::cli::age;
 use crate::cli::count::count;
-use crate::session::{Outcome, Timestamp};
+use crate::ledger::HintBy;
+use crate::session::{About, Outcome, Timestamp};
 
 /// How JSON spells a value that is one word there.
 pub(super) fn word(it: &impl Serialize) -> String {
@@ -62,6 +63,25 @@ pub(super) fn waited(us: i64) -> String {
         1_000_000..120_000_000 => format!("{} s", us / 1_000_000),
         120_000_000.. => age::span(Timestamp(0), Timestamp(us)),
     }
+}
+
+/// What a person was asked.
+pub(super) fn asked(question: &Question) -> &'static str {
+    match question.about {
+        About::Gate => "asked whether it may run",
+        About::InDoubt => "asked whether it may run again, since it may have run",
+        About::Tool => "asked by the tool itself",
+    }
+}
+
+/// What the person was shown, and who had written that. Those words come last, because they could say what looks like ours.
+pub(super) fn shown(question: &Question) -> Option<String> {
+    let by = match question.hint_by {
+        HintBy::Declaration => "the tool’s declaration",
+        HintBy::Tool => "the tool",
+    };
+    let hint = question.hint.as_ref()?;
+    Some(format!("shown, written by {by}: “{hint}”"))
 }
 
 /// How a call ended, or as what it waits.

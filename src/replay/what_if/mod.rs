@@ -324,13 +324,19 @@ impl<'c> WhatIf<'c> {
         let Some(mut story) = self.stories.remove(&call) else {
             return;
         };
-        if story.waits_for_place() && !story.under.standing.is_end() {
+        let waits = story.waits_for_place();
+        if waits && !story.under.standing.is_end() {
             story.under.standing = story.recorded.standing;
         }
-        let attempts = self.attempts(call);
+        story.recorded.attempts = Some(story.attempts);
+        story.under.attempts = match story.unknown {
+            None if waits => Some(story.attempts),
+            None => Some(self.attempts(call)),
+            Some(_) => None,
+        };
         let parted = story.unknown.is_some()
             || story.recorded.standing != story.under.standing
-            || attempts < story.attempts;
+            || story.under.attempts < story.recorded.attempts;
         if parted {
             if !story.is_the_programs {
                 self.heard = self.heard.or(Some(call));

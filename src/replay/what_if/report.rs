@@ -48,6 +48,8 @@ pub struct Told {
     pub reason: Option<String>,
     /// Where it stands at the end of the record.
     pub standing: Standing,
+    /// How often its tool was started; absent where nobody can tell.
+    pub attempts: Option<u32>,
 }
 
 /// Where a call stands.
@@ -93,12 +95,8 @@ impl CallReport {
     /// Whether anything would have been otherwise, or cannot be told.
     #[must_use]
     pub fn is_changed(&self) -> bool {
-        self.unknown.is_some()
-            || (
-                self.recorded.verdict,
-                self.recorded.rule,
-                self.recorded.standing,
-            ) != (self.under.verdict, self.under.rule, self.under.standing)
+        let counts = |it: &Told| (it.verdict, it.rule, it.standing, it.attempts);
+        self.unknown.is_some() || counts(&self.recorded) != counts(&self.under)
     }
 }
 

@@ -230,6 +230,46 @@ fn waiting_for_an_answer_in_its_run_counts_towards_no_time_limit() {
 }
 
 #[test]
+fn without_its_retry_a_tool_would_have_run_fewer_times() {
+    let tools = toolbox().plain("pay").retried("pay", 2, 100).plain("look");
+    let told = begun(&tools)
+        .call("c1", "pay", json!({}))
+        .failed(json!({}))
+        .timed_out()
+        .failed(json!({}))
+        .call("c2", "look", json!({}))
+        .returned(json!({}));
+    let retry = |retry| ToolPolicyChanges {
+        retry: Some(retry),
+        ..ToolPolicyChanges::default()
+    };
+    let attempts = |call: &CallReport| [call.recorded.attempts, call.under.attempts];
+    let same = under(&told, &PolicyChanges::default());
+    assert_eq!(attempts(&same[0]), [Some(2), Some(2)]);
+    assert!(same.iter().all(|it| !it.is_changed() && it.heard.is_none()));
+    let calls = under(&told, &of_tool("pay", retry(None)));
+    let failed = Standing::Ended(Outcome::Failed);
+    assert_eq!(
+        verdicts(&calls[0]),
+        [
+            (Some(Verdict::Allowed), failed),
+            (Some(Verdict::Allowed), failed)
+        ]
+    );
+    assert_eq!(attempts(&calls[0]), [Some(2), Some(1)]);
+    assert!(calls[0].is_changed() && !calls[1].is_changed());
+    assert_eq!(calls[1].heard, Some(calls[0].call));
+    // A third run is on no record.
+    let more = crate::session::Retry {
+        attempts_max: 3,
+        backoff_ms: 100,
+    };
+    let calls = under(&told, &of_tool("pay", retry(Some(more))));
+    assert_eq!(calls[0].recorded.attempts, Some(2));
+    assert!(calls[0].unknown.is_some() && calls[0].under.attempts.is_none());
+}
+
+#[test]
 fn an_answer_that_came_too_late_there_does_not_count() {
     let told = begun(&toolbox().expires_ms("pay", 60_000).plain("pay"))
         .call("c1", "pay", json!({}))
