@@ -7,7 +7,7 @@ use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 ///
 /// `confirmed` must be there and a boolean. `hint` and `reason` are texts, `payload` is anything; `editedArgs` are arguments
 /// in place of the model's, `requestHash` is the hash of the request that was seen. Each of them may be absent or `null`.
-/// Keys that mean nothing here are kept. Some clients put the whole in a text: `{"response":"{\"confirmed\":true}"}`.
+/// Keys that mean nothing here are kept, but for `args`, by which somebody may mean `editedArgs`. Some clients put the whole in a text: `{"response":"{\"confirmed\":true}"}`.
 ///
 /// ```
 /// use recount::adk::confirmation_from;
@@ -28,7 +28,7 @@ use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 /// # Errors
 /// [`UnfitAnswer::Malformed`]: it says neither yes nor no, so it is no answer. Nonsense is no consent, and no denial either.
 pub fn confirmation_from(response: &Json) -> Result<ToolConfirmation, UnfitAnswer> {
-    unwrapped(AnswerMembers::of(response)?)?.confirmation(&["editedArgs", "edited_args"])
+    unwrapped(AnswerMembers::of(response)?)?.lenient()
 }
 
 /// The object in the text, where there is only that.
@@ -90,6 +90,15 @@ mod tests {
         ] {
             assert!(read(nonsense).is_err(), "{nonsense}");
         }
+    }
+
+    #[test]
+    fn arguments_under_the_operators_name_do_not_leave_the_models_in_place() {
+        let refused = read(r#"{"confirmed":true,"args":{"n":1}}"#);
+        let Err(UnfitAnswer::Malformed { problem }) = refused else {
+            unreachable!("{refused:?}")
+        };
+        assert!(problem.contains("\"editedArgs\""), "{problem}");
     }
 
     #[test]

@@ -1,11 +1,22 @@
-//! What a person says to a confirmation request, as the members of a JSON object: read strictly, the same at every door.
+//! What a person says to a confirmation request, as the members of a JSON object: which there may be, the door says.
 
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
 use super::ToolConfirmation;
+use super::policy_file::keys::unknown_key;
 use crate::session::{Json, UnfitAnswer};
+
+/// The keys of an answer at a door where nothing else may stand.
+const KEYS: [&str; 6] = [
+    "confirmed",
+    "reason",
+    "payload",
+    "args",
+    "request_hash",
+    "hint",
+];
 
 /// The members of an answer.
 pub(crate) struct AnswerMembers(BTreeMap<String, Json>);
@@ -29,9 +40,36 @@ impl AnswerMembers {
         self.0.contains_key(key)
     }
 
-    /// The answer: `confirmed` is there and a boolean, and what means nothing is kept. Edited arguments stand under one of
-    /// these keys.
-    pub(crate) fn confirmation(mut self, edited: &[&str]) -> Result<ToolConfirmation, UnfitAnswer> {
+    /// An operator's answer: `confirmed` is there and a boolean, each key means something and has one spelling, and none is
+    /// `null`. A yes must not count without the condition, or the arguments, that a slip of the pen has made mean nothing.
+    pub(crate) fn strict(self) -> Result<ToolConfirmation, UnfitAnswer> {
+        for (key, json) in &self.0 {
+            if !KEYS.contains(&key.as_str()) {
+                return Err(malformed(&unknown_key(&short(key), &KEYS)));
+            }
+            if json.as_str() == "null" {
+                let problem = format!("{key:?} is null; what is not said is left out");
+                return Err(malformed(&problem));
+            }
+        }
+        self.read(&["args"], &["request_hash"])
+    }
+
+    /// An answer of a client of ADK: `confirmed` is there and a boolean, the others may be `null`, and what means nothing is
+    /// kept, as ADK has it.
+    pub(crate) fn lenient(self) -> Result<ToolConfirmation, UnfitAnswer> {
+        if self.has("args") {
+            let problem =
+                "\"args\" means nothing here; arguments in place of the model's are \"editedArgs\"";
+            return Err(malformed(problem));
+        }
+        self.read(
+            &["editedArgs", "edited_args"],
+            &["requestHash", "request_hash"],
+        )
+    }
+
+    fn read(mut self, args: &[&str], hash: &[&str]) -> Result<ToolConfirmation, UnfitAnswer> {
         let confirmed = self.0.remove("confirmed");
         let confirmed = confirmed.ok_or_else(|| malformed("it does not say \"confirmed\""))?;
         let mut confirmation = if boolean(&confirmed)? {
@@ -42,8 +80,7 @@ impl AnswerMembers {
         confirmation.hint = self.optional(&["hint"], "a text")?;
         confirmation.reason = self.optional(&["reason"], "a text")?;
         confirmation.payload = self.optional(&["payload"], "JSON")?;
-        confirmation.args = self.optional(edited, "JSON")?;
-        let hash = &["requestHash", "request_hash"];
+        confirmation.args = self.optional(args, "JSON")?;
         confirmation.request_hash = self.optional(hash, "a SHA-256 in hex digits")?;
         let extra = self.0.into_iter().map(|(key, it)| (key, it.to_value()));
         confirmation.extra = extra.collect();
@@ -75,11 +112,15 @@ fn boolean(json: &Json) -> Result<bool, UnfitAnswer> {
         "true" => Ok(true),
         "false" => Ok(false),
         other => {
-            let found: String = other.chars().take(40).collect();
-            let problem = format!("\"confirmed\" must be true or false, got {found}");
+            let problem = format!("\"confirmed\" must be true or false, got {}", short(other));
             Err(malformed(&problem))
         }
     }
+}
+
+/// As much of what came as a message needs.
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
 }
 
 /// It is no answer, and why.
