@@ -443,6 +443,51 @@ fn a_result_by_the_id_of_another_call_than_its_tickets_is_refused() {
 }
 
 #[test]
+fn a_client_whose_id_and_ticket_name_two_calls_settles_neither() {
+    let bank = bank();
+    bank.calls(&[("c1", "ask"), ("c2", "ask"), ("c3", "transfer")]);
+    let session = bank.live.session_id();
+    let paused = bank.life.run(bank.live.paused()).unwrap();
+    let tickets: Vec<Ticket> = paused.iter().map(Ticket::from).collect();
+    let asked = bank.life.run(bank.live.pending()).unwrap().remove(0);
+    let gated = Ticket {
+        session,
+        call: asked.call,
+        tool: "transfer".to_owned(),
+    };
+    let sent = |id: &str, ticket: &Ticket| {
+        let response = json!({"status": "approved"});
+        let part = json!({"id": id, "ticket": ticket, "name": ticket.tool, "response": response});
+        bank.sends(&message(&[json!({"functionResponse": part})]))
+    };
+    let others = paused[1].id.to_string();
+    let request = asked.id.to_string();
+    for (id, ticket) in [
+        ("c2", &tickets[0]),
+        (&others, &tickets[0]),
+        ("other", &tickets[0]),
+        (&request, &tickets[0]),
+        ("c1", &gated),
+    ] {
+        let refused = sent(id, ticket);
+        assert!(
+            matches!(refused, Err(Error::WrongId { .. })),
+            "{id}: {refused:?}"
+        );
+        assert_eq!(bank.phases(), ["paused", "paused", "awaiting_confirmation"]);
+    }
+    let seen = ("ada".to_owned(), "answers_the_call".to_owned());
+    assert_eq!(
+        bank.refusals(),
+        vec![seen; 2],
+        "where the id or the ticket is about a request"
+    );
+    sent("c1", &tickets[0]).unwrap();
+    sent(&others, &tickets[1]).unwrap();
+    assert_eq!(bank.phases(), ["awaiting_confirmation"]);
+}
+
+#[test]
 fn an_id_that_the_model_uses_again_goes_on_naming_the_first_call() {
     let bank = bank();
     bank.calls(&[("c1", "ask")]);

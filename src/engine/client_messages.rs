@@ -102,6 +102,7 @@ impl Engine {
     ///
     /// # Errors
     /// * [`Error::Message`]: it cannot be read, calls a function, or answers what is not to be answered so.
+    /// * [`Error::WrongId`]: it has a ticket, and the id of another call.
     /// * [`Error::Refused`]: it says neither yes nor no, or its payload does not fit; somebody answered before, the request expired, the call does not wait for a response.
     /// * [`Error::PartlyTaken`]: of several answers, the session refused some.
     /// * [`Error::NotConnected`]: words came, and there is no connection.
@@ -188,6 +189,12 @@ impl Engine {
                 let unfit = misdirected(&why);
                 self.refused_answer(request, unfit, by).await?;
                 Ok(why.into())
+            }
+            Refused::Ambiguous(why, about) => {
+                if let Some((request, unfit)) = about {
+                    self.refused_answer(request, unfit, by).await?;
+                }
+                Ok(*why)
             }
             // Of a request that is not open any more the session says what became of it.
             Refused::Unfit(request, unfit) => {

@@ -133,7 +133,7 @@ pub(super) async fn supplies(
 }
 
 /// An id is the model's for the call, or ours.
-async fn check_id(ledger: &Ledger, ticket: &Ticket, found: String) -> Result<(), Error> {
+pub(super) async fn check_id(ledger: &Ledger, ticket: &Ticket, found: String) -> Result<(), Error> {
     let call = ticket.session.call_id(ticket.call);
     if found == call.to_string() {
         return Ok(());
