@@ -6,7 +6,8 @@ use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 /// Reads the `response` of a FunctionResponse to [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION).
 ///
 /// `confirmed` must be there and a boolean. `hint` and `reason` are texts, `payload` is anything; `editedArgs` are arguments
-/// in place of the model's, `requestHash` is the hash of the request that was seen. Each of them may be absent or `null`.
+/// in place of the model's, `requestHash` is the hash of the request that was seen. Each of them may be absent or `null`. A number
+/// in `payload` or `editedArgs` that would lose digits is refused.
 /// Keys that mean nothing here are kept, but for `args`, by which somebody may mean `editedArgs`. Some clients put the whole in a text: `{"response":"{\"confirmed\":true}"}`.
 ///
 /// ```
@@ -87,6 +88,8 @@ mod tests {
             r#"{"confirmed":true,"reason":{}}"#,
             r#"{"confirmed":true,"requestHash":"abc"}"#,
             r#"{"confirmed":true,"editedArgs":{},"edited_args":{}}"#,
+            r#"{"confirmed":true,"editedArgs":{"account":123456789012345678901}}"#,
+            r#"{"confirmed":true,"payload":[0.1000000000000000055]}"#,
         ] {
             assert!(read(nonsense).is_err(), "{nonsense}");
         }

@@ -201,7 +201,7 @@ impl LogItem {
 /// What a person said, strictly: `confirmed` is a boolean, or else `found` says what became of a call in doubt, alone. `reason` is a
 /// text, `payload` is something for the tool, `args` are arguments in place of the model's, `request_hash` is that of the
 /// request that was seen, and `hint` is what the person was told. Any other key is refused, and so is `null`: what is not said is
-/// left out.
+/// left out. A number in `payload` or `args` that would lose digits as a [`Value`](serde_json::Value) is refused, too.
 ///
 /// ```json
 /// {"confirmed":true,"payload":{"days":3},"request_hash":"9f86…"}

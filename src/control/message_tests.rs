@@ -141,6 +141,37 @@ fn a_key_that_means_nothing_is_no_answer_and_says_which_there_are() {
 }
 
 #[test]
+fn a_number_that_would_lose_digits_is_no_answer_and_is_named() {
+    let read = |text: &str| {
+        let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
+        confirmation(&raw)
+    };
+    let lost = |digits: &str| {
+        format!("expected a number of fewer digits, found {digits}, of which some would be lost")
+    };
+    let account = "123456789012345678901";
+    for (text, place) in [
+        (
+            r#"{"confirmed":true,"args":{"to":[{"account":123456789012345678901}]}}"#,
+            "\"args\": /to/0/account: ",
+        ),
+        (
+            r#"{"confirmed":true,"payload":123456789012345678901}"#,
+            "\"payload\": ",
+        ),
+    ] {
+        let problem = format!("{place}{}", lost(account));
+        assert_eq!(read(text), Err(UnfitAnswer::Malformed { problem }));
+    }
+    let exact = r#"{"confirmed":true,"args":{"id":18446744073709551615,"least":-9223372036854775808,"sum":1.10,"much":1e21}}"#;
+    let args = read(exact).unwrap().args.unwrap();
+    assert_eq!(
+        Json::of(&args).as_str(),
+        r#"{"id":18446744073709551615,"least":-9223372036854775808,"much":1e+21,"sum":1.1}"#
+    );
+}
+
+#[test]
 fn a_record_goes_over_byte_for_byte() {
     let text = r#"{"item":{"record":{"n": 1.10,"s":"\u00e9"}}}"#;
     let Ok(Reply::Item(item)) = serde_json::from_str(text) else {

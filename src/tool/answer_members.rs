@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::ToolConfirmation;
 use super::policy_file::keys::unknown_key;
+use super::typed::exact_value;
 use crate::session::{Json, UnfitAnswer};
 
 /// The keys of an answer at a door where nothing else may stand.
@@ -79,31 +81,49 @@ impl AnswerMembers {
         };
         confirmation.hint = self.optional(&["hint"], "a text")?;
         confirmation.reason = self.optional(&["reason"], "a text")?;
-        confirmation.payload = self.optional(&["payload"], "JSON")?;
-        confirmation.args = self.optional(args, "JSON")?;
+        confirmation.payload = self.value(&["payload"])?;
+        confirmation.args = self.value(args)?;
         confirmation.request_hash = self.optional(hash, "a SHA-256 in hex digits")?;
         let extra = self.0.into_iter().map(|(key, it)| (key, it.to_value()));
         confirmation.extra = extra.collect();
         Ok(confirmation)
     }
 
-    /// What stands under a key in one of its spellings, but not in two; `null` is nothing.
     fn optional<T: DeserializeOwned>(
         &mut self,
         spellings: &[&str],
         expected: &str,
     ) -> Result<Option<T>, UnfitAnswer> {
-        let mut found = spellings
-            .iter()
-            .filter_map(|key| Some((key, self.0.remove(*key)?)));
-        let Some((key, json)) = found.next() else {
+        let Some((key, json)) = self.take(spellings)? else {
             return Ok(None);
         };
-        if let Some((other, _)) = found.next() {
-            return Err(malformed(&format!("it has {key:?} and {other:?}")));
-        }
         let read = serde_json::from_str(json.as_str());
         read.map_err(|_| malformed(&format!("{key:?} must be {expected}")))
+    }
+
+    /// What the tool gets: it must not run with another number than the person wrote.
+    fn value(&mut self, spellings: &[&str]) -> Result<Option<Value>, UnfitAnswer> {
+        let Some((key, json)) = self.take(spellings)? else {
+            return Ok(None);
+        };
+        let value = exact_value(&json);
+        let value = value.map_err(|problem| malformed(&format!("{key:?}: {problem}")))?;
+        Ok(Some(value).filter(|it| !it.is_null()))
+    }
+
+    /// What stands under a key in one of its spellings, but not in two.
+    fn take(&mut self, spellings: &[&str]) -> Result<Option<(String, Json)>, UnfitAnswer> {
+        let found = spellings
+            .iter()
+            .filter_map(|key| Some(((*key).to_owned(), self.0.remove(*key)?)));
+        let mut found: Vec<_> = found.collect();
+        let first = found.pop();
+        match (&first, found.pop()) {
+            (Some((other, _)), Some((key, _))) => {
+                Err(malformed(&format!("it has {key:?} and {other:?}")))
+            }
+            (Some(_) | None, _) => Ok(first),
+        }
     }
 }
 
