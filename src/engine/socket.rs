@@ -159,7 +159,7 @@ pub(super) async fn open(
     timeout(limit, handshake).await.unwrap_or(Err(timed_out))
 }
 
-/// How many bytes of messages wait for a session that is busy, beyond what its queue takes, before its reader waits, too.
+/// How much memory takes what waits for a session that is busy, beyond what its queue takes, before its reader waits, too.
 const BACKLOG_BYTES: usize = 4 << 20;
 
 /// Writes and reads, until the peer is gone or its session has hung up and all is written.
@@ -207,6 +207,26 @@ async fn serve(
     }
 }
 
+/// What waits for a session that is busy.
+#[derive(Default)]
+struct Backlog {
+    waiting: VecDeque<Incoming>,
+    bytes: usize,
+}
+
+impl Backlog {
+    fn push(&mut self, incoming: Incoming) {
+        self.bytes += incoming.bytes();
+        self.waiting.push_back(incoming);
+    }
+
+    fn pop(&mut self) -> Option<Incoming> {
+        let next = self.waiting.pop_front()?;
+        self.bytes -= next.bytes();
+        Some(next)
+    }
+}
+
 /// What was written, as its reader learns of it.
 struct Written<'w> {
     reports: mpsc::UnboundedReceiver<Carried>,
@@ -225,23 +245,21 @@ async fn read(
     (epoch, media): &(Seq, Arc<Media>),
 ) {
     let epoch = *epoch;
-    let mut backlog: VecDeque<Incoming> = VecDeque::new();
-    let mut bytes = 0;
+    let mut backlog = Backlog::default();
     let mut heard_out = pin!(heard_out(failure));
     let report = |carried| Incoming::Written { socket, carried };
     let lost = loop {
         tokio::select! {
             biased;
             lost = &mut heard_out => break lost,
-            Some(carried) = written.reports.recv() => backlog.push_back(report(carried)),
-            place = incoming.reserve(), if !backlog.is_empty() => {
-                let (Ok(place), Some(next)) = (place, backlog.pop_front()) else {
+            Some(carried) = written.reports.recv() => backlog.push(report(carried)),
+            place = incoming.reserve(), if !backlog.waiting.is_empty() => {
+                let (Ok(place), Some(next)) = (place, backlog.pop()) else {
                     return;
                 };
-                bytes -= next.bytes();
                 place.send(next);
             }
-            received = receiver.receive(), if bytes < BACKLOG_BYTES => match received {
+            received = receiver.receive(), if backlog.bytes < BACKLOG_BYTES => match received {
                 Ok(text) if media.hear(epoch, &text) => {
                     media.handed_on(epoch, &text);
                     if written.is_writing.load(Ordering::Relaxed) {
@@ -249,10 +267,9 @@ async fn read(
                         yield_now().await;
                     }
                     while let Ok(carried) = written.reports.try_recv() {
-                        backlog.push_back(report(carried));
+                        backlog.push(report(carried));
                     }
-                    bytes += text.len();
-                    backlog.push_back(Incoming::Frame { socket, text });
+                    backlog.push(Incoming::Frame { socket, text });
                 }
                 Ok(_) => {}
                 Err(lost) => break lost,
@@ -261,9 +278,9 @@ async fn read(
     };
     media.lost(&lost);
     while let Ok(carried) = written.reports.try_recv() {
-        backlog.push_back(report(carried));
+        backlog.push(report(carried));
     }
-    for last in backlog.into_iter().chain([Incoming::Lost { socket, lost }]) {
+    for last in backlog.waiting.into_iter().chain([Incoming::Lost { socket, lost }]) {
         if incoming.send(last).await.is_err() {
             return;
         }

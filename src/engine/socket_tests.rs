@@ -287,6 +287,49 @@ async fn a_peer_is_listened_to_between_many_messages() {
     assert!(written < 100, "{written} were written before");
 }
 
+/// A peer that says nothing in many messages, and counts them.
+struct SaysNothing(Arc<std::sync::atomic::AtomicUsize>);
+
+#[async_trait]
+impl FrameReceiver for SaysNothing {
+    async fn receive(&mut self) -> Result<String, ConnectionLost> {
+        if self.0.fetch_add(1, Ordering::Relaxed) < 1_000_000 {
+            return Ok(String::new());
+        }
+        pending().await
+    }
+}
+
+#[tokio::test]
+async fn messages_that_say_nothing_do_not_pile_up_without_end() {
+    let (incoming, _busy) = mpsc::channel(1);
+    let received: Arc<std::sync::atomic::AtomicUsize> = Arc::default();
+    let connection = Connection {
+        sender: Box::new(Takes::default()),
+        receiver: Box::new(SaysNothing(received.clone())),
+    };
+    let socket = Socket::start(1, Seq(7), connection, incoming, (Arc::default(), 64));
+    for _ in 0..100 {
+        yield_now().await;
+    }
+    let most = BACKLOG_BYTES / size_of::<Incoming>() + 3;
+    let received = received.load(Ordering::Relaxed);
+    assert!((2..=most).contains(&received), "{received} of {most}");
+    drop(socket);
+}
+
+#[test]
+fn what_waits_counts_until_the_session_takes_it() {
+    let mut backlog = Backlog::default();
+    let text = "12345".to_owned();
+    backlog.push(Incoming::Frame { socket: 1, text });
+    let carried = Carried::Instruction(Seq(9));
+    backlog.push(Incoming::Written { socket: 1, carried });
+    assert_eq!(backlog.bytes, 2 * size_of::<Incoming>() + 5);
+    while backlog.pop().is_some() {}
+    assert_eq!(backlog.bytes, 0);
+}
+
 /// A peer that panics when it is written to.
 struct Panics;
 
