@@ -174,7 +174,15 @@ async fn serve(
     let is_writing = AtomicBool::new(false);
     let (failed, failure) = oneshot::channel();
     let (report, reports) = mpsc::unbounded_channel();
-    let writing = write(connection.sender, queues, failed, report, &is_writing);
+    let writing = write(connection.sender, queues, report, &is_writing);
+    // A writer that panics has failed as any other: the peer is still heard out, and nothing that waits is lost.
+    let writing = async {
+        let written = AssertUnwindSafe(writing).catch_unwind().await;
+        if let Err(lost) = written.unwrap_or_else(|_| Err(panicked())) {
+            // Of a reader that is gone, the session hears all it is to hear.
+            let _ = failed.send(lost);
+        }
+    };
     let written = Written {
         reports,
         is_writing: &is_writing,
@@ -197,10 +205,7 @@ async fn serve(
     // Whatever is ready at once is written first.
     let both = AssertUnwindSafe(join(writing, reading)).catch_unwind();
     if both.await.is_err() && !listens.is_cancelled() {
-        let lost = ConnectionLost {
-            code: None,
-            reason: "the connection panicked".to_owned(),
-        };
+        let lost = panicked();
         hears.1.lost(&lost);
         // A session that is gone does not want to know.
         let _ = incoming.send(Incoming::Lost { socket, lost }).await;
@@ -276,11 +281,17 @@ async fn read(
             },
         }
     };
+    // Where it panics as it goes, that is the loss, and this one is not told.
+    drop(receiver);
     media.lost(&lost);
     while let Ok(carried) = written.reports.try_recv() {
         backlog.push(report(carried));
     }
-    for last in backlog.waiting.into_iter().chain([Incoming::Lost { socket, lost }]) {
+    for last in backlog
+        .waiting
+        .into_iter()
+        .chain([Incoming::Lost { socket, lost }])
+    {
         if incoming.send(last).await.is_err() {
             return;
         }
@@ -300,10 +311,9 @@ async fn heard_out(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost
 async fn write(
     mut sender: Box<dyn FrameSender>,
     (mut queue, mut pieces): (mpsc::UnboundedReceiver<Outgoing>, Pieces),
-    failed: oneshot::Sender<ConnectionLost>,
     report: mpsc::UnboundedSender<Carried>,
     is_writing: &AtomicBool,
-) {
+) -> Result<(), ConnectionLost> {
     for in_a_row in 1.. {
         let (text, carries) = tokio::select! {
             biased;
@@ -317,12 +327,8 @@ async fn write(
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
         is_writing.store(false, Ordering::Relaxed);
-        if let Err(lost) = sent.unwrap_or_else(|_| Err(untaken())) {
-            // Of a reader that is gone, the session hears all it is to hear.
-            let _ = failed.send(lost);
-            return;
-        }
-        // Likewise.
+        sent.unwrap_or_else(|_| Err(untaken()))?;
+        // Of a reader that is gone, the session hears all it is to hear.
         let _ = carries.map(|carried| report.send(carried));
         if in_a_row % WRITTEN_IN_A_ROW == 0 {
             yield_now().await;
@@ -332,6 +338,14 @@ async fn write(
     drop((queue, pieces));
     // Whether the peer takes the farewell is its own affair.
     let _ = timeout(Duration::from_secs(SEND_SECONDS), sender.close()).await;
+    Ok(())
+}
+
+fn panicked() -> ConnectionLost {
+    ConnectionLost {
+        code: None,
+        reason: "the connection panicked".to_owned(),
+    }
 }
 
 fn untaken() -> ConnectionLost {
