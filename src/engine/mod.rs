@@ -381,6 +381,7 @@ impl Engine {
         let failure: Arc<OnceLock<String>> = Arc::default();
         let over = CancellationToken::new();
         let media = Arc::new(Media::new(
+            self.inner.clock.clone(),
             agent.withholds_input.then(|| agent.non_blocking.clone()),
         ));
         let task = SessionTask {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recount::journal::seal::MemoryKeyStore;
-use recount::live::wire::ServerMessage;
+use recount::live::wire::{Blob, Content, Part, ServerContent, ServerMessage};
 use recount::prelude::*;
 use recount::session::{OnSettled, Seq};
 
@@ -107,6 +107,42 @@ async fn a_connection_that_nobody_holds_ends_after_the_silence_that_the_agent_ch
     stage.pass(4_000).await;
     stage.model.send(&ServerMessage::text("One more thing."));
     settle().await;
+    stage.pass(4_999).await;
+    assert_eq!(count(&stage, session, "disconnected").await, 1);
+    stage.pass(1).await;
+    assert_eq!(count(&stage, session, "disconnected").await, 2);
+    end(stage, session).await;
+}
+
+/// A piece of what the model says aloud.
+fn audio() -> ServerMessage {
+    let part = Part {
+        inline_data: Some(Blob::of("audio/pcm;rate=24000", &[0; 8])),
+        ..Part::default()
+    };
+    let spoken = Content {
+        parts: vec![part].into(),
+        ..Content::default()
+    };
+    ServerMessage {
+        server_content: Some(ServerContent {
+            model_turn: Some(spoken),
+            ..ServerContent::default()
+        }),
+        ..ServerMessage::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_speaks_is_not_silent_although_its_audio_passes_the_session_by() {
+    let five = Duration::from_secs(5);
+    let stage = stage(|agent| connects(agent).idle_fold_after(five)).await;
+    let session = approved(&stage, []).await;
+    for _ in 0..5 {
+        stage.pass(3_000).await;
+        stage.model.send(&audio());
+        settle().await;
+    }
     stage.pass(4_999).await;
     assert_eq!(count(&stage, session, "disconnected").await, 1);
     stage.pass(1).await;
