@@ -60,7 +60,7 @@ impl Desk {
     }
 
     /// Answers with what a door was given, or found wrong with it.
-    pub(super) async fn answer_as(
+    pub(crate) async fn answer_as(
         &self,
         request: RequestId,
         given: Result<ToolConfirmation, UnfitAnswer>,

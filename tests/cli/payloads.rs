@@ -38,6 +38,12 @@ fn is_answered(service: &Service, request: &str) {
             "invalid-args",
         ),
         (
+            "approve j REQUEST --payload @payload.json --args {\"days\":123456789012345678901}",
+            3,
+            "malformed-answer",
+        ),
+        ("approve j REQUEST --payload null", 3, "malformed-answer"),
+        (
             &format!("approve j REQUEST --payload @payload.json --request-hash {other}"),
             3,
             "other-request",
@@ -79,6 +85,8 @@ fn is_answered(service: &Service, request: &str) {
         "invalid_payload",
         "invalid_args",
         "invalid_args",
+        "malformed_answer",
+        "malformed_answer",
         "other_request",
         "other_request",
         "already_answered",
