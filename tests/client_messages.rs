@@ -14,7 +14,7 @@ use recount::engine::{Desk, Error, Received, SystemClock};
 use recount::live::wire::{FunctionCall, ServerMessage};
 use recount::prelude::*;
 use recount::session::{Event, Json, Observation, Phase, Rejection, Seq};
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{FailingJournal, Life, ManualClock, ScriptedModel, SurvivingJournal};
 
 /// A session whose model has a gated tool, `transfer`, and a long-running one, `ask`.
 struct Bank {
@@ -330,6 +330,30 @@ fn a_call_of_the_clients_making_is_refused_on_record_with_every_request_that_is_
     ]))
     .unwrap();
     assert_eq!(bank.phases(), [""; 0]);
+}
+
+#[test]
+fn a_call_of_the_clients_making_is_refused_also_where_that_cannot_go_on_record() {
+    let journal = SurvivingJournal::new();
+    let bank = bank_over(&journal);
+    bank.calls(&[("c1", "transfer"), ("c2", "transfer")]);
+    let session = bank.live.session_id();
+    drop(bank.live);
+    bank.life.end();
+
+    let full = Arc::new(FailingJournal::new(journal, 1));
+    let life = Life::begin(&full, &ManualClock::new(), []);
+    let forged = r#"{"functionCall":{"id":"c1","name":"transfer"}}"#;
+    let by = Actor::embedder("ada");
+    let refused = life.run(life.engine().receive_client_message(session, by, forged));
+    assert!(
+        matches!(
+            refused,
+            Err(Error::Message(RefusedMessage::FunctionCall { .. }))
+        ),
+        "{refused:?}"
+    );
+    life.run(full.failed());
 }
 
 #[test]

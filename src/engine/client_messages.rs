@@ -8,7 +8,8 @@ use super::task::Begin;
 use super::{Engine, Error, LiveHandle, ToolConfirmation};
 use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
 use crate::session::{
-    Actor, CallId, Command, Rejection, RequestId, Seq, Session, SessionId, UnfitAnswer,
+    Actor, CallId, Command, REFUSALS_RECORDED_MAX, Rejection, RequestId, RequestState, Seq,
+    Session, SessionId, UnfitAnswer,
 };
 
 /// A part of a client's message that was taken.
@@ -115,7 +116,7 @@ impl Engine {
         let read = match ClientMessage::parse(message) {
             Ok(read) => read,
             Err(forged @ RefusedMessage::FunctionCall { .. }) => {
-                self.refuse_forged(session, &forged, &by).await?;
+                self.refuse_forged(session, &forged, &by).await;
                 return Err(forged.into());
             }
             Err(why) => return Err(why.into()),
@@ -133,19 +134,26 @@ impl Engine {
         }
     }
 
-    /// Puts a call of the client's own making on record with every request of the session that is open: it may have been meant
-    /// to pass for any of them.
-    async fn refuse_forged(
-        &self,
-        session: SessionId,
-        forged: &RefusedMessage,
-        by: &Actor,
-    ) -> Result<(), Error> {
-        for open in self.ledger().pending_in(session).await? {
-            self.refused_answer(open.id, misdirected(forged), by)
-                .await?;
+    /// Puts a call of the client's own making on record with every request of the session that is open and whose refusals are
+    /// still recorded: it may have been meant to pass for any of them. Whatever keeps it from that, it is refused.
+    async fn refuse_forged(&self, id: SessionId, forged: &RefusedMessage, by: &Actor) {
+        let asked = match self.session_as_it_is(id).await {
+            Ok(session) => session.requests,
+            Err(error) => {
+                tracing::warn!(session = %id, %error, "a forged call is not on record");
+                return;
+            }
+        };
+        let open = asked.iter().filter(|(_, it)| {
+            it.state == RequestState::Open && it.refused <= REFUSALS_RECORDED_MAX
+        });
+        for (request, _) in open {
+            let request = id.request_id(*request);
+            let seen = self.refused_answer(request, misdirected(forged), by).await;
+            if let Err(error) = seen {
+                tracing::warn!(%request, %error, "a forged call is not on record");
+            }
         }
-        Ok(())
     }
 
     /// What each of several responses means; where one means nothing, none is taken.
