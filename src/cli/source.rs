@@ -12,7 +12,7 @@ use super::unanswered::{out_of_reach, refused, unanswered};
 use super::{opening, os_user};
 use crate::control::{self, Client, OnRecord, Refusal, Request, Waiting};
 use crate::engine::{self, Desk, SystemClock};
-use crate::ledger::{Ledger, SessionSummary};
+use crate::ledger::{Ledger, PendingConfirmation, SessionSummary};
 use crate::session::{Finding, Json, ObjectHash, RequestId, Seq, SessionId};
 use crate::tool::Ticket;
 
@@ -124,6 +124,19 @@ impl Source {
                 answer.map_err(|error| unanswered(client.pid(), error))
             }
         }
+    }
+
+    /// A question that waits for an answer, if that can be found out.
+    pub(super) async fn confirmation(
+        &mut self,
+        wanted: impl Fn(&PendingConfirmation) -> bool,
+    ) -> Option<PendingConfirmation> {
+        let waiting = self.pending().await.ok()?.into_iter();
+        let mut confirmations = waiting.filter_map(|it| match it {
+            Waiting::Confirmation(it) => Some(*it),
+            Waiting::Paused(_) => None,
+        });
+        confirmations.find(wanted)
     }
 
     /// Every session, oldest first.
