@@ -357,6 +357,69 @@ fn a_call_of_the_clients_making_is_refused_also_where_that_cannot_go_on_record()
 }
 
 #[test]
+fn a_result_in_the_place_of_a_persons_answer_is_refused_on_record_at_every_door() {
+    let journal = SurvivingJournal::new();
+    let bank = bank_over(&journal);
+    bank.calls(&[("c1", "transfer"), ("c2", "ask")]);
+    let asked = bank.life.run(bank.live.pending()).unwrap().remove(0);
+    let session = bank.live.session_id();
+    let ticket = Ticket {
+        session,
+        call: asked.call,
+        tool: "transfer".to_owned(),
+    };
+    let ok = json!({"status": "ok"});
+    let ada = || Actor::embedder("ada");
+    let result = |id: &str| FunctionResponse {
+        id: Some(id.to_owned()),
+        ..FunctionResponse::new("transfer", ok.clone())
+    };
+    let engine = bank.life.engine();
+    let other = bank.life.run(engine.session("bank").open()).unwrap();
+    let foreign =
+        json!({"functionResponse": {"ticket": ticket, "name": "transfer", "response": ok}});
+    let foreign = message(&[foreign]);
+    let not_paused = |given: &Result<Seq, Error>| {
+        matches!(given, Err(Error::Refused(Rejection::CallNotPaused { .. })))
+    };
+    let given = bank.life.run(bank.live.respond(&ticket, ok.clone(), ada()));
+    assert!(not_paused(&given), "{given:?}");
+    let given = bank.life.run(engine.update(&ticket, result("c1"), ada()));
+    assert!(not_paused(&given), "{given:?}");
+    let given = bank.life.run(engine.respond(&ticket, result("c2"), ada()));
+    assert!(matches!(given, Err(Error::WrongId { .. })), "{given:?}");
+    let given = bank.life.run(other.respond(&ticket, ok.clone(), ada()));
+    assert!(matches!(given, Err(Error::UnknownCall { .. })), "{given:?}");
+    let given = bank.life.run(other.receive_client_message(ada(), &foreign));
+    assert!(
+        matches!(given, Err(Error::Message(RefusedMessage::UnknownId { .. }))),
+        "{given:?}"
+    );
+    bank.life.settle();
+    assert_eq!(bank.phases(), ["awaiting_confirmation", "paused"]);
+    let seen = |code: &str| ("ada".to_owned(), code.to_owned());
+    let mut refusals = vec![seen("answers_the_call"); 3];
+    refusals.extend(vec![seen("foreign_session"); 2]);
+    assert_eq!(bank.refusals(), refusals);
+
+    // Where nobody serves the session, the desk is the door.
+    drop((bank.live, other));
+    bank.life.end();
+    let life = Life::begin(&journal, &ManualClock::new(), []);
+    let desk = Desk::new(life.engine().ledger().clone(), SystemClock::shared());
+    let given = life.run(desk.respond(&ticket, result("c1"), ada()));
+    assert!(not_paused(&given), "{given:?}");
+    let given = life.run(desk.respond(&ticket, result("c2"), ada()));
+    assert!(matches!(given, Err(Error::WrongId { .. })), "{given:?}");
+    let facts = life.engine().ledger().facts(session, Seq(1), 1000);
+    let facts = life.run(facts).unwrap();
+    let refused = facts
+        .iter()
+        .filter(|fact| fact.event.kind() == "answer_refused");
+    assert_eq!(refused.count(), 7);
+}
+
+#[test]
 fn the_handle_of_another_session_answers_nothing_and_is_seen_to_have_tried() {
     let bank = bank();
     bank.calls(&[("c1", "transfer"), ("c2", "ask")]);
@@ -397,6 +460,7 @@ fn a_result_is_given_by_the_models_id_by_our_own_or_by_ticket() {
         no_object,
         Err(Error::Refused(Rejection::ResponseNotAnObject))
     ));
+    assert_eq!(bank.refusals(), [], "nobody was asked for a leave");
 
     let ticket = json!({"session": session, "call": calls[2], "tool": "ask"});
     let typed = json!({

@@ -230,7 +230,7 @@ impl Engine {
     }
 
     /// What the session says to an answer that is none.
-    async fn refused_answer(
+    pub(super) async fn refused_answer(
         &self,
         request: RequestId,
         unfit: UnfitAnswer,

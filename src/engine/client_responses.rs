@@ -1,6 +1,6 @@
 //! What a client's response answers: found out by its id, before anything of its message is taken.
 
-use super::responding::check_id;
+use super::responding::{check_id, request_about};
 use super::{Engine, Error, ToolConfirmation};
 use crate::adk::{ClientResponse, REQUEST_CONFIRMATION, RefusedMessage, confirmation_from};
 use crate::session::{CallId, Json, RequestId, Seq, Session, UnfitAnswer, open_request};
@@ -51,7 +51,8 @@ impl Engine {
                 let id = ticket.session.call_id(ticket.call).to_string();
                 let is_here = ticket.session == session.id && is_call(session, ticket.call);
                 if !is_here {
-                    return Ok(Err(unknown(id, None)));
+                    let about = request_about(self.ledger(), &ticket).await?;
+                    return Ok(Err(unknown(id, about)));
                 }
                 if let Some(given) = given {
                     match check_id(self.ledger(), &ticket, given.clone()).await {

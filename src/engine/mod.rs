@@ -10,6 +10,7 @@ mod alarm;
 mod answering;
 mod asking;
 mod attach;
+mod attempt;
 mod beginning;
 mod builder;
 mod callbacks;
