@@ -34,6 +34,15 @@ async fn stage(with: impl Fn(Agent) -> Agent) -> Stage {
 /// A session whose one call waits and whose connection has ended; the question is answered, behind these doors.
 async fn approved(stage: &Stage, doors: impl IntoIterator<Item = Door>) -> SessionId {
     let live = stage.gone().await;
+    answered(stage, live, doors).await
+}
+
+/// As [`approved`], of a session that somebody has held until now.
+async fn answered(
+    stage: &Stage,
+    live: LiveHandle,
+    doors: impl IntoIterator<Item = Door>,
+) -> SessionId {
     let session = live.session_id();
     drop(live);
     settle().await;
@@ -148,4 +157,25 @@ async fn a_model_that_speaks_is_not_silent_although_its_audio_passes_the_session
     stage.pass(1).await;
     assert_eq!(count(&stage, session, "disconnected").await, 2);
     end(stage, session).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_somebody_holds_is_never_folded_up_however_long_it_is_silent() {
+    let five = Duration::from_secs(5);
+    let stage = stage(|agent| connects(agent).idle_fold_after(five)).await;
+    let live = stage.gone().await;
+    for _ in 0..20 {
+        stage.pass(5_000).await;
+    }
+    assert_eq!(count(&stage, live.session_id(), "disconnected").await, 0);
+    let session = answered(&stage, live, []).await;
+    stage.pass(4_000).await;
+    // The connection was opened to tell an outcome; whoever comes for it holds it from now on.
+    let live = stage.engine.resume(session).await.unwrap();
+    for _ in 0..20 {
+        stage.pass(5_000).await;
+    }
+    assert_eq!(count(&stage, session, "disconnected").await, 1);
+    assert_eq!(stage.connections(), 2);
+    stage.end(live).await;
 }
