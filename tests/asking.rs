@@ -17,8 +17,8 @@ use recount::engine::Error;
 use recount::ledger::{HintBy, PendingConfirmation};
 use recount::prelude::*;
 use recount::session::{
-    CancelReason, Edits, Event, ObjectHash, Observation, Outcome, Rejection, RequestId, Seq,
-    UnfitAnswer,
+    About, CancelReason, Edits, Event, Json, ObjectHash, Observation, Outcome, Rejection,
+    RequestId, Seq, UnfitAnswer,
 };
 use recount::testing::ScriptedModel;
 use recount::tool::{Ask, ToolOutcome};
@@ -454,6 +454,79 @@ async fn a_tool_whose_process_ends_while_it_waits_is_in_doubt_and_nobody_is_aske
     };
     assert_eq!(reason, CancelReason::RunnerGone);
     assert_eq!(*witness.lock().unwrap(), ["asks How many days?"]);
+    engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
+/// An engine whose provider answers with these, in their order, and keeps what it was asked.
+async fn provided(
+    place: &Path,
+    tools: Toolset,
+    answers: Vec<ToolConfirmation>,
+) -> (Engine, Arc<Mutex<Vec<ConfirmationRequest>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (seen, answers) = (asked.clone(), Mutex::new(answers.into_iter()));
+    let provider = move |request: ConfirmationRequest| {
+        seen.lock().unwrap().push(request);
+        let answer = answers.lock().unwrap().next().unwrap();
+        async { answer }
+    };
+    let agent = Agent::new()
+        .model("m")
+        .tools(tools)
+        .confirmation_provider(Arc::new(provider))
+        .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
+    let engine = Engine::builder(place).agent("support", agent);
+    (engine.open().await.unwrap(), asked)
+}
+
+#[tokio::test]
+async fn a_provider_is_told_that_the_tool_itself_has_written_what_it_asks() {
+    let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
+    let yes = || ToolConfirmation::confirmed().with_payload(json!({"days": 3}));
+    let (engine, asked) = provided(place.path(), asking(&witness), vec![yes(), yes()]).await;
+    let live = ask_for_days(&engine).await;
+    assert_eq!(outcome(&engine, live.session_id()).await, Outcome::Returned);
+    let asked = std::mem::take(&mut *asked.lock().unwrap());
+    let told: Vec<_> = asked
+        .iter()
+        .map(|it| (it.message.as_deref(), it.message_by_tool, it.about))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Some("How many days?"), true, About::Tool),
+            (Some("Paid?"), true, About::Tool)
+        ]
+    );
+    let schema = asked[0].payload_schema.as_ref().map(Json::as_str);
+    assert_eq!(schema, Some(r#"{"required":["days"],"type":"object"}"#));
+    engine.shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_provider_that_is_asked_anew_sees_the_arguments_that_were_changed() {
+    let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
+    let yes = || ToolConfirmation::confirmed().with_payload(json!({"cover": "bob"}));
+    let answers = vec![yes().with_args(json!({"days": 4})), yes()];
+    let tools = gated(&witness, Some(Edits::ApprovedAnew));
+    let (engine, asked) = provided(place.path(), tools, answers).await;
+    let live = ask_for_days(&engine).await;
+    assert_eq!(outcome(&engine, live.session_id()).await, Outcome::Returned);
+    let asked = std::mem::take(&mut *asked.lock().unwrap());
+    let [first, second] = asked.as_slice() else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(
+        (&first.args, first.args_text.as_str()),
+        (&json!({"days": 5}), r#"{"days":5}"#)
+    );
+    assert_eq!(
+        (&second.args, second.args_text.as_str()),
+        (&json!({"days": 4}), r#"{"days":4}"#)
+    );
+    assert!(first.id != second.id && first.call == second.call);
+    assert!(!first.message_by_tool && !second.message_by_tool);
+    assert_eq!(witness.lock().unwrap().len(), 1);
     engine.shutdown(Duration::ZERO).await.unwrap();
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use recount::prelude::*;
 use recount::session::{Outcome, ResponseShape};
 use recount::testing::ScriptedModel;
-use recount::tool::{FunctionCall, ResultFormatter};
+use recount::tool::{FunctionCall, ResultFormatter, StaticConfirmation};
 
 const SCRIPT: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "search", "args": {"query": "rust"}}]}]}
@@ -80,6 +80,32 @@ async fn a_failure_comes_once_and_without_a_word_and_idle_is_the_default() {
         .tool_background("search");
     let scheduling = told(live).await.pop().unwrap().2;
     assert_eq!(scheduling.as_deref(), Some("WHEN_IDLE"));
+}
+
+#[tokio::test]
+async fn the_outcome_of_a_call_that_waited_for_a_person_reaches_the_model_with_its_scheduling() {
+    for (provider, outcome) in [
+        (
+            StaticConfirmation::allow_all(),
+            ("result", Some("INTERRUPT")),
+        ),
+        // It never ran in the background, so the model says what came of it.
+        (StaticConfirmation::deny_all("not today"), ("error", None)),
+    ] {
+        let search = search(Ok(json!({"found": 3})));
+        let live = Live::builder()
+            .tools(T::confirm(search, "Search?"))
+            .tool_background_with_scheduling("search", FunctionResponseScheduling::Interrupt)
+            .confirmation_provider(provider);
+        let told = told(live).await;
+        let waits = json!({"status": "awaiting_confirmation", "tool": "search"});
+        assert_eq!(told[0], (waits, Some(true), None));
+        let (body, will_continue, scheduling) = told.last().unwrap();
+        assert_eq!((told.len(), *will_continue), (2, Some(false)), "{told:?}");
+        let (key, when) = outcome;
+        assert_eq!(scheduling.as_deref(), when, "{body}");
+        assert!(body.get(key).is_some(), "{body}");
+    }
 }
 
 #[tokio::test]

@@ -100,7 +100,7 @@ pub struct Compacted {
 ///
 /// # Errors
 /// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`]; [`Error::Damaged`] when the log is not
-/// sound, which a repair must cure first; [`Error::Io`] and [`Error::Index`] when the new index cannot be written.
+/// sound, which a repair must cure first, and when the index does not say any more up to where its frames reach; [`Error::Io`] and [`Error::Index`] when the new index cannot be written.
 pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compacted, Error> {
     let directory = Directory::claim(path.as_ref(), false)?;
     let doing = || Error::io(format!("compact the index of {}", directory.path.display()));
@@ -123,7 +123,8 @@ pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compac
         .has(SLED)
         .then(|| Index::open(&names.path(SLED), options.cache_bytes).ok())
         .flatten()
-        .and_then(|index| Witness::of(&index, directory.journal));
+        .map(|index| Witness::of(&index, directory.journal));
+    let old = old.transpose()?.flatten();
     let settings = DiskJournal::options(&directory.path)
         .cache_bytes(options.cache_bytes)
         .progress(options.progress);

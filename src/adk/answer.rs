@@ -6,8 +6,9 @@ use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 /// Reads the `response` of a FunctionResponse to [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION).
 ///
 /// `confirmed` must be there and a boolean. `hint` and `reason` are texts, `payload` is anything; `editedArgs` are arguments
-/// in place of the model's, `requestHash` is the hash of the request that was seen. Each of them may be absent or `null`.
-/// Keys that mean nothing here are kept. Some clients put the whole in a text: `{"response":"{\"confirmed\":true}"}`.
+/// in place of the model's, `requestHash` is the hash of the request that was seen. Each of them may be absent or `null`. A number
+/// in `payload` or `editedArgs` that would lose digits is refused.
+/// Keys that mean nothing here are kept, but for `args`, by which somebody may mean `editedArgs`. Some clients put the whole in a text: `{"response":"{\"confirmed\":true}"}`.
 ///
 /// ```
 /// use recount::adk::confirmation_from;
@@ -28,7 +29,7 @@ use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 /// # Errors
 /// [`UnfitAnswer::Malformed`]: it says neither yes nor no, so it is no answer. Nonsense is no consent, and no denial either.
 pub fn confirmation_from(response: &Json) -> Result<ToolConfirmation, UnfitAnswer> {
-    unwrapped(AnswerMembers::of(response)?)?.confirmation(&["editedArgs", "edited_args"])
+    unwrapped(AnswerMembers::of(response)?)?.lenient()
 }
 
 /// The object in the text, where there is only that.
@@ -87,9 +88,20 @@ mod tests {
             r#"{"confirmed":true,"reason":{}}"#,
             r#"{"confirmed":true,"requestHash":"abc"}"#,
             r#"{"confirmed":true,"editedArgs":{},"edited_args":{}}"#,
+            r#"{"confirmed":true,"editedArgs":{"account":123456789012345678901}}"#,
+            r#"{"confirmed":true,"payload":[0.1000000000000000055]}"#,
         ] {
             assert!(read(nonsense).is_err(), "{nonsense}");
         }
+    }
+
+    #[test]
+    fn arguments_under_the_operators_name_do_not_leave_the_models_in_place() {
+        let refused = read(r#"{"confirmed":true,"args":{"n":1}}"#);
+        let Err(UnfitAnswer::Malformed { problem }) = refused else {
+            unreachable!("{refused:?}")
+        };
+        assert!(problem.contains("\"editedArgs\""), "{problem}");
     }
 
     #[test]

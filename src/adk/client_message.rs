@@ -69,6 +69,9 @@ impl ClientMessage {
         // Two readers of a key that stands twice may see two values, so an approval could be shown as a denial.
         let json =
             Json::parse(message).map_err(|problem| unreadable(format!("it is {problem}")))?;
+        if let Some(name) = called(&json) {
+            return Err(RefusedMessage::FunctionCall { name });
+        }
         let mut message = members(&json, "the message")?;
         for wrapper in [["content", "content"], ["newMessage", "new_message"]] {
             if let Some(inner) = take(&mut message, wrapper)? {
@@ -113,15 +116,6 @@ impl ClientMessage {
 
 impl Part {
     fn read(mut part: Members) -> Result<Part, RefusedMessage> {
-        // Before anything else: a part that also calls a function is a call of a function.
-        if let Some(call) = take(&mut part, ["functionCall", "function_call"])? {
-            let name = members(&call, "functionCall")
-                .ok()
-                .and_then(|mut call| call.remove("name"))
-                .and_then(|name| text(&name, "name").ok());
-            let name = name.unwrap_or_default();
-            return Err(RefusedMessage::FunctionCall { name });
-        }
         let read =
             if let Some(response) = take(&mut part, ["functionResponse", "function_response"])? {
                 Part::Response(function_response(members(&response, "functionResponse")?)?)
@@ -144,6 +138,26 @@ impl Part {
             None => Ok(read),
         }
     }
+}
+
+/// The function that a message calls, in whatever part of it. It is looked for before all else, because a call is refused on
+/// record, which nothing else that is wrong with the message may keep it from.
+fn called(json: &Json) -> Option<String> {
+    if let Ok(parts) = serde_json::from_str::<Vec<Json>>(json.as_str()) {
+        return parts.iter().find_map(called);
+    }
+    let message = members(json, "the message").ok()?;
+    let mut calls = ["functionCall", "function_call"].iter();
+    if let Some(call) = calls.find_map(|key| message.get(*key)) {
+        let named = members(call, "functionCall").ok();
+        let name = named.and_then(|mut call| call.remove("name"));
+        return Some(
+            name.and_then(|it| text(&it, "name").ok())
+                .unwrap_or_default(),
+        );
+    }
+    let holders = ["content", "newMessage", "new_message", "parts"];
+    holders.iter().find_map(|key| called(message.get(*key)?))
 }
 
 /// What else a part may hold as its content.
@@ -294,6 +308,12 @@ mod tests {
     }
 
     #[test]
+    fn what_a_response_tells_of_calls_is_no_call() {
+        let told = r#"{"parts":[{"functionResponse":{"id":"a","name":"n","response":{"parts":[{"functionCall":{}}]}}}]}"#;
+        assert_eq!(answers(told).len(), 1);
+    }
+
+    #[test]
     fn an_answer_may_lack_its_id_its_name_and_its_response() {
         let bare = r#"{"functionResponse":{}}"#;
         assert_eq!(
@@ -330,6 +350,26 @@ mod tests {
                 "cannot call a function",
             ),
             (r#"{"function_call":1}"#, "cannot call a function"),
+            (
+                r#"{"role":"model","parts":[{"functionCall":{"name":"pay"}}]}"#,
+                "cannot call a function, as this one does: \"pay\"",
+            ),
+            (
+                r#"{"parts":[{"inlineData":{}},{"text":1},{"function_call":{"name":"pay"}}]}"#,
+                "cannot call a function",
+            ),
+            (
+                r#"{"parts":[{"functionCall":{"name":"pay"},"function_call":{}}]}"#,
+                "cannot call a function",
+            ),
+            (
+                r#"{"content":{"parts":[]},"newMessage":{"role":1,"parts":{"functionCall":{}}}}"#,
+                "cannot call a function",
+            ),
+            (
+                r#"{"parts":[{"text":"x"}],"functionCall":{}}"#,
+                "cannot call a function",
+            ),
             (
                 r#"{"blob":{"data":"AAAA"}}"#,
                 "neither a text nor a functionResponse: \"blob\"",

@@ -15,7 +15,8 @@ use super::screen::Screen;
 use super::source::{Decided, Said, Source};
 use super::style::Tone;
 use crate::control::OnRecord;
-use crate::session::{Json, ObjectHash};
+use crate::ledger::PendingConfirmation;
+use crate::session::{About, Json, ObjectHash};
 
 /// Records a yes, through the service that has the journal open if one does.
 #[derive(Args)]
@@ -81,6 +82,7 @@ impl Answer {
     ) -> Result<Exit, Failure> {
         let payload = self.payload.map(|it| given_json("the payload", &it));
         let payload = payload.transpose()?;
+        let is_edited = confirmed && args.is_some();
         let mut source = Source::writing(&self.path, &self.keys).await?;
         let service = source.service();
         let said = Said::Answer(Decided {
@@ -92,13 +94,24 @@ impl Answer {
         });
         let outcome = match ids::request(&mut source, &self.request).await {
             Ok(request) => {
+                let call = if is_edited {
+                    source.confirmation(|it| it.id == request).await
+                } else {
+                    None
+                };
                 let answered = source.answer(request, said, self.name).await;
-                answered.map(|on_record| (request, on_record))
+                answered.map(|on_record| (request, call, on_record))
             }
             Err(failure) => Err(failure),
         };
+        let anew = match &outcome {
+            // What cannot be found out does not undo the answer.
+            Ok((_, Some(asked), _)) => source.confirmation(|it| asked_anew(asked, it)).await,
+            Ok((_, None, _)) | Err(_) => None,
+        };
         source.close().await?;
-        let (request, on_record) = outcome?;
+        let (request, _, on_record) = outcome?;
+        let anew = anew.map(|it| it.id);
         let OnRecord {
             session,
             seq,
@@ -114,6 +127,7 @@ impl Answer {
                 "confirmed": confirmed,
                 "by": by,
                 "service": service,
+                "asked_anew": anew,
             }))?;
             return Ok(Exit::Ok);
         }
@@ -124,14 +138,26 @@ impl Answer {
         };
         let text = format!("{tool} {what} by {}, on record at seq {seq}", who(&by));
         screen.toned(tone, &one_line(&text))?;
-        let next = match (service, confirmed) {
-            (Some(pid), _) => format!("Answered through the running service (pid {pid})."),
-            (None, true) => {
+        if let Some(anew) = anew {
+            screen.line(&format!(
+                "The tool wants other arguments approved anew: it runs with the answer to the request {anew}."
+            ))?;
+        }
+        let next = match (service, confirmed, anew) {
+            (Some(pid), _, _) => format!("Answered through the running service (pid {pid})."),
+            (None, true, None) => {
                 "The call starts with the next process that serves the session.".to_owned()
             }
-            (None, false) => "The model is told when the session is next served.".to_owned(),
+            (None, true, Some(_)) => return Ok(Exit::Ok),
+            (None, false, _) => "The model is told when the session is next served.".to_owned(),
         };
         screen.line(&next)?;
         Ok(Exit::Ok)
     }
+}
+
+/// Whether this asks about the same call, because other arguments have come.
+fn asked_anew(before: &PendingConfirmation, now: &PendingConfirmation) -> bool {
+    let same = (now.session, now.call) == (before.session, before.call);
+    same && now.id != before.id && now.about == About::Gate
 }

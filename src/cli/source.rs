@@ -12,8 +12,8 @@ use super::unanswered::{out_of_reach, refused, unanswered};
 use super::{opening, os_user};
 use crate::control::{self, Client, OnRecord, Refusal, Request, Waiting};
 use crate::engine::{self, Desk, SystemClock};
-use crate::ledger::{Ledger, SessionSummary};
-use crate::session::{Finding, Json, ObjectHash, Rejection, RequestId, Seq, SessionId};
+use crate::ledger::{Ledger, PendingConfirmation, SessionSummary};
+use crate::session::{Finding, Json, ObjectHash, RequestId, Seq, SessionId};
 use crate::tool::Ticket;
 
 /// The sessions of a journal, from here.
@@ -126,6 +126,19 @@ impl Source {
         }
     }
 
+    /// A question that waits for an answer, if that can be found out.
+    pub(super) async fn confirmation(
+        &mut self,
+        wanted: impl Fn(&PendingConfirmation) -> bool,
+    ) -> Option<PendingConfirmation> {
+        let waiting = self.pending().await.ok()?.into_iter();
+        let mut confirmations = waiting.filter_map(|it| match it {
+            Waiting::Confirmation(it) => Some(*it),
+            Waiting::Paused(_) => None,
+        });
+        confirmations.find(wanted)
+    }
+
     /// Every session, oldest first.
     pub(super) async fn sessions(&mut self) -> Result<Vec<SessionSummary>, Failure> {
         match self {
@@ -165,15 +178,14 @@ impl Source {
         let answer = said.message()?;
         match self {
             Source::Journal(ledger) => {
-                let confirmation = control::confirmation(&answer)
-                    .map_err(|unfit| engine::Error::Refused(Rejection::UnfitAnswer(unfit)))?;
+                let given = control::confirmation(&answer);
                 let by = os_user::actor(claimed)?;
                 let named = ledger.journal().request(request.0).await?;
                 let (session, call) = named.ok_or(engine::Error::UnknownRequest { request })?;
                 let (session, call) = (SessionId(session), Seq(call));
                 let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
                 let desk = Desk::new(ledger.clone(), SystemClock::shared());
-                let answered = desk.answer(request, confirmation, by.clone()).await;
+                let answered = desk.answer_as(request, given, by.clone()).await;
                 let seq = taken(ledger, session, answered).await?;
                 Ok(OnRecord {
                     session,

@@ -99,26 +99,16 @@ pub(super) fn refused(refusal: &Refusal) -> Failure {
     }
     let advice = match refusal.instead {
         Some(request) => format!("answer the request {request} instead"),
-        None if is_unfit(&refusal.code) => {
-            "the request stays open; `recount pending PATH` shows what it asks".to_owned()
+        None if refusal.leaves_open => {
+            "nothing is decided, and another may count; `recount pending PATH` shows what waits"
+                .to_owned()
         }
-        None => "the first answer counts; this one changed nothing".to_owned(),
+        None if refusal.by.is_some() => {
+            "the first answer counts; this one changed nothing".to_owned()
+        }
+        None => "this one changed nothing".to_owned(),
     };
     Failure::new(refusal.code.replace('_', "-"), text)
         .exit(Exit::Refused)
         .advice(advice)
-}
-
-/// Whether the answer itself was at fault, and another one may still count.
-fn is_unfit(code: &str) -> bool {
-    matches!(
-        code,
-        "malformed_answer"
-            | "other_request"
-            | "invalid_payload"
-            | "invalid_args"
-            | "edits_not_allowed"
-            | "nothing_to_settle"
-            | "tool_gone"
-    )
 }

@@ -199,8 +199,9 @@ impl LogItem {
 }
 
 /// What a person said, strictly: `confirmed` is a boolean, or else `found` says what became of a call in doubt, alone. `reason` is a
-/// text, `payload` is something for the tool, `args` are arguments in place of the model's, and `request_hash` is that of the
-/// request that was seen. Other keys are kept on record, without effect; but one that seems to say who answers is refused.
+/// text, `payload` is something for the tool, `args` are arguments in place of the model's, `request_hash` is that of the
+/// request that was seen, and `hint` is what the person was told. Any other key is refused, and so is `null`: what is not said is
+/// left out. A number in `payload` or `args` that would lose digits as a [`Value`](serde_json::Value) is refused, too.
 ///
 /// ```json
 /// {"confirmed":true,"payload":{"days":3},"request_hash":"9f86…"}
@@ -211,7 +212,8 @@ impl LogItem {
 /// ```
 ///
 /// # Errors
-/// [`UnfitAnswer::Malformed`]: it says neither yes nor no. A service puts that on record, and the request stays open.
+/// [`UnfitAnswer::Malformed`]: it says neither yes nor no, or something that means nothing. A service puts that on record, and the
+/// request stays open.
 pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -233,17 +235,8 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> 
             },
         });
     }
-    // Kept without effect it would stand beside the actor on record as if it said something.
-    if let Some(actor) = ACTORS.iter().find(|key| members.has(key)) {
-        return Err(malformed(&format!(
-            "it names who answers, under {actor:?}; that is for the door to say"
-        )));
-    }
-    members.confirmation(&["args", "edited_args", "editedArgs"])
+    members.strict()
 }
-
-/// Under which keys somebody might say who they are.
-const ACTORS: [&str; 5] = ["as", "by", "actor", "user", "authenticated_by"];
 
 /// What became of a call, strictly: `done` with its result or `failed` with the reason, and nothing else.
 ///

@@ -82,21 +82,92 @@ fn an_answer_is_a_boolean_or_none() {
 }
 
 #[test]
-fn an_answer_has_a_payload_other_arguments_and_the_request_that_was_seen_and_what_else_it_says_is_kept()
- {
+fn an_answer_has_a_payload_other_arguments_and_the_request_that_was_seen() {
     let hash = crate::session::ObjectHash::of(b"the record");
     let text = format!(
-        r#"{{"confirmed":true,"payload":{{"days":3}},"args":{{"n":1}},"request_hash":"{hash}","ticket":"T-1"}}"#
+        r#"{{"confirmed":true,"payload":{{"days":3}},"args":{{"n":1}},"request_hash":"{hash}","hint":"Go?"}}"#
     );
     let raw: Box<RawValue> = serde_json::from_str(&text).unwrap();
-    let expected = ToolConfirmation::confirmed()
-        .with_payload(serde_json::json!({"days": 3}))
-        .with_args(serde_json::json!({"n": 1}))
-        .to_request(hash);
-    let extra = serde_json::Map::from_iter([("ticket".to_owned(), "T-1".into())]);
+    let expected = ToolConfirmation {
+        hint: Some("Go?".to_owned()),
+        ..ToolConfirmation::confirmed()
+            .with_payload(serde_json::json!({"days": 3}))
+            .with_args(serde_json::json!({"n": 1}))
+            .to_request(hash)
+    };
+    assert_eq!(confirmation(&raw), Ok(expected));
+}
+
+#[test]
+fn a_key_that_means_nothing_is_no_answer_and_says_which_there_are() {
+    let all = "expected one of confirmed, reason, payload, args, request_hash, hint";
+    for (more, why) in [
+        (
+            r#""requesthash":"9f""#,
+            "requesthash: unknown key; did you mean \"request_hash\"?".to_owned(),
+        ),
+        (
+            r#""requestHash":"9f""#,
+            "requestHash: unknown key; did you mean \"request_hash\"?".to_owned(),
+        ),
+        (
+            r#""arguments":{"amount":40}"#,
+            format!("arguments: unknown key; {all}"),
+        ),
+        (
+            r#""editedArgs":{"amount":40}"#,
+            format!("editedArgs: unknown key; {all}"),
+        ),
+        (r#""by":"eve""#, format!("by: unknown key; {all}")),
+        (r#""ticket":"T-1""#, format!("ticket: unknown key; {all}")),
+        (
+            r#""request_hash":null"#,
+            "\"request_hash\" is null; what is not said is left out".to_owned(),
+        ),
+        (
+            r#""args":null"#,
+            "\"args\" is null; what is not said is left out".to_owned(),
+        ),
+    ] {
+        for text in [
+            format!(r#"{{"confirmed":true,{more}}}"#),
+            format!(r#"{{"confirmed":false,{more}}}"#),
+        ] {
+            let raw: Box<RawValue> = serde_json::from_str(&text).unwrap();
+            let problem = why.clone();
+            assert_eq!(confirmation(&raw), Err(UnfitAnswer::Malformed { problem }));
+        }
+    }
+}
+
+#[test]
+fn a_number_that_would_lose_digits_is_no_answer_and_is_named() {
+    let read = |text: &str| {
+        let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
+        confirmation(&raw)
+    };
+    let lost = |digits: &str| {
+        format!("expected a number of fewer digits, found {digits}, of which some would be lost")
+    };
+    let account = "123456789012345678901";
+    for (text, place) in [
+        (
+            r#"{"confirmed":true,"args":{"to":[{"account":123456789012345678901}]}}"#,
+            "\"args\": /to/0/account: ",
+        ),
+        (
+            r#"{"confirmed":true,"payload":123456789012345678901}"#,
+            "\"payload\": ",
+        ),
+    ] {
+        let problem = format!("{place}{}", lost(account));
+        assert_eq!(read(text), Err(UnfitAnswer::Malformed { problem }));
+    }
+    let exact = r#"{"confirmed":true,"args":{"id":18446744073709551615,"least":-9223372036854775808,"sum":1.10,"much":1e21}}"#;
+    let args = read(exact).unwrap().args.unwrap();
     assert_eq!(
-        confirmation(&raw),
-        Ok(ToolConfirmation { extra, ..expected })
+        Json::of(&args).as_str(),
+        r#"{"id":18446744073709551615,"least":-9223372036854775808,"much":1e+21,"sum":1.1}"#
     );
 }
 

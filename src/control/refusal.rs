@@ -34,6 +34,9 @@ pub struct Refusal {
     /// By whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
+    /// What it was about is not decided, so another word may count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves_open: bool,
     /// The request to answer instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<RequestId>,
@@ -51,6 +54,7 @@ impl Refusal {
             confirmed: None,
             found: None,
             by: None,
+            leaves_open: rejection.leaves_open(),
             instead: None,
         };
         match rejection {

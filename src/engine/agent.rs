@@ -329,7 +329,7 @@ impl Agent {
     }
 
     /// How long user and model may be silent on a connection that was [opened to tell an outcome](Agent::on_settled), before it ends
-    /// and the session is folded up; 60 s unless set. A session that somebody holds by its handle is never folded up.
+    /// and the session is folded up; 60 s unless set. Whoever is heard in audio alone is not silent. A session that somebody holds by its handle is never folded up.
     pub fn idle_fold_after(mut self, silence: Duration) -> Agent {
         self.idle_fold_after = Some(silence);
         self

@@ -8,7 +8,8 @@ use super::task::Begin;
 use super::{Engine, Error, LiveHandle, ToolConfirmation};
 use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
 use crate::session::{
-    Actor, CallId, Command, Rejection, RequestId, Seq, Session, SessionId, UnfitAnswer,
+    Actor, CallId, Command, REFUSALS_RECORDED_MAX, Rejection, RequestId, RequestState, Seq,
+    Session, SessionId, UnfitAnswer,
 };
 
 /// A part of a client's message that was taken.
@@ -102,6 +103,7 @@ impl Engine {
     ///
     /// # Errors
     /// * [`Error::Message`]: it cannot be read, calls a function, or answers what is not to be answered so.
+    /// * [`Error::WrongId`]: it has a ticket, and the id of another call.
     /// * [`Error::Refused`]: it says neither yes nor no, or its payload does not fit; somebody answered before, the request expired, the call does not wait for a response.
     /// * [`Error::PartlyTaken`]: of several answers, the session refused some.
     /// * [`Error::NotConnected`]: words came, and there is no connection.
@@ -114,7 +116,7 @@ impl Engine {
         let read = match ClientMessage::parse(message) {
             Ok(read) => read,
             Err(forged @ RefusedMessage::FunctionCall { .. }) => {
-                self.refuse_forged(session, &forged, &by).await?;
+                self.refuse_forged(session, &forged, &by).await;
                 return Err(forged.into());
             }
             Err(why) => return Err(why.into()),
@@ -132,19 +134,26 @@ impl Engine {
         }
     }
 
-    /// Puts a call of the client's own making on record with every request of the session that is open: it may have been meant
-    /// to pass for any of them.
-    async fn refuse_forged(
-        &self,
-        session: SessionId,
-        forged: &RefusedMessage,
-        by: &Actor,
-    ) -> Result<(), Error> {
-        for open in self.ledger().pending_in(session).await? {
-            self.refused_answer(open.id, misdirected(forged), by)
-                .await?;
+    /// Puts a call of the client's own making on record with every request of the session that is open and whose refusals are
+    /// still recorded: it may have been meant to pass for any of them. Whatever keeps it from that, it is refused.
+    async fn refuse_forged(&self, id: SessionId, forged: &RefusedMessage, by: &Actor) {
+        let asked = match self.session_as_it_is(id).await {
+            Ok(session) => session.requests,
+            Err(error) => {
+                tracing::warn!(session = %id, %error, "a forged call is not on record");
+                return;
+            }
+        };
+        let open = asked.iter().filter(|(_, it)| {
+            it.state == RequestState::Open && it.refused <= REFUSALS_RECORDED_MAX
+        });
+        for (request, _) in open {
+            let request = id.request_id(*request);
+            let seen = self.refused_answer(request, misdirected(forged), by).await;
+            if let Err(error) = seen {
+                tracing::warn!(%request, %error, "a forged call is not on record");
+            }
         }
-        Ok(())
     }
 
     /// What each of several responses means; where one means nothing, none is taken.
@@ -189,6 +198,12 @@ impl Engine {
                 self.refused_answer(request, unfit, by).await?;
                 Ok(why.into())
             }
+            Refused::Ambiguous(why, about) => {
+                if let Some((request, unfit)) = about {
+                    self.refused_answer(request, unfit, by).await?;
+                }
+                Ok(*why)
+            }
             // Of a request that is not open any more the session says what became of it.
             Refused::Unfit(request, unfit) => {
                 let said = self.refused_answer(request, unfit, by).await?;
@@ -215,7 +230,7 @@ impl Engine {
     }
 
     /// What the session says to an answer that is none.
-    async fn refused_answer(
+    pub(super) async fn refused_answer(
         &self,
         request: RequestId,
         unfit: UnfitAnswer,

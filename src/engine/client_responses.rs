@@ -1,8 +1,9 @@
 //! What a client's response answers: found out by its id, before anything of its message is taken.
 
+use super::responding::{check_id, request_about};
 use super::{Engine, Error, ToolConfirmation};
 use crate::adk::{ClientResponse, REQUEST_CONFIRMATION, RefusedMessage, confirmation_from};
-use crate::session::{CallId, Json, Phase, RequestId, Seq, Session, UnfitAnswer};
+use crate::session::{CallId, Json, RequestId, Seq, Session, UnfitAnswer, open_request};
 
 /// What a response is, once it is known what it answers.
 pub(super) enum Meant {
@@ -24,6 +25,8 @@ pub(super) enum Refused {
     Unknown(RefusedMessage, Option<RequestId>),
     /// It is not to be answered so, and the request that it is about remembers that.
     Misdirected(RefusedMessage, RequestId),
+    /// Its id and its ticket do not name the same; a request that one of them is about remembers that.
+    Ambiguous(Box<Error>, Option<(RequestId, UnfitAnswer)>),
     /// It answers a request, and is no answer.
     Unfit(RequestId, UnfitAnswer),
 }
@@ -44,11 +47,27 @@ impl Engine {
         } = response;
         let unknown = |id, about| Refused::Unknown(RefusedMessage::UnknownId { id }, about);
         let (id, call) = match (id, ticket) {
-            (_, Some(ticket)) => {
+            (given, Some(ticket)) => {
                 let id = ticket.session.call_id(ticket.call).to_string();
                 let is_here = ticket.session == session.id && is_call(session, ticket.call);
                 if !is_here {
-                    return Ok(Err(unknown(id, None)));
+                    let about = request_about(self.ledger(), &ticket).await?;
+                    return Ok(Err(unknown(id, about)));
+                }
+                if let Some(given) = given {
+                    match check_id(self.ledger(), &ticket, given.clone()).await {
+                        Ok(()) => {}
+                        Err(wrong @ Error::WrongId { .. }) => {
+                            let request = request_named(session, &given)
+                                .or_else(|| open_request(session, ticket.call));
+                            let about = request.map(|request| {
+                                let unfit = UnfitAnswer::AnswersTheCall { id: given };
+                                (session.id.request_id(request), unfit)
+                            });
+                            return Ok(Err(Refused::Ambiguous(Box::new(wrong), about)));
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
                 (id, ticket.call)
             }
@@ -150,9 +169,9 @@ fn result(
     name: Option<String>,
 ) -> Result<String, Refused> {
     let open = session.calls.get(&call);
-    if let Some(Phase::AwaitingConfirmation { request, .. }) = open.map(|open| &open.phase) {
+    if let Some(request) = open_request(session, call) {
         // A result of the client's own making must not take the place of the person's answer.
-        let request = session.id.request_id(*request);
+        let request = session.id.request_id(request);
         let why = RefusedMessage::AwaitsConfirmation { id, request };
         return Err(Refused::Misdirected(why, request));
     }

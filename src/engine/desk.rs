@@ -5,9 +5,10 @@ use std::sync::Arc;
 use recount_journal::Durability;
 
 use super::answering::examine;
+use super::attempt::Attempt;
 use super::clock::Clock;
 use super::error::Error;
-use super::responding::supplies;
+use super::responding::{Supply, request_about, supplies};
 use super::takeover;
 use super::{FunctionResponse, Ticket, ToolConfirmation};
 use crate::ledger::{self, Ledger, Loaded, Objects};
@@ -60,7 +61,7 @@ impl Desk {
     }
 
     /// Answers with what a door was given, or found wrong with it.
-    pub(super) async fn answer_as(
+    pub(crate) async fn answer_as(
         &self,
         request: RequestId,
         given: Result<ToolConfirmation, UnfitAnswer>,
@@ -122,7 +123,7 @@ impl Desk {
         response: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let supply = supplies(&self.ledger, ticket, response, false, by);
+        let supply = self.supplies(ticket, response, false, by);
         let (session, supply) = supply.await?;
         self.take(session, supply).await
     }
@@ -137,9 +138,30 @@ impl Desk {
         news: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let supply = supplies(&self.ledger, ticket, news, true, by);
+        let supply = self.supplies(ticket, news, true, by);
         let (session, supply) = supply.await?;
         self.take(session, supply).await
+    }
+
+    async fn supplies(
+        &self,
+        ticket: &Ticket,
+        response: FunctionResponse,
+        will_continue: bool,
+        by: Actor,
+    ) -> Result<Supply, Error> {
+        let supply = supplies(&self.ledger, ticket, response, will_continue, by.clone()).await;
+        if let Err(Error::WrongId { found, .. }) = &supply
+            && let Some(request) = request_about(&self.ledger, ticket).await?
+        {
+            let id = found.clone();
+            let unfit = UnfitAnswer::AnswersTheCall { id };
+            match self.answer_as(request, Err(unfit), by).await {
+                Ok(_) | Err(Error::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        supply
     }
 
     /// Records what a command becomes, if it is taken.
@@ -148,6 +170,7 @@ impl Desk {
         let mut batch = Batch::new(loaded, self.clock.now());
         batch.take_over()?;
         let overdue = batch.record_overdue()?;
+        let attempt = Attempt::of(&batch.session, &command);
         match admit(&batch.session, command) {
             // What the hook would take out must not go on record because of the way it came.
             Ok(Observation::ResponseSupplied(_))
@@ -164,7 +187,12 @@ impl Desk {
                 Ok(seq)
             }
             Err(rejection) => {
-                if overdue {
+                let refused = attempt.and_then(|it| it.refused(&batch.session, &rejection));
+                let any = overdue || refused.is_some();
+                if let Some(refused) = refused {
+                    batch.record(refused)?;
+                }
+                if any {
                     batch.append(&self.ledger).await?;
                 }
                 Err(Error::Refused(rejection))

@@ -11,6 +11,7 @@ use super::error::Error;
 use super::inbox::Input;
 use super::task::SessionTask;
 use crate::ledger::PAYS_FROM;
+use crate::session::Timestamp;
 
 /// How long user and model may be silent unless the agent says otherwise.
 pub(super) const IDLE_FOLD_AFTER: Duration = Duration::from_secs(60);
@@ -22,16 +23,19 @@ impl SessionTask {
         if !may_fold {
             self.silence = None;
         } else if self.silence.is_none() {
-            let after = self.agent.idle_fold_after;
-            let due = self.clock.now().after(after);
-            let (reached, own) = (self.clock.reached(due), self.own.clone());
-            self.silences += 1;
-            let number = self.silences;
-            self.silence = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-                reached.await;
-                let _ = own.send(Input::SilenceDue { number });
-            })));
+            self.wait_in_silence(self.clock.now());
         }
+    }
+
+    fn wait_in_silence(&mut self, since: Timestamp) {
+        let due = since.after(self.agent.idle_fold_after);
+        let (reached, own) = (self.clock.reached(due), self.own.clone());
+        self.silences += 1;
+        let number = self.silences;
+        self.silence = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            reached.await;
+            let _ = own.send(Input::SilenceDue { number });
+        })));
     }
 
     /// It was silent for long enough, unless somebody spoke or came at this very moment.
@@ -40,6 +44,13 @@ impl SessionTask {
             return Ok(());
         }
         self.silence = None;
+        // What is audio passes the session by, so that there was some is seen only here.
+        let due = |passed: &Timestamp| passed.after(self.agent.idle_fold_after);
+        let passed = self.media.passed_at();
+        if let Some(passed) = passed.filter(|it| due(it) > self.clock.now()) {
+            self.wait_in_silence(passed);
+            return Ok(());
+        }
         self.note_silence();
         self.disconnect("nobody holds the session and nothing was said")
             .await

@@ -150,11 +150,12 @@ pub(super) enum Incoming {
 }
 
 impl Incoming {
-    /// How much of what waits for the session this is.
+    /// How much memory this takes while it waits for the session: also what says nothing takes some.
     pub(super) fn bytes(&self) -> usize {
-        match self {
+        let text = match self {
             Incoming::Frame { text, .. } => text.len(),
             Incoming::Written { .. } | Incoming::Lost { .. } => 0,
-        }
+        };
+        size_of::<Incoming>() + text
     }
 }

@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{broadcast, mpsc};
 
+use super::clock::Clock;
 use super::live_event::LiveEvent;
 use super::piece::{Piece, Pieces};
 use super::withholding::{Passage, Withholding, brings_call};
 use crate::live::ConnectionLost;
 use crate::live::wire::{ServerContent, ServerMessage, media_frame};
-use crate::session::{MediaCount, MediaCounted, Observation, Seq, Speaker};
+use crate::session::{MediaCount, MediaCounted, Observation, Seq, Speaker, Timestamp};
 use crate::tool::InputEvent;
 
 /// How many events a listener may fall behind: some seconds of audio in pieces of 20 ms.
@@ -35,8 +36,8 @@ const ENDS_OR_MEDIA: &[&str] = &[
 ];
 
 /// The fast path of one session. What nobody uses costs nothing.
-#[derive(Default)]
 pub(super) struct Media {
+    clock: Arc<dyn Clock>,
     listeners: OnceLock<broadcast::Sender<LiveEvent>>,
     input: OnceLock<broadcast::Sender<InputEvent>>,
     link: Mutex<Option<Link>>,
@@ -51,6 +52,8 @@ struct Link {
     depth_max: usize,
     /// Whether the model speaks, or the user says that it is their turn.
     turn_open: bool,
+    /// When media passed last, either way.
+    passed_at: Option<Timestamp>,
     /// None once the connection has ended.
     out: Option<mpsc::Sender<Piece>>,
     withholding: Withholding,
@@ -69,10 +72,13 @@ struct Counts {
 
 impl Media {
     /// A fast path; where input is withheld while the model waits, with the functions for which it does not wait.
-    pub(super) fn new(non_blocking: Option<Arc<[String]>>) -> Media {
+    pub(super) fn new(clock: Arc<dyn Clock>, non_blocking: Option<Arc<[String]>>) -> Media {
         Media {
+            clock,
+            listeners: OnceLock::new(),
+            input: OnceLock::new(),
+            link: Mutex::default(),
             non_blocking,
-            ..Media::default()
         }
     }
 
@@ -103,6 +109,7 @@ impl Media {
             epoch,
             depth_max,
             turn_open: false,
+            passed_at: None,
             out: Some(out),
             withholding: Withholding::default(),
             counts: Counts::default(),
@@ -156,6 +163,9 @@ impl Media {
             // It is asked about again.
             Passage::AfterEnd => return passage,
         };
+        if passage != Passage::Withheld {
+            link.passed_at = Some(self.clock.now());
+        }
         match piece {
             Piece::Audio(_, data) => count.audio.count(data.len()),
             Piece::Video(_, data) => count.video.count(data.len()),
@@ -272,6 +282,11 @@ impl Media {
             .is_some_and(|it| it.epoch == epoch && it.turn_open)
     }
 
+    /// When media passed last on the connection of now, either way: the session sees none of it.
+    pub(super) fn passed_at(&self) -> Option<Timestamp> {
+        self.lock().as_ref().and_then(|link| link.passed_at)
+    }
+
     /// The connection was lost.
     pub(super) fn lost(&self, lost: &ConnectionLost) {
         self.tell(|| LiveEvent::Lost {
@@ -300,7 +315,10 @@ impl Media {
         let Some(link) = link.as_mut().filter(|link| link.epoch == epoch) else {
             return;
         };
-        link.turn_open |= !heard.is_none();
+        if !heard.is_none() {
+            link.turn_open = true;
+            link.passed_at = Some(self.clock.now());
+        }
         add(&mut link.counts.heard, heard);
         // As many as the session will put on record of this message.
         for ended in [content.interrupted, content.turn_complete] {

@@ -1,7 +1,19 @@
 use futures_util::FutureExt;
 
+use super::super::SystemClock;
 use super::*;
 use crate::session::Frames;
+
+impl Default for Media {
+    fn default() -> Media {
+        Media::new(SystemClock::shared(), None)
+    }
+}
+
+/// One that withholds input while the model waits for whatever function.
+fn withholding() -> Arc<Media> {
+    Arc::new(Media::new(SystemClock::shared(), Some(Arc::from([]))))
+}
 
 fn piece() -> Piece {
     Piece::Audio("audio/pcm".to_owned(), Arc::from([0_u8; 4]))
@@ -37,7 +49,7 @@ async fn what_waited_for_a_connection_that_has_ended_is_not_counted_on_the_next(
 
 #[test]
 fn a_call_read_while_its_connection_ends_withholds_nothing() {
-    let media = Arc::new(Media::new(Some(Arc::from([]))));
+    let media = withholding();
     let mut listener = media.listen();
     let _pieces = media.open(Seq(3), 64);
     media.shut(Seq(3));
@@ -51,7 +63,7 @@ fn a_call_read_while_its_connection_ends_withholds_nothing() {
 #[tokio::test]
 async fn an_end_of_the_audio_that_waited_goes_by_itself_also_where_the_queue_is_full() {
     for waiting in [0, SENDING] {
-        let media = Arc::new(Media::new(Some(Arc::from([]))));
+        let media = withholding();
         let mut pieces = media.open(Seq(3), 64);
         assert!(media.send(piece()).await);
         assert!(pieces.next().await.is_some());
@@ -83,7 +95,7 @@ fn a_message_that_nests_deeper_than_the_connection_takes_brings_neither_media_no
         format!(r#"{{"serverContent":{{"modelTurn":{{"parts":[{blob}]}},"turnComplete":true}}}}"#);
     let call = r#"{"toolCall":{"functionCalls":[{"id":"c","name":"pay"}]}}"#;
     for (depth_max, is_read) in [(3, false), (64, true)] {
-        let media = Arc::new(Media::new(Some(Arc::from([]))));
+        let media = withholding();
         let mut listener = media.listen();
         let _pieces = media.open(Seq(3), depth_max);
         assert!(media.hear(Seq(3), &frame));

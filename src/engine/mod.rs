@@ -10,6 +10,7 @@ mod alarm;
 mod answering;
 mod asking;
 mod attach;
+mod attempt;
 mod beginning;
 mod builder;
 mod callbacks;
@@ -381,6 +382,7 @@ impl Engine {
         let failure: Arc<OnceLock<String>> = Arc::default();
         let over = CancellationToken::new();
         let media = Arc::new(Media::new(
+            self.inner.clock.clone(),
             agent.withholds_input.then(|| agent.non_blocking.clone()),
         ));
         let task = SessionTask {

@@ -293,14 +293,15 @@ fn problem(error: &Error) -> Reply {
         Error::UnknownRequest { .. } => "unknown_request",
         Error::UnknownCall { .. } => "unknown_call",
         Error::UnknownAgent { .. } => "unknown_agent",
-        Error::WrongId { .. } => "wrong_id",
         Error::HookMissing { .. } => "hook_missing",
         Error::Ledger(ledger::Error::UnknownSession { .. }) => "unknown_session",
         Error::Ledger(ledger::Error::Sealed { .. } | ledger::Error::NoKeyStore { .. }) => "sealed",
         Error::Ledger(ledger::Error::Journal(journal::Error::NoSpace { .. })) => "no_space",
         Error::Ledger(_) => "journal",
         Error::Message(_) | Error::PartlyTaken { .. } => "client_message",
-        Error::Refused(_)
+        // No message here has an id beside its ticket.
+        Error::WrongId { .. }
+        | Error::Refused(_)
         | Error::Connect(_)
         | Error::Configuration { .. }
         | Error::AlreadyConnected { .. }

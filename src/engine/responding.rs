@@ -5,7 +5,7 @@ use tokio::sync::MutexGuard;
 use super::inbox::Input;
 use super::{Desk, Engine, Error, FunctionResponse, Ticket};
 use crate::ledger::Ledger;
-use crate::session::{Actor, Command, Json, Seq, SessionId};
+use crate::session::{Actor, Command, Json, RequestId, Seq, SessionId, UnfitAnswer};
 
 /// How many facts are read at a time.
 const FACTS: usize = 256;
@@ -26,7 +26,7 @@ impl Engine {
         response: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let supply = supplies(self.ledger(), ticket, response, false, by).await?;
+        let supply = self.supplies(ticket, response, false, by).await?;
         self.supply(supply).await
     }
 
@@ -51,8 +51,27 @@ impl Engine {
         news: FunctionResponse,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let supply = supplies(self.ledger(), ticket, news, true, by).await?;
+        let supply = self.supplies(ticket, news, true, by).await?;
         self.supply(supply).await
+    }
+
+    async fn supplies(
+        &self,
+        ticket: &Ticket,
+        response: FunctionResponse,
+        will_continue: bool,
+        by: Actor,
+    ) -> Result<Supply, Error> {
+        let ledger = self.ledger();
+        let supply = supplies(ledger, ticket, response, will_continue, by.clone()).await;
+        if let Err(Error::WrongId { found, .. }) = &supply
+            && let Some(request) = request_about(ledger, ticket).await?
+        {
+            let id = found.clone();
+            self.refused_answer(request, UnfitAnswer::AnswersTheCall { id }, &by)
+                .await?;
+        }
+        supply
     }
 
     /// Gives the result of a paused call, or news of it, number for number as it was written.
@@ -132,8 +151,18 @@ pub(super) async fn supplies(
     Ok(supplies_json(ticket, name, result, will_continue, by))
 }
 
+/// The request that is open about the call of a ticket, if a person is being asked about it.
+pub(super) async fn request_about(
+    ledger: &Ledger,
+    ticket: &Ticket,
+) -> Result<Option<RequestId>, Error> {
+    let asked = ledger.pending_in(ticket.session).await?.into_iter();
+    let mut about = asked.filter(|it| it.call == ticket.call).map(|it| it.id);
+    Ok(about.next())
+}
+
 /// An id is the model's for the call, or ours.
-async fn check_id(ledger: &Ledger, ticket: &Ticket, found: String) -> Result<(), Error> {
+pub(super) async fn check_id(ledger: &Ledger, ticket: &Ticket, found: String) -> Result<(), Error> {
     let call = ticket.session.call_id(ticket.call);
     if found == call.to_string() {
         return Ok(());

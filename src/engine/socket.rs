@@ -159,7 +159,7 @@ pub(super) async fn open(
     timeout(limit, handshake).await.unwrap_or(Err(timed_out))
 }
 
-/// How many bytes of messages wait for a session that is busy, beyond what its queue takes, before its reader waits, too.
+/// How much memory takes what waits for a session that is busy, beyond what its queue takes, before its reader waits, too.
 const BACKLOG_BYTES: usize = 4 << 20;
 
 /// Writes and reads, until the peer is gone or its session has hung up and all is written.
@@ -174,7 +174,15 @@ async fn serve(
     let is_writing = AtomicBool::new(false);
     let (failed, failure) = oneshot::channel();
     let (report, reports) = mpsc::unbounded_channel();
-    let writing = write(connection.sender, queues, failed, report, &is_writing);
+    let writing = write(connection.sender, queues, report, &is_writing);
+    // A writer that panics has failed as any other: the peer is still heard out, and nothing that waits is lost.
+    let writing = async {
+        let written = AssertUnwindSafe(writing).catch_unwind().await;
+        if let Err(lost) = written.unwrap_or_else(|_| Err(panicked())) {
+            // Of a reader that is gone, the session hears all it is to hear.
+            let _ = failed.send(lost);
+        }
+    };
     let written = Written {
         reports,
         is_writing: &is_writing,
@@ -197,13 +205,30 @@ async fn serve(
     // Whatever is ready at once is written first.
     let both = AssertUnwindSafe(join(writing, reading)).catch_unwind();
     if both.await.is_err() && !listens.is_cancelled() {
-        let lost = ConnectionLost {
-            code: None,
-            reason: "the connection panicked".to_owned(),
-        };
+        let lost = panicked();
         hears.1.lost(&lost);
         // A session that is gone does not want to know.
         let _ = incoming.send(Incoming::Lost { socket, lost }).await;
+    }
+}
+
+/// What waits for a session that is busy.
+#[derive(Default)]
+struct Backlog {
+    waiting: VecDeque<Incoming>,
+    bytes: usize,
+}
+
+impl Backlog {
+    fn push(&mut self, incoming: Incoming) {
+        self.bytes += incoming.bytes();
+        self.waiting.push_back(incoming);
+    }
+
+    fn pop(&mut self) -> Option<Incoming> {
+        let next = self.waiting.pop_front()?;
+        self.bytes -= next.bytes();
+        Some(next)
     }
 }
 
@@ -225,23 +250,21 @@ async fn read(
     (epoch, media): &(Seq, Arc<Media>),
 ) {
     let epoch = *epoch;
-    let mut backlog: VecDeque<Incoming> = VecDeque::new();
-    let mut bytes = 0;
+    let mut backlog = Backlog::default();
     let mut heard_out = pin!(heard_out(failure));
     let report = |carried| Incoming::Written { socket, carried };
     let lost = loop {
         tokio::select! {
             biased;
             lost = &mut heard_out => break lost,
-            Some(carried) = written.reports.recv() => backlog.push_back(report(carried)),
-            place = incoming.reserve(), if !backlog.is_empty() => {
-                let (Ok(place), Some(next)) = (place, backlog.pop_front()) else {
+            Some(carried) = written.reports.recv() => backlog.push(report(carried)),
+            place = incoming.reserve(), if !backlog.waiting.is_empty() => {
+                let (Ok(place), Some(next)) = (place, backlog.pop()) else {
                     return;
                 };
-                bytes -= next.bytes();
                 place.send(next);
             }
-            received = receiver.receive(), if bytes < BACKLOG_BYTES => match received {
+            received = receiver.receive(), if backlog.bytes < BACKLOG_BYTES => match received {
                 Ok(text) if media.hear(epoch, &text) => {
                     media.handed_on(epoch, &text);
                     if written.is_writing.load(Ordering::Relaxed) {
@@ -249,21 +272,26 @@ async fn read(
                         yield_now().await;
                     }
                     while let Ok(carried) = written.reports.try_recv() {
-                        backlog.push_back(report(carried));
+                        backlog.push(report(carried));
                     }
-                    bytes += text.len();
-                    backlog.push_back(Incoming::Frame { socket, text });
+                    backlog.push(Incoming::Frame { socket, text });
                 }
                 Ok(_) => {}
                 Err(lost) => break lost,
             },
         }
     };
+    // Where it panics as it goes, that is the loss, and this one is not told.
+    drop(receiver);
     media.lost(&lost);
     while let Ok(carried) = written.reports.try_recv() {
-        backlog.push_back(report(carried));
+        backlog.push(report(carried));
     }
-    for last in backlog.into_iter().chain([Incoming::Lost { socket, lost }]) {
+    for last in backlog
+        .waiting
+        .into_iter()
+        .chain([Incoming::Lost { socket, lost }])
+    {
         if incoming.send(last).await.is_err() {
             return;
         }
@@ -283,10 +311,9 @@ async fn heard_out(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost
 async fn write(
     mut sender: Box<dyn FrameSender>,
     (mut queue, mut pieces): (mpsc::UnboundedReceiver<Outgoing>, Pieces),
-    failed: oneshot::Sender<ConnectionLost>,
     report: mpsc::UnboundedSender<Carried>,
     is_writing: &AtomicBool,
-) {
+) -> Result<(), ConnectionLost> {
     for in_a_row in 1.. {
         let (text, carries) = tokio::select! {
             biased;
@@ -300,12 +327,8 @@ async fn write(
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
         is_writing.store(false, Ordering::Relaxed);
-        if let Err(lost) = sent.unwrap_or_else(|_| Err(untaken())) {
-            // Of a reader that is gone, the session hears all it is to hear.
-            let _ = failed.send(lost);
-            return;
-        }
-        // Likewise.
+        sent.unwrap_or_else(|_| Err(untaken()))?;
+        // Of a reader that is gone, the session hears all it is to hear.
         let _ = carries.map(|carried| report.send(carried));
         if in_a_row % WRITTEN_IN_A_ROW == 0 {
             yield_now().await;
@@ -315,6 +338,14 @@ async fn write(
     drop((queue, pieces));
     // Whether the peer takes the farewell is its own affair.
     let _ = timeout(Duration::from_secs(SEND_SECONDS), sender.close()).await;
+    Ok(())
+}
+
+fn panicked() -> ConnectionLost {
+    ConnectionLost {
+        code: None,
+        reason: "the connection panicked".to_owned(),
+    }
 }
 
 fn untaken() -> ConnectionLost {

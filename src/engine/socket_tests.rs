@@ -42,10 +42,17 @@ struct Stage {
 }
 
 fn stage(said: Vec<Result<String, ConnectionLost>>) -> Stage {
+    stage_with(Gone, said)
+}
+
+fn stage_with(
+    sender: impl FrameSender + 'static,
+    said: Vec<Result<String, ConnectionLost>>,
+) -> Stage {
     let (incoming, session) = mpsc::channel(1);
     let media: Arc<Media> = Arc::default();
     let connection = Connection {
-        sender: Box::new(Gone),
+        sender: Box::new(sender),
         receiver: Box::new(Says(said.into())),
     };
     let socket = Socket::start(1, Seq(7), connection, incoming, (media.clone(), 64));
@@ -287,6 +294,49 @@ async fn a_peer_is_listened_to_between_many_messages() {
     assert!(written < 100, "{written} were written before");
 }
 
+/// A peer that says nothing in many messages, and counts them.
+struct SaysNothing(Arc<std::sync::atomic::AtomicUsize>);
+
+#[async_trait]
+impl FrameReceiver for SaysNothing {
+    async fn receive(&mut self) -> Result<String, ConnectionLost> {
+        if self.0.fetch_add(1, Ordering::Relaxed) < 1_000_000 {
+            return Ok(String::new());
+        }
+        pending().await
+    }
+}
+
+#[tokio::test]
+async fn messages_that_say_nothing_do_not_pile_up_without_end() {
+    let (incoming, _busy) = mpsc::channel(1);
+    let received: Arc<std::sync::atomic::AtomicUsize> = Arc::default();
+    let connection = Connection {
+        sender: Box::new(Takes::default()),
+        receiver: Box::new(SaysNothing(received.clone())),
+    };
+    let socket = Socket::start(1, Seq(7), connection, incoming, (Arc::default(), 64));
+    for _ in 0..100 {
+        yield_now().await;
+    }
+    let most = BACKLOG_BYTES / size_of::<Incoming>() + 3;
+    let received = received.load(Ordering::Relaxed);
+    assert!((2..=most).contains(&received), "{received} of {most}");
+    drop(socket);
+}
+
+#[test]
+fn what_waits_counts_until_the_session_takes_it() {
+    let mut backlog = Backlog::default();
+    let text = "12345".to_owned();
+    backlog.push(Incoming::Frame { socket: 1, text });
+    let carried = Carried::Instruction(Seq(9));
+    backlog.push(Incoming::Written { socket: 1, carried });
+    assert_eq!(backlog.bytes, 2 * size_of::<Incoming>() + 5);
+    while backlog.pop().is_some() {}
+    assert_eq!(backlog.bytes, 0);
+}
+
 /// A peer that panics when it is written to.
 struct Panics;
 
@@ -299,7 +349,42 @@ impl FrameSender for Panics {
     async fn close(&mut self) {}
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_panics_takes_nothing_along_that_waits_for_the_session() {
+    let stage = stage_with(Panics, frames(20).into_iter().map(Ok).collect());
+    let mut listener = stage.media.listen();
+    for _ in 0..100 {
+        yield_now().await;
+    }
+    stage.socket.send("{}".to_owned(), None);
+    for _ in 0..100 {
+        yield_now().await;
+    }
+    let panicked = because(None, "the connection panicked");
+    assert_eq!(stage.heard().await, (frames(20), Some(panicked)));
+    let told = listener.try_recv();
+    assert!(matches!(told, Ok(LiveEvent::Lost { .. })), "{told:?}");
+    assert!(listener.try_recv().is_err(), "the loss is told once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loss_that_was_told_is_not_told_again_where_the_writer_panics_after_it() {
+    let closed = because(Some(1011), "internal error");
+    let stage = stage_with(Panics, vec![Err(closed.clone())]);
+    let mut listener = stage.media.listen();
+    for _ in 0..100 {
+        yield_now().await;
+    }
+    stage.socket.send("{}".to_owned(), None);
+    for _ in 0..100 {
+        yield_now().await;
+    }
+    assert_eq!(stage.heard().await, (Vec::new(), Some(closed)));
+    assert!(listener.try_recv().is_ok());
+    assert!(listener.try_recv().is_err(), "the loss is told once");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_connection_that_panics_is_lost() {
     let (incoming, mut session) = mpsc::channel(1);
     let media: Arc<Media> = Arc::default();

@@ -12,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::alarm::Alarm;
 use super::asking::Waiting;
+use super::attempt::Attempt;
 use super::callers::Caller;
 use super::clock::Clock;
 use super::draining::Draining;
@@ -34,7 +35,7 @@ use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
     Actor, Call, Command, Hook, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
-    SessionOpened, UserTextSent, admit, fits, refusal_on_record,
+    SessionOpened, UserTextSent, admit, fits,
 };
 use crate::tool::{InputEvent, State, Temporary, Watchers};
 
@@ -374,7 +375,7 @@ impl SessionTask {
         limits.unwrap_or_default().json_depth_max
     }
 
-    /// Admits a command and records what it becomes; a refused answer is recorded as refused.
+    /// Admits a command and records what it becomes; a refused answer is recorded as refused, and so is a result in its place.
     pub(super) async fn command(&mut self, mut command: Command) -> Result<Seq, Error> {
         self.redact_repeat(&mut command);
         // An answer that comes after the expiry must not count just because nobody looked at the clock before. One
@@ -382,14 +383,7 @@ impl SessionTask {
         let now = self.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
         self.perform().await?;
-        let answered = match &command {
-            Command::AnswerConfirmation { request, by, .. } => Some((*request, by.clone())),
-            Command::SupplyResponse { .. }
-            | Command::ReconcileOutcome { .. }
-            | Command::CancelCall { .. }
-            | Command::ChangeState { .. }
-            | Command::CloseSession { .. } => None,
-        };
+        let attempt = Attempt::of(&self.session, &command);
         match admit(&self.session, command).and_then(|it| self.fits_redacted(it)) {
             Ok(mut observation) => {
                 self.word_cancellation(&mut observation);
@@ -402,9 +396,7 @@ impl SessionTask {
                 Ok(seq)
             }
             Err(rejection) => {
-                let on_record = answered.and_then(|(request, by)| {
-                    refusal_on_record(&self.session, request, &by, &rejection)
-                });
+                let on_record = attempt.and_then(|it| it.refused(&self.session, &rejection));
                 if let Some(observation) = on_record {
                     self.record(vec![observation]).await?;
                 }

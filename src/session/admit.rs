@@ -13,7 +13,7 @@ use super::observation::{
 };
 use super::reducers::reconciliation;
 use super::scope::recorded_key;
-use super::state::{RequestState, Session};
+use super::state::{Request, RequestState, Session};
 
 /// How many refused answers to one request are recorded; one more says that the rest are not.
 pub const REFUSALS_RECORDED_MAX: u32 = 16;
@@ -189,6 +189,14 @@ pub fn refusal_on_record(
         }
         .into()
     })
+}
+
+/// The request that is open about a call, if a person is being asked about it.
+pub fn open_request(session: &Session, call: Seq) -> Option<Seq> {
+    let mut requests = session.requests.iter().rev();
+    let is_it = |known: &Request| known.call == call && known.state == RequestState::Open;
+    let (request, _) = requests.find(|(_, known)| is_it(known))?;
+    Some(*request)
 }
 
 /// The call that an open request is about.

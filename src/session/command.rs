@@ -320,6 +320,39 @@ impl Rejection {
             Rejection::TooLarge { .. } => "too_large",
         }
     }
+
+    /// Whether the request, or what became of the call, is not decided, so that another word about it may count.
+    ///
+    /// ```
+    /// use recount::session::{Rejection, Seq};
+    /// assert!(Rejection::EditsNotAllowed.leaves_open());
+    /// assert!(!Rejection::RequestExpired { at: Seq(9) }.leaves_open());
+    /// ```
+    pub fn leaves_open(&self) -> bool {
+        match self {
+            Rejection::UnfitAnswer(_)
+            | Rejection::ToolGone { .. }
+            | Rejection::EditsNotAllowed
+            | Rejection::NothingToSettle
+            | Rejection::CallOpen { .. }
+            | Rejection::CallNotPaused { .. }
+            | Rejection::WrongName { .. }
+            | Rejection::ResponseNotAnObject
+            | Rejection::UnfitState { .. }
+            | Rejection::TooLarge { .. } => true,
+            Rejection::UnknownRequest { .. }
+            | Rejection::AlreadyAnswered(_)
+            | Rejection::RequestExpired { .. }
+            | Rejection::RequestWithdrawn { .. }
+            | Rejection::RequestSuperseded { .. }
+            | Rejection::UnknownCall { .. }
+            | Rejection::CallSettled { .. }
+            | Rejection::OutcomeKnown { .. }
+            | Rejection::AlreadyReconciled(_)
+            | Rejection::AlreadySupplied { .. }
+            | Rejection::SessionClosed => false,
+        }
+    }
 }
 
 impl std::fmt::Display for Rejection {

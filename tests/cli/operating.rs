@@ -102,7 +102,9 @@ fn a_paused_call_gets_its_result_number_for_number() {
     shown.says(&["pay: waits for its result", r#"{"cents":4200}"#, &how]);
     let respond =
         |response: &str| service.run(&format!("respond-call j {call} --response {response}"));
-    respond("[1]").fails(3, "response-not-an-object");
+    respond("[1]")
+        .fails(3, "response-not-an-object")
+        .complains(&["nothing is decided, and another may count"]);
     respond("{").fails(2, "not-json");
     respond("@nowhere.json").fails(1, "io");
     let twice = r#"{"a":1,"a":2}"#;

@@ -38,6 +38,12 @@ fn is_answered(service: &Service, request: &str) {
             "invalid-args",
         ),
         (
+            "approve j REQUEST --payload @payload.json --args {\"days\":123456789012345678901}",
+            3,
+            "malformed-answer",
+        ),
+        ("approve j REQUEST --payload null", 3, "malformed-answer"),
+        (
             &format!("approve j REQUEST --payload @payload.json --request-hash {other}"),
             3,
             "other-request",
@@ -50,7 +56,7 @@ fn is_answered(service: &Service, request: &str) {
     ] {
         let refused = run(answer).fails(exit, code);
         if exit == 3 {
-            refused.complains(&["the request stays open"]);
+            refused.complains(&["the request stays open", "another may count"]);
         }
     }
     run("approve j REQUEST --payload {} --request-hash abc").ends_with(2);
@@ -79,6 +85,8 @@ fn is_answered(service: &Service, request: &str) {
         "invalid_payload",
         "invalid_args",
         "invalid_args",
+        "malformed_answer",
+        "malformed_answer",
         "other_request",
         "other_request",
         "already_answered",
@@ -104,6 +112,47 @@ fn a_payload_other_arguments_and_the_request_that_was_seen_are_given_where_nobod
     service.shut_down();
     is_answered(&service, &request);
     service.run("replay j").ends_with(0);
+}
+
+/// Approves with other arguments, and then those; gives what was said to the first.
+fn is_approved_anew(service: &Service, request: &str) -> String {
+    let changed = service.run(&format!("approve j {request} --args {{\"days\":4}}"));
+    let changed = changed.ends_with(0).says(&["shift approved by "]);
+    let waiting = service.run("pending j --json").ends_with(0).json_lines();
+    let [again] = waiting.as_slice() else {
+        panic!("one call waits: {waiting:?}");
+    };
+    let again_of = again["request"].as_str().unwrap();
+    assert_ne!(again_of, request);
+    assert_eq!(again["args"], json!({"days": 4}));
+    let named = format!("it runs with the answer to the request {again_of}.");
+    let said = changed.says(&[&named]).out;
+    let approved = service.run(&format!(
+        "approve j {again_of} --args {{\"days\":3}} --json"
+    ));
+    let last = approved.ends_with(0).json()["asked_anew"].clone();
+    let approved = service.run(&format!("approve j {} --json", last.as_str().unwrap()));
+    assert_eq!(approved.ends_with(0).json()["asked_anew"], json!(null));
+    said
+}
+
+#[test]
+fn whoever_changes_arguments_is_told_that_the_call_is_asked_about_anew() {
+    let mut service = Service::start();
+    let request = service.ask_for("shift");
+    let said = is_approved_anew(&service, &request);
+    assert!(said.contains("Answered through the running service"));
+    service.until_answered();
+    service.shut_down();
+}
+
+#[test]
+fn whoever_changes_arguments_is_told_so_where_nobody_serves_the_journal() {
+    let mut service = Service::start();
+    let request = service.ask_for("shift");
+    service.shut_down();
+    let said = is_approved_anew(&service, &request);
+    assert!(!said.contains("The call starts"), "{said}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ const SCRIPT: &str = r#"
 {"on": {"text": "stop"}, "send": [{"cancel": ["r1"]}]}
 {"on": {"text": "pay"}, "send": [{"call": [{"id": "p1", "name": "pay", "args": {"cents": 4200}}]}]}
 {"on": {"text": "leave"}, "send": [{"call": [{"id": "l1", "name": "leave", "args": {"days": 9}}]}]}
+{"on": {"text": "shift"}, "send": [{"call": [{"id": "s1", "name": "shift", "args": {"days": 9}}]}]}
 {"on": "otherwise", "send": [{"say": "Noted."}]}
 "#;
 
@@ -79,7 +80,7 @@ impl Service {
     /// Says something that makes the model call a tool, and waits until that waits; gives what it is answered by.
     pub(crate) fn ask_for(&mut self, tool: &str) -> String {
         let (kind, key) = match tool {
-            "refund" | "leave" => ("confirmation_requested", "request"),
+            "refund" | "leave" | "shift" => ("confirmation_requested", "request"),
             _ => ("tool_paused", "call_id"),
         };
         self.runtime.block_on(self.live.send_text(tool)).unwrap();
@@ -150,6 +151,9 @@ fn agent(refunds: Arc<AtomicUsize>) -> Agent {
     });
     let pay = T::simple("pay", "Has it paid", |_| async { Ok(Value::Null) });
     let days = json!({"type": "object", "properties": {"days": {"type": "integer"}}});
+    let shift = T::simple_with("shift", "Swaps days", days.clone(), |args| async move {
+        Ok(json!({"swapped": args["days"]}))
+    });
     let leave = T::simple_with("leave", "Asks for days off", days, |_| async {
         Ok(json!({"granted": true}))
     });
@@ -160,4 +164,8 @@ fn agent(refunds: Arc<AtomicUsize>) -> Agent {
         .model("m")
         .tools(T::confirm(refund, "Refund this order?") | T::long_running(pay))
         .tools(T::confirm_edits(leave, Edits::Allowed))
+        .tools(T::confirm_edits(
+            T::confirm(shift, "Swap them?"),
+            Edits::ApprovedAnew,
+        ))
 }

@@ -68,9 +68,12 @@ fn a_doubt_is_settled_as_done_or_as_failed_and_the_second_word_is_told_the_first
         ("--done {", 2, "not-json"),
         ("--done @nowhere.json", 1, "io"),
     ] {
-        bench
+        let refused = bench
             .run(&format!("settle j {first} {wrong}"))
             .fails(exit, code);
+        if exit == 3 {
+            refused.complains(&["nothing is decided, and another may count"]);
+        }
     }
     bench.run(&format!("settle j {first}")).ends_with(2);
     bench

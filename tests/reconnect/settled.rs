@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recount::journal::seal::MemoryKeyStore;
-use recount::live::wire::ServerMessage;
+use recount::live::wire::{Blob, Content, Part, ServerContent, ServerMessage};
 use recount::prelude::*;
 use recount::session::{OnSettled, Seq};
 
@@ -34,6 +34,15 @@ async fn stage(with: impl Fn(Agent) -> Agent) -> Stage {
 /// A session whose one call waits and whose connection has ended; the question is answered, behind these doors.
 async fn approved(stage: &Stage, doors: impl IntoIterator<Item = Door>) -> SessionId {
     let live = stage.gone().await;
+    answered(stage, live, doors).await
+}
+
+/// As [`approved`], of a session that somebody has held until now.
+async fn answered(
+    stage: &Stage,
+    live: LiveHandle,
+    doors: impl IntoIterator<Item = Door>,
+) -> SessionId {
     let session = live.session_id();
     drop(live);
     settle().await;
@@ -112,4 +121,61 @@ async fn a_connection_that_nobody_holds_ends_after_the_silence_that_the_agent_ch
     stage.pass(1).await;
     assert_eq!(count(&stage, session, "disconnected").await, 2);
     end(stage, session).await;
+}
+
+/// A piece of what the model says aloud.
+fn audio() -> ServerMessage {
+    let part = Part {
+        inline_data: Some(Blob::of("audio/pcm;rate=24000", &[0; 8])),
+        ..Part::default()
+    };
+    let spoken = Content {
+        parts: vec![part].into(),
+        ..Content::default()
+    };
+    ServerMessage {
+        server_content: Some(ServerContent {
+            model_turn: Some(spoken),
+            ..ServerContent::default()
+        }),
+        ..ServerMessage::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_speaks_is_not_silent_although_its_audio_passes_the_session_by() {
+    let five = Duration::from_secs(5);
+    let stage = stage(|agent| connects(agent).idle_fold_after(five)).await;
+    let session = approved(&stage, []).await;
+    for _ in 0..5 {
+        stage.pass(3_000).await;
+        stage.model.send(&audio());
+        settle().await;
+    }
+    stage.pass(4_999).await;
+    assert_eq!(count(&stage, session, "disconnected").await, 1);
+    stage.pass(1).await;
+    assert_eq!(count(&stage, session, "disconnected").await, 2);
+    end(stage, session).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_somebody_holds_is_never_folded_up_however_long_it_is_silent() {
+    let five = Duration::from_secs(5);
+    let stage = stage(|agent| connects(agent).idle_fold_after(five)).await;
+    let live = stage.gone().await;
+    for _ in 0..20 {
+        stage.pass(5_000).await;
+    }
+    assert_eq!(count(&stage, live.session_id(), "disconnected").await, 0);
+    let session = answered(&stage, live, []).await;
+    stage.pass(4_000).await;
+    // The connection was opened to tell an outcome; whoever comes for it holds it from now on.
+    let live = stage.engine.resume(session).await.unwrap();
+    for _ in 0..20 {
+        stage.pass(5_000).await;
+    }
+    assert_eq!(count(&stage, session, "disconnected").await, 1);
+    assert_eq!(stage.connections(), 2);
+    stage.end(live).await;
 }

@@ -29,11 +29,23 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    /// Nothing, if it is another journal's or cannot be read.
-    pub(crate) fn of(index: &Index, journal: Uuid) -> Option<Self> {
-        let mark = index.mark(journal).ok()?.map(|(mark, _)| mark);
-        let last_frame = index.last_frame().ok()?;
-        Some(Self { mark, last_frame })
+    /// Nothing, if nothing in it can be read.
+    ///
+    /// # Errors
+    /// Its frames can be read, and whose they are or up to where they reach it does not say: they may be all that is left of what
+    /// the log has lost.
+    pub(crate) fn of(index: &Index, journal: Uuid) -> Result<Option<Self>, Error> {
+        let last_frame = index.last_frame().unwrap_or(0);
+        match index.mark(journal) {
+            Ok(mark) => {
+                let mark = mark.map(|(mark, _)| mark);
+                Ok(Some(Self { mark, last_frame }))
+            }
+            Err(_) if last_frame == 0 => Ok(None),
+            Err(what) => Err(damaged(format!(
+                "the index has frames up to {last_frame}, but {what}; an opening makes a new one and keeps this"
+            ))),
+        }
     }
 
     /// What shows that the log is not the one it saw, or not all of it; `met` says whether its mark was met there.
@@ -49,6 +61,14 @@ impl Witness {
     }
 }
 
+fn damaged(what: String) -> Error {
+    Error::Damaged {
+        session: None,
+        seq: None,
+        what,
+    }
+}
+
 /// Fills a new index at a place from the whole log, and makes it durable. The log must be sound and must be the one that
 /// the old index has seen.
 pub(crate) fn fill(
@@ -57,11 +77,6 @@ pub(crate) fn fill(
     place: &Path,
     old: Option<&Witness>,
 ) -> Result<Filled, Error> {
-    let damaged = |what: String| Error::Damaged {
-        session: None,
-        seq: None,
-        what,
-    };
     let index = Index::open(place, options.cache_bytes).map_err(nowhere)?;
     let (mark, mut met) = (old.and_then(|old| old.mark), false);
     let read = pass(&index, directory.journal, None, options, |last| {

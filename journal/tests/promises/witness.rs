@@ -133,6 +133,34 @@ fn an_opening_that_is_refused_leaves_the_index_to_the_repair() {
     streams.iter().for_each(|stream| stream.assert_in(&journal));
 }
 
+#[test]
+fn an_index_that_does_not_say_any_more_how_far_it_reaches_is_not_thrown_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let streams = closed_journal(path);
+    let store = index(path);
+    store.insert("m2", "altered").unwrap();
+    store.flush().unwrap();
+    drop(store);
+    fs::remove_file(path.join("CLOSED")).unwrap();
+    let whole = fs::read(log_file(path)).unwrap();
+    let places = frames(&whole);
+    // Cut between two frames the log is sound by itself, and only the index has the last.
+    for log in [&whole[..places[places.len() - 2]], &whole] {
+        fs::write(log_file(path), log).unwrap();
+        let refused = compact(path, CompactOptions::default()).unwrap_err();
+        assert!(
+            matches!(&refused, Error::Damaged { what, .. } if what.contains("the index has frames up to")),
+            "{refused}"
+        );
+        assert!(path.join("sled").exists() && !path.join("sled.new").exists());
+    }
+    block_on(DiskJournal::open(path).unwrap().close()).unwrap();
+    compact(path, CompactOptions::default()).unwrap();
+    let journal = DiskJournal::open(path).unwrap();
+    streams.iter().for_each(|stream| stream.assert_in(&journal));
+}
+
 /// A backup to which something was done, repaired; it opens as an ordinary journal afterwards.
 fn repaired_backup(
     alter: impl Fn(&Path),

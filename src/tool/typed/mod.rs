@@ -229,6 +229,11 @@ fn parameters<A: JsonSchema>() -> Option<Value> {
     keywords.cloned().map(Value::Object)
 }
 
+/// A JSON text as a value, if that holds every number as it is written; else where it does not, in words.
+pub(super) fn exact_value(json: &Json) -> Result<Value, String> {
+    reader::read(json).map_err(|misfit: Misfit| misfit.told(&[]))
+}
+
 fn read<A: DeserializeOwned>(schema: Option<&Value>, args: &Json) -> Result<A, Misfit> {
     let read = reader::read(args)?;
     if let Some(schema) = schema {
