@@ -559,6 +559,7 @@ fn a_client_whose_id_and_ticket_name_two_calls_settles_neither() {
         (&others, &tickets[0]),
         ("other", &tickets[0]),
         (&request, &tickets[0]),
+        ("c3", &tickets[0]),
         ("c1", &gated),
     ] {
         let refused = sent(id, ticket);
@@ -571,7 +572,7 @@ fn a_client_whose_id_and_ticket_name_two_calls_settles_neither() {
     let seen = ("ada".to_owned(), "answers_the_call".to_owned());
     assert_eq!(
         bank.refusals(),
-        vec![seen; 2],
+        vec![seen; 3],
         "where the id or the ticket is about a request"
     );
     sent("c1", &tickets[0]).unwrap();

@@ -69,7 +69,7 @@ impl ClientMessage {
         // Two readers of a key that stands twice may see two values, so an approval could be shown as a denial.
         let json =
             Json::parse(message).map_err(|problem| unreadable(format!("it is {problem}")))?;
-        if let Some(name) = called(&json) {
+        if let Some(name) = called(&json, LEVELS) {
             return Err(RefusedMessage::FunctionCall { name });
         }
         let mut message = members(&json, "the message")?;
@@ -140,11 +140,15 @@ impl Part {
     }
 }
 
+/// How deep a part lies in a message at most: in its parts, in the message, in two wrappers. Each level is read anew.
+const LEVELS: usize = 5;
+
 /// The function that a message calls, in whatever part of it. It is looked for before all else, because a call is refused on
 /// record, which nothing else that is wrong with the message may keep it from.
-fn called(json: &Json) -> Option<String> {
+fn called(json: &Json, levels: usize) -> Option<String> {
+    let within = levels.checked_sub(1)?;
     if let Ok(parts) = serde_json::from_str::<Vec<Json>>(json.as_str()) {
-        return parts.iter().find_map(called);
+        return parts.iter().find_map(|part| called(part, within));
     }
     let message = members(json, "the message").ok()?;
     let mut calls = ["functionCall", "function_call"].iter();
@@ -157,7 +161,9 @@ fn called(json: &Json) -> Option<String> {
         );
     }
     let holders = ["content", "newMessage", "new_message", "parts"];
-    holders.iter().find_map(|key| called(message.get(*key)?))
+    holders
+        .iter()
+        .find_map(|key| called(message.get(*key)?, within))
 }
 
 /// What else a part may hold as its content.

@@ -1,5 +1,7 @@
 //! The door through which a client's messages come: answers to requests, results of long-running calls, words.
 
+use std::collections::BTreeMap;
+
 use tokio::sync::oneshot;
 
 use super::client_responses::{Meant, Refused};
@@ -8,8 +10,8 @@ use super::task::Begin;
 use super::{Engine, Error, LiveHandle, ToolConfirmation};
 use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
 use crate::session::{
-    Actor, CallId, Command, REFUSALS_RECORDED_MAX, Rejection, RequestId, RequestState, Seq,
-    Session, SessionId, UnfitAnswer,
+    Actor, CallId, Command, REFUSALS_RECORDED_MAX, Rejection, Request, RequestId, RequestState,
+    Seq, Session, SessionId, UnfitAnswer,
 };
 
 /// A part of a client's message that was taken.
@@ -137,8 +139,8 @@ impl Engine {
     /// Puts a call of the client's own making on record with every request of the session that is open and whose refusals are
     /// still recorded: it may have been meant to pass for any of them. Whatever keeps it from that, it is refused.
     async fn refuse_forged(&self, id: SessionId, forged: &RefusedMessage, by: &Actor) {
-        let asked = match self.session_as_it_is(id).await {
-            Ok(session) => session.requests,
+        let asked = match self.asked_in(id).await {
+            Ok(asked) => asked,
             Err(error) => {
                 tracing::warn!(session = %id, %error, "a forged call is not on record");
                 return;
@@ -149,11 +151,23 @@ impl Engine {
         });
         for (request, _) in open {
             let request = id.request_id(*request);
-            let seen = self.refused_answer(request, misdirected(forged), by).await;
-            if let Err(error) = seen {
-                tracing::warn!(%request, %error, "a forged call is not on record");
-            }
+            self.note_refused(request, misdirected(forged), by).await;
         }
+    }
+
+    /// Puts on record with a request what was refused whatever the session says; what keeps it from that changes nothing.
+    async fn note_refused(&self, request: RequestId, unfit: UnfitAnswer, by: &Actor) {
+        if let Err(error) = self.refused_answer(request, unfit, by).await {
+            tracing::warn!(%request, %error, "what was refused is not on record");
+        }
+    }
+
+    /// The requests of a session; none where none is open, for which nobody begins to serve it.
+    async fn asked_in(&self, id: SessionId) -> Result<BTreeMap<Seq, Request>, Error> {
+        if self.ledger().pending_in(id).await?.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        Ok(self.session_as_it_is(id).await?.requests)
     }
 
     /// What each of several responses means; where one means nothing, none is taken.
@@ -194,13 +208,12 @@ impl Engine {
                 Ok(why.into())
             }
             Refused::Misdirected(why, request) => {
-                let unfit = misdirected(&why);
-                self.refused_answer(request, unfit, by).await?;
+                self.note_refused(request, misdirected(&why), by).await;
                 Ok(why.into())
             }
             Refused::Ambiguous(why, about) => {
                 if let Some((request, unfit)) = about {
-                    self.refused_answer(request, unfit, by).await?;
+                    self.note_refused(request, unfit, by).await;
                 }
                 Ok(*why)
             }

@@ -1,6 +1,6 @@
 //! What a client's response answers: found out by its id, before anything of its message is taken.
 
-use super::responding::{check_id, request_about};
+use super::responding::{check_id, foreign_request_about, request_about};
 use super::{Engine, Error, ToolConfirmation};
 use crate::adk::{ClientResponse, REQUEST_CONFIRMATION, RefusedMessage, confirmation_from};
 use crate::session::{CallId, Json, RequestId, Seq, Session, UnfitAnswer, open_request};
@@ -51,18 +51,19 @@ impl Engine {
                 let id = ticket.session.call_id(ticket.call).to_string();
                 let is_here = ticket.session == session.id && is_call(session, ticket.call);
                 if !is_here {
-                    let about = request_about(self.ledger(), &ticket).await?;
+                    let about = foreign_request_about(self.ledger(), &ticket).await;
                     return Ok(Err(unknown(id, about)));
                 }
                 if let Some(given) = given {
                     match check_id(self.ledger(), &ticket, given.clone()).await {
                         Ok(()) => {}
                         Err(wrong @ Error::WrongId { .. }) => {
-                            let request = request_named(session, &given)
-                                .or_else(|| open_request(session, ticket.call));
-                            let about = request.map(|request| {
-                                let unfit = UnfitAnswer::AnswersTheCall { id: given };
-                                (session.id.request_id(request), unfit)
+                            let about = match request_named(session, &given) {
+                                Some(request) => Some(session.id.request_id(request)),
+                                None => request_about(self.ledger(), &ticket, Some(&given)).await?,
+                            };
+                            let about = about.map(|request| {
+                                (request, UnfitAnswer::AnswersTheCall { id: given })
                             });
                             return Ok(Err(Refused::Ambiguous(Box::new(wrong), about)));
                         }

@@ -152,16 +152,23 @@ impl Desk {
     ) -> Result<Supply, Error> {
         let supply = supplies(&self.ledger, ticket, response, will_continue, by.clone()).await;
         if let Err(Error::WrongId { found, .. }) = &supply
-            && let Some(request) = request_about(&self.ledger, ticket).await?
+            && let Err(error) = self.record_wrong_id(ticket, found, by).await
         {
-            let id = found.clone();
-            let unfit = UnfitAnswer::AnswersTheCall { id };
-            match self.answer_as(request, Err(unfit), by).await {
-                Ok(_) | Err(Error::Refused(_)) => {}
-                Err(error) => return Err(error),
-            }
+            // Whatever keeps it from the record, it is refused.
+            tracing::warn!(session = %ticket.session, %error, "a result by the id of another call is not on record");
         }
         supply
+    }
+
+    async fn record_wrong_id(&self, ticket: &Ticket, id: &str, by: Actor) -> Result<(), Error> {
+        let Some(request) = request_about(&self.ledger, ticket, Some(id)).await? else {
+            return Ok(());
+        };
+        let unfit = UnfitAnswer::AnswersTheCall { id: id.to_owned() };
+        match self.answer_as(request, Err(unfit), by).await {
+            Ok(_) | Err(Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Records what a command becomes, if it is taken.

@@ -11,7 +11,7 @@ use super::inbox::Input;
 use super::live_event::Listener;
 use super::piece::Piece;
 use super::registry::TaskRef;
-use super::responding::request_about;
+use super::responding::foreign_request_about;
 use super::updates::Updates;
 use super::{Engine, Error, FunctionResponse, Ticket, ToolConfirmation};
 use crate::ledger::{PausedCall, PendingConfirmation};
@@ -242,7 +242,7 @@ impl LiveHandle {
     pub async fn respond(&self, ticket: &Ticket, response: Value, by: Actor) -> Result<Seq, Error> {
         if ticket.session != self.session {
             let engine = &self.engine;
-            if let Some(request) = request_about(engine.ledger(), ticket).await? {
+            if let Some(request) = foreign_request_about(engine.ledger(), ticket).await {
                 Box::pin(engine.refuse_foreign(self.session, request, &by)).await;
             }
             let call = ticket.session.call_id(ticket.call);

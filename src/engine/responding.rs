@@ -65,13 +65,20 @@ impl Engine {
         let ledger = self.ledger();
         let supply = supplies(ledger, ticket, response, will_continue, by.clone()).await;
         if let Err(Error::WrongId { found, .. }) = &supply
-            && let Some(request) = request_about(ledger, ticket).await?
+            && let Err(error) = self.record_wrong_id(ticket, found, &by).await
         {
-            let id = found.clone();
-            self.refused_answer(request, UnfitAnswer::AnswersTheCall { id }, &by)
-                .await?;
+            // Whatever keeps it from the record, it is refused.
+            tracing::warn!(session = %ticket.session, %error, "a result by the id of another call is not on record");
         }
         supply
+    }
+
+    async fn record_wrong_id(&self, ticket: &Ticket, id: &str, by: &Actor) -> Result<(), Error> {
+        if let Some(request) = request_about(self.ledger(), ticket, Some(id)).await? {
+            let unfit = UnfitAnswer::AnswersTheCall { id: id.to_owned() };
+            self.refused_answer(request, unfit, by).await?;
+        }
+        Ok(())
     }
 
     /// Gives the result of a paused call, or news of it, number for number as it was written.
@@ -151,14 +158,41 @@ pub(super) async fn supplies(
     Ok(supplies_json(ticket, name, result, will_continue, by))
 }
 
-/// The request that is open about the call of a ticket, if a person is being asked about it.
+/// The request that is open about the call of a ticket, or about the one that has the id beside it, if a person is being asked
+/// about either.
 pub(super) async fn request_about(
     ledger: &Ledger,
     ticket: &Ticket,
+    id: Option<&str>,
 ) -> Result<Option<RequestId>, Error> {
-    let asked = ledger.pending_in(ticket.session).await?.into_iter();
-    let mut about = asked.filter(|it| it.call == ticket.call).map(|it| it.id);
-    Ok(about.next())
+    let session = ticket.session;
+    let asked = ledger.pending_in(session).await?;
+    if let Some(about) = asked.iter().find(|it| it.call == ticket.call) {
+        return Ok(Some(about.id));
+    }
+    let Some(id) = id else {
+        return Ok(None);
+    };
+    for it in asked {
+        let received = ledger.call_received(session, it.call).await?;
+        let by_model = received.and_then(|received| received.id);
+        if by_model.as_deref() == Some(id) || session.call_id(it.call).to_string() == id {
+            return Ok(Some(it.id));
+        }
+    }
+    Ok(None)
+}
+
+/// As [`request_about`], of another session than the one in which the ticket was shown: what becomes of that is nothing that
+/// whoever tried it should hear of.
+pub(super) async fn foreign_request_about(ledger: &Ledger, ticket: &Ticket) -> Option<RequestId> {
+    match request_about(ledger, ticket, None).await {
+        Ok(about) => about,
+        Err(error) => {
+            tracing::warn!(session = %ticket.session, %error, "a foreign result is not on record");
+            None
+        }
+    }
 }
 
 /// An id is the model's for the call, or ours.

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::future::pending;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -264,8 +264,8 @@ async fn read(
                 };
                 place.send(next);
             }
-            received = receiver.receive(), if backlog.bytes < BACKLOG_BYTES => match received {
-                Ok(text) if media.hear(epoch, &text) => {
+            received = AssertUnwindSafe(async { receiver.receive().await }).catch_unwind(), if backlog.bytes < BACKLOG_BYTES => match received {
+                Ok(Ok(text)) if media.hear(epoch, &text) => {
                     media.handed_on(epoch, &text);
                     if written.is_writing.load(Ordering::Relaxed) {
                         // The peer has what is just being written, as a rule, before the writer knows; it may be the answer.
@@ -276,13 +276,15 @@ async fn read(
                     }
                     backlog.push(Incoming::Frame { socket, text });
                 }
-                Ok(_) => {}
-                Err(lost) => break lost,
+                Ok(Ok(_)) => {}
+                Ok(Err(lost)) => break lost,
+                Err(_) => break panicked(),
             },
         }
     };
-    // Where it panics as it goes, that is the loss, and this one is not told.
-    drop(receiver);
+    // Where it panics as it goes, that is the loss, and what it has received is heard all the same.
+    let gone = catch_unwind(AssertUnwindSafe(|| drop(receiver)));
+    let lost = gone.map_or_else(|_| panicked(), |()| lost);
     media.lost(&lost);
     while let Ok(carried) = written.reports.try_recv() {
         backlog.push(report(carried));

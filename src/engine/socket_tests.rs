@@ -49,11 +49,15 @@ fn stage_with(
     sender: impl FrameSender + 'static,
     said: Vec<Result<String, ConnectionLost>>,
 ) -> Stage {
+    stage_of(sender, Says(said.into()))
+}
+
+fn stage_of(sender: impl FrameSender + 'static, receiver: impl FrameReceiver + 'static) -> Stage {
     let (incoming, session) = mpsc::channel(1);
     let media: Arc<Media> = Arc::default();
     let connection = Connection {
         sender: Box::new(sender),
-        receiver: Box::new(Says(said.into())),
+        receiver: Box::new(receiver),
     };
     let socket = Socket::start(1, Seq(7), connection, incoming, (media.clone(), 64));
     Stage {
@@ -365,6 +369,47 @@ async fn a_writer_that_panics_takes_nothing_along_that_waits_for_the_session() {
     let told = listener.try_recv();
     assert!(matches!(told, Ok(LiveEvent::Lost { .. })), "{told:?}");
     assert!(listener.try_recv().is_err(), "the loss is told once");
+}
+
+/// A peer that fails for good once it has said all.
+struct FailsBehind {
+    said: Says,
+    /// Whether it does so only as it is let go.
+    as_it_goes: bool,
+}
+
+#[async_trait]
+impl FrameReceiver for FailsBehind {
+    async fn receive(&mut self) -> Result<String, ConnectionLost> {
+        if self.said.0.is_empty() {
+            assert!(self.as_it_goes, "on purpose");
+            return Err(because(Some(1011), "internal error"));
+        }
+        self.said.receive().await
+    }
+}
+
+impl Drop for FailsBehind {
+    fn drop(&mut self) {
+        assert!(!self.as_it_goes, "on purpose");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_panics_takes_nothing_along_that_waits_for_the_session() {
+    for as_it_goes in [false, true] {
+        let said = Says(frames(20).into_iter().map(Ok).collect());
+        let stage = stage_of(Takes::default(), FailsBehind { said, as_it_goes });
+        let mut listener = stage.media.listen();
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        let panicked = because(None, "the connection panicked");
+        assert_eq!(stage.heard().await, (frames(20), Some(panicked)));
+        let told = listener.try_recv();
+        assert!(matches!(told, Ok(LiveEvent::Lost { .. })), "{told:?}");
+        assert!(listener.try_recv().is_err(), "the loss is told once");
+    }
 }
 
 #[tokio::test(start_paused = true)]
