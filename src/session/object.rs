@@ -248,6 +248,11 @@ mod tests {
         ] {
             assert!(wrong.parse::<ObjectHash>().is_err(), "{wrong}");
         }
+        let no_digit = |it: &char| !matches!(it, '0'..='9' | 'a'..='f');
+        for other in (0..128_u8).map(char::from).filter(no_digit) {
+            let wrong = text.replace('0', &other.to_string());
+            assert!(wrong.parse::<ObjectHash>().is_err(), "{wrong:?}");
+        }
     }
 
     #[test]
