@@ -5,7 +5,7 @@ use std::sync::Arc;
 use recount_journal::Durability;
 
 use super::answering::examine;
-use super::attempt::Attempt;
+use super::attempted_answer::AttemptedAnswer;
 use super::clock::Clock;
 use super::error::Error;
 use super::responding::{Supply, request_about, supplies};
@@ -177,7 +177,7 @@ impl Desk {
         let mut batch = Batch::new(loaded, self.clock.now());
         batch.take_over()?;
         let overdue = batch.record_overdue()?;
-        let attempt = Attempt::of(&batch.session, &command);
+        let attempt = AttemptedAnswer::of(&batch.session, &command);
         match admit(&batch.session, command) {
             // What the hook would take out must not go on record because of the way it came.
             Ok(Observation::ResponseSupplied(_))

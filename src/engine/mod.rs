@@ -10,7 +10,7 @@ mod alarm;
 mod answering;
 mod asking;
 mod attach;
-mod attempt;
+mod attempted_answer;
 mod beginning;
 mod builder;
 mod callbacks;

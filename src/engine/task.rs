@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::alarm::Alarm;
 use super::asking::Waiting;
-use super::attempt::Attempt;
+use super::attempted_answer::AttemptedAnswer;
 use super::callers::Caller;
 use super::clock::Clock;
 use super::draining::Draining;
@@ -383,7 +383,7 @@ impl SessionTask {
         let now = self.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
         self.perform().await?;
-        let attempt = Attempt::of(&self.session, &command);
+        let attempt = AttemptedAnswer::of(&self.session, &command);
         match admit(&self.session, command).and_then(|it| self.fits_redacted(it)) {
             Ok(mut observation) => {
                 self.word_cancellation(&mut observation);

@@ -6,23 +6,23 @@ use crate::session::{
 };
 
 /// An answer, or a result that would take the place of one.
-pub(super) struct Attempt {
+pub(super) struct AttemptedAnswer {
     request: Seq,
     by: Actor,
     /// What is wrong with it whatever the session says.
     unfit: Option<UnfitAnswer>,
 }
 
-impl Attempt {
+impl AttemptedAnswer {
     /// What a command tries, where that is about a request. Of a call about which nobody is asked, no leave is at stake.
-    pub(super) fn of(session: &Session, command: &Command) -> Option<Attempt> {
+    pub(super) fn of(session: &Session, command: &Command) -> Option<AttemptedAnswer> {
         match command {
-            Command::AnswerConfirmation { request, by, .. } => Some(Attempt {
+            Command::AnswerConfirmation { request, by, .. } => Some(AttemptedAnswer {
                 request: *request,
                 by: by.clone(),
                 unfit: None,
             }),
-            Command::SupplyResponse { call, by, .. } => Some(Attempt {
+            Command::SupplyResponse { call, by, .. } => Some(AttemptedAnswer {
                 request: open_request(session, *call)?,
                 by: by.clone(),
                 unfit: Some(UnfitAnswer::AnswersTheCall {
