@@ -1,10 +1,14 @@
 //! A model without a socket: what it sends back for each frame is a function.
 
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+
 use async_trait::async_trait;
 use recount::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
-use tokio::sync::mpsc;
 
 /// What a connection sends back for a frame.
 pub(crate) type Reply = Box<dyn FnMut(&str) -> Option<String> + Send>;
@@ -14,10 +18,15 @@ pub(crate) struct Peer<C>(pub(crate) C);
 
 struct Hears {
     reply: Reply,
-    frames: mpsc::UnboundedSender<String>,
+    said: Arc<Said>,
 }
 
-struct Says(mpsc::UnboundedReceiver<String>);
+/// What was sent back and is not received yet. Nobody is woken for it: whoever sends a frame is polled by the same task as whoever
+/// receives, and before it, so a wake would have that task polled once more for nothing, as no socket has it.
+#[derive(Default)]
+struct Said(Mutex<VecDeque<String>>);
+
+struct Says(Arc<Said>);
 
 #[async_trait]
 impl<C: Fn() -> Reply + Send + Sync + 'static> Connector for Peer<C> {
@@ -26,10 +35,13 @@ impl<C: Fn() -> Reply + Send + Sync + 'static> Connector for Peer<C> {
     }
 
     async fn connect(&self) -> Result<Connection, ConnectError> {
-        let (frames, said) = mpsc::unbounded_channel();
+        let said = Arc::<Said>::default();
         let reply = (self.0)();
         Ok(Connection {
-            sender: Box::new(Hears { reply, frames }),
+            sender: Box::new(Hears {
+                reply,
+                said: said.clone(),
+            }),
             receiver: Box::new(Says(said)),
         })
     }
@@ -39,8 +51,8 @@ impl<C: Fn() -> Reply + Send + Sync + 'static> Connector for Peer<C> {
 impl FrameSender for Hears {
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
         if let Some(reply) = (self.reply)(&frame) {
-            // A client that no longer listens has hung up.
-            let _ = self.frames.send(reply);
+            let mut said = self.said.0.lock().unwrap_or_else(PoisonError::into_inner);
+            said.push_back(reply);
         }
         Ok(())
     }
@@ -51,9 +63,10 @@ impl FrameSender for Hears {
 #[async_trait]
 impl FrameReceiver for Says {
     async fn receive(&mut self) -> Result<String, ConnectionLost> {
-        self.0.recv().await.ok_or_else(|| ConnectionLost {
-            code: None,
-            reason: "the peer is gone".to_owned(),
-        })
+        let next = || {
+            let mut said = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+            said.pop_front()
+        };
+        poll_fn(|_| next().map_or(Poll::Pending, |it| Poll::Ready(Ok(it)))).await
     }
 }
