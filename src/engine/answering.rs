@@ -117,11 +117,8 @@ pub(super) async fn with_given(
     context: ToolContext,
     ledger: &Ledger,
     session: SessionId,
-    given: Option<Given>,
+    given: Given,
 ) -> Result<ToolContext, Error> {
-    let Some(given) = given else {
-        return Ok(context);
-    };
     let said = confirmation_of(ledger, session, given.request, given.answer).await?;
     let context = said
         .into_iter()

@@ -40,7 +40,10 @@ impl SessionTask {
                 attempt,
                 runner,
             } if self.attached == Some(*runner) => {
-                let of_agent = Box::pin(self.on_record_of_agent(*call)).await?;
+                let of_agent = match self.on_record_of_agent(*call) {
+                    Some(reading) => Some(reading.await?),
+                    None => None,
+                };
                 self.run_tool(*call, *attempt, of_agent)
             }
             Effect::AskHook {
@@ -59,7 +62,9 @@ impl SessionTask {
             Effect::AskHook { .. } => InFlight::Left,
             // Another process owes it; this one must not run it.
             Effect::RunTool { .. } => InFlight::Left,
-            Effect::AskConfirmation { call, request } => self.ask(*call, *request).await?,
+            Effect::AskConfirmation { call, request } => {
+                Box::pin(self.ask(*call, *request)).await?
+            }
             Effect::SendResponse {
                 response,
                 epoch,
@@ -120,16 +125,16 @@ impl SessionTask {
         // The tool may have been declared anew since the call was received, with another schema.
         let checked = opened.and_then(|args| {
             let not_found = || ToolError::NotFound(call.name.clone());
-            let tool = dispatcher.get(&call.name).ok_or_else(not_found)?;
+            let tool = dispatcher.shared(&call.name).ok_or_else(not_found)?;
             let value = args.to_value();
             dispatcher
                 .check_opened(&call.name, &value, &call.sealed_args)
                 .map_err(ToolError::InvalidArgs)?;
             let secret = [dispatcher.secret_arguments(&call.name), &call.sealed_args].concat();
             let context = context.with_args(args).with_secret(secret);
-            Ok((tool.clone(), value, context))
+            Ok((tool, value, context))
         });
-        let telling = self.telling(seq, attempt, call);
+        let telling = Arc::new(self.telling(seq, attempt, call));
         // Once a call: the model knows already that it runs when it is run again.
         let mut acknowledgement =
             (call.background.is_some() && !call.told_meanwhile).then(|| telling.acknowledgement());
@@ -167,7 +172,7 @@ impl SessionTask {
         let run = async move {
             if let Some(response) = acknowledgement {
                 let seen = state.over();
-                let response = telling.changed(response, &seen).await;
+                let response = Box::pin(telling.changed(response, &seen)).await;
                 _ = on_record(&own, telling.yielded(response));
                 let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
             }
@@ -178,17 +183,21 @@ impl SessionTask {
             }
             if let Some((stretch, base)) = stretch {
                 let state = state.above(&base);
-                let came = stretch.go(&state).await;
+                let came = Box::pin(stretch.go(&state)).await;
                 held.let_go();
                 if let Some(Came { replied, outcome }) = came {
-                    let ended = telling.ended(outcome, state).await;
+                    let ended = Box::pin(telling.ended(outcome, state)).await;
                     let _ = own.send(Input::AgentEnded(replied, ended));
                 }
                 return;
             }
             let outcome = match checked {
                 Ok((tool, args, context)) => {
-                    match with_given(context, &ledger, session, leave).await {
+                    let given = match leave {
+                        Some(leave) => Box::pin(with_given(context, &ledger, session, leave)).await,
+                        None => Ok(context),
+                    };
+                    match given {
                         Ok(context) => contained(tool, args, context, on_yield).await,
                         Err(error) => ToolOutcome::Failed(ToolError::Other(format!(
                             "the answer on record cannot be read, so the tool did not run: {error}"
@@ -397,14 +406,14 @@ fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest
 /// Puts one result of several on record, and waits until it is.
 async fn recorded(
     own: Inbox,
-    telling: Telling,
+    telling: Arc<Telling>,
     value: Value,
     state: State,
 ) -> Result<(), ToolError> {
     let mut response = telling.chunk(value);
     if telling.is_changed() {
         let seen = state.over();
-        response = telling.changed(response, &seen).await;
+        response = Box::pin(telling.changed(response, &seen)).await;
         let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
     }
     let stopped = |_| ToolError::Cancelled("the session has stopped".to_owned());
@@ -422,7 +431,7 @@ fn on_record(own: &Inbox, yielded: ToolYielded) -> oneshot::Receiver<()> {
 
 /// Runs a tool so that a panic which its own containment misses still ends the call.
 async fn contained<F, Fut>(
-    tool: PolicyTool,
+    tool: Arc<PolicyTool>,
     args: Value,
     context: ToolContext,
     on_yield: F,

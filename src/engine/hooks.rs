@@ -14,7 +14,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::error::Error;
 use super::inbox::{Input, Reply};
-use super::outcomes::function_call;
 use super::performer::InFlight;
 use super::redaction::Redactor;
 use super::task::SessionTask;
@@ -146,7 +145,9 @@ impl SessionTask {
                 return None;
             };
             let open = self.session.calls.get(call)?;
-            Some((*call, function_call(open)))
+            let (id, name) = (open.wire_id.clone(), open.name.clone());
+            let args = open.args.to_value();
+            Some((*call, FunctionCall { id, name, args }))
         });
         let shown: Vec<(Seq, FunctionCall)> = shown.collect();
         if shown.is_empty() {

@@ -426,7 +426,7 @@ impl Engine {
             incoming,
             incoming_sender,
         };
-        tokio::spawn(task.serve(begin));
+        tokio::spawn(Box::new(task).serve(begin));
         TaskRef {
             inbox: own,
             failure,

@@ -25,9 +25,9 @@ pub(super) struct Telling {
     attempt: u32,
     /// Whose run it is; two runners may have the same attempt, where that of the first had not begun.
     runner: Option<Seq>,
-    called: FunctionCall,
-    /// The id under which the model, or else we, know the call.
-    id: String,
+    name: String,
+    wire_id: Option<String>,
+    args: Json,
     background: Option<FunctionResponseScheduling>,
     is_stream: bool,
     shape: ResponseShape,
@@ -52,14 +52,14 @@ pub(super) struct Ended {
 impl SessionTask {
     /// How the runs of a call are told.
     pub(super) fn telling(&self, seq: Seq, attempt: u32, call: &Call) -> Telling {
-        let own = || self.id.call_id(seq).to_string();
         Telling {
             session: self.id,
             call: seq,
             attempt,
             runner: self.attached,
-            called: function_call(call),
-            id: call.wire_id.clone().unwrap_or_else(own),
+            name: call.name.clone(),
+            wire_id: call.wire_id.clone(),
+            args: call.args.clone(),
             background: call.background,
             is_stream: self.is_stream(&call.name),
             shape: self.agent.policies.response,
@@ -154,6 +154,21 @@ impl Ended {
 }
 
 impl Telling {
+    /// The call as a formatter sees it.
+    fn called(&self) -> FunctionCall {
+        FunctionCall {
+            id: self.wire_id.clone(),
+            name: self.name.clone(),
+            args: self.args.to_value(),
+        }
+    }
+
+    /// The id under which the model, or else we, know the call.
+    fn id(&self) -> String {
+        let own = || self.session.call_id(self.call).to_string();
+        self.wire_id.clone().unwrap_or_else(own)
+    }
+
     /// Whether the words go through a hook, which takes its time.
     pub(super) fn is_changed(&self) -> bool {
         self.before.is_some()
@@ -161,7 +176,7 @@ impl Telling {
 
     /// The acknowledgement of a call for which the model does not wait, before any hook sees it.
     pub(super) fn acknowledgement(&self) -> Json {
-        let running = self.words(|formatter| formatter.format_running(&self.called));
+        let running = self.words(|formatter| formatter.format_running(&self.called()));
         Json::of(&self.shape.success(running, None))
     }
 
@@ -182,7 +197,7 @@ impl Telling {
 
     /// The end of a call that somebody took back.
     fn cancelled(&self) -> Json {
-        let words = self.words(|formatter| formatter.format_cancelled(&self.id));
+        let words = self.words(|formatter| formatter.format_cancelled(&self.id()));
         let silent = Some(FunctionResponseScheduling::Silent);
         Json::of(&self.shape.success(words, silent))
     }
@@ -193,9 +208,9 @@ impl Telling {
             return response;
         };
         let shown = FunctionResponse {
-            name: self.called.name.clone(),
+            name: self.name.clone(),
             response: response.to_value(),
-            id: self.called.id.clone(),
+            id: self.wire_id.clone(),
         };
         before.of_one(shown, state, self.shape).await
     }
@@ -207,11 +222,11 @@ impl Telling {
         if self.is_changed() {
             let seen = state.over();
             if let Observation::ToolReturned(it) = &mut observation {
-                it.response = self.changed(it.response.clone(), &seen).await;
+                it.response = Box::pin(self.changed(it.response.clone(), &seen)).await;
             } else if let Observation::ToolPaused(it) = &mut observation
                 && let Some(interim) = it.interim.take()
             {
-                it.interim = Some(self.changed(interim, &seen).await);
+                it.interim = Some(Box::pin(self.changed(interim, &seen)).await);
             }
             by_hook = Some(seen);
         }
@@ -261,8 +276,8 @@ impl Telling {
                     Err(_) => Some(FunctionResponseScheduling::Silent),
                 };
                 let words = self.words(|formatter| match &result {
-                    Err(ToolError::Cancelled(_)) => formatter.format_cancelled(&self.id),
-                    Ok(_) | Err(_) => formatter.format_result(&self.called, result.clone()),
+                    Err(ToolError::Cancelled(_)) => formatter.format_cancelled(&self.id()),
+                    Ok(_) | Err(_) => formatter.format_result(&self.called(), result.clone()),
                 });
                 // The words are a formatter's, the wrapping is the agent's, as of every other answer.
                 shape.success(words, when)
@@ -293,17 +308,8 @@ impl Telling {
         };
         let said = catch_unwind(AssertUnwindSafe(|| say(&**chosen)));
         said.unwrap_or_else(|_| {
-            tracing::error!(session = %self.session, tool = %self.called.name, "the result formatter panicked");
+            tracing::error!(session = %self.session, tool = %self.name, "the result formatter panicked");
             say(&DefaultResultFormatter)
         })
-    }
-}
-
-/// A call as the embedding program's own code sees it.
-pub(super) fn function_call(call: &Call) -> FunctionCall {
-    FunctionCall {
-        id: call.wire_id.clone(),
-        name: call.name.clone(),
-        args: call.args.to_value(),
     }
 }

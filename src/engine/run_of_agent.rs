@@ -1,15 +1,16 @@
 //! What is on record of the run of a text agent, as the agent is told of it.
 
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::agent_secrets::Secrets;
 use super::error::Error;
 use super::task::SessionTask;
 use crate::session::{
-    AgentCall, AgentTurn, Decision, Event, FunctionCallReceived, Json, LlmPart, Observation,
+    AgentCall, AgentTurn, Call, Decision, Event, FunctionCallReceived, Json, LlmPart, Observation,
     Outcome, Seq,
 };
-use crate::tool::{AgentTurnSoFar, LlmAnswer, LlmSaid, LlmTool};
+use crate::tool::{AgentTurnSoFar, LlmAnswer, LlmSaid, LlmTool, TextAgentTool};
 
 /// What is on record of a run.
 pub(super) struct OnRecord {
@@ -25,15 +26,17 @@ pub(super) struct OnRecord {
 
 impl SessionTask {
     /// What is on record of the run of an agent; nothing of a call whose tool is none.
-    pub(super) async fn on_record_of_agent(&self, seq: Seq) -> Result<Option<OnRecord>, Error> {
-        let Some(call) = self.session.calls.get(&seq) else {
-            return Ok(None);
-        };
+    pub(super) fn on_record_of_agent(
+        &self,
+        seq: Seq,
+    ) -> Option<BoxFuture<'_, Result<OnRecord, Error>>> {
+        let call = self.session.calls.get(&seq)?;
+        let tool = self.agent.dispatcher.get(&call.name)?.text_agent()?;
+        Some(Box::pin(self.read_run(call, tool)))
+    }
+
+    async fn read_run(&self, call: &Call, tool: &TextAgentTool) -> Result<OnRecord, Error> {
         let dispatcher = &self.agent.dispatcher;
-        let tool = dispatcher.get(&call.name).and_then(|it| it.text_agent());
-        let Some(tool) = tool else {
-            return Ok(None);
-        };
         let mut names = tool.callable();
         names.sort_unstable();
         names.dedup();
@@ -56,7 +59,7 @@ impl SessionTask {
         if let Some(asked) = run.and_then(|run| run.unanswered) {
             on_record.asked = Some(self.asked_by(asked).await?.0);
         }
-        Ok(Some(on_record))
+        Ok(on_record)
     }
 
     /// Which agent asked, and which model.

@@ -12,7 +12,7 @@ impl SessionTask {
         let Some(call) = self.session.calls.get(&seq) else {
             return InFlight::Left;
         };
-        let tool = self.agent.dispatcher.get(&call.name).cloned();
+        let tool = self.agent.dispatcher.shared(&call.name);
         let (args, own, state) = (self.opened_arguments(call), self.own.clone(), self.state());
         super::effects::task(tokio_util::sync::CancellationToken::new(), async move {
             let said = match (tool, args) {

@@ -63,7 +63,7 @@ pub(super) struct OwnTerms {
 
 #[derive(Clone)]
 struct Entry {
-    tool: PolicyTool,
+    tool: Arc<PolicyTool>,
     // Asked for once, so that what is checked is what was declared.
     declaration: ToolDeclaration,
     arguments: ArgumentCheck,
@@ -288,7 +288,7 @@ impl ToolDispatcher {
                 Ok(arguments) => drop(added.insert(
                     name,
                     Entry {
-                        tool,
+                        tool: Arc::new(tool),
                         declaration,
                         arguments,
                     },
@@ -316,14 +316,22 @@ impl ToolDispatcher {
 
     pub(super) fn into_toolset(self) -> Toolset {
         let strict = self.is_strict();
-        let tools = self.entries.into_values().map(|entry| entry.tool).collect();
+        let tools = self.entries.into_values();
+        let tools = tools
+            .map(|entry| Arc::unwrap_or_clone(entry.tool))
+            .collect();
         Toolset::from_dispatcher(tools, self.timeout, self.provider, strict)
     }
 
     /// The tool of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&PolicyTool> {
-        self.entries.get(name).map(|entry| &entry.tool)
+        self.entries.get(name).map(|entry| &*entry.tool)
+    }
+
+    /// The tool of this name, for a run that outlives the look at it.
+    pub(crate) fn shared(&self, name: &str) -> Option<Arc<PolicyTool>> {
+        self.entries.get(name).map(|entry| Arc::clone(&entry.tool))
     }
 
     /// The names, sorted.
@@ -361,7 +369,7 @@ impl ToolDispatcher {
         self.entries
             .values()
             .filter(listed)
-            .map(|entry| &entry.tool)
+            .map(|entry| &*entry.tool)
     }
 
     /// What the model is told about each tool, sorted by name.
