@@ -4,11 +4,12 @@
 //! the report that its message was written, and no report before what was received until then.
 
 use std::collections::VecDeque;
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -257,7 +258,7 @@ async fn read(
         tokio::select! {
             biased;
             lost = &mut heard_out => break lost,
-            Some(carried) = written.reports.recv() => backlog.push(report(carried)),
+            carried = reported(&mut written.reports) => backlog.push(report(carried)),
             place = incoming.reserve(), if !backlog.waiting.is_empty() => {
                 let (Ok(place), Some(next)) = (place, backlog.pop()) else {
                     return;
@@ -298,6 +299,11 @@ async fn read(
             return;
         }
     }
+}
+
+/// The next report. It wakes nobody: who writes is polled by the same task, just before who reads.
+fn reported(reports: &mut mpsc::UnboundedReceiver<Carried>) -> impl Future<Output = Carried> {
+    poll_fn(|_| reports.try_recv().map_or(Poll::Pending, Poll::Ready))
 }
 
 /// Why nothing can be written any more, once the peer had its time to say the last of what it has to say.

@@ -34,8 +34,8 @@ use crate::ledger::{Ledger, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
-    Actor, Call, Command, Hook, InstructionSent, Json, ResponsesSent, Seq, Session, SessionId,
-    SessionOpened, UserTextSent, admit, fits,
+    Actor, Call, Command, Hook, InstructionSent, Json, Observation, ResponsesSent, Seq, Session,
+    SessionId, SessionOpened, UserTextSent, admit, fits,
 };
 use crate::tool::{InputEvent, State, Temporary, Watchers};
 
@@ -111,8 +111,9 @@ pub(super) struct SessionTask {
 impl SessionTask {
     /// Serves the session until nobody needs it, it is shut down, or something fails.
     ///
-    /// What it does is boxed while it is done: a session that waits holds no room for the work it is not doing.
-    pub(super) async fn serve(mut self, begin: Begin) {
+    /// What it does is boxed while it is done: a session that waits holds no room for the work it is not doing. It is in a box itself,
+    /// because a future keeps room for each place to which what it owns is moved.
+    pub(super) async fn serve(mut self: Box<Self>, begin: Begin) {
         if let Err(error) = Box::pin(self.begin(begin)).await {
             return self.fail(&error);
         }
@@ -309,46 +310,60 @@ impl SessionTask {
         }
     }
 
+    /// What was written and what came at once behind it are one batch.
     async fn receive(&mut self, incoming: Incoming) -> Result<(), Error> {
         let current = self.socket.as_ref().map(|socket| (socket.id, socket.epoch));
-        match (incoming, current) {
-            (Incoming::Frame { socket, text }, Some((id, epoch))) if socket == id => {
-                self.silence = None;
-                self.record_frame(&text);
-                let heard = self.hear(epoch, &text).await;
-                self.media.reached(epoch);
-                heard
+        let (mut written, mut next) = (Vec::new(), Some(incoming));
+        while let Some(incoming) = next {
+            match (incoming, current) {
+                (Incoming::Frame { socket, text }, Some((id, epoch))) if socket == id => {
+                    self.silence = None;
+                    self.record_frame(&text);
+                    let heard = self.hear(epoch, &text, written).await;
+                    self.media.reached(epoch);
+                    return heard;
+                }
+                (Incoming::Written { socket, carried }, Some((id, epoch))) if socket == id => {
+                    written.extend(self.written(epoch, carried));
+                }
+                (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
+                    self.record(written).await?;
+                    self.record_step(|| {
+                        Step::ConnectionLost(self.refused(lost.code, &lost.reason))
+                    });
+                    return Box::pin(self.lost(epoch, lost)).await;
+                }
+                // What an older connection still had to say belongs to nobody.
+                (Incoming::Frame { .. } | Incoming::Written { .. } | Incoming::Lost { .. }, _) => {}
             }
-            (Incoming::Written { socket, carried }, Some((id, epoch))) if socket == id => {
-                Box::pin(self.written(epoch, carried)).await
+            next = self.incoming.try_recv().ok();
+        }
+        if written.is_empty() {
+            return Ok(());
+        }
+        self.record(written).await
+    }
+
+    /// What it puts on record that a message was written which was owed to the model.
+    fn written(&self, epoch: Seq, carried: Carried) -> Option<Observation> {
+        match carried {
+            // It was taken back on its way, and what it said goes another way now, which settles it.
+            Carried::Response(response, by) if self.goes_otherwise(response, by) => None,
+            Carried::Response(response, _) => {
+                let responses = vec![response];
+                Some(ResponsesSent { epoch, responses }.into())
             }
-            (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
-                self.record_step(|| Step::ConnectionLost(self.refused(lost.code, &lost.reason)));
-                Box::pin(self.lost(epoch, lost)).await
-            }
-            // What an older connection still had to say belongs to nobody.
-            (Incoming::Frame { .. } | Incoming::Written { .. } | Incoming::Lost { .. }, _) => {
-                Ok(())
-            }
+            Carried::Instruction(phase) => Some(InstructionSent { epoch, phase }.into()),
         }
     }
 
-    /// Records that what was owed to the model was written.
-    async fn written(&mut self, epoch: Seq, carried: Carried) -> Result<(), Error> {
-        let settled = match carried {
-            // It was taken back on its way, and what it said goes another way now, which settles it.
-            Carried::Response(response, by) if self.goes_otherwise(response, by) => return Ok(()),
-            Carried::Response(response, _) => {
-                let responses = vec![response];
-                ResponsesSent { epoch, responses }.into()
-            }
-            Carried::Instruction(phase) => InstructionSent { epoch, phase }.into(),
-        };
-        self.record(vec![settled]).await
-    }
-
-    /// Records what a message of the live connection says.
-    async fn hear(&mut self, epoch: Seq, text: &str) -> Result<(), Error> {
+    /// Records what was written just `before` a message of the live connection came, and what that says.
+    async fn hear(
+        &mut self,
+        epoch: Seq,
+        text: &str,
+        mut before: Vec<Observation>,
+    ) -> Result<(), Error> {
         let depth_max = self.json_depth_max();
         let dispatcher = &self.agent.dispatcher;
         let check =
@@ -357,12 +372,13 @@ impl SessionTask {
             mut observations,
             handle,
         } = translate::heard(epoch, text, depth_max, &check);
-        if observations.is_empty() {
-            return Ok(());
-        }
         self.note_connection(epoch, &mut observations);
         self.seal_secrets(&mut observations).await?;
-        self.record(observations).await?;
+        before.extend(observations);
+        if before.is_empty() {
+            return Ok(());
+        }
+        self.record(before).await?;
         if let Some(handle) = handle {
             self.keep_handle(&handle).await;
         }
