@@ -12,7 +12,9 @@ pub(crate) fn drawn(at_us: i64) -> i64 {
 
 /// Writes a time, [drawn] to what can be written.
 pub(crate) fn write(out: &mut Vec<u8>, at_us: i64) {
+    // Without its zone, which would be added to it again for each of its parts.
     let at = DateTime::from_timestamp_micros(drawn(at_us)).unwrap_or_default();
+    let at = at.naive_utc();
     let year = u32::try_from(at.year()).unwrap_or_default();
     let (hour, minute, second, micros) =
         (at.hour(), at.minute(), at.second(), at.nanosecond() / 1_000);

@@ -1,7 +1,7 @@
 //! Time and names come in here and nowhere else.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use recount_journal::BoxFuture;
 
@@ -43,7 +43,10 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        Timestamp(chrono::Utc::now().timestamp_micros())
+        // Of before 1970 there is no clock that serves sessions.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since = since.unwrap_or_default().as_micros();
+        Timestamp(i64::try_from(since).unwrap_or(i64::MAX))
     }
 
     fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {

@@ -25,7 +25,6 @@ impl SessionTask {
         &mut self,
         observations: &mut [Observation],
     ) -> Result<(), Error> {
-        let now = self.clock.now();
         for observation in observations {
             if let Observation::FunctionCallReceived(call) = observation {
                 let name = call.name.as_deref().unwrap_or_default();
@@ -41,7 +40,7 @@ impl SessionTask {
                     call.original_args = None;
                 }
             } else if let Observation::ResumptionHandleReceived(it) = observation {
-                expires(it, now);
+                expires(it, self.clock.now());
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use recount_journal::seal::{self, SealedBody, SessionKey};
 use recount_journal::{Draft, Hash, Line, Malformed, Outline, Record};
+use serde::ser::Error as _;
 use uuid::Uuid;
 
 use super::Error;
@@ -18,18 +19,20 @@ pub fn actor_reference(session: SessionId, actor: &Actor) -> String {
     Uuid::new_v5(&session.0, format!("actor:{}", actor.name).as_bytes()).to_string()
 }
 
-/// The line of `fact`, whose predecessor hashes to `prev`.
+/// The line of `fact`, whose predecessor hashes to `prev`. `room` is for its body, and may be used again.
 pub(super) fn line_of(
     session: SessionId,
     fact: &Fact,
     prev: Hash,
     seal: &Seal,
+    room: &mut Vec<u8>,
 ) -> Result<Line, Error> {
     let key = seal.of_bodies(session)?;
-    let body = fact
-        .event
-        .body()
-        .map_err(|source| Error::Unwritable { session, source })?;
+    let unwritable = |source| Error::Unwritable { session, source };
+    room.clear();
+    fact.event.write_body(room).map_err(unwritable)?;
+    let body =
+        str::from_utf8(room).map_err(|error| unwritable(serde_json::Error::custom(error)))?;
     let (kind, by, named) = match &fact.event {
         Event::Observed(observation) => {
             let named = addresses(&observation.objects());
@@ -51,7 +54,7 @@ pub(super) fn line_of(
         kind: fact.event.kind(),
         cause: fact.cause.map(|cause| cause.0),
         actor,
-        body: &body,
+        body,
         prev,
     };
     match key {
@@ -355,7 +358,7 @@ mod tests {
             key: Some(SessionKey::generate(session.0).unwrap()),
             bodies: true,
         };
-        let line = line_of(session, &fact, Hash::ZERO, &seal).unwrap();
+        let line = line_of(session, &fact, Hash::ZERO, &seal, &mut Vec::new()).unwrap();
         let length = line.bytes().len();
         assert!(
             (RECORD_LIMIT - 8_192..=RECORD_LIMIT).contains(&length),

@@ -384,13 +384,14 @@ impl Ledger {
         durability: Durability,
     ) -> Result<Tail, Error> {
         let mut append = Append::new(session.id.0, tail.seq.0, Vec::with_capacity(facts.len()));
-        let mut prev = tail.hash;
+        let (mut prev, mut room) = (tail.hash, Vec::with_capacity(512));
         for fact in facts {
-            let line = line::line_of(session.id, fact, prev, seal)?;
+            let line = line::line_of(session.id, fact, prev, seal, &mut room)?;
             prev = line.leaf();
             append.lines.push(line);
         }
         append.objects = objects.0;
+        drop(room);
         append.open_work = work_changes(session, open_before);
         append.durability = durability;
         let span = tracing::info_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());

@@ -135,14 +135,23 @@ impl Shared {
         let admission = Admission::of(&append)?;
         self.floor.check()?;
         let encoded = self.encode(&append)?;
-        let durability = append.durability;
+        let Append {
+            session,
+            expected,
+            lines,
+            objects,
+            open_work,
+            durability,
+        } = append;
+        // Given back at once and not after the commit, when their memory is far from the processor.
+        drop((lines, objects));
         let mut queued = Some(Queued {
             entry: encoded.bytes,
             added: Added {
-                session: append.session,
-                first: append.expected.saturating_add(1),
+                session,
+                first: expected.saturating_add(1),
                 head: admission.head,
-                work: append.open_work,
+                work: open_work,
                 objects: encoded.objects,
             },
             ack: None,

@@ -7,9 +7,13 @@ use super::other::Other;
 use super::raw_json::RawJson;
 use super::repeated::Repeated;
 
-/// The text of an object under construction; absent fields write nothing.
+/// The text of an object under construction, behind that of whatever it stands in; absent fields write nothing.
 #[derive(Default)]
-pub(crate) struct ObjectWriter(String);
+pub(crate) struct ObjectWriter {
+    text: String,
+    /// Whether it has a field already.
+    begun: bool,
+}
 
 impl ObjectWriter {
     pub(crate) fn raw(&mut self, name: &str, value: Option<&RawJson>) {
@@ -20,7 +24,8 @@ impl ObjectWriter {
 
     pub(crate) fn string(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
-            self.text(name, &Value::from(value).to_string());
+            self.name(name);
+            self.quote(value);
         }
     }
 
@@ -32,18 +37,17 @@ impl ObjectWriter {
 
     pub(crate) fn message<M: Message>(&mut self, name: &str, value: Option<&M>) {
         if let Some(value) = value {
-            self.text(name, &value.to_text());
+            self.name(name);
+            self.within(value);
         }
     }
 
     pub(crate) fn messages<M: Message>(&mut self, name: &str, values: &Repeated<M>) {
-        self.list(name, values, M::to_text);
+        self.list(name, values, Self::within);
     }
 
     pub(crate) fn strings(&mut self, name: &str, values: &Repeated<String>) {
-        self.list(name, values, |value| {
-            Value::from(value.as_str()).to_string()
-        });
+        self.list(name, values, |object, value| object.quote(value));
     }
 
     pub(crate) fn rest(&mut self, other: &Other) {
@@ -52,24 +56,56 @@ impl ObjectWriter {
         }
     }
 
-    pub(crate) fn finish(self) -> String {
-        match self.0.as_str() {
-            "" => "{}".to_owned(),
-            _ => self.0 + "}",
-        }
+    pub(crate) fn finish(mut self) -> String {
+        self.text.push_str(if self.begun { "}" } else { "{}" });
+        self.text
     }
 
-    fn list<T>(&mut self, name: &str, values: &Repeated<T>, write: impl Fn(&T) -> String) {
-        if let Some(values) = values.present() {
-            let items: Vec<String> = values.iter().map(write).collect();
-            self.text(name, &format!("[{}]", items.join(",")));
+    fn list<T>(&mut self, name: &str, values: &Repeated<T>, write: impl Fn(&mut Self, &T)) {
+        let Some(values) = values.present() else {
+            return;
+        };
+        self.name(name);
+        self.text.push('[');
+        for (place, value) in values.iter().enumerate() {
+            if place > 0 {
+                self.text.push(',');
+            }
+            write(self, value);
         }
+        self.text.push(']');
+    }
+
+    /// Writes an object where a value stands.
+    fn within<M: Message>(&mut self, value: &M) {
+        let mut object = Self {
+            text: std::mem::take(&mut self.text),
+            begun: false,
+        };
+        value.write(&mut object);
+        self.text = object.finish();
     }
 
     fn text(&mut self, name: &str, value: &str) {
-        self.0.push(if self.0.is_empty() { '{' } else { ',' });
-        self.0.push_str(&Value::from(name).to_string());
-        self.0.push(':');
-        self.0.push_str(value);
+        self.name(name);
+        self.text.push_str(value);
+    }
+
+    fn name(&mut self, name: &str) {
+        self.text.push(if self.begun { ',' } else { '{' });
+        self.begun = true;
+        self.quote(name);
+        self.text.push(':');
+    }
+
+    fn quote(&mut self, text: &str) {
+        let escaped = |byte| byte < b' ' || byte == b'"' || byte == b'\\';
+        if text.bytes().any(escaped) {
+            self.text.push_str(&Value::from(text).to_string());
+        } else {
+            self.text.push('"');
+            self.text.push_str(text);
+            self.text.push('"');
+        }
     }
 }
