@@ -176,9 +176,9 @@ pub(in crate::session) fn delivered_again(
         if let (Some(_), Some((unknown, _))) = (&known.reconciled, &known.answer) {
             session.deliveries.remove(unknown);
         }
+        // What is remembered of it is how it was issued, and then it had not left.
         let again = Delivery {
             route: Route::Parked,
-            sent: false,
             ..delivery.clone()
         };
         session.deliveries.insert(*at, again);
