@@ -237,39 +237,3 @@ async fn all_is_quiet() {
         tokio::task::yield_now().await;
     }
 }
-
-/// How many appends a conversation takes in which the model calls so often, each time as soon as it is answered.
-async fn appends_of(calls: usize) -> usize {
-    let call = |n: usize| format!(r#"{{"call": [{{"id": "c{n}", "name": "look_up"}}]}}"#);
-    let mut script = format!("{{\"on\": {{\"text\": \"go\"}}, \"send\": [{}]}}", call(1));
-    for n in 1..=calls {
-        let next = if n == calls {
-            r#"{"say": "That is all."}"#.to_owned()
-        } else {
-            call(n + 1)
-        };
-        script += &format!("\n{{\"on\": {{\"responses_to\": [\"c{n}\"]}}, \"send\": [{next}]}}");
-    }
-    let crash = Arc::new(Crash::never());
-    let journal = CrashingJournal::new(SurvivingJournal::new(), &crash);
-    let agent = Agent::new()
-        .model("scripted")
-        .tools(T::simple("look_up", "Looks an order up", |_| async {
-            Ok(json!({}))
-        }))
-        .connect_to(ScriptedModel::parse(&script).unwrap());
-    let engine = Engine::in_memory()
-        .journal(Arc::new(journal))
-        .agent("support", agent);
-    let engine = engine.open().await.unwrap();
-    let live = engine.session("support").connect().await.unwrap();
-    let mut updates = live.subscribe();
-    live.send_text("go").await.unwrap();
-    assert_eq!(updates.turn().await.as_deref(), Some("That is all."));
-    crash.batches()
-}
-
-#[tokio::test]
-async fn that_a_response_was_sent_is_recorded_with_the_call_that_came_at_once() {
-    assert_eq!(appends_of(8).await - appends_of(3).await, 5 * 2);
-}

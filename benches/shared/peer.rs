@@ -21,8 +21,8 @@ struct Hears {
     said: Arc<Said>,
 }
 
-/// What was sent back and is not received yet. Nobody is woken for it: whoever sends a frame is polled by the same task as whoever
-/// receives, and before it, so a wake would have that task polled once more for nothing, as no socket has it.
+/// What was sent back and is not received yet. Nobody is woken for it, since a socket's wakes are not what is measured: whoever receives is
+/// polled by the same task as whoever sends, and behind it.
 #[derive(Default)]
 struct Said(Mutex<VecDeque<String>>);
 

@@ -43,7 +43,7 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        // Of before 1970 there is no clock that serves sessions.
+        // A clock that is set before 1970 counts as 1970.
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let since = since.unwrap_or_default().as_micros();
         Timestamp(i64::try_from(since).unwrap_or(i64::MAX))

@@ -25,7 +25,7 @@ pub(super) struct OnRecord {
 }
 
 impl SessionTask {
-    /// What is on record of the run of an agent; nothing of a call whose tool is none.
+    /// Reads what is on record of the run of an agent; there is nothing to read of a call whose tool is none.
     pub(super) fn on_record_of_agent(
         &self,
         seq: Seq,

@@ -203,7 +203,7 @@ async fn serve(
             () = reading => {}
         }
     };
-    // Whatever is ready at once is written first.
+    // Whatever is ready at once is written first; and `reported` counts on the writer's being polled before the reader, whenever either is.
     let both = AssertUnwindSafe(join(writing, reading)).catch_unwind();
     if both.await.is_err() && !listens.is_cancelled() {
         let lost = panicked();
@@ -301,7 +301,7 @@ async fn read(
     }
 }
 
-/// The next report. It wakes nobody: who writes is polled by the same task, just before who reads.
+/// The next report. It asks for no wake: the task that polls it has just polled the writer.
 fn reported(reports: &mut mpsc::UnboundedReceiver<Carried>) -> impl Future<Output = Carried> {
     poll_fn(|_| reports.try_recv().map_or(Poll::Pending, Poll::Ready))
 }

@@ -112,7 +112,7 @@ impl SessionTask {
     /// Serves the session until nobody needs it, it is shut down, or something fails.
     ///
     /// What it does is boxed while it is done: a session that waits holds no room for the work it is not doing. It is in a box itself,
-    /// because a future keeps room for each place to which what it owns is moved.
+    /// because a future keeps room for every place that an owned value is moved to.
     pub(super) async fn serve(mut self: Box<Self>, begin: Begin) {
         if let Err(error) = Box::pin(self.begin(begin)).await {
             return self.fail(&error);
@@ -310,7 +310,8 @@ impl SessionTask {
         }
     }
 
-    /// What was written and what came at once behind it are one batch.
+    /// That a message was written is recorded together with a message that came at once behind it, unless something is about to end with
+    /// what was written: then nothing may begin before it has.
     async fn receive(&mut self, incoming: Incoming) -> Result<(), Error> {
         let current = self.socket.as_ref().map(|socket| (socket.id, socket.epoch));
         let (mut written, mut next) = (Vec::new(), Some(incoming));
@@ -325,9 +326,14 @@ impl SessionTask {
                 }
                 (Incoming::Written { socket, carried }, Some((id, epoch))) if socket == id => {
                     written.extend(self.written(epoch, carried));
+                    if self.is_ending() {
+                        break;
+                    }
                 }
                 (Incoming::Lost { socket, lost }, Some((id, epoch))) if socket == id => {
-                    self.record(written).await?;
+                    if !written.is_empty() {
+                        self.record(written).await?;
+                    }
                     self.record_step(|| {
                         Step::ConnectionLost(self.refused(lost.code, &lost.reason))
                     });
@@ -342,6 +348,12 @@ impl SessionTask {
             return Ok(());
         }
         self.record(written).await
+    }
+
+    /// Whether the session, its connection or the engine ends as soon as nothing is under way.
+    fn is_ending(&self) -> bool {
+        let leaves = self.session.closing.is_some() || self.session.leaving.is_some();
+        leaves || self.draining.is_some()
     }
 
     /// What it puts on record that a message was written which was owed to the model.

@@ -98,9 +98,9 @@ impl FromStr for ObjectHash {
 /// What a digit stands for; more than 15 where it is none. One hash has one spelling, so upper case is none.
 const fn value(digit: u8) -> u8 {
     let (number, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
-    if number < 10 {
+    if number <= 9 {
         number
-    } else if letter < 6 {
+    } else if letter <= 5 {
         letter + 10
     } else {
         u8::MAX

@@ -143,7 +143,7 @@ impl Shared {
             open_work,
             durability,
         } = append;
-        // Given back at once and not after the commit, when their memory is far from the processor.
+        // Freed now, while they are in the processor's cache, and not after the commit.
         drop((lines, objects));
         let mut queued = Some(Queued {
             entry: encoded.bytes,

@@ -1,0 +1,79 @@
+//! A model that calls again as soon as it is answered: its call is there before its answer is known to be sent.
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::sync::Arc;
+
+use recount::ledger::Ledger;
+use recount::prelude::*;
+use recount::session::{Event, Observation, Seq};
+use recount::testing::{Crash, CrashingJournal, ScriptedModel, SurvivingJournal};
+
+/// Sends "go" to a model of this script, over a journal that counts its appends, and waits until the model has had its turn or nobody
+/// hears any more. Gives how many appends that took, and all that is on record.
+async fn told(script: &str) -> (usize, Vec<Event>) {
+    let crash = Arc::new(Crash::never());
+    let kept = SurvivingJournal::new();
+    let journal = CrashingJournal::new(kept.clone(), &crash);
+    let looks = T::simple("look_up", "Looks an order up", |_| async { Ok(json!({})) });
+    let agent = Agent::new()
+        .model("scripted")
+        .tools(looks | T::end_session())
+        .connect_to(ScriptedModel::parse(script).unwrap());
+    let engine = Engine::in_memory().journal(Arc::new(journal));
+    let engine = engine.agent("support", agent).open().await.unwrap();
+    let live = engine.session("support").connect().await.unwrap();
+    let mut updates = live.subscribe();
+    live.send_text("go").await.unwrap();
+    let _said = updates.turn().await;
+    let appends = crash.batches();
+    let ledger = Ledger::new(kept);
+    let facts = ledger.facts(live.session_id(), Seq(1), 1_000).await;
+    let events = facts.unwrap().into_iter().map(|fact| fact.event);
+    (appends, events.collect())
+}
+
+fn call(id: &str, name: &str, args: &Value) -> String {
+    json!({"call": [{"id": id, "name": name, "args": args}]}).to_string()
+}
+
+/// How many appends a conversation takes in which the model calls so often.
+async fn appends_of(calls: usize) -> usize {
+    let look_up = |n: usize| call(&format!("c{n}"), "look_up", &json!({}));
+    let first = look_up(1);
+    let mut script = format!(r#"{{"on": {{"text": "go"}}, "send": [{first}]}}"#);
+    for n in 1..=calls {
+        let next = if n == calls {
+            r#"{"say": "That is all."}"#.to_owned()
+        } else {
+            look_up(n + 1)
+        };
+        script += &format!("\n{{\"on\": {{\"responses_to\": [\"c{n}\"]}}, \"send\": [{next}]}}");
+    }
+    told(&script).await.0
+}
+
+#[tokio::test]
+async fn that_its_answer_was_sent_is_recorded_with_the_call_behind_it() {
+    assert_eq!(appends_of(8).await - appends_of(3).await, 5 * 2);
+}
+
+#[tokio::test]
+async fn a_call_behind_the_last_answer_of_a_session_does_not_begin() {
+    let ends = json!({"reason": "bye", "confirmed": true});
+    let (ends, late) = (
+        call("e", "endSession", &ends),
+        call("late", "look_up", &json!({})),
+    );
+    let script = format!(
+        "{{\"on\": {{\"text\": \"go\"}}, \"send\": [{ends}]}}\n{{\"on\": {{\"responses_to\": [\"e\"]}}, \"send\": [{late}]}}"
+    );
+    let (_, events) = told(&script).await;
+    let closed = |it: &&Event| matches!(it, Event::Observed(Observation::SessionClosed(_)));
+    assert_eq!(events.iter().filter(closed).count(), 1);
+    let called = |it: &&Event| matches!(it, Event::Observed(Observation::FunctionCallReceived(_)));
+    assert_eq!(events.iter().filter(called).count(), 1);
+}
