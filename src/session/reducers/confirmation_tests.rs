@@ -126,14 +126,21 @@ fn two_gated_calls_are_asked_in_call_order_and_answered_in_any() {
     let requests: Vec<Seq> = owed(both.session()).iter().filter_map(question).collect();
     let (second, first) = (both.request(), both.clone().about("c1").request());
     assert_eq!(requests, [first, second]);
-    let both = both
-        .granted("ada")
-        .started()
-        .about("c1")
-        .asked()
-        .denied("ada", None);
+    let (c2, c1) = (both.call_seq(), both.clone().about("c1").call_seq());
+    let open = |history: &History| [c1, c2].map(|call| open_request(history.session(), call));
+    assert_eq!(open(&both), [Some(first), Some(second)]);
+    assert_eq!(open_request(both.session(), Seq(1)), None);
+    let both = both.granted("ada");
+    assert_eq!(open(&both), [Some(first), None]);
+    let both = both.started().about("c1").asked().denied("ada", None);
     assert_eq!(settled(&both), Outcome::Denied);
     assert!(both.about("c2").current().phase.is_running());
+}
+
+#[test]
+fn a_refusal_says_whether_another_answer_may_count() {
+    assert!(Rejection::EditsNotAllowed.leaves_open());
+    assert!(!Rejection::RequestExpired { at: Seq(9) }.leaves_open());
 }
 
 fn question(effect: &Effect) -> Option<Seq> {
