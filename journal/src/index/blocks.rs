@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::stored::{is_all, restored, stored};
+use super::stored::{Room, is_all, restored};
 use super::{Index, contained, rows};
 use crate::log::{Block, Place};
 
@@ -20,27 +20,33 @@ const TOUCHES: usize = 16;
 const AHEAD: u64 = 64;
 
 impl Index {
-    /// Puts frames in. `give_way` is called after every frame that is compressed and every value that is put in.
+    /// Puts frames in, which are compressed in `room`. `give_way` is called after every frame that is compressed and every value that is
+    /// put in.
     pub(crate) fn put_blocks<'b>(
         &self,
         blocks: impl Iterator<Item = (u64, &'b Block)>,
+        room: &mut Room,
         give_way: impl Fn(),
     ) -> Result<(), String> {
+        room.clear();
         contained(|| {
-            let (mut frames, mut room) = (Vec::new(), Vec::new());
+            let mut frames = Vec::new();
             for (frame, block) in blocks {
-                let stored = stored(block, &mut room);
-                self.make_keys(frame, stored.len().div_ceil(PIECE))?;
-                frames.push((frame, stored));
+                let stored = room.take(block);
+                let length = room.bytes(block, &stored).len();
+                self.make_keys(frame, length.div_ceil(PIECE))?;
+                frames.push((frame, block, stored));
                 give_way();
             }
-            for (frame, stored) in frames {
-                for (part, piece) in (0..).zip(stored.chunks(PIECE)) {
+            for (frame, block, stored) in frames {
+                let pieces = room.bytes(block, &stored).chunks(PIECE);
+                for (part, piece) in (0..).zip(pieces) {
                     let key = rows::block_key(frame, part);
                     self.insert(key, rows::sealed(&key, piece))?;
                     give_way();
                 }
             }
+            room.clear();
             Ok(())
         })
     }

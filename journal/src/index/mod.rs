@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 pub(crate) use blocks::Walk;
 pub(crate) use rows::Row;
+pub(crate) use stored::Room;
 
 use crate::log::Written;
 use crate::log::disk::sync_directory;

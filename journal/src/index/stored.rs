@@ -1,8 +1,8 @@
 //! What a frame of the log is in the index: compressed where that makes it shorter, as it is where not.
 
-use std::borrow::Cow;
+use std::ops::Range;
 
-use crate::cursor::{Cursor, put_sized};
+use crate::cursor::Cursor;
 use crate::log::{Block, FRAME_HEADER, Header};
 
 /// In front of a compressed frame; one that is stored as it is begins with the first byte of every frame, which is 0.
@@ -17,26 +17,66 @@ const MOST_OF_A_BYTE: usize = 255;
 /// A longer frame is stored as it is: compressing takes as much memory again.
 const LONGEST: usize = 8 << 20;
 
-/// What is stored of a frame. `room` is for compressing, and may be used again.
-pub(super) fn stored<'b>(block: &'b Block, room: &mut Vec<u8>) -> Cow<'b, [u8]> {
-    compressed(&block.0, room)
-        .filter(|shorter| shorter.len() < block.0.len())
-        .map_or(Cow::Borrowed(&block.0), Cow::Owned)
+/// The largest room that is kept for the next frames, in bytes.
+const KEPT: usize = 4 << 20;
+
+/// Where frames are compressed, one behind the other. It is used again and again: fresh memory costs as much as compressing.
+#[derive(Default)]
+pub(crate) struct Room {
+    bytes: Vec<u8>,
+    taken: usize,
 }
 
-fn compressed(frame: &[u8], room: &mut Vec<u8>) -> Option<Vec<u8>> {
-    (frame.len() <= LONGEST).then_some(())?;
-    let length = u32::try_from(frame.len()).ok()?;
-    let most = lz4_flex::block::get_maximum_output_size(frame.len());
-    if room.len() < most {
-        room.resize(most, 0);
+/// What is stored of a frame.
+pub(super) enum Stored {
+    AsItIs,
+    /// It is shorter, and stands here in the room.
+    Compressed(Range<usize>),
+}
+
+impl Room {
+    /// Takes a frame in, if it is shorter when it is compressed.
+    pub(super) fn take(&mut self, block: &Block) -> Stored {
+        self.compress(&block.0)
+            .map_or(Stored::AsItIs, Stored::Compressed)
     }
-    let written = lz4_flex::block::compress_into(frame, room).ok()?;
-    let mut out = Vec::with_capacity(PREFIX + written);
-    out.push(COMPRESSED);
-    out.extend_from_slice(&length.to_be_bytes());
-    put_sized(&mut out, room.get(..written)?);
-    Some(out)
+
+    /// What is stored of the frame that was taken in so.
+    pub(super) fn bytes<'s>(&'s self, block: &'s Block, stored: &Stored) -> &'s [u8] {
+        match stored {
+            Stored::AsItIs => &block.0,
+            Stored::Compressed(place) => self.bytes.get(place.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Makes room for the next frames.
+    pub(super) fn clear(&mut self) {
+        self.taken = 0;
+        if self.bytes.capacity() > KEPT {
+            self.bytes = Vec::new();
+        }
+    }
+
+    fn compress(&mut self, frame: &[u8]) -> Option<Range<usize>> {
+        (frame.len() <= LONGEST).then_some(())?;
+        let length = u32::try_from(frame.len()).ok()?;
+        let first = self.taken;
+        let most = first + PREFIX + lz4_flex::block::get_maximum_output_size(frame.len());
+        if self.bytes.len() < most {
+            self.bytes.resize(most, 0);
+        }
+        let (prefix, out) = self.bytes.get_mut(first..)?.split_at_mut_checked(PREFIX)?;
+        let written = lz4_flex::block::compress_into(frame, out).ok()?;
+        (PREFIX + written < frame.len()).then_some(())?;
+        let [mark, lengths @ ..] = prefix else {
+            return None;
+        };
+        *mark = COMPRESSED;
+        let said = [length, u32::try_from(written).ok()?].map(u32::to_be_bytes);
+        lengths.copy_from_slice(said.as_flattened());
+        self.taken = first + PREFIX + written;
+        Some(first..self.taken)
+    }
 }
 
 /// Whether no more is stored of a frame than these bytes. What stands behind is not looked at: a frame that was put in before a crash may
@@ -79,6 +119,14 @@ pub(super) fn restored(stored: Vec<u8>) -> Option<Block> {
 )]
 mod tests {
     use super::*;
+    use crate::cursor::put_sized;
+
+    /// What is stored of a frame, and whether it is another one than the frame.
+    fn stored(block: &Block, room: &mut Room) -> (Vec<u8>, bool) {
+        let stored = room.take(block);
+        let is_compressed = matches!(stored, Stored::Compressed(_));
+        (room.bytes(block, &stored).to_vec(), is_compressed)
+    }
 
     fn block(bytes: impl IntoIterator<Item = u8>) -> Block {
         Block([0].into_iter().chain(bytes).collect())
@@ -86,20 +134,31 @@ mod tests {
 
     #[test]
     fn a_frame_comes_out_as_it_went_in_and_shorter_where_it_repeats_itself() {
-        // The room has what is left of the frame before.
-        let mut room = Vec::new();
+        let mut room = Room::default();
+        // In what is left of those before.
         for times in [100, 10] {
-            let lines = block(br#"{"kind":"call_received","seq":1}"#.repeat(times));
-            let compressed = stored(&lines, &mut room).into_owned();
-            assert!(compressed.len() < lines.0.len() / 4, "{times}");
-            assert_eq!(restored(compressed).unwrap().0, lines.0);
+            let of = |kind: &str| block(kind.repeat(times).into_bytes());
+            // Behind each other, with one between that stays as it is; the last makes the room grow.
+            let frames = [
+                of("{call_received}"),
+                block(0..=255),
+                of(&"{sent}".repeat(99)),
+            ];
+            let all = frames.each_ref().map(|frame| room.take(frame));
+            for (frame, stored) in frames.iter().zip(&all) {
+                let bytes = room.bytes(frame, stored);
+                let is_varied = frame.0.len() == 257;
+                assert_eq!(bytes.len() < frame.0.len() / 3, !is_varied, "{times}");
+                assert_eq!(restored(bytes.to_vec()).unwrap().0, frame.0);
+            }
+            room.clear();
         }
         // Nothing repeats itself in two of these, and the third is too long.
         let too_long = block(std::iter::repeat_n(7, LONGEST));
         for frame in [block([]), block((0..=255).rev()), too_long] {
-            let as_it_is = stored(&frame, &mut room);
-            assert!(matches!(as_it_is, Cow::Borrowed(_)));
-            assert_eq!(restored(as_it_is.into_owned()).unwrap().0, frame.0);
+            let (as_it_is, is_compressed) = stored(&frame, &mut room);
+            assert!(!is_compressed);
+            assert_eq!(restored(as_it_is).unwrap().0, frame.0);
         }
     }
 
@@ -107,7 +166,7 @@ mod tests {
     fn what_stands_behind_a_compressed_frame_is_passed_over_and_what_is_altered_in_it_is_no_frame()
     {
         let lines = block([7; 1_000]);
-        let sound = stored(&lines, &mut Vec::new()).into_owned();
+        let (sound, _) = stored(&lines, &mut Room::default());
         let longer = [&sound[..], b"behind"].concat();
         assert_eq!(restored(longer).unwrap().0, lines.0);
         for cut in 0..sound.len() {

@@ -55,8 +55,9 @@ impl Committer {
     }
 
     fn work(&self) -> Result<(), String> {
+        let mut patience = None;
         loop {
-            self.shared.wait();
+            self.shared.wait(patience);
             let mut end = self.end();
             let Some(end) = end.as_mut() else {
                 return Err("the end of the log is gone".to_owned());
@@ -68,6 +69,8 @@ impl Committer {
                 let closing = self.closing_record()?;
                 return end.commit(&self.shared, vec![closing]);
             }
+            // Of the last commit, whoever made it.
+            patience = end.patience();
             self.wait_for_index()?;
         }
     }

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
+use super::company::{self, COMPANY};
 use super::indexer::GATHER_BYTES;
-use super::queue::{COMPANY, Queued, Shared, State};
+use super::queue::{Queued, Shared, State};
 use crate::index::Index;
 use crate::log::{Block, LogWriter, Written};
 
@@ -35,6 +36,8 @@ pub(crate) struct LogEnd {
     run: u32,
     /// When the last commit had ended.
     ended: Instant,
+    /// How many appends it was of, and how long its write and sync took.
+    last: (usize, Duration),
 }
 
 impl LogEnd {
@@ -46,7 +49,14 @@ impl LogEnd {
             stream: Uuid::nil(),
             run: 0,
             ended: Instant::now(),
+            last: (0, Duration::ZERO),
         }
+    }
+
+    /// How long a crowd is waited for before the next commit.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        let (appends, took) = self.last;
+        company::patience(appends, took)
     }
 
     /// Whether nobody else seems to append. Several that append at the same time share a commit when its thread makes it, and on a runtime
@@ -105,6 +115,7 @@ impl LogEnd {
             self.stream = stream;
         }
         self.ended = Instant::now();
+        self.last = (appends.len(), took);
         Ok(())
     }
 

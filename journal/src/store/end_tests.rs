@@ -1,11 +1,15 @@
 use std::path::Path;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Waker};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
 use super::{ALONE, LogEnd, SWIFT_RUN};
 use crate::log::LogFiles;
+use crate::store::company::{Company, patience, share};
 use crate::store::directory::Directory;
 use crate::store::floor::Floor;
 use crate::store::queue::Shared;
@@ -46,38 +50,66 @@ fn without_threads(directory: &Path, disk: &MemoryDisk) -> Shared {
     shared
 }
 
+/// An append of one record behind another.
+fn append(stream: Uuid, (last, prev): (u64, Hash), durability: Durability) -> Append {
+    let draft = Draft {
+        session: stream,
+        seq: last + 1,
+        at_us: 1_795_183_387_000_000,
+        kind: "noted",
+        cause: None,
+        actor: Actor::new("engine"),
+        body: "{}",
+        prev,
+    };
+    let mut append = Append::new(stream, last, vec![draft.line()]);
+    append.durability = durability;
+    append
+}
+
 /// Appends that nobody waits for; they stay in the queue. Returns the seq and the hash of the last.
 fn queue(shared: &Shared, stream: Uuid, after: (u64, Hash), count: u64) -> (u64, Hash) {
-    let (last, mut prev) = after;
-    for seq in last + 1..=last + count {
-        let draft = Draft {
-            session: stream,
-            seq,
-            at_us: 1_795_183_387_000_000,
-            kind: "noted",
-            cause: None,
-            actor: Actor::new("engine"),
-            body: "{}",
-            prev,
-        };
-        let line = draft.line();
-        prev = line.leaf();
-        let mut append = Append::new(stream, seq - 1, vec![line]);
-        append.durability = Durability::Buffered;
-        block_on(shared.submit(append)).unwrap();
+    let mut last = after;
+    for _ in 0..count {
+        let head = block_on(shared.submit(append(stream, last, Durability::Buffered)));
+        let head = head.unwrap();
+        last = (head.seq, head.hash);
     }
-    (last + count, prev)
+    last
+}
+
+/// Begins an append that somebody waits for, and waits no longer than it takes to queue it.
+fn queue_durable(shared: &Shared, stream: Uuid, after: (u64, Hash)) {
+    let submitted = pin!(shared.submit(append(stream, after, Durability::Durable)));
+    let mut context = Context::from_waker(Waker::noop());
+    let _pending = submitted.poll(&mut context);
+}
+
+/// Commits an append of each of so many streams, and tells for how long a crowd is waited for then.
+fn commit_of(shared: &Shared, streams: u128) -> Option<Duration> {
+    for stream in 100..100 + streams {
+        queue(shared, Uuid::from_u128(stream), START, 1);
+    }
+    let mut end = shared.end.lock().unwrap();
+    let end = end.as_mut().unwrap();
+    let appends = shared.state().take();
+    end.commit(shared, appends).unwrap();
+    end.patience()
 }
 
 /// Commits in place as one does who is alone at a swift disk, however the clock of the machine runs.
 fn commit_here(shared: &Shared) -> bool {
+    seem_alone(shared);
+    shared.commit_here(STREAM)
+}
+
+fn seem_alone(shared: &Shared) {
     if let Some(end) = shared.end.lock().unwrap().as_mut() {
         end.swift = SWIFT_RUN;
         end.stream = STREAM;
         end.run = ALONE;
         end.ended = Instant::now() + Duration::from_secs(3_600);
     }
-    shared.commit_here(STREAM)
 }
 
 fn frames(shared: &Shared) -> u64 {
@@ -152,4 +184,73 @@ fn a_journal_with_something_in_its_queue_is_not_over() {
     assert!(!shared.state().is_over(), "an append would be passed over");
     assert!(commit_here(&shared));
     assert!(shared.state().is_over());
+}
+
+#[test]
+fn a_crowd_is_waited_for_behind_a_commit_of_a_crowd() {
+    for (streams, waits) in [(15, false), (16, true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let shared = without_threads(directory.path(), &MemoryDisk::new());
+        assert_eq!(commit_of(&shared, streams).is_some(), waits);
+    }
+    let (swift, slow) = (Duration::from_micros(100), Duration::from_secs(1));
+    assert_eq!(patience(16, swift), Some(Duration::from_micros(400)));
+    assert_eq!(patience(16, slow), Some(Duration::from_millis(2)));
+    assert_eq!([7, 512, 100_000].map(share), [0, 64, 1_024]);
+}
+
+/// What ends the wait for a crowd.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Share,
+    Close,
+    Patience,
+}
+
+#[test]
+fn the_thread_waits_for_a_share_of_the_crowd_until_it_is_here_or_the_journal_closes_or_patience_is_out()
+ {
+    for end in [End::Share, End::Close, End::Patience] {
+        let directory = tempfile::tempdir().unwrap();
+        let shared = Arc::new(without_threads(directory.path(), &MemoryDisk::new()));
+        commit_of(&shared, 24);
+        let appends = share(shared.state().view.streams_at_work());
+        assert!(appends >= 3);
+        let last = queue(&shared, STREAM, START, appends as u64 - 1);
+        // Somebody waits for it, so nothing keeps it but the crowd.
+        shared.state().pressing = true;
+        let milliseconds = if end == End::Patience { 1 } else { 3_600_000 };
+        let (ended, end_of_wait) = mpsc::channel();
+        let waiting = Arc::clone(&shared);
+        thread::spawn(move || {
+            waiting.wait(Some(Duration::from_millis(milliseconds)));
+            ended.send(()).unwrap();
+        });
+        if end != End::Patience {
+            while shared.state().company != Company::Crowd(appends) {
+                assert!(end_of_wait.try_recv().is_err(), "it did not wait");
+                thread::yield_now();
+            }
+        }
+        match end {
+            End::Share => _ = queue(&shared, STREAM, last, 1),
+            End::Close => shared.close(),
+            End::Patience => {}
+        }
+        let patiently = Duration::from_secs(60);
+        end_of_wait.recv_timeout(patiently).unwrap();
+        assert_eq!(shared.state().company, Company::Nobody, "{end:?}");
+    }
+}
+
+#[test]
+fn in_a_crowd_nobody_commits_where_the_append_is_made() {
+    for (company, commits) in [(Company::Nobody, true), (Company::Crowd(3), false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let shared = without_threads(directory.path(), &MemoryDisk::new());
+        seem_alone(&shared);
+        shared.state().company = company;
+        queue_durable(&shared, STREAM, START);
+        assert_eq!(committed(&shared) == 1, commits, "{company:?}");
+    }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::queue::Shared;
-use crate::index::Index;
+use crate::index::{Index, Room};
 use crate::log::Block;
 
 /// How long heads, positions and open work are gathered before they go in together.
@@ -40,11 +40,11 @@ impl Indexer {
     }
 
     fn work(&self) -> Result<(), String> {
-        let mut flushed = Instant::now();
+        let (mut flushed, mut room) = (Instant::now(), Room::default());
         while self.wait(flushed) {
-            self.put_blocks()?;
+            self.put_blocks(&mut room)?;
             if flushed.elapsed() >= GATHER || self.shared.state().complete {
-                self.flush()?;
+                self.flush(&mut room)?;
                 flushed = Instant::now();
             }
         }
@@ -73,7 +73,7 @@ impl Indexer {
     }
 
     /// Puts all frames in that wait; until they are in, they are read from memory.
-    fn put_blocks(&self) -> Result<(), String> {
+    fn put_blocks(&self, room: &mut Room) -> Result<(), String> {
         let (waiting, in_time): (Vec<(u64, Arc<Block>)>, bool) = {
             let state = self.shared.state();
             let in_time = state.unindexed_bytes < HURRY_BYTES;
@@ -81,7 +81,7 @@ impl Indexer {
         };
         let blocks = waiting.iter().map(|(frame, block)| (*frame, &**block));
         // An append that comes meanwhile would wait for up to a slice of the scheduler, which is many syncs long.
-        self.index.put_blocks(blocks, || {
+        self.index.put_blocks(blocks, room, || {
             if in_time {
                 thread::yield_now();
             }
@@ -97,7 +97,7 @@ impl Indexer {
     }
 
     /// Puts in what changed, with the mark of the frame it speaks of.
-    fn flush(&self) -> Result<(), String> {
+    fn flush(&self, room: &mut Room) -> Result<(), String> {
         let (rows, mark, records) = {
             let mut state = self.shared.state();
             (
@@ -107,7 +107,7 @@ impl Indexer {
             )
         };
         // Frames that were committed in between: the mark speaks of them too.
-        self.put_blocks()?;
+        self.put_blocks(room)?;
         self.index.commit(rows, self.journal, mark, records)?;
         let mut state = self.shared.state();
         state.view.end_flush();

@@ -7,6 +7,7 @@
 
 pub(crate) mod closed;
 mod committer;
+mod company;
 pub(crate) mod directory;
 mod end;
 mod floor;

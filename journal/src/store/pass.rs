@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::options::{Options, Progress};
 use super::system;
-use crate::index::{Index, Row, Walk};
+use crate::index::{Index, Room, Row, Walk};
 use crate::log::segments::{self, LogEnd, Stopped};
 use crate::log::{Block, Entry, FramePlace, Place, Written, read_log, segment_name};
 use crate::view::{Added, View};
@@ -61,6 +61,7 @@ pub(super) fn pass(
         journal,
         mark,
         walk: index.walk(),
+        room: Room::default(),
         filled: 0,
         wrong: None,
     };
@@ -233,6 +234,7 @@ struct Leveling<'i> {
     journal: Uuid,
     mark: Option<Written>,
     walk: Walk,
+    room: Room,
     filled: u64,
     wrong: Option<String>,
 }
@@ -261,7 +263,7 @@ impl Leveling<'_> {
                     }
                 }
                 let blocks = new.iter().map(|(last, block)| (last.number, &**block));
-                self.index.put_blocks(blocks, || ())?;
+                self.index.put_blocks(blocks, &mut self.room, || ())?;
                 self.filled += new.len() as u64;
                 Ok(())
             }

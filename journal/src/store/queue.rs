@@ -8,11 +8,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use futures_channel::oneshot;
 use uuid::Uuid;
 
+use super::company::Company;
 use super::directory::Lock;
 use super::end::LogEnd;
 use super::floor::Floor;
@@ -26,10 +26,7 @@ use crate::{Append, Durability, Error, Head};
 /// What the queue holds before appends have to wait for room.
 const QUEUE_LIMIT: (usize, usize) = (4_096, 32 << 20);
 /// What one commit takes from the queue.
-const COMMIT_LIMIT: (usize, usize) = (1_024, 2 << 20);
-/// How long appends that nobody waits for are kept for the next one that somebody does: a commit of their own would only
-/// be in its way.
-pub(super) const COMPANY: Duration = Duration::from_millis(5);
+pub(super) const COMMIT_LIMIT: (usize, usize) = (1_024, 2 << 20);
 
 /// The meeting place.
 pub(crate) struct Shared {
@@ -57,12 +54,12 @@ pub(crate) struct State {
     pub(crate) complete: bool,
     /// Where streams with appends in the queue will be when it is empty.
     heads: HashMap<Uuid, Head>,
-    queue: VecDeque<Queued>,
+    pub(super) queue: VecDeque<Queued>,
     queued_bytes: usize,
     /// Somebody waits for what is in the queue.
-    pressing: bool,
-    /// The committer waits for company, and commits when its time is over.
-    gathering: bool,
+    pub(super) pressing: bool,
+    /// What the committer waits for before it commits what is in the queue.
+    pub(super) company: Company,
     admitted: u64,
     committed: u64,
     readers: Vec<(u64, oneshot::Sender<()>)>,
@@ -109,7 +106,7 @@ impl Shared {
             queue: VecDeque::new(),
             queued_bytes: 0,
             pressing: false,
-            gathering: false,
+            company: Company::Nobody,
             admitted: 0,
             committed: 0,
             readers: Vec::new(),
@@ -224,13 +221,15 @@ impl Shared {
                 (Some(ack), Offer::Promised(acknowledged))
             }
         };
-        let begins = state.queue.is_empty() && !state.gathering;
+        let begins = state.queue.is_empty() && state.company == Company::Nobody;
         let presses = ack.is_some() && state.press();
+        let was_complete = state.has_crowd();
         if let Some(queued) = queued.take() {
             state.enqueue(Queued { ack, ..queued });
         }
+        let completes = !was_complete && state.has_crowd();
         drop(state);
-        if !(presses && self.commit_here(session)) && (begins || presses) {
+        if !(presses && self.commit_here(session)) && (begins || presses || completes) {
             self.arrived.notify_one();
         }
         Ok(offer)
@@ -302,24 +301,6 @@ impl Shared {
         all
     }
 
-    /// Waits until there is something to commit, or the journal is closing.
-    pub(super) fn wait(&self) {
-        let mut state = self.state();
-        while state.queue.is_empty() && !state.closing {
-            state = self
-                .arrived
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        let nobody_waits = |state: &mut State| !state.pressing && !state.closing;
-        state.gathering = true;
-        (state, _) = self
-            .arrived
-            .wait_timeout_while(state, COMPANY, nobody_waits)
-            .unwrap_or_else(PoisonError::into_inner);
-        state.gathering = false;
-    }
-
     /// Begins to close; the committer does the rest.
     pub(crate) fn close(&self) {
         self.state().closing = true;
@@ -376,9 +357,23 @@ impl State {
         self.queued_bytes
     }
 
-    /// Says that somebody waits for what is in the queue, and whether that is news.
+    /// Says that somebody waits for what is in the queue, and whether that is news to the committer.
     fn press(&mut self) -> bool {
-        !std::mem::replace(&mut self.pressing, true)
+        let pressed = std::mem::replace(&mut self.pressing, true);
+        match self.company {
+            Company::Nobody | Company::Pressing => !pressed,
+            Company::Crowd(_) => false,
+        }
+    }
+
+    /// Whether as much is in the queue as the committer waits for where a crowd appends.
+    pub(super) fn has_crowd(&self) -> bool {
+        match self.company {
+            Company::Nobody | Company::Pressing => false,
+            Company::Crowd(appends) => {
+                self.queue.len() >= appends || self.queued_bytes >= COMMIT_LIMIT.1
+            }
+        }
     }
 
     /// Takes committed appends into the view, and tells those who wait for that.

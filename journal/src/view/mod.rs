@@ -224,6 +224,11 @@ impl View {
         Ok(())
     }
 
+    /// How many streams were added to since the last flush began, or before it, as long as it is under way.
+    pub(crate) fn streams_at_work(&self) -> usize {
+        self.changed_streams.len().max(self.flushing_streams.len())
+    }
+
     /// Whether the index would have something to learn.
     pub(crate) fn has_changed(&self) -> bool {
         !self.changed_streams.is_empty()
