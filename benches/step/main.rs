@@ -31,6 +31,9 @@ use tokio::runtime::{Builder, Runtime};
 
 /// The p50 of a step alone, in p50s of a raw write, at most. A step is two writes, one after the other.
 const ALONE_TARGET: f64 = 3.0;
+/// The threads of the runtime. A second one is woken for nothing once a step: tokio runs three tasks in a row that woke each other, and
+/// calls for help with the fourth.
+const THREADS: [usize; 2] = [1, 2];
 /// Bytes of a raw write: about what each of the two appends of a step comes to.
 const RAW_BYTES: usize = 1_400;
 /// How many sessions step at the same time.
@@ -58,14 +61,20 @@ fn main() {
     };
     let asked = arguments.value("--steps");
     let crowd_steps = asked.map_or(crowd_steps, |asked| asked.parse().expect("a number"));
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime");
     if arguments.wants("alone") {
-        alone(&runtime, blocks);
+        let rows = THREADS.map(|threads| alone(threads, blocks));
+        let columns = [
+            "threads",
+            "raw write p50 / p99 µs",
+            "step p50 / p99 µs",
+            "p50 ratio",
+            "target",
+            "verdict",
+        ];
+        let title = "One session alone, in blocks of 100 by turns";
+        table::print(title, &columns, &rows);
     }
+    let runtime = runtime(2);
     let rows: Vec<_> = crowds
         .iter()
         .filter(|(_, name)| arguments.wants(name))
@@ -78,8 +87,17 @@ fn main() {
     neighbours.report();
 }
 
-/// One session, and a raw file, by turns.
-fn alone(runtime: &Runtime, blocks: usize) {
+fn runtime(threads: usize) -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .expect("a runtime")
+}
+
+/// The row of one session and a raw file by turns, on a runtime of so many threads.
+fn alone(threads: usize, blocks: usize) -> Vec<String> {
+    let runtime = runtime(threads);
     let scratch = machine::scratch();
     let mut raw = Raw::new(&scratch.path().join("raw"), RAW_BYTES);
     let journal = scratch.path().join("journal");
@@ -95,24 +113,14 @@ fn alone(runtime: &Runtime, blocks: usize) {
     runtime.block_on(sessions.close());
     let ratio = at(&mut steps, 0.5) / at(&mut writes, 0.5);
     let both = |of: &mut Vec<Duration>| format!("{:.0} / {:.0}", at(of, 0.5), at(of, 0.99));
-    let row = vec![
+    vec![
+        threads.to_string(),
         both(&mut writes),
         both(&mut steps),
         format!("{ratio:.2}"),
         format!("at most {ALONE_TARGET}"),
         verdict(ratio <= ALONE_TARGET),
-    ];
-    table::print(
-        "One session alone, in blocks of 100 by turns",
-        &[
-            "raw write p50 / p99 µs",
-            "step p50 / p99 µs",
-            "p50 ratio",
-            "target",
-            "verdict",
-        ],
-        &[row],
-    );
+    ]
 }
 
 /// The row of each figure of so many sessions.
