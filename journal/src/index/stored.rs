@@ -152,7 +152,11 @@ mod tests {
                 assert_eq!(restored(bytes.to_vec()).unwrap().0, frame.0);
             }
             room.clear();
+            assert_eq!(room.taken, 0);
         }
+        room.take(&block(std::iter::repeat_n(7, KEPT)));
+        room.clear();
+        assert!(room.bytes.capacity() <= KEPT);
         // Nothing repeats itself in two of these, and the third is too long.
         let too_long = block(std::iter::repeat_n(7, LONGEST));
         for frame in [block([]), block((0..=255).rev()), too_long] {

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use futures_channel::oneshot;
 use uuid::Uuid;
 
+use super::company::Crowd;
 use super::end::LogEnd;
 use super::queue::{Queued, Shared};
 use super::{closed, recovery, snapshots, system};
@@ -55,9 +56,9 @@ impl Committer {
     }
 
     fn work(&self) -> Result<(), String> {
-        let mut patience = None;
+        let mut crowd = Crowd::default();
         loop {
-            self.shared.wait(patience);
+            self.shared.wait(&mut crowd);
             let mut end = self.end();
             let Some(end) = end.as_mut() else {
                 return Err("the end of the log is gone".to_owned());
@@ -70,7 +71,7 @@ impl Committer {
                 return end.commit(&self.shared, vec![closing]);
             }
             // Of the last commit, whoever made it.
-            patience = end.patience();
+            end.tell(&mut crowd);
             self.wait_for_index()?;
         }
     }

@@ -3,8 +3,8 @@
 //! Each commit costs the processors as much as some steps of a session do: the system's work for the write and its sync, and the threads that are
 //! put to sleep and woken for it.
 
-use std::sync::PoisonError;
-use std::time::Duration;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::queue::{COMMIT_LIMIT, Shared, State};
 
@@ -18,8 +18,11 @@ const CROWD: usize = 16;
 /// For each so many streams at work an append is waited for in a crowd: the other streams are what the processors have to do meanwhile.
 const SHARE: usize = 8;
 
-/// How long that may take at most: so many times what the last commit took, and never longer than this.
-const PATIENCE: (u32, Duration) = (4, Duration::from_millis(2));
+/// How long that may take at most: so many looks at the queue, each as long as the last commit took and never longer than this.
+const LOOKS: (u32, Duration) = (4, Duration::from_micros(500));
+
+/// How many commits of a crowd are not waited for behind one for which nobody more came.
+const REST: u32 = 15;
 
 /// What the committer waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,10 +35,34 @@ pub(super) enum Company {
     Crowd(usize),
 }
 
-/// How long a crowd is waited for behind a commit of so many appends that took so long; not at all behind one that was none of a crowd.
-pub(super) fn patience(appends: usize, took: Duration) -> Option<Duration> {
-    let (times, most) = PATIENCE;
-    (appends >= CROWD).then(|| took.saturating_mul(times).min(most))
+/// What the committer knows of a crowd.
+#[derive(Debug, Default)]
+pub(super) struct Crowd {
+    /// How long one look takes; none behind a commit that was none of a crowd.
+    look: Option<Duration>,
+    /// How many commits more are not waited for.
+    rest: u32,
+}
+
+impl Crowd {
+    /// Behind a commit of so many appends whose write and sync took so long.
+    pub(super) fn behind(&mut self, appends: usize, took: Duration) {
+        let (_, longest) = LOOKS;
+        self.look = (appends >= CROWD).then(|| took.min(longest));
+        self.rest = self.rest.saturating_sub(1);
+    }
+
+    /// A crowd that is waited for with looks of any length.
+    #[cfg(all(test, feature = "testing"))]
+    pub(super) fn of_looks(look: Duration) -> Self {
+        let look = Some(look);
+        Self { look, rest: 0 }
+    }
+
+    /// How long one look takes, where the crowd is waited for.
+    pub(super) fn look(&self) -> Option<Duration> {
+        self.look.filter(|_| self.rest == 0)
+    }
 }
 
 /// How many appends are waited for where so many streams are at work: no more than one commit takes.
@@ -44,28 +71,54 @@ pub(super) fn share(streams: usize) -> usize {
 }
 
 impl Shared {
-    /// Waits until there is something to commit, or the journal is closing. `patience` is for how long a crowd is waited for.
-    pub(super) fn wait(&self, patience: Option<Duration>) {
-        let mut state = self.state();
-        if let Some(patience) = patience {
-            state.company = Company::Crowd(share(state.view.streams_at_work()));
-            let is_missing = |state: &mut State| !state.has_crowd() && !state.closing;
-            let waited = self.arrived.wait_timeout_while(state, patience, is_missing);
-            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-            state.company = Company::Nobody;
-        }
+    /// Waits until there is something to commit, or the journal is closing.
+    pub(super) fn wait(&self, crowd: &mut Crowd) {
+        let begun = Instant::now();
+        let mut state = self.wait_for(crowd);
+        // What came while a crowd was waited for has waited some of it already.
+        let waited = if state.queue.is_empty() {
+            Duration::ZERO
+        } else {
+            begun.elapsed()
+        };
         while state.queue.is_empty() && !state.closing {
-            let waited = self.arrived.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
+            let arrived = self.arrived.wait(state);
+            state = arrived.unwrap_or_else(PoisonError::into_inner);
         }
         state.company = Company::Pressing;
-        // What came while a crowd was waited for has waited so long already.
-        let company = COMPANY.saturating_sub(patience.unwrap_or_default());
+        let company = COMPANY.saturating_sub(waited);
         let nobody_presses = |state: &mut State| !state.pressing && !state.closing;
-        let waited = self
+        let pressed = self
             .arrived
             .wait_timeout_while(state, company, nobody_presses);
-        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        (state, _) = pressed.unwrap_or_else(PoisonError::into_inner);
         state.company = Company::Nobody;
+    }
+
+    /// Waits for a share of the crowd, if there is one. It ends early where nobody more comes: those who came may be all there are, however
+    /// many streams were lately added to.
+    fn wait_for(&self, crowd: &mut Crowd) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        let Some(look) = crowd.look() else {
+            return state;
+        };
+        state.company = Company::Crowd(share(state.view.streams_at_work()));
+        for _ in 0..LOOKS.0 {
+            let before = state.queue.len();
+            let is_missing = |state: &mut State| !state.has_crowd() && !state.closing;
+            let waited = self.arrived.wait_timeout_while(state, look, is_missing);
+            let (seen, looked) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = seen;
+            if !looked.timed_out() {
+                break;
+            }
+            if state.queue.len() == before {
+                // The commit that comes now counts one down.
+                crowd.rest = REST + 1;
+                break;
+            }
+        }
+        state.company = Company::Nobody;
+        state
     }
 }

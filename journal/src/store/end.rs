@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::company::{self, COMPANY};
+use super::company::{COMPANY, Crowd};
 use super::indexer::GATHER_BYTES;
 use super::queue::{Queued, Shared, State};
 use crate::index::Index;
@@ -53,10 +53,10 @@ impl LogEnd {
         }
     }
 
-    /// How long a crowd is waited for before the next commit.
-    pub(super) fn patience(&self) -> Option<Duration> {
+    /// Tells what the last commit shows of a crowd; many appends of one stream alone are none.
+    pub(super) fn tell(&self, crowd: &mut Crowd) {
         let (appends, took) = self.last;
-        company::patience(appends, took)
+        crowd.behind(if self.run >= ALONE { 1 } else { appends }, took);
     }
 
     /// Whether nobody else seems to append. Several that append at the same time share a commit when its thread makes it, and on a runtime

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::{ALONE, LogEnd, SWIFT_RUN};
 use crate::log::LogFiles;
-use crate::store::company::{Company, patience, share};
+use crate::store::company::{Company, Crowd, share};
 use crate::store::directory::Directory;
 use crate::store::floor::Floor;
-use crate::store::queue::Shared;
+use crate::store::queue::{COMMIT_LIMIT, Shared};
 use crate::store::recovery;
 use crate::testing::{Fault, MemoryDisk};
 use crate::{Actor, Append, DiskJournal, Draft, Durability, Error, Hash, block_on};
@@ -22,6 +22,7 @@ const OTHER: Uuid = Uuid::from_u128(8);
 const START: (u64, Hash) = (0, Hash::ZERO);
 /// More than what any of these tests appends, in bytes.
 const ROOM: usize = 400_000;
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// What a journal is without its threads: what happens at the end of the log happens when a test does it.
 fn without_threads(directory: &Path, disk: &MemoryDisk) -> Shared {
@@ -85,16 +86,18 @@ fn queue_durable(shared: &Shared, stream: Uuid, after: (u64, Hash)) {
     let _pending = submitted.poll(&mut context);
 }
 
-/// Commits an append of each of so many streams, and tells for how long a crowd is waited for then.
-fn commit_of(shared: &Shared, streams: u128) -> Option<Duration> {
+/// Commits so many appends of each of so many streams together, and tells what that shows of a crowd.
+fn commit_of(shared: &Shared, streams: u128, each: u64) -> Crowd {
     for stream in 100..100 + streams {
-        queue(shared, Uuid::from_u128(stream), START, 1);
+        queue(shared, Uuid::from_u128(stream), START, each);
     }
     let mut end = shared.end.lock().unwrap();
     let end = end.as_mut().unwrap();
     let appends = shared.state().take();
     end.commit(shared, appends).unwrap();
-    end.patience()
+    let mut crowd = Crowd::default();
+    end.tell(&mut crowd);
+    crowd
 }
 
 /// Commits in place as one does who is alone at a swift disk, however the clock of the machine runs.
@@ -188,14 +191,20 @@ fn a_journal_with_something_in_its_queue_is_not_over() {
 
 #[test]
 fn a_crowd_is_waited_for_behind_a_commit_of_a_crowd() {
-    for (streams, waits) in [(15, false), (16, true)] {
+    for (streams, each, waits) in [(15, 1, false), (16, 1, true), (1, 16, false)] {
         let directory = tempfile::tempdir().unwrap();
         let shared = without_threads(directory.path(), &MemoryDisk::new());
-        assert_eq!(commit_of(&shared, streams).is_some(), waits);
+        let crowd = commit_of(&shared, streams, each);
+        assert_eq!(crowd.look().is_some(), waits, "{streams}");
     }
-    let (swift, slow) = (Duration::from_micros(100), Duration::from_secs(1));
-    assert_eq!(patience(16, swift), Some(Duration::from_micros(400)));
-    assert_eq!(patience(16, slow), Some(Duration::from_millis(2)));
+    let look = |took| {
+        let mut crowd = Crowd::default();
+        crowd.behind(16, took);
+        crowd.look()
+    };
+    let swift = Duration::from_micros(100);
+    assert_eq!(look(swift), Some(swift));
+    assert_eq!(look(HOUR), Some(Duration::from_micros(500)));
     assert_eq!([7, 512, 100_000].map(share), [0, 64, 1_024]);
 }
 
@@ -203,43 +212,59 @@ fn a_crowd_is_waited_for_behind_a_commit_of_a_crowd() {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Share,
+    Bytes,
     Close,
-    Patience,
+    NobodyMore,
 }
 
 #[test]
-fn the_thread_waits_for_a_share_of_the_crowd_until_it_is_here_or_the_journal_closes_or_patience_is_out()
+fn the_thread_waits_for_a_share_of_the_crowd_until_it_is_here_or_the_journal_closes_or_nobody_more_comes()
  {
-    for end in [End::Share, End::Close, End::Patience] {
+    for end in [End::Share, End::Bytes, End::Close, End::NobodyMore] {
         let directory = tempfile::tempdir().unwrap();
         let shared = Arc::new(without_threads(directory.path(), &MemoryDisk::new()));
-        commit_of(&shared, 24);
+        commit_of(&shared, 24, 1);
         let appends = share(shared.state().view.streams_at_work());
         assert!(appends >= 3);
-        let last = queue(&shared, STREAM, START, appends as u64 - 1);
+        let last = queue(&shared, STREAM, START, 1);
         // Somebody waits for it, so nothing keeps it but the crowd.
         shared.state().pressing = true;
-        let milliseconds = if end == End::Patience { 1 } else { 3_600_000 };
+        let is_patient = end != End::NobodyMore;
+        let look = if is_patient {
+            HOUR
+        } else {
+            Duration::from_micros(1)
+        };
         let (ended, end_of_wait) = mpsc::channel();
         let waiting = Arc::clone(&shared);
         thread::spawn(move || {
-            waiting.wait(Some(Duration::from_millis(milliseconds)));
-            ended.send(()).unwrap();
+            let mut crowd = Crowd::of_looks(look);
+            waiting.wait(&mut crowd);
+            ended.send(crowd).unwrap();
         });
-        if end != End::Patience {
-            while shared.state().company != Company::Crowd(appends) {
-                assert!(end_of_wait.try_recv().is_err(), "it did not wait");
-                thread::yield_now();
-            }
+        while is_patient && shared.state().company != Company::Crowd(appends) {
+            let waits = end_of_wait.try_recv();
+            assert!(matches!(waits, Err(mpsc::TryRecvError::Empty)), "{end:?}");
+            thread::yield_now();
         }
         match end {
-            End::Share => _ = queue(&shared, STREAM, last, 1),
+            End::Share => _ = queue(&shared, STREAM, last, appends as u64 - 1),
+            End::Bytes => {
+                shared.state().queued_bytes = COMMIT_LIMIT.1 - 1;
+                queue(&shared, STREAM, last, 1);
+            }
             End::Close => shared.close(),
-            End::Patience => {}
+            End::NobodyMore => {}
         }
-        let patiently = Duration::from_secs(60);
-        end_of_wait.recv_timeout(patiently).unwrap();
+        let mut crowd = end_of_wait.recv_timeout(Duration::from_secs(60)).unwrap();
         assert_eq!(shared.state().company, Company::Nobody, "{end:?}");
+        // Where nobody more came, the next fifteen are not waited for.
+        let waited_for = (0..16).map(|_| {
+            crowd.behind(16, HOUR);
+            crowd.look().is_some()
+        });
+        let rested = waited_for.filter(|waits| !waits).count();
+        assert_eq!(rested, if is_patient { 0 } else { 15 }, "{end:?}");
     }
 }
 

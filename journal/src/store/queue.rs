@@ -55,7 +55,7 @@ pub(crate) struct State {
     /// Where streams with appends in the queue will be when it is empty.
     heads: HashMap<Uuid, Head>,
     pub(super) queue: VecDeque<Queued>,
-    queued_bytes: usize,
+    pub(super) queued_bytes: usize,
     /// Somebody waits for what is in the queue.
     pub(super) pressing: bool,
     /// What the committer waits for before it commits what is in the queue.
