@@ -21,7 +21,7 @@ const SHARE: usize = 8;
 /// How long that may take at most: so many looks at the queue, each as long as the last commit took and never longer than this.
 const LOOKS: (u32, Duration) = (4, Duration::from_micros(500));
 
-/// How many commits of a crowd are not waited for behind one for which nobody more came.
+/// How many commits of a crowd are not waited for where nobody more came for some in a row, at most.
 const REST: u32 = 15;
 
 /// What the committer waits for.
@@ -40,8 +40,10 @@ pub(super) enum Company {
 pub(super) struct Crowd {
     /// How long one look takes; none behind a commit that was none of a crowd.
     look: Option<Duration>,
-    /// How many commits more are not waited for.
+    /// How many commits more are not waited for, the one that comes now counted.
     rest: u32,
+    /// How many were not the last time.
+    rested: u32,
 }
 
 impl Crowd {
@@ -55,8 +57,16 @@ impl Crowd {
     /// A crowd that is waited for with looks of any length.
     #[cfg(all(test, feature = "testing"))]
     pub(super) fn of_looks(look: Duration) -> Self {
-        let look = Some(look);
-        Self { look, rest: 0 }
+        Self {
+            look: Some(look),
+            ..Self::default()
+        }
+    }
+
+    /// A look found nobody more: the next commit is not waited for, and if that goes on, twice as many each time.
+    pub(super) fn nobody_came(&mut self) {
+        self.rested = (self.rested * 2 + 1).min(REST);
+        self.rest = self.rested + 1;
     }
 
     /// How long one look takes, where the crowd is waited for.
@@ -110,11 +120,11 @@ impl Shared {
             let (seen, looked) = waited.unwrap_or_else(PoisonError::into_inner);
             state = seen;
             if !looked.timed_out() {
+                crowd.rested = 0;
                 break;
             }
             if state.queue.len() == before {
-                // The commit that comes now counts one down.
-                crowd.rest = REST + 1;
+                crowd.nobody_came();
                 break;
             }
         }
