@@ -2,31 +2,74 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use recount::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
 
-/// What a connection sends back for a frame.
-pub(crate) type Reply = Box<dyn FnMut(&str) -> Option<String> + Send>;
+/// What a connection sends back for a frame, which it has so long after the last of its own was received.
+pub(crate) type Reply = Box<dyn FnMut(&str, Duration) -> Option<String> + Send>;
 
 /// A way to the model; each connection has a function of its own.
-pub(crate) struct Peer<C>(pub(crate) C);
-
-struct Hears {
-    reply: Reply,
-    said: Arc<Said>,
+pub(crate) struct Peer<C> {
+    model: C,
+    lines: Lines,
 }
 
-/// What was sent back and is not received yet. Nobody is woken for it, since a socket's wakes are not what is measured: whoever receives is
-/// polled by the same task as whoever sends, and behind it.
-#[derive(Default)]
-struct Said(Mutex<VecDeque<String>>);
+/// The connections to a model, in the order in which they were opened.
+#[derive(Clone, Default)]
+pub(crate) struct Lines(Arc<Mutex<Vec<Arc<Mutex<Line>>>>>);
 
-struct Says(Arc<Said>);
+struct Line {
+    reply: Reply,
+    /// What is on its way back.
+    said: VecDeque<String>,
+    receiver: Option<Waker>,
+    /// When the last of it was received.
+    received: Instant,
+}
+
+struct Hears(Arc<Mutex<Line>>);
+
+struct Says(Arc<Mutex<Line>>);
+
+impl<C> Peer<C> {
+    pub(crate) fn new(model: C) -> Peer<C> {
+        let lines = Lines::default();
+        Peer { model, lines }
+    }
+
+    pub(crate) fn lines(&self) -> Lines {
+        self.lines.clone()
+    }
+}
+
+impl Lines {
+    /// Has the model hear a frame on every line, from whoever is on the other side of it.
+    pub(crate) fn hear(&self, frame: &str) {
+        for line in &*lock(&self.0) {
+            Line::hear(line, frame);
+        }
+    }
+}
+
+impl Line {
+    fn hear(line: &Mutex<Line>, frame: &str) {
+        let receiver = {
+            let mut line = lock(line);
+            let since = line.received.elapsed();
+            let reply = (line.reply)(frame, since);
+            let receiver = reply.as_ref().and_then(|_| line.receiver.take());
+            line.said.extend(reply);
+            receiver
+        };
+        let _ = receiver.map(Waker::wake);
+    }
+}
 
 #[async_trait]
 impl<C: Fn() -> Reply + Send + Sync + 'static> Connector for Peer<C> {
@@ -35,14 +78,16 @@ impl<C: Fn() -> Reply + Send + Sync + 'static> Connector for Peer<C> {
     }
 
     async fn connect(&self) -> Result<Connection, ConnectError> {
-        let said = Arc::<Said>::default();
-        let reply = (self.0)();
+        let line = Arc::new(Mutex::new(Line {
+            reply: (self.model)(),
+            said: VecDeque::new(),
+            receiver: None,
+            received: Instant::now(),
+        }));
+        lock(&self.lines.0).push(line.clone());
         Ok(Connection {
-            sender: Box::new(Hears {
-                reply,
-                said: said.clone(),
-            }),
-            receiver: Box::new(Says(said)),
+            sender: Box::new(Hears(line.clone())),
+            receiver: Box::new(Says(line)),
         })
     }
 }
@@ -50,10 +95,7 @@ impl<C: Fn() -> Reply + Send + Sync + 'static> Connector for Peer<C> {
 #[async_trait]
 impl FrameSender for Hears {
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
-        if let Some(reply) = (self.reply)(&frame) {
-            let mut said = self.said.0.lock().unwrap_or_else(PoisonError::into_inner);
-            said.push_back(reply);
-        }
+        Line::hear(&self.0, &frame);
         Ok(())
     }
 
@@ -63,10 +105,19 @@ impl FrameSender for Hears {
 #[async_trait]
 impl FrameReceiver for Says {
     async fn receive(&mut self) -> Result<String, ConnectionLost> {
-        let next = || {
-            let mut said = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-            said.pop_front()
-        };
-        poll_fn(|_| next().map_or(Poll::Pending, |it| Poll::Ready(Ok(it)))).await
+        poll_fn(|context| {
+            let mut line = lock(&self.0);
+            let Some(said) = line.said.pop_front() else {
+                line.receiver = Some(context.waker().clone());
+                return Poll::Pending;
+            };
+            line.received = Instant::now();
+            Poll::Ready(Ok(said))
+        })
+        .await
     }
+}
+
+fn lock<T>(of_peer: &Mutex<T>) -> MutexGuard<'_, T> {
+    of_peer.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -55,7 +55,7 @@ fn main() {
     let neighbours = Neighbours::watch();
     println!("step: {}", machine::describe());
     let (blocks, crowd_steps) = match arguments.effort {
-        Effort::Full => (20, 300_000),
+        Effort::Full => (100, 300_000),
         Effort::Quick => (5, 40_000),
         Effort::Test => (1, 1_000),
     };

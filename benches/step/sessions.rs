@@ -11,7 +11,7 @@ use recount::live::wire::ServerMessage;
 use recount::prelude::*;
 use tokio::sync::Notify;
 
-use crate::peer::{Peer, Reply};
+use crate::peer::{Lines, Peer, Reply};
 use crate::processor_time::processor_time;
 
 /// What the models of all sessions have in common.
@@ -28,6 +28,7 @@ struct Calls {
 pub(crate) struct Sessions {
     engine: Engine,
     live: Vec<LiveHandle>,
+    lines: Lines,
     calls: Arc<Calls>,
 }
 
@@ -35,7 +36,7 @@ pub(crate) struct Sessions {
 pub(crate) struct Took {
     pub(crate) time: Duration,
     pub(crate) worked: Duration,
-    /// From the moment at which the call is there to the moment at which its response is sent.
+    /// From the moment at which the call is received to the moment at which its response is sent.
     pub(crate) steps: Vec<Duration>,
 }
 
@@ -46,10 +47,9 @@ impl Sessions {
         let look_up = T::simple("look_up", "Looks an order up", |args| async move {
             Ok(json!({"order": args.get("order"), "status": "shipped"}))
         });
-        let agent = Agent::new()
-            .model("peer")
-            .tools(look_up)
-            .connect_to(Peer(move || of_connection.clone().model()));
+        let peer = Peer::new(move || of_connection.clone().model());
+        let lines = peer.lines();
+        let agent = Agent::new().model("peer").tools(look_up).connect_to(peer);
         let engine = Engine::builder(journal).agent("desk", agent);
         let engine = engine.open().await.expect("an engine");
         let mut live = Vec::new();
@@ -62,6 +62,7 @@ impl Sessions {
         Sessions {
             engine,
             live,
+            lines,
             calls,
         }
     }
@@ -75,9 +76,9 @@ impl Sessions {
             .left
             .store((count - sessions) as u64, Ordering::SeqCst);
         let (begun, worked) = (Instant::now(), processor_time());
-        for live in &self.live {
-            live.send_text("Go.").await.expect("a connection");
-        }
+        // The model begins, so that each call comes as from a socket: its connection is what the runtime comes to first, and not one of
+        // several tasks that woke each other.
+        self.lines.hear("Go.");
         while self.calls.answered.load(Ordering::SeqCst) < count as u64 {
             self.calls.all_answered.notified().await;
         }
@@ -110,13 +111,11 @@ impl Calls {
     /// The model of one connection.
     fn model(self: Arc<Self>) -> Reply {
         let mut made = 0_u64;
-        let mut called = Instant::now();
-        Box::new(move |frame| {
+        Box::new(move |frame, step| {
             if frame.contains("\"setup\"") {
                 return Some(ServerMessage::setup_complete().encode());
             }
             if frame.contains("toolResponse") {
-                let step = called.elapsed();
                 assert!(frame.contains("shipped"), "a bench of failures: {frame}");
                 let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
                 steps.push(step);
@@ -133,7 +132,6 @@ impl Calls {
                 }
             }
             made += 1;
-            called = Instant::now();
             Some(format!(
                 r#"{{"toolCall":{{"functionCalls":[{{"id":"function-call-{made}","name":"look_up","args":{{"order":"A-{made}"}}}}]}}}}"#
             ))

@@ -137,14 +137,14 @@ async fn open(path: &Path, expire: bool) -> Engine {
         .model("peer")
         .instruction("You are the support desk of a shop.")
         .tools(T::policy(refund, policy))
-        .connect_to(Peer(model));
+        .connect_to(Peer::new(model));
     let engine = Engine::builder(path).agent("desk", agent);
     engine.open().await.expect("an engine")
 }
 
 /// A model that calls `refund` for whatever the user says.
 fn model() -> Reply {
-    Box::new(|frame| {
+    Box::new(|frame, _| {
         if frame.contains("\"setup\"") {
             return Some(ServerMessage::setup_complete().encode());
         }

@@ -18,9 +18,9 @@ use super::performer::InFlight;
 use super::run_of_agent::OnRecord;
 use super::session_of_run::SessionOfRun;
 use super::slots::Held;
-use super::socket::Carried;
 use super::task::SessionTask;
 use super::text_agents::{Came, Stretch};
+use super::writer::Carried;
 use crate::ledger::{HintBy, PendingConfirmation};
 use crate::live::setup;
 use crate::session::{

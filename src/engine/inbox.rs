@@ -7,9 +7,9 @@ use super::asking::ToTool;
 use super::callers::Answer;
 use super::error::Error;
 use super::outcomes::Ended;
-use super::socket::Carried;
 use super::story::Story;
 use super::text_agents::{Asks, Calls};
+use super::writer::Carried;
 use crate::live::{ConnectError, Connection, ConnectionLost};
 use crate::session::{
     Actor, Command, Connected, Hook, HookAnswered, Json, LlmReplied, RequestId, Seq, Session,

@@ -76,6 +76,7 @@ mod timer;
 mod updates;
 mod verdicts;
 mod withholding;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

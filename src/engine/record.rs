@@ -39,7 +39,11 @@ impl SessionTask {
         objects: Objects,
     ) -> Result<Seq, Error> {
         let mut batch = overdue(&self.session, now);
-        batch.extend(observations);
+        if batch.is_empty() {
+            batch = observations;
+        } else {
+            batch.extend(observations);
+        }
         if batch.is_empty() {
             return Ok(self.session.head);
         }

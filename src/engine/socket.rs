@@ -1,14 +1,14 @@
 //! The task of a connection: it reads and it writes, and decides nothing.
 //!
 //! It is one task and not two, and its session hears by one way what was written and what was received, in that order: no answer comes before
-//! the report that its message was written, and no report before what was received until then.
+//! the report that its message was written, and no report before what was received until then. Only the writing itself may be done by
+//! whoever [sends](super::writer).
 
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -21,46 +21,22 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::inbox::Incoming;
 use super::media::Media;
-use super::piece::Pieces;
 use super::recorded::OfSession;
+use super::writer::{Carried, Outgoing, Writer, Writing, writer};
 use crate::live::wire::ServerMessage;
-use crate::live::{
-    ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
-};
-use crate::session::{Route, Seq};
-
-/// How long the peer may leave a message untaken before the connection counts as lost.
-const SEND_SECONDS: u64 = 30;
+use crate::live::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver};
+use crate::session::Seq;
 
 /// How long the peer is still heard once nothing can be written any more: what it said, and why it closed, may be on its way.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// How many messages are written in a row before the peer is listened to.
-const WRITTEN_IN_A_ROW: usize = 16;
-
-/// A message on its way out.
-pub(super) struct Outgoing {
-    pub(super) text: String,
-    /// What it carries that is to be reported when it is written.
-    pub(super) carries: Option<Carried>,
-}
-
-/// A debt that a message settles.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Carried {
-    /// The response of this `response_issued`, by this way.
-    Response(Seq, Route),
-    /// The instruction of this `phase_entered`.
-    Instruction(Seq),
-}
 
 /// A connection whose setup is complete.
 pub(super) struct Socket {
     pub(super) id: u64,
     pub(super) epoch: Seq,
-    /// Nothing is read any more once it is gone. It goes before the queue does, with which the connection is closed.
+    /// Nothing is read any more once it is gone. It goes before the writer does, with which the connection is closed.
     _listens: DropGuard,
-    outgoing: mpsc::UnboundedSender<Outgoing>,
+    writer: Writer,
     /// Taken by whoever waits for its end.
     task: Option<JoinHandle<()>>,
     media: Arc<Media>,
@@ -76,14 +52,15 @@ impl Socket {
         incoming: mpsc::Sender<Incoming>,
         (media, depth_max): (Arc<Media>, usize),
     ) -> Socket {
-        let (outgoing, queue) = mpsc::unbounded_channel();
-        let pieces = media.open(epoch, depth_max);
+        let Connection { sender, receiver } = connection;
+        let (failed, failure) = oneshot::channel();
+        let (writer, writing) = writer(sender, media.open(epoch, depth_max), failed);
         let listens = CancellationToken::new();
         let is_listening = listens.clone();
         let serving = serve(
             id,
-            connection,
-            (queue, pieces),
+            receiver,
+            (writing, failure),
             incoming,
             listens,
             (epoch, media.clone()),
@@ -93,7 +70,7 @@ impl Socket {
             id,
             epoch,
             _listens: is_listening.drop_guard(),
-            outgoing,
+            writer,
             task: Some(task),
             media,
             recorder: None,
@@ -106,17 +83,25 @@ impl Socket {
         self
     }
 
-    /// Queues a message; where it cannot be written, the reader reports the loss.
+    /// Writes a message, or leaves it to the task of the connection; where it cannot be written, the reader reports the loss.
     pub(super) fn send(&self, text: String, carries: Option<Carried>) {
         if let Some(recorder) = &self.recorder {
             recorder.sent(&text);
         }
-        let _ = self.outgoing.send(Outgoing { text, carries });
+        self.writer.send(Outgoing { text, carries });
     }
 
     /// Ends the connection: what is queued is still written. Returns the end of that, to be waited for.
     pub(super) fn close(mut self) -> Option<JoinHandle<()>> {
         self.task.take()
+    }
+}
+
+#[cfg(test)]
+impl Socket {
+    /// As where the runtime goes down.
+    pub(super) fn abort(&self) {
+        self.task.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -166,36 +151,13 @@ const BACKLOG_BYTES: usize = 4 << 20;
 /// Writes and reads, until the peer is gone or its session has hung up and all is written.
 async fn serve(
     socket: u64,
-    connection: Connection,
-    queues: (mpsc::UnboundedReceiver<Outgoing>, Pieces),
+    receiver: Box<dyn FrameReceiver>,
+    (writing, failure): (Writing, oneshot::Receiver<ConnectionLost>),
     incoming: mpsc::Sender<Incoming>,
     listens: CancellationToken,
     hears: (Seq, Arc<Media>),
 ) {
-    let is_writing = AtomicBool::new(false);
-    let (failed, failure) = oneshot::channel();
-    let (report, reports) = mpsc::unbounded_channel();
-    let writing = write(connection.sender, queues, report, &is_writing);
-    // A writer that panics has failed as any other: the peer is still heard out, and nothing that waits is lost.
-    let writing = async {
-        let written = AssertUnwindSafe(writing).catch_unwind().await;
-        if let Err(lost) = written.unwrap_or_else(|_| Err(panicked())) {
-            // Of a reader that is gone, the session hears all it is to hear.
-            let _ = failed.send(lost);
-        }
-    };
-    let written = Written {
-        reports,
-        is_writing: &is_writing,
-    };
-    let reading = read(
-        socket,
-        connection.receiver,
-        &incoming,
-        failure,
-        written,
-        &hears,
-    );
+    let reading = read(socket, receiver, &incoming, failure, &writing, &hears);
     let reading = async {
         tokio::select! {
             biased;
@@ -204,7 +166,7 @@ async fn serve(
         }
     };
     // Whatever is ready at once is written first; and `reported` counts on the writer's being polled before the reader, whenever either is.
-    let both = AssertUnwindSafe(join(writing, reading)).catch_unwind();
+    let both = AssertUnwindSafe(join(writing.run(), reading)).catch_unwind();
     if both.await.is_err() && !listens.is_cancelled() {
         let lost = panicked();
         hears.1.lost(&lost);
@@ -233,13 +195,6 @@ impl Backlog {
     }
 }
 
-/// What was written, as its reader learns of it.
-struct Written<'w> {
-    reports: mpsc::UnboundedReceiver<Carried>,
-    /// Whether a message is on its way out.
-    is_writing: &'w AtomicBool,
-}
-
 /// Reads on while the session is busy, because what is audio does not concern it. It alone reports the end, behind
 /// everything that came before it.
 async fn read(
@@ -247,7 +202,7 @@ async fn read(
     mut receiver: Box<dyn FrameReceiver>,
     incoming: &mpsc::Sender<Incoming>,
     failure: oneshot::Receiver<ConnectionLost>,
-    mut written: Written<'_>,
+    writing: &Writing,
     (epoch, media): &(Seq, Arc<Media>),
 ) {
     let epoch = *epoch;
@@ -258,7 +213,7 @@ async fn read(
         tokio::select! {
             biased;
             lost = &mut heard_out => break lost,
-            carried = reported(&mut written.reports) => backlog.push(report(carried)),
+            carried = reported(writing) => backlog.push(report(carried)),
             place = incoming.reserve(), if !backlog.waiting.is_empty() => {
                 let (Ok(place), Some(next)) = (place, backlog.pop()) else {
                     return;
@@ -268,11 +223,11 @@ async fn read(
             received = AssertUnwindSafe(async { receiver.receive().await }).catch_unwind(), if backlog.bytes < BACKLOG_BYTES => match received {
                 Ok(Ok(text)) if media.hear(epoch, &text) => {
                     media.handed_on(epoch, &text);
-                    if written.is_writing.load(Ordering::Relaxed) {
+                    if writing.is_under_way() {
                         // The peer has what is just being written, as a rule, before the writer knows; it may be the answer.
                         yield_now().await;
                     }
-                    while let Ok(carried) = written.reports.try_recv() {
+                    while let Some(carried) = writing.report() {
                         backlog.push(report(carried));
                     }
                     backlog.push(Incoming::Frame { socket, text });
@@ -287,7 +242,7 @@ async fn read(
     let gone = catch_unwind(AssertUnwindSafe(|| drop(receiver)));
     let lost = gone.map_or_else(|_| panicked(), |()| lost);
     media.lost(&lost);
-    while let Ok(carried) = written.reports.try_recv() {
+    while let Some(carried) = writing.report() {
         backlog.push(report(carried));
     }
     for last in backlog
@@ -301,9 +256,9 @@ async fn read(
     }
 }
 
-/// The next report. It asks for no wake: the task that polls it has just polled the writer.
-fn reported(reports: &mut mpsc::UnboundedReceiver<Carried>) -> impl Future<Output = Carried> {
-    poll_fn(|_| reports.try_recv().map_or(Poll::Pending, Poll::Ready))
+/// The next report. It asks for no wake: the task that polls it has just polled the writer, and whoever else does wakes it.
+fn reported(writing: &Writing) -> impl Future<Output = Carried> {
+    poll_fn(|_| writing.report().map_or(Poll::Pending, Poll::Ready))
 }
 
 /// Why nothing can be written any more, once the peer had its time to say the last of what it has to say.
@@ -316,50 +271,10 @@ async fn heard_out(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost
     lost
 }
 
-async fn write(
-    mut sender: Box<dyn FrameSender>,
-    (mut queue, mut pieces): (mpsc::UnboundedReceiver<Outgoing>, Pieces),
-    report: mpsc::UnboundedSender<Carried>,
-    is_writing: &AtomicBool,
-) -> Result<(), ConnectionLost> {
-    for in_a_row in 1.. {
-        let (text, carries) = tokio::select! {
-            biased;
-            message = queue.recv() => match message {
-                Some(Outgoing { text, carries }) => (text, carries),
-                None => break,
-            },
-            Some(text) = pieces.next() => (text, None),
-        };
-        is_writing.store(true, Ordering::Relaxed);
-        // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
-        let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
-        is_writing.store(false, Ordering::Relaxed);
-        sent.unwrap_or_else(|_| Err(untaken()))?;
-        // Of a reader that is gone, the session hears all it is to hear.
-        let _ = carries.map(|carried| report.send(carried));
-        if in_a_row % WRITTEN_IN_A_ROW == 0 {
-            yield_now().await;
-        }
-    }
-    // Whoever waits for a place in them waits in vain.
-    drop((queue, pieces));
-    // Whether the peer takes the farewell is its own affair.
-    let _ = timeout(Duration::from_secs(SEND_SECONDS), sender.close()).await;
-    Ok(())
-}
-
-fn panicked() -> ConnectionLost {
+pub(super) fn panicked() -> ConnectionLost {
     ConnectionLost {
         code: None,
         reason: "the connection panicked".to_owned(),
-    }
-}
-
-fn untaken() -> ConnectionLost {
-    ConnectionLost {
-        code: None,
-        reason: format!("the peer took nothing for {SEND_SECONDS} s"),
     }
 }
 

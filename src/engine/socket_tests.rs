@@ -1,8 +1,11 @@
+use std::sync::atomic::Ordering;
+
 use async_trait::async_trait;
 use tokio::time::interval;
 
 use super::super::live_event::LiveEvent;
 use super::*;
+use crate::live::FrameSender;
 
 /// What the peer sends, and why it ends; it is silent once there is nothing more.
 struct Says(VecDeque<Result<String, ConnectionLost>>);

@@ -13,8 +13,8 @@
 use super::agent::Agent;
 use super::error::Error;
 use super::piece::Piece;
-use super::socket::{Carried, Outgoing};
 use super::task::SessionTask;
+use super::writer::{Carried, Outgoing};
 use crate::live::wire::ServerMessage;
 use crate::session::Seq;
 

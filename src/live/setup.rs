@@ -140,7 +140,7 @@ pub(crate) fn tool_response(
     let response = FunctionResponse {
         id: delivery.wire_id.clone(),
         name: Some(delivery.name.clone()),
-        response: RawJson::parse(response.as_str()).ok(),
+        response: Some(RawJson::from(response)),
         will_continue,
         scheduling: scheduling.map(|it| it.as_str().to_owned()),
         ..FunctionResponse::default()

@@ -46,8 +46,12 @@ impl Json {
     /// a surrogate pair.
     pub fn parse(text: &str) -> Result<Json, JsonProblem> {
         let syntax = |error: serde_json::Error| JsonProblem::Syntax(error.to_string());
-        let raw: &RawValue = serde_json::from_str(text).map_err(syntax)?;
-        let kept = RawValue::from_string(compact(raw.get())).map_err(syntax)?;
+        let kept = compact(text);
+        if kept.len() < text.len() {
+            // White space parts tokens, so what is JSON without it may be none with it.
+            let _: &RawValue = serde_json::from_str(text).map_err(syntax)?;
+        }
+        let kept = RawValue::from_string(kept).map_err(syntax)?;
         check(kept.get())?;
         Ok(Json(kept))
     }
@@ -106,7 +110,6 @@ impl Json {
     }
 
     /// The text, as serde_json holds it.
-    #[cfg(feature = "engine")]
     pub(crate) fn raw(&self) -> &RawValue {
         &self.0
     }

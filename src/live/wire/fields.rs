@@ -32,7 +32,7 @@ pub(crate) trait Message: Sized {
     }
 
     fn to_text(&self) -> String {
-        let mut object = ObjectWriter::default();
+        let mut object = ObjectWriter::with_room();
         self.write(&mut object);
         object.finish()
     }
@@ -55,7 +55,15 @@ impl Fields {
 
     /// As [`parse`](Fields::parse), with a limit of the caller's on how deep the protocol's own objects and lists may nest.
     pub(super) fn parse_within(text: &str, depth_max: usize) -> Result<Self, DecodeError> {
-        Self::within(&RawJson::parse(text)?, Levels::at_most(depth_max))
+        let levels = Levels::at_most(depth_max);
+        match serde_json::from_str::<Entries>(text) {
+            Ok(Entries(entries)) => Ok(Self {
+                entries,
+                levels: levels.inside()?,
+            }),
+            // What is wrong with it takes a closer look.
+            Err(_) => Self::within(&RawJson::parse(text)?, levels),
+        }
     }
 
     fn within(value: &RawJson, levels: Levels) -> Result<Self, DecodeError> {

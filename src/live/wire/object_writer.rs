@@ -8,7 +8,6 @@ use super::raw_json::RawJson;
 use super::repeated::Repeated;
 
 /// The text of an object under construction, behind that of whatever it stands in; absent fields write nothing.
-#[derive(Default)]
 pub(crate) struct ObjectWriter {
     text: String,
     /// Whether it has a field already.
@@ -16,6 +15,14 @@ pub(crate) struct ObjectWriter {
 }
 
 impl ObjectWriter {
+    /// With room for what most messages take.
+    pub(crate) fn with_room() -> Self {
+        Self {
+            text: String::with_capacity(256),
+            begun: false,
+        }
+    }
+
     pub(crate) fn raw(&mut self, name: &str, value: Option<&RawJson>) {
         if let Some(value) = value {
             self.text(name, value.as_str());

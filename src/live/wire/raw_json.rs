@@ -84,7 +84,7 @@ impl From<Value> for RawJson {
 
 impl From<&Json> for RawJson {
     fn from(json: &Json) -> Self {
-        Self(serde_json::value::to_raw_value(json).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+        Self(json.raw().to_owned())
     }
 }
 

@@ -1,0 +1,241 @@
+//! The writer of a connection: one future, which whoever sends polls as well as the connection's task.
+//!
+//! So a message leaves where it is sent, if nothing is in its way, and no other task has to come to its turn first. Whoever polls, it is the
+//! connection's task that is woken to go on; it alone reports what was written.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+use tokio::task::yield_now;
+use tokio::time::timeout;
+
+use super::piece::Pieces;
+use super::socket::panicked;
+use crate::live::{ConnectionLost, FrameSender};
+use crate::session::{Route, Seq};
+
+/// How long the peer may leave a message untaken before the connection counts as lost.
+const SEND_SECONDS: u64 = 30;
+
+/// How many messages are written in a row before the peer is listened to.
+const WRITTEN_IN_A_ROW: usize = 16;
+
+/// A message on its way out.
+pub(super) struct Outgoing {
+    pub(super) text: String,
+    /// What it carries that is to be reported when it is written.
+    pub(super) carries: Option<Carried>,
+}
+
+/// A debt that a message settles.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Carried {
+    /// The response of this `response_issued`, by this way.
+    Response(Seq, Route),
+    /// The instruction of this `phase_entered`.
+    Instruction(Seq),
+}
+
+/// The end of whoever sends. Once it is dropped, what waits is still written, and the connection is closed.
+pub(super) struct Writer(Arc<Shared>);
+
+/// The end of the connection's task. Once it is dropped, nothing is written any more.
+pub(super) struct Writing(Arc<Shared>);
+
+struct Shared {
+    desk: Arc<Mutex<Desk>>,
+    work: Mutex<Work>,
+}
+
+/// What waits to be written, and what was.
+#[derive(Default)]
+struct Desk {
+    messages: VecDeque<Outgoing>,
+    /// No message comes any more.
+    is_closed: bool,
+    /// A message is on its way out.
+    is_writing: bool,
+    reports: VecDeque<Carried>,
+}
+
+/// The writing itself, held by whoever polls it.
+struct Work {
+    /// None once it has come to its end.
+    writing: Option<BoxFuture<'static, ()>>,
+    /// Wakes the connection's task; none before that has begun.
+    task: Option<Waker>,
+}
+
+/// Begins to write by `sender`; why that cannot go on is told once.
+pub(super) fn writer(
+    sender: Box<dyn FrameSender>,
+    pieces: Pieces,
+    failed: oneshot::Sender<ConnectionLost>,
+) -> (Writer, Writing) {
+    let desk = Arc::<Mutex<Desk>>::default();
+    let writing = write(sender, desk.clone(), pieces);
+    // A writer that panics has failed as any other: the peer is still heard out, and nothing that waits is lost.
+    let writing = async {
+        let written = AssertUnwindSafe(writing).catch_unwind().await;
+        if let Err(lost) = written.unwrap_or_else(|_| Err(panicked())) {
+            // Of a reader that is gone, the session hears all it is to hear.
+            let _ = failed.send(lost);
+        }
+    };
+    let work = Mutex::new(Work {
+        writing: Some(writing.boxed()),
+        task: None,
+    });
+    let shared = Arc::new(Shared { desk, work });
+    (Writer(shared.clone()), Writing(shared))
+}
+
+impl Writer {
+    /// Writes a message, or leaves it to the connection's task where something is in its way. Where nothing is written any more, it is
+    /// dropped: the loss has been told, or nobody wants to know.
+    pub(super) fn send(&self, message: Outgoing) {
+        let mut work = lock(&self.0.work);
+        if work.writing.is_none() {
+            return;
+        }
+        lock(&self.0.desk).messages.push_back(message);
+        let Some(task) = work.task.clone() else {
+            // The task comes to it when it begins.
+            return;
+        };
+        let has_ended = work.poll(&mut Context::from_waker(&task)).is_ready();
+        drop(work);
+        if has_ended || !lock(&self.0.desk).reports.is_empty() {
+            task.wake();
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        lock(&self.0.desk).is_closed = true;
+        let task = lock(&self.0.work).task.clone();
+        // One that has not begun sees it when it does.
+        let _ = task.map(Waker::wake);
+    }
+}
+
+impl Writing {
+    /// Completes when nothing is written any more.
+    pub(super) async fn run(&self) {
+        poll_fn(|context| {
+            let mut work = lock(&self.0.work);
+            match &mut work.task {
+                Some(task) => task.clone_from(context.waker()),
+                None => work.task = Some(context.waker().clone()),
+            }
+            work.poll(context)
+        })
+        .await;
+    }
+
+    /// Whether a message is on its way out. Who is just polling the writer is waited for: the peer may have the message already.
+    pub(super) fn is_under_way(&self) -> bool {
+        let _work = lock(&self.0.work);
+        lock(&self.0.desk).is_writing
+    }
+
+    /// The next of what was written that is to be reported.
+    pub(super) fn report(&self) -> Option<Carried> {
+        lock(&self.0.desk).reports.pop_front()
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        // The sender goes with its task, and not only when the session lets go of the connection.
+        let writing = lock(&self.0.work).writing.take();
+        drop(writing);
+    }
+}
+
+impl Work {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(writing) = &mut self.writing else {
+            return Poll::Ready(());
+        };
+        let polled = writing.as_mut().poll(context);
+        if polled.is_ready() {
+            self.writing = None;
+        }
+        polled
+    }
+}
+
+async fn write(
+    mut sender: Box<dyn FrameSender>,
+    desk: Arc<Mutex<Desk>>,
+    mut pieces: Pieces,
+) -> Result<(), ConnectionLost> {
+    for in_a_row in 1.. {
+        let (text, carries) = tokio::select! {
+            biased;
+            message = next(&desk) => match message {
+                Some(Outgoing { text, carries }) => (text, carries),
+                None => break,
+            },
+            Some(text) = pieces.next() => (text, None),
+        };
+        lock(&desk).is_writing = true;
+        // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
+        let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
+        {
+            let mut desk = lock(&desk);
+            desk.is_writing = false;
+            sent.unwrap_or_else(|_| Err(untaken()))?;
+            desk.reports.extend(carries);
+        }
+        if in_a_row % WRITTEN_IN_A_ROW == 0 {
+            yield_now().await;
+        }
+    }
+    // Whoever waits for a place in them waits in vain.
+    drop(pieces);
+    // Whether the peer takes the farewell is its own affair.
+    let _ = timeout(Duration::from_secs(SEND_SECONDS), sender.close()).await;
+    Ok(())
+}
+
+/// The next message; none once there is nobody to send any. It asks for no wake: who sends polls the writer.
+fn next(desk: &Mutex<Desk>) -> impl Future<Output = Option<Outgoing>> {
+    poll_fn(|_| {
+        let mut desk = lock(desk);
+        match desk.messages.pop_front() {
+            Some(message) => Poll::Ready(Some(message)),
+            None if desk.is_closed => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    })
+}
+
+fn untaken() -> ConnectionLost {
+    ConnectionLost {
+        code: None,
+        reason: format!("the peer took nothing for {SEND_SECONDS} s"),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind it is whole between any two statements.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+#[path = "writer_tests.rs"]
+mod tests;
