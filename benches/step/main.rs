@@ -31,8 +31,8 @@ use tokio::runtime::{Builder, Runtime};
 
 /// The p50 of a step alone, in p50s of a raw write, at most. A step is two writes, one after the other.
 const ALONE_TARGET: f64 = 3.0;
-/// The threads of the runtime. A second one is woken for nothing once a step: tokio runs three tasks in a row that woke each other, and
-/// calls for help with the fourth.
+/// The threads of the runtime. A second one is woken for nothing once a step, as a rule behind it: tokio runs three tasks in a row that woke
+/// each other, and calls for help with the fourth.
 const THREADS: [usize; 2] = [1, 2];
 /// Bytes of a raw write: about what each of the two appends of a step comes to.
 const RAW_BYTES: usize = 1_400;

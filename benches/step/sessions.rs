@@ -76,8 +76,8 @@ impl Sessions {
             .left
             .store((count - sessions) as u64, Ordering::SeqCst);
         let (begun, worked) = (Instant::now(), processor_time());
-        // The model begins, so that each call comes as from a socket: its connection is what the runtime comes to first, and not one of
-        // several tasks that woke each other.
+        // The model begins, so that the first call comes as from a socket: its connection is what the runtime comes to first, and not one of
+        // several tasks that woke each other. All others follow from it.
         self.lines.hear("Go.");
         while self.calls.answered.load(Ordering::SeqCst) < count as u64 {
             self.calls.all_answered.notified().await;

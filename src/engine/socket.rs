@@ -167,7 +167,10 @@ async fn serve(
     };
     // Whatever is ready at once is written first; and `reported` counts on the writer's being polled before the reader, whenever either is.
     let both = AssertUnwindSafe(join(writing.run(), reading)).catch_unwind();
-    if both.await.is_err() && !listens.is_cancelled() {
+    let has_panicked = both.await.is_err();
+    // Nothing leaves any more that nobody would report.
+    drop(writing);
+    if has_panicked && !listens.is_cancelled() {
         let lost = panicked();
         hears.1.lost(&lost);
         // A session that is gone does not want to know.
@@ -221,18 +224,23 @@ async fn read(
                 place.send(next);
             }
             received = AssertUnwindSafe(async { receiver.receive().await }).catch_unwind(), if backlog.bytes < BACKLOG_BYTES => match received {
-                Ok(Ok(text)) if media.hear(epoch, &text) => {
-                    media.handed_on(epoch, &text);
-                    if writing.is_under_way() {
-                        // The peer has what is just being written, as a rule, before the writer knows; it may be the answer.
-                        yield_now().await;
-                    }
+                Ok(Ok(text)) => {
+                    // Before anything else: what is written from here on is no matter of this message.
+                    let is_under_way = writing.is_under_way();
                     while let Some(carried) = writing.report() {
                         backlog.push(report(carried));
                     }
-                    backlog.push(Incoming::Frame { socket, text });
+                    if media.hear(epoch, &text) {
+                        media.handed_on(epoch, &text);
+                        if is_under_way {
+                            // The peer has what is just being written, as a rule, before the writer knows; it may be the answer.
+                            yield_now().await;
+                            let written = writing.report();
+                            written.into_iter().for_each(|it| backlog.push(report(it)));
+                        }
+                        backlog.push(Incoming::Frame { socket, text });
+                    }
                 }
-                Ok(Ok(_)) => {}
                 Ok(Err(lost)) => break lost,
                 Err(_) => break panicked(),
             },

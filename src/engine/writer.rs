@@ -1,12 +1,14 @@
 //! The writer of a connection: one future, which whoever sends polls as well as the connection's task.
 //!
 //! So a message leaves where it is sent, if nothing is in its way, and no other task has to come to its turn first. Whoever polls, it is the
-//! connection's task that is woken to go on; it alone reports what was written.
+//! connection's task that is woken to go on; it alone reports what was written, and it alone writes live input: what is read of the model is
+//! read by it, too, so no piece leaves between the call that withholds it and the bar.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -62,6 +64,8 @@ struct Desk {
     is_closed: bool,
     /// A message is on its way out.
     is_writing: bool,
+    /// It is the connection's task that polls the writer.
+    by_task: bool,
     reports: VecDeque<Carried>,
 }
 
@@ -110,11 +114,11 @@ impl Writer {
             // The task comes to it when it begins.
             return;
         };
-        let has_ended = work.poll(&mut Context::from_waker(&task)).is_ready();
+        lock(&self.0.desk).by_task = false;
+        let _ = work.poll(&mut Context::from_waker(&task));
         drop(work);
-        if has_ended || !lock(&self.0.desk).reports.is_empty() {
-            task.wake();
-        }
+        // For the report, for live input that came while the message was on its way, and where it found the writer taken.
+        task.wake();
     }
 }
 
@@ -130,12 +134,22 @@ impl Drop for Writer {
 impl Writing {
     /// Completes when nothing is written any more.
     pub(super) async fn run(&self) {
+        let mut has_begun = false;
         poll_fn(|context| {
-            let mut work = lock(&self.0.work);
+            let mut work = match self.0.work.try_lock() {
+                Ok(work) => work,
+                Err(TryLockError::Poisoned(work)) => work.into_inner(),
+                // Whoever has it wakes this task when it is done.
+                Err(TryLockError::WouldBlock) if has_begun => return Poll::Pending,
+                // Whoever has it knows of no task yet, and does nothing with it.
+                Err(TryLockError::WouldBlock) => lock(&self.0.work),
+            };
+            has_begun = true;
             match &mut work.task {
                 Some(task) => task.clone_from(context.waker()),
                 None => work.task = Some(context.waker().clone()),
             }
+            lock(&self.0.desk).by_task = true;
             work.poll(context)
         })
         .await;
@@ -156,8 +170,11 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         // The sender goes with its task, and not only when the session lets go of the connection.
-        let writing = lock(&self.0.work).writing.take();
-        drop(writing);
+        let (writing, task) = {
+            let mut work = lock(&self.0.work);
+            (work.writing.take(), work.task.take())
+        };
+        drop((writing, task));
     }
 }
 
@@ -180,13 +197,21 @@ async fn write(
     mut pieces: Pieces,
 ) -> Result<(), ConnectionLost> {
     for in_a_row in 1.. {
+        let mut live_input = pin!(pieces.next());
+        let live_input = poll_fn(|context| {
+            if lock(&desk).by_task {
+                live_input.as_mut().poll(context)
+            } else {
+                Poll::Pending
+            }
+        });
         let (text, carries) = tokio::select! {
             biased;
             message = next(&desk) => match message {
                 Some(Outgoing { text, carries }) => (text, carries),
                 None => break,
             },
-            Some(text) = pieces.next() => (text, None),
+            Some(text) = live_input => (text, None),
         };
         lock(&desk).is_writing = true;
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
@@ -198,7 +223,7 @@ async fn write(
             desk.reports.extend(carries);
         }
         if in_a_row % WRITTEN_IN_A_ROW == 0 {
-            yield_now().await;
+            pause(&desk).await;
         }
     }
     // Whoever waits for a place in them waits in vain.
@@ -218,6 +243,23 @@ fn next(desk: &Mutex<Desk>) -> impl Future<Output = Option<Outgoing>> {
             None => Poll::Pending,
         }
     })
+}
+
+/// Waits until the connection's task has listened to the peer, and everybody else had a turn.
+async fn pause(desk: &Mutex<Desk>) {
+    let mut turn = pin!(yield_now());
+    let mut has_begun = false;
+    poll_fn(|context| {
+        if has_begun && lock(desk).by_task {
+            return Poll::Ready(());
+        }
+        if !has_begun {
+            has_begun = true;
+            let _pending = turn.as_mut().poll(context);
+        }
+        Poll::Pending
+    })
+    .await;
 }
 
 fn untaken() -> ConnectionLost {

@@ -179,3 +179,37 @@ async fn the_sender_goes_with_the_task_of_its_connection() {
     socket.send("{}".to_owned(), None);
     assert_eq!(takes.taken(), 0);
 }
+
+#[tokio::test]
+async fn a_peer_is_listened_to_between_many_messages_that_leave_at_once() {
+    let takes = Takes::with_room(usize::MAX >> 4);
+    let (socket, mut session, says) = connect(takes.clone());
+    others_have_done_all_they_can().await;
+    says.send("heard".to_owned()).unwrap();
+    for _ in 0..1_000 {
+        socket.send("{}".to_owned(), None);
+    }
+    assert_eq!(takes.taken(), WRITTEN_IN_A_ROW);
+    assert_eq!(next(&mut session).await, "heard");
+    while takes.taken() < 1_000 {
+        yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_hangs_up_has_all_written_that_was_sent() {
+    for sent in 0..2_000 {
+        let sent = sent % 40;
+        let takes = Takes::with_room(usize::MAX >> 4);
+        let (socket, _session, _says) = connect(takes.clone());
+        for _ in 0..sent {
+            socket.send("{}".to_owned(), None);
+        }
+        if sent % 2 == 0 {
+            yield_now().await;
+        }
+        // A wake that is lost leaves this waiting.
+        socket.close().unwrap().await.unwrap();
+        assert_eq!(takes.taken(), sent);
+    }
+}

@@ -52,6 +52,9 @@ pub struct Connection {
 }
 
 /// The way out of a connection.
+///
+/// A session polls it where it sends, and the connection's own task goes on with what the peer does not take at once. So it must not block its
+/// thread, nor wait there for the session; and it may be polled while the way in is, on another thread.
 #[async_trait]
 pub trait FrameSender: Send {
     /// Writes one JSON message.

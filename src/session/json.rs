@@ -235,7 +235,7 @@ fn write_canonical(text: &str, out: &mut String) {
     }
 }
 
-/// Removes white space between the tokens of a valid JSON text.
+/// Removes white space outside of strings, between the tokens of JSON. Whether it was JSON is for whoever calls.
 fn compact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut in_string, mut escaped) = (false, false);
