@@ -438,10 +438,8 @@ impl SessionTask {
         let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) else {
             return Err(Error::NotConnected { session: self.id });
         };
-        let (frame, heard) = (
-            setup::user_text(&text, self.agent.capabilities),
-            text.clone(),
-        );
+        let frame = setup::user_text(&text, self.agent.capabilities);
+        let heard = text.clone();
         let said = fits(UserTextSent { epoch, text }.into())?;
         self.record(vec![said]).await?;
         if let Some(socket) = &self.socket {
