@@ -17,14 +17,14 @@ pub(crate) type Reply = Box<dyn FnMut(&str, Duration) -> Option<String> + Send>;
 /// A way to the model; each connection has a function of its own.
 pub(crate) struct Peer<C> {
     model: C,
-    lines: Lines,
+    pub(crate) lines: Lines,
 }
 
 /// The connections to a model, in the order in which they were opened.
 #[derive(Clone, Default)]
-pub(crate) struct Lines(Arc<Mutex<Vec<Arc<Mutex<Line>>>>>);
+pub(crate) struct Lines(pub(crate) Arc<Mutex<Vec<Arc<Mutex<Line>>>>>);
 
-struct Line {
+pub(crate) struct Line {
     reply: Reply,
     /// What is on its way back.
     said: VecDeque<String>,
@@ -42,23 +42,11 @@ impl<C> Peer<C> {
         let lines = Lines::default();
         Peer { model, lines }
     }
-
-    pub(crate) fn lines(&self) -> Lines {
-        self.lines.clone()
-    }
-}
-
-impl Lines {
-    /// Has the model hear a frame on every line, from whoever is on the other side of it.
-    pub(crate) fn hear(&self, frame: &str) {
-        for line in &*lock(&self.0) {
-            Line::hear(line, frame);
-        }
-    }
 }
 
 impl Line {
-    fn hear(line: &Mutex<Line>, frame: &str) {
+    /// Has the model hear a frame, from whoever is on the other side.
+    pub(crate) fn hear(line: &Mutex<Line>, frame: &str) {
         let receiver = {
             let mut line = lock(line);
             let since = line.received.elapsed();

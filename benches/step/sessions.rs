@@ -11,7 +11,7 @@ use recount::live::wire::ServerMessage;
 use recount::prelude::*;
 use tokio::sync::Notify;
 
-use crate::peer::{Lines, Peer, Reply};
+use crate::peer::{Line, Lines, Peer, Reply};
 use crate::processor_time::processor_time;
 
 /// What the models of all sessions have in common.
@@ -48,7 +48,7 @@ impl Sessions {
             Ok(json!({"order": args.get("order"), "status": "shipped"}))
         });
         let peer = Peer::new(move || of_connection.clone().model());
-        let lines = peer.lines();
+        let lines = peer.lines.clone();
         let agent = Agent::new().model("peer").tools(look_up).connect_to(peer);
         let engine = Engine::builder(journal).agent("desk", agent);
         let engine = engine.open().await.expect("an engine");
@@ -78,7 +78,7 @@ impl Sessions {
         let (begun, worked) = (Instant::now(), processor_time());
         // The model begins, so that the first call comes as from a socket: its connection is what the runtime comes to first, and not one of
         // several tasks that woke each other. All others follow from it.
-        self.lines.hear("Go.");
+        self.begin();
         while self.calls.answered.load(Ordering::SeqCst) < count as u64 {
             self.calls.all_answered.notified().await;
         }
@@ -95,6 +95,11 @@ impl Sessions {
             worked,
             steps,
         }
+    }
+
+    fn begin(&self) {
+        let lines = self.lines.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().for_each(|line| Line::hear(line, "Go."));
     }
 
     /// Ends in good order: the index has everything then.
