@@ -281,26 +281,6 @@ async fn what_was_received_before_a_message_was_written_comes_before_the_report_
     assert!(matches!(reported, Some(Incoming::Written { .. })));
 }
 
-#[tokio::test]
-async fn a_peer_is_listened_to_between_many_messages() {
-    let (incoming, mut session) = mpsc::channel(1);
-    let takes = Takes::default();
-    let (answer, answers) = mpsc::unbounded_channel();
-    let connection = Connection {
-        sender: Box::new(takes.clone()),
-        receiver: Box::new(Answers(answers)),
-    };
-    let socket = Socket::start(1, Seq(7), connection, incoming, (Arc::default(), 64));
-    for _ in 0..1_000 {
-        socket.send("{}".to_owned(), None);
-    }
-    answer.send("{}".to_owned()).unwrap();
-    let received = session.recv().await;
-    assert!(matches!(received, Some(Incoming::Frame { .. })));
-    let written = takes.0.load(Ordering::Relaxed);
-    assert!(written < 100, "{written} were written before");
-}
-
 /// A peer that says nothing in many messages, and counts them.
 struct SaysNothing(Arc<std::sync::atomic::AtomicUsize>);
 

@@ -181,6 +181,19 @@ async fn the_sender_goes_with_the_task_of_its_connection() {
 }
 
 #[tokio::test]
+async fn a_peer_is_listened_to_between_many_messages() {
+    let takes = Takes::with_room(usize::MAX >> 4);
+    let (socket, mut session, says) = connect(takes.clone());
+    for _ in 0..1_000 {
+        socket.send("{}".to_owned(), None);
+    }
+    says.send("heard".to_owned()).unwrap();
+    assert_eq!(next(&mut session).await, "heard");
+    let written = takes.taken();
+    assert!(written < 100, "{written} were written before");
+}
+
+#[tokio::test]
 async fn a_peer_is_listened_to_between_many_messages_that_leave_at_once() {
     let takes = Takes::with_room(usize::MAX >> 4);
     let (socket, mut session, says) = connect(takes.clone());
