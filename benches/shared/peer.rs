@@ -11,7 +11,7 @@ use recount::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
 
-/// What a connection sends back for a frame, which it has so long after the last of its own was received.
+/// What a connection sends back for a frame, which it has so long after the last of its own was there to be received.
 pub(crate) type Reply = Box<dyn FnMut(&str, Duration) -> Option<String> + Send>;
 
 /// A way to the model; each connection has a function of its own.
@@ -29,8 +29,8 @@ pub(crate) struct Line {
     /// What is on its way back.
     said: VecDeque<String>,
     receiver: Option<Waker>,
-    /// When the last of it was received.
-    received: Instant,
+    /// Since when the last of it is.
+    there: Instant,
 }
 
 struct Hears(Arc<Mutex<Line>>);
@@ -49,10 +49,11 @@ impl Line {
     pub(crate) fn hear(line: &Mutex<Line>, frame: &str) {
         let receiver = {
             let mut line = lock(line);
-            let since = line.received.elapsed();
+            let since = line.there.elapsed();
             let reply = (line.reply)(frame, since);
             let receiver = reply.as_ref().and_then(|_| line.receiver.take());
             line.said.extend(reply);
+            line.there = Instant::now();
             receiver
         };
         let _ = receiver.map(Waker::wake);
@@ -70,7 +71,7 @@ impl<C: Fn() -> Reply + Send + Sync + 'static> Connector for Peer<C> {
             reply: (self.model)(),
             said: VecDeque::new(),
             receiver: None,
-            received: Instant::now(),
+            there: Instant::now(),
         }));
         lock(&self.lines.0).push(line.clone());
         Ok(Connection {
@@ -99,7 +100,6 @@ impl FrameReceiver for Says {
                 line.receiver = Some(context.waker().clone());
                 return Poll::Pending;
             };
-            line.received = Instant::now();
             Poll::Ready(Ok(said))
         })
         .await

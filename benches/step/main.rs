@@ -1,7 +1,7 @@
 //! A durable tool-call step: call and decision are on disk before the tool runs, result and response before it is sent.
 //!
-//! Simulator and socket are left out: the model is a function. One session is held against a raw write with its sync, by turns
-//! in the same run; many sessions are told in steps a second, processor time and disk.
+//! Simulator and socket are left out: the model is a function. One session is held against a raw write with its sync, by turns in the same
+//! run: each of them at rest, as the calls of a conversation come, and in loops; many sessions are told in steps a second, processor time and disk.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -20,6 +20,7 @@ mod sessions;
 #[path = "../shared/table.rs"]
 mod table;
 
+use std::thread::sleep;
 use std::time::Duration;
 
 use arguments::{Arguments, Effort};
@@ -31,9 +32,10 @@ use tokio::runtime::{Builder, Runtime};
 
 /// The p50 of a step alone, in p50s of a raw write, at most. A step is two writes, one after the other.
 const ALONE_TARGET: f64 = 3.0;
-/// The threads of the runtime. A second one is woken for nothing once a step, as a rule behind it: tokio runs three tasks in a row that woke
-/// each other, and calls for help with the fourth.
+/// The threads of the runtime.
 const THREADS: [usize; 2] = [1, 2];
+/// How long everything rests before each write and each step that begins at rest.
+const REST: Duration = Duration::from_millis(1);
 /// Bytes of a raw write: about what each of the two appends of a step comes to.
 const RAW_BYTES: usize = 1_400;
 /// How many sessions step at the same time.
@@ -54,16 +56,21 @@ fn main() {
     }
     let neighbours = Neighbours::watch();
     println!("step: {}", machine::describe());
-    let (blocks, crowd_steps) = match arguments.effort {
-        Effort::Full => (100, 300_000),
-        Effort::Quick => (5, 40_000),
-        Effort::Test => (1, 1_000),
+    let (turns, crowd_steps) = match arguments.effort {
+        Effort::Full => (3_000, 300_000),
+        Effort::Quick => (300, 40_000),
+        Effort::Test => (30, 1_000),
     };
     let asked = arguments.value("--steps");
     let crowd_steps = asked.map_or(crowd_steps, |asked| asked.parse().expect("a number"));
     if arguments.wants("alone") {
-        let rows = THREADS.map(|threads| alone(threads, blocks));
+        let paces = [Pace::AtRest { turns }, Pace::AtOnce { blocks: turns / 30 }];
+        let rows: Vec<_> = paces
+            .iter()
+            .flat_map(|pace| THREADS.map(|threads| alone(threads, pace)))
+            .collect();
         let columns = [
+            "each begins",
             "threads",
             "raw write p50 / p99 µs",
             "step p50 / p99 µs",
@@ -71,7 +78,7 @@ fn main() {
             "target",
             "verdict",
         ];
-        let title = "One session alone, in blocks of 100 by turns";
+        let title = "One session alone, by turns with a raw write";
         table::print(title, &columns, &rows);
     }
     let runtime = runtime(2);
@@ -95,8 +102,16 @@ fn runtime(threads: usize) -> Runtime {
         .expect("a runtime")
 }
 
-/// The row of one session and a raw file by turns, on a runtime of so many threads.
-fn alone(threads: usize, blocks: usize) -> Vec<String> {
+/// How writes and steps of one session follow each other.
+enum Pace {
+    /// A write and a step by turns, and a rest before each.
+    AtRest { turns: usize },
+    /// A hundred writes one behind the other and a hundred steps by turns.
+    AtOnce { blocks: usize },
+}
+
+/// The row of one session and a raw file, on a runtime of so many threads.
+fn alone(threads: usize, pace: &Pace) -> Vec<String> {
     let runtime = runtime(threads);
     let scratch = machine::scratch();
     let mut raw = Raw::new(&scratch.path().join("raw"), RAW_BYTES);
@@ -106,14 +121,29 @@ fn alone(threads: usize, blocks: usize) -> Vec<String> {
     runtime.block_on(sessions.steps(50));
     raw.writes(50);
     let (mut writes, mut steps) = (Vec::new(), Vec::new());
-    for _ in 0..blocks {
-        writes.extend(raw.writes(100));
-        steps.extend(runtime.block_on(sessions.steps(100)).steps);
-    }
+    let begins = match pace {
+        Pace::AtRest { turns } => {
+            for _ in 0..*turns {
+                sleep(REST);
+                writes.extend(raw.writes(1));
+                sleep(REST);
+                steps.extend(runtime.block_on(sessions.steps(1)).steps);
+            }
+            "at rest"
+        }
+        Pace::AtOnce { blocks } => {
+            for _ in 0..*blocks {
+                writes.extend(raw.writes(100));
+                steps.extend(runtime.block_on(sessions.steps(100)).steps);
+            }
+            "at once"
+        }
+    };
     runtime.block_on(sessions.close());
     let ratio = at(&mut steps, 0.5) / at(&mut writes, 0.5);
     let both = |of: &mut Vec<Duration>| format!("{:.0} / {:.0}", at(of, 0.5), at(of, 0.99));
     vec![
+        begins.to_owned(),
         threads.to_string(),
         both(&mut writes),
         both(&mut steps),

@@ -36,7 +36,7 @@ pub(crate) struct Sessions {
 pub(crate) struct Took {
     pub(crate) time: Duration,
     pub(crate) worked: Duration,
-    /// From the moment at which the call is received to the moment at which its response is sent.
+    /// From the moment at which the call is there to be received to the moment at which its response is sent.
     pub(crate) steps: Vec<Duration>,
 }
 
@@ -76,8 +76,7 @@ impl Sessions {
             .left
             .store((count - sessions) as u64, Ordering::SeqCst);
         let (begun, worked) = (Instant::now(), processor_time());
-        // The model begins, so that the first call comes as from a socket: its connection is what the runtime comes to first, and not one of
-        // several tasks that woke each other. All others follow from it.
+        // The model begins, as it does in a conversation; each further call follows from a response.
         self.begin();
         while self.calls.answered.load(Ordering::SeqCst) < count as u64 {
             self.calls.all_answered.notified().await;

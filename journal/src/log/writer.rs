@@ -11,11 +11,9 @@ use super::frame::{
     Block, FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
 };
 
-/// The least that is preallocated at a time in a segment that was not prepared, and the least number of such commits.
-/// A commit waits for it, so it must not take long, and a large one must not need much more room than it has bytes.
-const GROWTH: (u64, u64) = (256 << 10, 4);
-/// The most that is preallocated so.
-const GROWTH_LIMIT: u64 = 4 << 20;
+/// The least and the most that is preallocated at a time in a segment that was not prepared: within them, as much again as there is. A commit
+/// waits for it, so it must not take long; and whoever appends much must not wait often.
+const GROWTH: (u64, u64) = (256 << 10, 4 << 20);
 /// How much of the next segment is synced at a time. A sync of the log waits for what is under way, so that must not be much.
 const STEP: u64 = 256 << 10;
 
@@ -246,7 +244,8 @@ impl LogWriter {
         if required <= self.length {
             return Ok(());
         }
-        let target = required + GROWTH.0.max(needed * GROWTH.1).min(GROWTH_LIMIT);
+        let (least, most) = GROWTH;
+        let target = required + self.length.clamp(least, most);
         zero(&mut *self.file, self.length, target)?;
         self.length = target;
         self.file.sync()
@@ -305,6 +304,24 @@ mod tests {
     fn has_prepared(disk: &MemoryDisk, writer: LogWriter) -> bool {
         drop(writer);
         disk.list().unwrap().contains(&SECOND.to_owned())
+    }
+
+    #[test]
+    fn room_is_made_the_more_seldom_the_more_there_is() {
+        let disk = Arc::new(MemoryDisk::new());
+        let mut writer = LogWriter::create(disk, JOURNAL, 64 << 20).unwrap();
+        let mut made = Vec::new();
+        while writer.last.end < 12 << 20 {
+            let before = writer.length;
+            writer.commit([&[7; 4_000][..]].into_iter()).unwrap();
+            if writer.length > before {
+                made.push((writer.length - before) >> 10);
+            }
+        }
+        let expected = [260, 264, 528, 1_056, 2_112, 4_100, 4_100];
+        let is_near = |(made, expected): (&u64, &u64)| made.abs_diff(*expected) <= 8;
+        let all = made.len() == expected.len() && made.iter().zip(&expected).all(is_near);
+        assert!(all, "{made:?}");
     }
 
     #[test]

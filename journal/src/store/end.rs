@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::company::{COMPANY, Crowd};
-use super::indexer::GATHER_BYTES;
+use super::indexer::{GATHER_BYTES, HURRY_BYTES};
 use super::queue::{Queued, Shared, State};
 use crate::index::Index;
 use crate::log::{Block, LogWriter, Written};
@@ -69,7 +69,7 @@ impl LogEnd {
     pub(crate) fn is_swift(&self, state: &State) -> bool {
         self.swift >= SWIFT_RUN
             && self.ended.elapsed() < BELIEVED
-            && state.unindexed_bytes < GATHER_BYTES
+            && state.unindexed_bytes < HURRY_BYTES
             && self.writer.has_room_for(state.queued_bytes())
     }
 
@@ -93,6 +93,8 @@ impl LogEnd {
 
     fn try_commit(&mut self, shared: &Shared, appends: &[Queued]) -> Result<(), String> {
         let begun = Instant::now();
+        let bytes = appends.iter().map(|queued| queued.entry.len()).sum();
+        let had_room = self.writer.has_room_for(bytes);
         let entries = appends.iter().map(|queued| queued.entry.as_slice());
         let (written, block) = self
             .writer
@@ -100,10 +102,11 @@ impl LogEnd {
             .map_err(|error| format!("failed to write and sync the log: {error}"))?;
         let took = begun.elapsed();
         self.take_in(shared, appends, written, block, took)?;
-        self.swift = if took <= SWIFT {
-            self.swift.saturating_add(1)
-        } else {
-            0
+        self.swift = match (had_room, took <= SWIFT) {
+            (true, true) => self.swift.saturating_add(1),
+            (true, false) => 0,
+            // What it took to make room says nothing of the next.
+            (false, _) => self.swift,
         };
         for queued in appends {
             let stream = queued.added.session;

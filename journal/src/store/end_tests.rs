@@ -12,6 +12,7 @@ use crate::log::LogFiles;
 use crate::store::company::{Company, Crowd, share};
 use crate::store::directory::Directory;
 use crate::store::floor::Floor;
+use crate::store::indexer::{GATHER_BYTES, HURRY_BYTES};
 use crate::store::queue::{COMMIT_LIMIT, Shared};
 use crate::store::recovery;
 use crate::testing::{Fault, MemoryDisk};
@@ -135,6 +136,40 @@ fn what_one_commit_leaves_in_the_queue_is_left_to_the_thread() {
     assert_eq!(committed(&shared), 1_024);
     assert!(commit_here(&shared));
     assert_eq!(committed(&shared), 1_030);
+}
+
+#[test]
+fn who_is_alone_commits_while_the_index_is_filled() {
+    for (unindexed, commits) in [(GATHER_BYTES, true), (HURRY_BYTES, false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let shared = without_threads(directory.path(), &MemoryDisk::new());
+        queue(&shared, STREAM, START, 3);
+        shared.state().unindexed_bytes = unindexed;
+        assert_eq!(commit_here(&shared), commits, "{unindexed}");
+    }
+}
+
+#[test]
+fn what_it_took_to_make_room_says_nothing_of_the_next_commit() {
+    let directory = tempfile::tempdir().unwrap();
+    let shared = without_threads(directory.path(), &MemoryDisk::new());
+    let mut last = START;
+    loop {
+        last = queue(&shared, STREAM, last, 1_000);
+        let mut end = shared.end.lock().unwrap();
+        let end = end.as_mut().unwrap();
+        end.swift = SWIFT_RUN;
+        let (bytes, appends) = {
+            let mut state = shared.state();
+            (state.queued_bytes(), state.take())
+        };
+        let had_room = end.writer.has_room_for(bytes);
+        end.commit(&shared, appends).unwrap();
+        if !had_room {
+            assert_eq!(end.swift, SWIFT_RUN);
+            return;
+        }
+    }
 }
 
 #[test]

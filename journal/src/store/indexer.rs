@@ -17,7 +17,7 @@ const GATHER: Duration = Duration::from_millis(250);
 pub(super) const GATHER_BYTES: usize = 1 << 20;
 
 /// How many bytes of frames may wait before their thread no longer gives way to the others.
-const HURRY_BYTES: usize = 8 << 20;
+pub(super) const HURRY_BYTES: usize = 8 << 20;
 
 /// Fills the index.
 pub(crate) struct Indexer {
