@@ -1,7 +1,7 @@
 //! A durable tool-call step: call and decision are on disk before the tool runs, result and response before it is sent.
 //!
 //! Simulator and socket are left out: the model is a function. One session is held against a raw write with its sync, by turns in the same
-//! run: each of them at rest, as the calls of a conversation come, and in loops; many sessions are told in steps a second, processor time and disk.
+//! run: each of them behind a rest, and in loops; many sessions are told in steps a second, processor time and disk.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -34,8 +34,9 @@ use tokio::runtime::{Builder, Runtime};
 const ALONE_TARGET: f64 = 3.0;
 /// The threads of the runtime.
 const THREADS: [usize; 2] = [1, 2];
-/// How long everything rests before each write and each step that begins at rest.
-const REST: Duration = Duration::from_millis(1);
+/// How long everything rests before each write and each step that begins behind a rest: as between the calls of a conversation, where what is known of
+/// the disk counts no more (a second), and where it does.
+const RESTS: [Duration; 2] = [Duration::from_millis(1_100), Duration::from_millis(1)];
 /// Bytes of a raw write: about what each of the two appends of a step comes to.
 const RAW_BYTES: usize = 1_400;
 /// How many sessions step at the same time.
@@ -56,7 +57,7 @@ fn main() {
     }
     let neighbours = Neighbours::watch();
     println!("step: {}", machine::describe());
-    let (turns, crowd_steps) = match arguments.effort {
+    let (turns, crowd_steps): (usize, usize) = match arguments.effort {
         Effort::Full => (3_000, 300_000),
         Effort::Quick => (300, 40_000),
         Effort::Test => (30, 1_000),
@@ -64,10 +65,18 @@ fn main() {
     let asked = arguments.value("--steps");
     let crowd_steps = asked.map_or(crowd_steps, |asked| asked.parse().expect("a number"));
     if arguments.wants("alone") {
-        let paces = [Pace::AtRest { turns }, Pace::AtOnce { blocks: turns / 30 }];
+        let rests = RESTS.map(|rest| {
+            let turns = if rest < Duration::from_secs(1) {
+                turns
+            } else {
+                turns.div_ceil(150)
+            };
+            Pace::Rested { rest, turns }
+        });
+        let at_once = Pace::AtOnce { blocks: turns / 30 };
+        let paces = rests.into_iter().chain([at_once]);
         let rows: Vec<_> = paces
-            .iter()
-            .flat_map(|pace| THREADS.map(|threads| alone(threads, pace)))
+            .flat_map(|pace| THREADS.map(|threads| alone(threads, &pace)))
             .collect();
         let columns = [
             "each begins",
@@ -105,7 +114,7 @@ fn runtime(threads: usize) -> Runtime {
 /// How writes and steps of one session follow each other.
 enum Pace {
     /// A write and a step by turns, and a rest before each.
-    AtRest { turns: usize },
+    Rested { rest: Duration, turns: usize },
     /// A hundred writes one behind the other and a hundred steps by turns.
     AtOnce { blocks: usize },
 }
@@ -122,28 +131,28 @@ fn alone(threads: usize, pace: &Pace) -> Vec<String> {
     raw.writes(50);
     let (mut writes, mut steps) = (Vec::new(), Vec::new());
     let begins = match pace {
-        Pace::AtRest { turns } => {
+        Pace::Rested { rest, turns } => {
             for _ in 0..*turns {
-                sleep(REST);
+                sleep(*rest);
                 writes.extend(raw.writes(1));
-                sleep(REST);
+                sleep(*rest);
                 steps.extend(runtime.block_on(sessions.steps(1)).steps);
             }
-            "at rest"
+            format!("after {rest:?}")
         }
         Pace::AtOnce { blocks } => {
             for _ in 0..*blocks {
                 writes.extend(raw.writes(100));
                 steps.extend(runtime.block_on(sessions.steps(100)).steps);
             }
-            "at once"
+            "at once".to_owned()
         }
     };
     runtime.block_on(sessions.close());
     let ratio = at(&mut steps, 0.5) / at(&mut writes, 0.5);
     let both = |of: &mut Vec<Duration>| format!("{:.0} / {:.0}", at(of, 0.5), at(of, 0.99));
     vec![
-        begins.to_owned(),
+        begins,
         threads.to_string(),
         both(&mut writes),
         both(&mut steps),

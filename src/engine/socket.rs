@@ -226,10 +226,7 @@ async fn read(
             received = AssertUnwindSafe(async { receiver.receive().await }).catch_unwind(), if backlog.bytes < BACKLOG_BYTES => match received {
                 Ok(Ok(text)) => {
                     // Before anything else: what is written from here on is no matter of this message.
-                    let is_under_way = writing.is_under_way();
-                    while let Some(carried) = writing.report() {
-                        backlog.push(report(carried));
-                    }
+                    let is_under_way = writing.take_stock(|it| backlog.push(report(it)));
                     if media.hear(epoch, &text) {
                         media.handed_on(epoch, &text);
                         if is_under_way {

@@ -62,8 +62,8 @@ struct Desk {
     messages: VecDeque<Outgoing>,
     /// No message comes any more.
     is_closed: bool,
-    /// A message is on its way out.
-    is_writing: bool,
+    /// A message is on its way out that is to be reported.
+    owes_report: bool,
     /// It is the connection's task that polls the writer.
     by_task: bool,
     reports: VecDeque<Carried>,
@@ -106,10 +106,9 @@ impl Writer {
     /// dropped: the loss has been told, or nobody wants to know.
     pub(super) fn send(&self, message: Outgoing) {
         let mut work = lock(&self.0.work);
-        if work.writing.is_none() {
-            return;
+        if work.writing.is_some() {
+            lock(&self.0.desk).messages.push_back(message);
         }
-        lock(&self.0.desk).messages.push_back(message);
         let Some(task) = work.task.clone() else {
             // The task comes to it when it begins.
             return;
@@ -155,10 +154,13 @@ impl Writing {
         .await;
     }
 
-    /// Whether a message is on its way out. Who is just polling the writer is waited for: the peer may have the message already.
-    pub(super) fn is_under_way(&self) -> bool {
+    /// Tells what was written until now and is to be reported, and returns whether one more report is under way. Who is just polling the writer is
+    /// waited for: the peer may have the message already.
+    pub(super) fn take_stock(&self, tell: impl FnMut(Carried)) -> bool {
         let _work = lock(&self.0.work);
-        lock(&self.0.desk).is_writing
+        let mut desk = lock(&self.0.desk);
+        desk.reports.drain(..).for_each(tell);
+        desk.owes_report
     }
 
     /// The next of what was written that is to be reported.
@@ -213,12 +215,12 @@ async fn write(
             },
             Some(text) = live_input => (text, None),
         };
-        lock(&desk).is_writing = true;
+        lock(&desk).owes_report = carries.is_some();
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
         {
             let mut desk = lock(&desk);
-            desk.is_writing = false;
+            desk.owes_report = false;
             sent.unwrap_or_else(|_| Err(untaken()))?;
             desk.reports.extend(carries);
         }

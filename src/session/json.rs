@@ -378,6 +378,10 @@ impl<'de> Deserialize<'de> for Checked {
     reason = "a test that meets the impossible must stop"
 )]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
     use super::*;
 
     #[test]
@@ -450,6 +454,35 @@ mod tests {
             Json::parse("[1e999]"),
             Err(JsonProblem::Syntax(_))
         ));
+    }
+
+    /// What a text is kept as by the rules one after the other: it is JSON, white space goes, and nothing is wrong with the rest.
+    fn by_the_rules(text: &str) -> Option<String> {
+        serde_json::from_str::<&RawValue>(text).ok()?;
+        let kept = compact(text);
+        check(&kept).ok().map(|()| kept)
+    }
+
+    /// Texts that are JSON, nearly JSON, or nothing of the kind.
+    fn texts() -> impl Strategy<Value = String> {
+        let pieces = "{|}|[|]|:|,| |\n|\t|\u{b}|\u{a0}|\"a\"|\"a\":1|\"a\" : { \"b\":1 ,\"b\":2}|\"c\" : [ ]|\"|\\|\"\\u0061\":2|\"\\ud800\"|1|-|.5|e9|1 2|true|tr ue|null|\"$serde_json::private::Number\":\"1\"";
+        let piece = select(pieces.split('|').collect::<Vec<_>>());
+        let soup = vec(piece.clone(), 0..12).prop_map(|it| it.concat());
+        let part = prop_oneof![4 => piece.prop_map(str::to_owned), 1 => soup.clone()];
+        let value = vec(part, 0..4);
+        prop_oneof![
+            soup,
+            value.clone().prop_map(|it| format!("{{{}}}", it.join(","))),
+            value.prop_map(|it| format!("[ {} ]", it.join(" , "))),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_kept_of_a_text_is_so_by_the_rules_one_after_the_other(text in texts()) {
+            let kept = Json::parse(&text).ok().map(|it| it.as_str().to_owned());
+            prop_assert_eq!(kept, by_the_rules(&text));
+        }
     }
 
     #[test]

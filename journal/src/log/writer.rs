@@ -11,8 +11,8 @@ use super::frame::{
     Block, FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
 };
 
-/// The least and the most that is preallocated at a time in a segment that was not prepared: within them, as much again as there is. A commit
-/// waits for it, so it must not take long; and whoever appends much must not wait often.
+/// The least and the most that is preallocated at a time in a segment that was not prepared: within them, as much as this writer has written
+/// there. A commit waits for it, so it must not take long; who opens a journal for a few needs little, and whoever appends much must not wait often.
 const GROWTH: (u64, u64) = (256 << 10, 4 << 20);
 /// How much of the next segment is synced at a time. A sync of the log waits for what is under way, so that must not be much.
 const STEP: u64 = 256 << 10;
@@ -238,15 +238,23 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Zeros are written ahead, so that a commit only overwrites and its sync has no new extents to make durable.
+    /// Zeros are written ahead, so that a commit only overwrites and its sync has no new extents to make durable. Where the disk has no room for
+    /// more, the commit itself may still find its own.
     fn reserve(&mut self, needed: u64) -> io::Result<()> {
         let required = self.last.end + needed;
         if required <= self.length {
             return Ok(());
         }
         let (least, most) = GROWTH;
-        let target = required + self.length.clamp(least, most);
-        zero(&mut *self.file, self.length, target)?;
+        let ahead = (self.last.end - self.begun).clamp(least, most);
+        let mut target = (required + ahead).min(self.limit.max(required));
+        match zero(&mut *self.file, self.length, target) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                target = required;
+                zero(&mut *self.file, self.length, target)?;
+            }
+            zeroed => zeroed?,
+        }
         self.length = target;
         self.file.sync()
     }
@@ -322,6 +330,39 @@ mod tests {
         let is_near = |(made, expected): (&u64, &u64)| made.abs_diff(*expected) <= 8;
         let all = made.len() == expected.len() && made.iter().zip(&expected).all(is_near);
         assert!(all, "{made:?}");
+    }
+
+    #[test]
+    fn a_commit_finds_room_where_there_is_none_for_more() {
+        let disk = MemoryDisk::new();
+        let mut writer = LogWriter::create(Arc::new(disk.clone()), JOURNAL, 64 << 20).unwrap();
+        fill(&mut writer, 1 << 20);
+        disk.set_free_space(100 << 10);
+        let before = writer.length;
+        while writer.length == before {
+            let more = writer.last.end + 1;
+            fill(&mut writer, more);
+        }
+        assert_eq!(writer.length, writer.last.end);
+        disk.set_free_space(0);
+        // What of the room for more was there is used up first.
+        let mut commits = (0..10_000).map(|_| writer.commit([&[7; 200][..]].into_iter()));
+        let full = commits.find_map(Result::err).unwrap();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn a_segment_grows_to_its_limit_and_by_little_for_whoever_comes_for_a_few_commits() {
+        let disk = MemoryDisk::new();
+        let mut writer = LogWriter::create(Arc::new(disk.clone()), JOURNAL, 3 << 20).unwrap();
+        fill(&mut writer, 2_500 << 10);
+        assert_eq!(writer.length, 3 << 20);
+        let last = writer.last;
+        writer.close().unwrap();
+        let file = disk.open(&segment_name(1), false).unwrap();
+        let mut writer = LogWriter::resume(Arc::new(disk), JOURNAL, 64 << 20, file, last).unwrap();
+        fill(&mut writer, last.end + 1);
+        assert_eq!(writer.length, writer.last.end + GROWTH.0);
     }
 
     #[test]

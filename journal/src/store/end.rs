@@ -19,6 +19,9 @@ const ALONE: u32 = 8;
 /// it to the thread and to be woken again costs two times 35 to 50 µs on a virtual machine.
 const SWIFT: Duration = Duration::from_micros(500);
 
+/// How many bytes such a commit takes at most, so that it is one short write and sync.
+const IN_PLACE_BYTES: usize = 512 << 10;
+
 /// How many commits in a row show that the next will be as swift.
 const SWIFT_RUN: u32 = 4;
 
@@ -70,6 +73,7 @@ impl LogEnd {
         self.swift >= SWIFT_RUN
             && self.ended.elapsed() < BELIEVED
             && state.unindexed_bytes < HURRY_BYTES
+            && state.queued_bytes() <= IN_PLACE_BYTES
             && self.writer.has_room_for(state.queued_bytes())
     }
 
@@ -102,12 +106,7 @@ impl LogEnd {
             .map_err(|error| format!("failed to write and sync the log: {error}"))?;
         let took = begun.elapsed();
         self.take_in(shared, appends, written, block, took)?;
-        self.swift = match (had_room, took <= SWIFT) {
-            (true, true) => self.swift.saturating_add(1),
-            (true, false) => 0,
-            // What it took to make room says nothing of the next.
-            (false, _) => self.swift,
-        };
+        self.swift = swift_behind(self.swift, had_room, took);
         for queued in appends {
             let stream = queued.added.session;
             self.run = if stream == self.stream {
@@ -154,6 +153,16 @@ impl LogEnd {
         self.writer
             .close()
             .map_err(|error| format!("failed to close the log: {error}"))
+    }
+}
+
+/// How many commits in a row were swift, behind one more that took so long.
+fn swift_behind(swift: u32, had_room: bool, took: Duration) -> u32 {
+    match (had_room, took <= SWIFT) {
+        (true, true) => swift.saturating_add(1),
+        (true, false) => 0,
+        // What it took to make room says nothing of the next.
+        (false, _) => swift,
     }
 }
 

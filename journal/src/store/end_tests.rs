@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::{ALONE, LogEnd, SWIFT_RUN};
+use super::{ALONE, IN_PLACE_BYTES, LogEnd, SWIFT, SWIFT_RUN, swift_behind};
 use crate::log::LogFiles;
 use crate::store::company::{Company, Crowd, share};
 use crate::store::directory::Directory;
@@ -21,8 +21,8 @@ use crate::{Actor, Append, DiskJournal, Draft, Durability, Error, Hash, block_on
 const STREAM: Uuid = Uuid::from_u128(7);
 const OTHER: Uuid = Uuid::from_u128(8);
 const START: (u64, Hash) = (0, Hash::ZERO);
-/// More than what any of these tests appends, in bytes.
-const ROOM: usize = 400_000;
+/// More than what these tests append, but for the one that is about making room, in bytes.
+const ROOM: usize = 600_000;
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// What a journal is without its threads: what happens at the end of the log happens when a test does it.
@@ -170,6 +170,25 @@ fn what_it_took_to_make_room_says_nothing_of_the_next_commit() {
             return;
         }
     }
+}
+
+#[test]
+fn one_slow_commit_that_had_room_shows_a_slow_disk() {
+    let slow = SWIFT + Duration::from_micros(1);
+    let behind = |had_room, took| swift_behind(7, had_room, took);
+    assert_eq!((behind(true, SWIFT), behind(true, slow)), (8, 0));
+    assert_eq!((behind(false, SWIFT), behind(false, slow)), (7, 7));
+}
+
+#[test]
+fn what_is_large_is_left_to_the_thread() {
+    let directory = tempfile::tempdir().unwrap();
+    let shared = without_threads(directory.path(), &MemoryDisk::new());
+    queue(&shared, STREAM, START, 3);
+    shared.state().queued_bytes = IN_PLACE_BYTES + 1;
+    assert!(!commit_here(&shared));
+    shared.state().queued_bytes = IN_PLACE_BYTES;
+    assert!(commit_here(&shared));
 }
 
 #[test]

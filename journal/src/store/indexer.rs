@@ -16,7 +16,7 @@ const GATHER: Duration = Duration::from_millis(250);
 /// How many bytes of frames go in before that.
 pub(super) const GATHER_BYTES: usize = 1 << 20;
 
-/// How many bytes of frames may wait before their thread no longer gives way to the others.
+/// How many bytes of frames may wait before their thread no longer gives way to the others, and no append commits in place.
 pub(super) const HURRY_BYTES: usize = 8 << 20;
 
 /// Fills the index.
