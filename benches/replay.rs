@@ -5,7 +5,6 @@
 #[path = "shared/machine.rs"]
 mod machine;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};
@@ -88,7 +87,7 @@ fn write(ledger: &Ledger, id: SessionId, ended: &Session, facts: &[Fact], tools:
     let terms = seal.terms(id, tools.catalog(), tools.policies());
     let (mut objects, _) = terms.expect("objects");
     let mut session = Session::with_library(id, ended.library().clone());
-    let (mut tail, mut open) = (Tail::EMPTY, BTreeMap::new());
+    let (mut tail, mut open) = (Tail::EMPTY, Vec::new());
     for facts in facts.chunks(BATCH) {
         session = facts.iter().fold(session, evolve);
         let objects = std::mem::take(&mut objects);

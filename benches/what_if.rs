@@ -8,7 +8,6 @@
 #[path = "shared/machine.rs"]
 mod machine;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -135,7 +134,7 @@ fn write(path: &Path, id: SessionId, library: &Library, facts: &[Fact], tools: &
     let terms = seal.terms(id, tools.catalog(), tools.policies());
     let (mut objects, _) = terms.expect("objects");
     let mut session = Session::with_library(id, library.clone());
-    let (mut tail, mut open) = (Tail::EMPTY, BTreeMap::new());
+    let (mut tail, mut open) = (Tail::EMPTY, Vec::new());
     for facts in facts.chunks(1_000) {
         session = facts.iter().fold(session, evolve);
         let objects = std::mem::take(&mut objects);

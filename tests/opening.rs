@@ -6,7 +6,6 @@
     reason = "a test that meets the impossible must stop"
 )]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
@@ -363,7 +362,7 @@ fn of_a_sealed_session_it_is_sealed_and_without_the_key_nothing_opens() {
         }
     }
     let all = sealed.facts.len();
-    let (session, open) = (long.folded(all), BTreeMap::new());
+    let (session, open) = (long.folded(all), Vec::new());
     let append = ledger.append(
         Tail::EMPTY,
         &seal,

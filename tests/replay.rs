@@ -178,7 +178,7 @@ fn generated() -> Vec<Recording> {
 /// Writes the first so many facts of a history, a batch at a time as an engine does.
 fn write(ledger: &Ledger, recording: &Recording, facts: usize) {
     let (seal, id) = (Seal::default(), recording.start.id);
-    let (mut session, mut tail, mut open) = (recording.start.clone(), Tail::EMPTY, BTreeMap::new());
+    let (mut session, mut tail, mut open) = (recording.start.clone(), Tail::EMPTY, Vec::new());
     for batch in recording.batches() {
         let batch: Vec<Fact> = batch
             .iter()

@@ -71,7 +71,7 @@ fn digits(first: u64, place: u64) -> usize {
 fn line(
     session: Uuid,
     first: u64,
-    (place, kind, actor): (u64, &str, &str),
+    (place, kind, actor): (u64, &str, &'static str),
     filler: usize,
     prev: Hash,
 ) -> Line {

@@ -1,6 +1,5 @@
 //! Sessions as they happen: gated calls, each asked, granted, run and answered, on record as an engine writes them.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,7 +46,7 @@ fn write(ledger: &Ledger, id: SessionId, recorded: &History, tools: &Toolbox) {
     let (mut objects, _) = terms.expect("objects");
     let library = recorded.session().library().clone();
     let mut session = Session::with_library(id, library);
-    let (mut tail, mut open) = (Tail::EMPTY, BTreeMap::new());
+    let (mut tail, mut open) = (Tail::EMPTY, Vec::new());
     for facts in recorded.facts().chunks(4) {
         session = facts.iter().fold(session, evolve);
         let objects = std::mem::take(&mut objects);

@@ -1,7 +1,5 @@
 //! How a record is written.
 
-use std::io::Write;
-
 use uuid::Uuid;
 
 use crate::admission::{BODY_DEPTH, RECORD_LIMIT};
@@ -53,13 +51,15 @@ impl Draft<'_> {
                 .encode_lower(&mut Uuid::encode_buffer())
                 .as_bytes(),
         );
-        // Writing into a vector cannot fail.
-        let _infallible = write!(out, "\",\"seq\":{},\"at\":\"", self.seq);
+        out.extend_from_slice(b"\",\"seq\":");
+        number(&mut out, self.seq);
+        out.extend_from_slice(b",\"at\":\"");
         timestamp::write(&mut out, self.at_us);
         out.extend_from_slice(b"\",\"kind\":");
         quote(&mut out, self.kind);
         if let Some(cause) = self.cause {
-            let _infallible = write!(out, ",\"cause\":{cause}");
+            out.extend_from_slice(b",\"cause\":");
+            number(&mut out, cause);
         }
         out.extend_from_slice(b",\"actor\":{\"kind\":");
         quote(&mut out, &self.actor.kind);
@@ -95,8 +95,11 @@ impl Draft<'_> {
 }
 
 fn needs_escapes(text: &str) -> bool {
-    text.bytes()
-        .any(|byte| byte < b' ' || byte == b'"' || byte == b'\\')
+    strict_json::plain_length(text.as_bytes()) < text.len()
+}
+
+fn number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 fn quote(out: &mut Vec<u8>, text: &str) {

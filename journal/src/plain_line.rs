@@ -26,7 +26,7 @@ struct Parts<'a> {
 /// The record, `None` when the line is not written as a draft writes it, or is no record.
 pub(crate) fn read(text: &str) -> Option<Record<'_>> {
     let parts = parts(text)?;
-    let mut actor = Actor::new(parts.actor);
+    let mut actor = Actor::new(parts.actor.to_owned());
     if let Some(reference) = parts.reference {
         actor = actor.with_reference(reference);
     }

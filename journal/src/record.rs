@@ -1,5 +1,7 @@
 //! A record is one line of JSON, kept and hashed as those exact bytes: how it is read.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -13,7 +15,7 @@ pub(crate) const ENVELOPE_VERSION: u32 = 1;
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq)]
 pub struct Actor {
     /// For instance `engine`, `model`, `person`.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// Names nobody by itself; names and addresses belong in the body.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
@@ -21,7 +23,7 @@ pub struct Actor {
 
 impl Actor {
     /// An actor without a reference.
-    pub fn new(kind: impl Into<String>) -> Self {
+    pub fn new(kind: impl Into<Cow<'static, str>>) -> Self {
         Self {
             kind: kind.into(),
             reference: None,

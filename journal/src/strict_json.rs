@@ -294,21 +294,25 @@ impl Scanner<'_> {
 }
 
 /// How many bytes at the front need no look: no quote, no backslash, no control character.
-fn plain_length(bytes: &[u8]) -> usize {
+pub(crate) fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    let (words, _) = bytes.as_chunks::<8>();
     // A byte is zero where subtracting one borrows; a borrow may mark its upper neighbour, too, but never spares one.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let plain = words.iter().take_while(|word| {
-        let word = u64::from_le_bytes(**word);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut done = 0;
+    for word in words {
+        let word = u64::from_le_bytes(*word);
         let quote = zero(word ^ (ONES * u64::from(b'"')));
         let backslash = zero(word ^ (ONES * u64::from(b'\\')));
         let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-        quote | backslash | control == 0
-    });
-    let done = plain.count() * 8;
-    let rest = bytes.get(done..).unwrap_or_default();
+        let marked = quote | backslash | control;
+        if marked != 0 {
+            // The lowest mark is true, since nothing below it borrowed.
+            return done + marked.trailing_zeros() as usize / 8;
+        }
+        done += 8;
+    }
     let more = rest
         .iter()
         .position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\');

@@ -40,7 +40,7 @@ pub fn import(
         keys,
         key: None,
         session: Session::new(SessionId(Uuid::nil())),
-        open: BTreeMap::new(),
+        open: Vec::new(),
         erasures: BTreeMap::new(),
     };
     recount_journal::import(reader, to, |append| fold.changes(append))
@@ -52,7 +52,7 @@ struct Fold<'k> {
     /// The key of the session, once it was looked up.
     key: Option<SessionKey>,
     session: Session,
-    open: BTreeMap<Seq, OpenWork>,
+    open: Vec<(Seq, OpenWork)>,
     erasures: BTreeMap<SessionId, Erasure>,
 }
 

@@ -379,7 +379,7 @@ impl Ledger {
         seal: &Seal,
         session: &Session,
         facts: &[Fact],
-        open_before: &std::collections::BTreeMap<Seq, OpenWork>,
+        open_before: &[(Seq, OpenWork)],
         objects: Objects,
         durability: Durability,
     ) -> Result<Tail, Error> {
@@ -404,21 +404,25 @@ impl Ledger {
 }
 
 /// What has to change in the journal's index of open work.
-pub(super) fn work_changes(
-    session: &Session,
-    before: &std::collections::BTreeMap<Seq, OpenWork>,
-) -> Vec<WorkChange> {
+pub(super) fn work_changes(session: &Session, before: &[(Seq, OpenWork)]) -> Vec<WorkChange> {
     let after = open_work(session);
-    let gone = before.keys().filter(|seq| !after.contains_key(seq));
-    let removed = gone.map(|seq| WorkChange::Remove {
+    let gone = before
+        .iter()
+        .filter(|(seq, _)| find(&after, *seq).is_none());
+    let removed = gone.map(|(seq, _)| WorkChange::Remove {
         session: session.id.0,
         item: seq.0,
     });
     let changed = after
         .iter()
-        .filter(|(seq, item)| before.get(seq) != Some(item));
+        .filter(|(seq, item)| find(before, *seq) != Some(item));
     let put = changed.map(|(seq, item)| WorkChange::Put(open_item(session, *seq, item)));
     removed.chain(put).collect()
+}
+
+fn find(open: &[(Seq, OpenWork)], seq: Seq) -> Option<&OpenWork> {
+    let place = open.binary_search_by_key(&seq, |(seq, _)| *seq).ok()?;
+    open.get(place).map(|(_, item)| item)
 }
 
 /// The flag of an item whose call the model took back.

@@ -2,8 +2,6 @@
 //!
 //! Entries hold ids, kinds and times, no arguments: the index stays in clear for ever.
 
-use std::collections::BTreeMap;
-
 use super::call::Phase;
 use super::id::Seq;
 use super::state::Session;
@@ -63,9 +61,10 @@ impl OpenKind {
     }
 }
 
-/// Everything that is open, by the seq that names it: the session by its first record, a call by its own.
-pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
-    let mut open = BTreeMap::new();
+/// Everything that is open, each with the seq that names it: the session by its first record, a call by its own. In the order of
+/// those seqs, of which each comes once.
+pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
+    let mut open = Vec::with_capacity(session.calls.len() + session.deliveries.len() + 2);
     if session.head > Seq(0) && !session.closed {
         let item = OpenWork {
             kind: OpenKind::Session,
@@ -75,7 +74,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             model_lost_interest: false,
             in_place: false,
         };
-        open.insert(Seq(1), item);
+        open.push((Seq(1), item));
     }
     for (seq, call) in session.calls.iter() {
         let (kind, request, deadline) = match call.phase {
@@ -115,7 +114,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             model_lost_interest: call.model_lost_interest,
             in_place: call.in_place.is_some(),
         };
-        open.insert(*seq, item);
+        open.push((*seq, item));
     }
     if let Some(closing) = session.closing.as_ref().filter(|_| !session.closed) {
         let item = OpenWork {
@@ -126,7 +125,7 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             model_lost_interest: false,
             in_place: false,
         };
-        open.insert(closing.of, item);
+        open.push((closing.of, item));
     }
     let untold = session.deliveries.iter().filter(|_| !session.closed);
     for (seq, since) in untold.filter_map(|(seq, it)| Some((seq, it.connects?))) {
@@ -138,8 +137,9 @@ pub fn open_work(session: &Session) -> BTreeMap<Seq, OpenWork> {
             model_lost_interest: false,
             in_place: false,
         };
-        open.insert(*seq, item);
+        open.push((*seq, item));
     }
+    open.sort_by_key(|(seq, _)| *seq);
     open
 }
 

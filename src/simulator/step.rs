@@ -245,8 +245,8 @@ fn repeated(times: u32, item: &RawJson, fields: &mut Fields) -> Result<Vec<Step>
     let mut all = Vec::new();
     for n in 1..=times {
         let text = template.as_str().replace("{n}", &n.to_string());
-        let mut once = Fields::parse(&format!("{{\"send\":{text}}}"))?;
-        all.extend(steps_of(&mut once)?);
+        let text = format!("{{\"send\":{text}}}");
+        all.extend(steps_of(&mut Fields::parse(&text)?)?);
         if all.len() > STEPS_MAX {
             let expected = format!("at most {STEPS_MAX} steps");
             return Err(DecodeError::new(expected, "more").under("repeat"));

@@ -99,13 +99,13 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
             .filter(|(_, it)| it.kind == OpenKind::Untold)
             .map(|(seq, _)| *seq)
             .collect();
-        listed.retain(|seq, _| !untold.contains(seq));
+        listed.retain(|(seq, _)| !untold.contains(seq));
         let wants = owed(session).contains(&Effect::Connect);
         let apart = session.connection.is_none() && !session.closed;
         if !untold.is_subset(&connects) || wants != (apart && !untold.is_empty()) {
             return Err(format!("untold {untold:?}, a connection is owed: {wants}"));
         }
-        if !listed.keys().eq(open.iter()) {
+        if !listed.iter().map(|(seq, _)| seq).eq(open.iter()) {
             return Err(format!("open {open:?}, listed {listed:#?}"));
         }
         let mut by_owed: BTreeMap<Seq, (Option<Seq>, Option<Timestamp>)> = BTreeMap::new();

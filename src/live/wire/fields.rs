@@ -3,6 +3,7 @@
 //! serde's own tools for unknown fields (`flatten`, untagged enums) read values into numbers and maps and so lose the
 //! text; this reader keeps it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
@@ -15,19 +16,19 @@ use super::levels::Levels;
 use super::number::Number;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
-use super::raw_json::RawJson;
+use super::raw_json::{RawJson, kind};
 use super::repeated::Repeated;
 use super::spelling::{Shape, camel, in_camel_case};
 
 /// A typed level of a message.
 pub(crate) trait Message: Sized {
     /// Takes what this level knows out of `fields`; what is left goes into its [`Other`].
-    fn read(fields: &mut Fields) -> Result<Self, DecodeError>;
+    fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError>;
 
     /// Writes every field again.
     fn write(&self, object: &mut ObjectWriter);
 
-    fn from_json(value: &RawJson, levels: Levels) -> Result<Self, DecodeError> {
+    fn from_json(value: &RawValue, levels: Levels) -> Result<Self, DecodeError> {
         Self::read(&mut Fields::within(value, levels)?)
     }
 
@@ -38,52 +39,65 @@ pub(crate) trait Message: Sized {
     }
 }
 
-/// The fields of one object that have not been taken yet.
-pub(crate) struct Fields {
-    entries: Vec<(String, RawJson)>,
+/// The fields of one object that have not been taken yet, where they stand in its text.
+pub(crate) struct Fields<'a> {
+    entries: Vec<Entry<'a>>,
     levels: Levels,
 }
 
-impl Fields {
-    pub(crate) fn parse(text: &str) -> Result<Self, DecodeError> {
-        Self::of(&RawJson::parse(text)?)
+/// A key and its value.
+type Entry<'a> = (Cow<'a, str>, &'a RawValue);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, DecodeError> {
+        Self::within_levels(text, Levels::default())
     }
 
-    pub(crate) fn of(value: &RawJson) -> Result<Self, DecodeError> {
-        Self::within(value, Levels::default())
+    pub(crate) fn of(value: &'a RawJson) -> Result<Self, DecodeError> {
+        Self::within(value.raw(), Levels::default())
     }
 
     /// As [`parse`](Fields::parse), with a limit of the caller's on how deep the protocol's own objects and lists may nest.
-    pub(super) fn parse_within(text: &str, depth_max: usize) -> Result<Self, DecodeError> {
-        let levels = Levels::at_most(depth_max);
-        match serde_json::from_str::<Entries>(text) {
+    pub(super) fn parse_within(text: &'a str, depth_max: usize) -> Result<Self, DecodeError> {
+        Self::within_levels(text, Levels::at_most(depth_max))
+    }
+
+    fn within_levels(text: &'a str, levels: Levels) -> Result<Self, DecodeError> {
+        match serde_json::from_str::<Entries<'a>>(text) {
             Ok(Entries(entries)) => Ok(Self {
                 entries,
                 levels: levels.inside()?,
             }),
             // What is wrong with it takes a closer look.
-            Err(_) => Self::within(&RawJson::parse(text)?, levels),
+            Err(error) => {
+                object_entries(RawJson::parse(text)?.raw())?;
+                Err(DecodeError::new("JSON", error.to_string()))
+            }
         }
     }
 
-    fn within(value: &RawJson, levels: Levels) -> Result<Self, DecodeError> {
+    fn within(value: &'a RawValue, levels: Levels) -> Result<Self, DecodeError> {
         Ok(Self {
             entries: object_entries(value)?,
             levels: levels.inside()?,
         })
     }
 
-    /// Takes the text of a field; `null` is absence.
-    pub(crate) fn raw(&mut self, name: &str) -> Result<Option<RawJson>, DecodeError> {
-        let is_field = |(key, _): &(String, RawJson)| key == name || camel(key) == name;
-        let Some(position) = self.entries.iter().position(is_field) else {
+    /// Takes a field; `null` is absence.
+    fn take(&mut self, name: &str) -> Result<Option<&'a RawValue>, DecodeError> {
+        let Some(position) = self.entries.iter().position(|it| is_field(it, name)) else {
             return Ok(None);
         };
         let (_, value) = self.entries.remove(position);
-        if self.entries.iter().any(is_field) {
+        if self.entries.iter().any(|it| is_field(it, name)) {
             return Err(DecodeError::new("the field once", "it twice").under(name));
         }
-        Ok((!value.is_null()).then_some(value))
+        Ok((value.get() != "null").then_some(value))
+    }
+
+    /// Takes the text of a field; `null` is absence.
+    pub(crate) fn raw(&mut self, name: &str) -> Result<Option<RawJson>, DecodeError> {
+        Ok(self.take(name)?.map(RawJson::from))
     }
 
     /// Takes a field whose keys are respelt but which is not looked into.
@@ -93,8 +107,8 @@ impl Fields {
         shape: Shape,
     ) -> Result<Option<RawJson>, DecodeError> {
         let levels = self.levels;
-        self.raw(name)?
-            .map(|value| in_camel_case(&value, shape, levels).map_err(|error| error.under(name)))
+        self.take(name)?
+            .map(|value| in_camel_case(value, shape, levels).map_err(|error| error.under(name)))
             .transpose()
     }
 
@@ -113,31 +127,30 @@ impl Fields {
     }
 
     pub(crate) fn strings(&mut self, name: &str) -> Result<Repeated<String>, DecodeError> {
-        self.items(name, |item| {
-            serde_json::from_str(item.as_str())
-                .map_err(|_| DecodeError::new("a string", item.kind()))
+        self.each_item(name, |item| {
+            serde_json::from_str(item.get())
+                .map_err(|_| DecodeError::new("a string", kind(item.get())))
         })
     }
 
     pub(crate) fn message<M: Message>(&mut self, name: &str) -> Result<Option<M>, DecodeError> {
         let levels = self.levels;
-        self.raw(name)?
-            .map(|value| M::from_json(&value, levels).map_err(|error| error.under(name)))
+        self.take(name)?
+            .map(|value| M::from_json(value, levels).map_err(|error| error.under(name)))
             .transpose()
     }
 
     pub(crate) fn messages<M: Message>(&mut self, name: &str) -> Result<Repeated<M>, DecodeError> {
         let levels = self.levels;
         // The list is a level, too.
-        self.items(name, |item| M::from_json(&item, levels.inside()?))
+        self.each_item(name, |item| M::from_json(item, levels.inside()?))
     }
 
     /// Takes a field, or leaves it among the others where it is not what it should be.
     pub(super) fn or_left<F: Field + Default>(&mut self, name: &str) -> F {
-        let is_field = |(key, _): &(String, RawJson)| key == name || camel(key) == name;
         let mut found = (0..)
             .zip(&self.entries)
-            .filter(|(_, entry)| is_field(entry));
+            .filter(|(_, entry)| is_field(entry, name));
         // Of two spellings side by side neither may swallow the other.
         let (Some((position, entry)), None) = (found.next(), found.next()) else {
             return F::default();
@@ -154,8 +167,8 @@ impl Fields {
     pub(super) fn each<M: Message>(&mut self) -> Result<Vec<(String, M)>, DecodeError> {
         let levels = self.levels;
         let entries = std::mem::take(&mut self.entries).into_iter();
-        let read = |(name, value): (String, RawJson)| match M::from_json(&value, levels) {
-            Ok(message) => Ok((name, message)),
+        let read = |(name, value): Entry<'a>| match M::from_json(value, levels) {
+            Ok(message) => Ok((name.into_owned(), message)),
             Err(error) => Err(error.under(&name)),
         };
         entries.map(read).collect()
@@ -166,17 +179,24 @@ impl Fields {
         name: &str,
         read: impl Fn(RawJson) -> Result<T, DecodeError>,
     ) -> Result<Repeated<T>, DecodeError> {
-        let Some(value) = self.raw(name)? else {
+        self.each_item(name, |item| read(item.into()))
+    }
+
+    fn each_item<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(&'a RawValue) -> Result<T, DecodeError>,
+    ) -> Result<Repeated<T>, DecodeError> {
+        let Some(value) = self.take(name)? else {
             return Ok(Repeated::absent());
         };
-        let items: Vec<Box<RawValue>> = serde_json::from_str(value.as_str())
-            .map_err(|_| DecodeError::new("a list", value.kind()).under(name))?;
+        let items: Vec<&'a RawValue> = serde_json::from_str(value.get())
+            .map_err(|_| DecodeError::new("a list", kind(value.get())).under(name))?;
         items
             .into_iter()
             .enumerate()
             .map(|(index, item)| {
-                read(RawJson::from_raw(item))
-                    .map_err(|error| error.under(&format!("[{index}]")).under(name))
+                read(item).map_err(|error| error.under(&format!("[{index}]")).under(name))
             })
             .collect()
     }
@@ -190,53 +210,63 @@ impl Fields {
             }
         }
         for (key, value) in std::mem::take(&mut self.entries) {
-            other.push(key, value);
+            other.push(key.into_owned(), value.into());
         }
         Ok(other)
     }
 
-    fn scalar<T: for<'de> Deserialize<'de>>(
+    fn scalar<T: Deserialize<'a>>(
         &mut self,
         name: &str,
         expected: &str,
     ) -> Result<Option<T>, DecodeError> {
-        let Some(value) = self.raw(name)? else {
+        let Some(value) = self.take(name)? else {
             return Ok(None);
         };
-        serde_json::from_str(value.as_str())
+        serde_json::from_str(value.get())
             .map(Some)
-            .map_err(|_| DecodeError::new(expected, value.kind()).under(name))
+            .map_err(|_| DecodeError::new(expected, kind(value.get())).under(name))
     }
 }
 
+/// Whether it is the field of this name, in either spelling.
+fn is_field((key, _): &Entry<'_>, name: &str) -> bool {
+    *key == name || camel(key) == name
+}
+
 /// The keys and values of an object, in order, repeated keys included.
-pub(super) fn object_entries(value: &RawJson) -> Result<Vec<(String, RawJson)>, DecodeError> {
-    if !value.as_str().starts_with('{') {
-        return Err(DecodeError::new("an object", value.kind()));
+pub(super) fn object_entries(value: &RawValue) -> Result<Vec<Entry<'_>>, DecodeError> {
+    let text = value.get();
+    if !text.starts_with('{') {
+        return Err(DecodeError::new("an object", kind(text)));
     }
     // Valid JSON was checked before; what can still fail is a key that is no text.
-    serde_json::from_str::<Entries>(value.as_str())
+    serde_json::from_str::<Entries<'_>>(text)
         .map(|entries| entries.0)
         .map_err(|error| DecodeError::new("keys that are text", error.to_string()))
 }
 
-struct Entries(Vec<(String, RawJson)>);
+struct Entries<'a>(Vec<Entry<'a>>);
 
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+/// Borrowed from the text, unless there are escapes in it.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries<'de>, D::Error> {
         struct EntriesVisitor;
 
         impl<'de> Visitor<'de> for EntriesVisitor {
-            type Value = Entries;
+            type Value = Entries<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
                 let mut entries = Vec::new();
-                while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-                    entries.push((key, RawJson::from_raw(value)));
+                while let Some((Key(key), value)) = map.next_entry()? {
+                    entries.push((key, value));
                 }
                 Ok(Entries(entries))
             }

@@ -34,8 +34,9 @@ impl RawJson {
             .map_err(|error| DecodeError::new("JSON", error.to_string()))
     }
 
-    pub(super) fn from_raw(raw: Box<RawValue>) -> Self {
-        Self(raw)
+    /// The text, as serde_json holds it.
+    pub(super) fn raw(&self) -> &RawValue {
+        &self.0
     }
 
     /// The text.
@@ -54,18 +55,25 @@ impl RawJson {
 
     /// What kind of value this is, in words.
     pub(super) fn kind(&self) -> &'static str {
-        match self.as_str().as_bytes().first() {
-            Some(b'{') => "an object",
-            Some(b'[') => "a list",
-            Some(b'"') => "a string",
-            Some(b't' | b'f') => "a boolean",
-            Some(b'n') | None => "null",
-            Some(_) => "a number",
-        }
+        kind(self.as_str())
     }
+}
 
-    pub(super) fn is_null(&self) -> bool {
-        self.as_str() == "null"
+/// What kind of value a text is, in words.
+pub(super) fn kind(text: &str) -> &'static str {
+    match text.as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') | None => "null",
+        Some(_) => "a number",
+    }
+}
+
+impl From<&RawValue> for RawJson {
+    fn from(raw: &RawValue) -> Self {
+        Self(raw.to_owned())
     }
 }
 

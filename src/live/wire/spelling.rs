@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::value::RawValue;
+
 use super::decode_error::DecodeError;
 use super::fields::object_entries;
 use super::levels::Levels;
@@ -91,22 +93,22 @@ pub(super) fn camel(key: &str) -> Cow<'_, str> {
 
 /// Rewrites the field names in `value` to camelCase and leaves every other token alone.
 pub(super) fn in_camel_case(
-    value: &RawJson,
+    value: &RawValue,
     shape: Shape,
     levels: Levels,
 ) -> Result<RawJson, DecodeError> {
-    let mut out = String::with_capacity(value.as_str().len());
+    let mut out = String::with_capacity(value.get().len());
     rewrite(value, shape, levels, &mut out)?;
     RawJson::parse(&out)
 }
 
 fn rewrite(
-    value: &RawJson,
+    value: &RawValue,
     shape: Shape,
     levels: Levels,
     out: &mut String,
 ) -> Result<(), DecodeError> {
-    let text = value.as_str();
+    let text = value.get();
     let is_container = text.starts_with(['{', '[']);
     if shape == Shape::Free || !is_container {
         out.push_str(text);
@@ -114,13 +116,14 @@ fn rewrite(
     }
     let levels = levels.inside()?;
     if text.starts_with('[') {
-        let items: Vec<Box<serde_json::value::RawValue>> = value.to()?;
+        let items: Vec<&RawValue> = serde_json::from_str(text)
+            .map_err(|error| DecodeError::new("a list", error.to_string()))?;
         out.push('[');
         for (index, item) in items.into_iter().enumerate() {
             if index > 0 {
                 out.push(',');
             }
-            rewrite(&RawJson::from_raw(item), shape, levels, out)
+            rewrite(item, shape, levels, out)
                 .map_err(|error| error.under(&format!("[{index}]")))?;
         }
         out.push(']');
@@ -153,7 +156,7 @@ mod tests {
 
     fn rewritten(text: &str, shape: Shape) -> String {
         let value = RawJson::parse(text).unwrap();
-        in_camel_case(&value, shape, Levels::default())
+        in_camel_case(value.raw(), shape, Levels::default())
             .unwrap()
             .as_str()
             .to_owned()
@@ -206,8 +209,8 @@ mod tests {
     fn depth_is_bounded_where_keys_are_read_and_free_where_they_are_not() {
         let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
         let value = RawJson::parse(&deep(100_000)).unwrap();
-        assert!(in_camel_case(&value, Shape::Message, Levels::default()).is_err());
-        let free = in_camel_case(&value, Shape::Free, Levels::default());
+        assert!(in_camel_case(value.raw(), Shape::Message, Levels::default()).is_err());
+        let free = in_camel_case(value.raw(), Shape::Free, Levels::default());
         assert_eq!(free.unwrap(), value);
     }
 }

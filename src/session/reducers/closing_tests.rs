@@ -147,8 +147,8 @@ fn the_first_of_two_reasons_counts_and_is_open_work_until_the_end() {
     let closing = second.session().closing.as_ref();
     assert_eq!(closing.map(|it| it.reason.as_str()), Some(WHY));
     let kinds = |history: &History| {
-        let open = open_work(history.session()).into_values();
-        open.map(|it| it.kind).collect::<Vec<_>>()
+        let open = open_work(history.session()).into_iter();
+        open.map(|(_, it)| it.kind).collect::<Vec<_>>()
     };
     assert_eq!(kinds(&second), [OpenKind::Session, OpenKind::Closing]);
     assert_eq!(kinds(&second.closed_by_its_tool()), []);

@@ -107,7 +107,8 @@ fn it_keeps_its_place_and_is_listed_as_a_question() {
     let waits = asked.clone().call("c2", "send", json!({"to": "eve"}));
     assert_eq!(waits.current().phase.name(), "ready");
     let (call, request) = (asked.call_seq(), asked.request());
-    let item = &open_work(asked.session())[&call];
+    let open = open_work(asked.session());
+    let (_, item) = open.iter().find(|(seq, _)| *seq == call).unwrap();
     assert_eq!((item.request, item.in_place), (Some(request), true));
     let question = asked
         .facts()

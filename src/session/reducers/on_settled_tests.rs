@@ -57,7 +57,7 @@ fn route(history: &History) -> Option<Route> {
 
 fn untold(history: &History) -> usize {
     let open = open_work(history.session());
-    let untold = open.values().filter(|it| it.kind == OpenKind::Untold);
+    let untold = open.iter().filter(|(_, it)| it.kind == OpenKind::Untold);
     untold.count()
 }
 
