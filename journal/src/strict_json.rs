@@ -70,7 +70,7 @@ impl Scanner<'_> {
 
     fn object(&mut self, depth: usize) -> Result<(), Flaw> {
         let depth = self.deeper(depth)?;
-        let first = self.keys.count;
+        let (first, mut seen) = (self.keys.count, 0);
         if self.closes(b'}') {
             return Ok(());
         }
@@ -85,7 +85,7 @@ impl Scanner<'_> {
             if self.keys.bytes(key).starts_with(RESERVED) {
                 return Err(unreadable(Unreadable::ReservedKey));
             }
-            if !self.keys.add(first, key) {
+            if !self.keys.add(first, key, &mut seen) {
                 return Err(unreadable(Unreadable::DuplicateKey));
             }
             self.blank();
@@ -378,10 +378,17 @@ impl<'a> Keys<'a> {
         few.iter().chain(more.unwrap_or_default()).copied()
     }
 
-    /// Adds a key to the object whose keys begin at `first`; says no when it is known to be there already.
-    fn add(&mut self, first: usize, key: Span) -> bool {
+    /// Adds a key to the object whose keys begin at `first`; says no when it is known to be there already. Of what was `seen` in the
+    /// object, a key's length and ends are noted: mostly they tell that it is new.
+    fn add(&mut self, first: usize, key: Span, seen: &mut u64) -> bool {
         let new = self.bytes(key);
-        if self.count - first < ONE_BY_ONE
+        let ends = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));
+        let sum = new.len() * 7 + ends(new.first()) * 3 + ends(new.last());
+        let mark = 1 << (sum % 64);
+        let may_be_there = *seen & mark != 0;
+        *seen |= mark;
+        if may_be_there
+            && self.count - first < ONE_BY_ONE
             && self
                 .since(first)
                 .any(|old| old.length == key.length && self.bytes(old) == new)

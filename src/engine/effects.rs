@@ -211,8 +211,10 @@ impl SessionTask {
             let ended = ended.ending_session(events.ends_session.get());
             let _ = own.send(Input::ToolEnded(ended));
         };
+        // In a box, or the runtime moves all of it from place to place, to the end.
+        let run = Box::pin(run.instrument(span));
         InFlight::Run {
-            task: tokio::spawn(run.instrument(span)).abort_handle(),
+            task: tokio::spawn(run).abort_handle(),
             cancelled,
             beginning,
             place,

@@ -9,7 +9,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::notices::{Notices, is_news};
 use crate::ledger::{Ledger, Recorded};
-use crate::session::{Event, Fact, Observation, SessionId};
+use crate::session::{Event, Observation, SessionId};
 use crate::tool::{Emitted, Listeners, Subscription, ToolEvent, hear};
 
 /// What a closure's task is told, in its order.
@@ -100,10 +100,10 @@ impl Publisher {
     }
 
     /// `taken` says that whoever made the call has its outcome already.
-    pub(super) fn publish(&self, session: SessionId, fact: Fact, taken: bool) -> Arc<Recorded> {
+    pub(super) fn publish(&self, recorded: &Arc<Recorded>, taken: bool) {
+        let session = recorded.session;
         let news = self.news.as_ref().filter(|_| !taken);
-        let news = news.filter(|_| is_news(&fact));
-        let recorded = Arc::new(Recorded { session, fact });
+        let news = news.filter(|_| is_news(&recorded.fact));
         // Nobody may be listening, which is nobody's fault.
         if let Some(news) = news {
             let _ = news.send(ToHear::Recorded(recorded.clone()));
@@ -117,7 +117,6 @@ impl Publisher {
             }
         }
         let _ = self.updates.send(recorded.clone());
-        recorded
     }
 
     /// Completes when the closures have heard all that was published before.

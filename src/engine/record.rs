@@ -138,7 +138,9 @@ impl SessionTask {
         let (publisher, session) = (&self.publisher, self.id);
         let publish = |fact: Fact| {
             let taken = taken.contains(&fact.seq);
-            publisher.publish(session, fact, taken)
+            let recorded = Arc::new(Recorded { session, fact });
+            publisher.publish(&recorded, taken);
+            recorded
         };
         self.latest = facts.into_iter().map(publish).collect();
         Ok(last)

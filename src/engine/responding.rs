@@ -1,10 +1,12 @@
 //! The result of a paused call, from outside: through the session's task, or at the desk where nobody here serves it.
 
+use std::sync::Arc;
+
 use tokio::sync::MutexGuard;
 
 use super::inbox::Input;
 use super::{Desk, Engine, Error, FunctionResponse, Ticket};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Recorded};
 use crate::session::{Actor, Command, Json, RequestId, Seq, SessionId, UnfitAnswer};
 
 /// How many facts are read at a time.
@@ -128,7 +130,8 @@ impl Engine {
             };
             from = last.seq.next();
             for fact in facts {
-                self.inner.publisher.publish(session, fact, false);
+                let recorded = Arc::new(Recorded { session, fact });
+                self.inner.publisher.publish(&recorded, false);
             }
         }
     }
