@@ -378,8 +378,10 @@ impl<'a> Keys<'a> {
         few.iter().chain(more.unwrap_or_default()).copied()
     }
 
-    /// Adds a key to the object whose keys begin at `first`; says no when it is known to be there already. Of what was `seen` in the
-    /// object, a key's length and ends are noted: mostly they tell that it is new.
+    /// Adds a key to the object whose keys begin at `first`; says no when it is known to be there already.
+    ///
+    /// `seen` has a mark for each key of this object, made of what is the same for equal keys, however they were written: a key whose
+    /// mark is not there is new. Two keys with the same mark are compared.
     fn add(&mut self, first: usize, key: Span, seen: &mut u64) -> bool {
         let new = self.bytes(key);
         let ends = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));
@@ -486,6 +488,8 @@ mod tests {
         let unreadable = |what| Some(What::Unreadable(what));
         for text in [
             r#"{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}"#,
+            // Of the same length and with the same ends.
+            r#"{"abc":1,"axc":2,"":3}"#,
             r#" "\ud83d\ude00 \" \\ \/ é" "#,
             "[0,-0,1.5e10,-2E-300,1e-999,9007199254740993]",
             "[[[[]]]]",
@@ -498,6 +502,8 @@ mod tests {
             r#"{"a":1,"b":{"c":1},"a":2}"#,
             r#"{"a":1,"\u0061":2}"#,
             r#"[{"\u00e9":1,"x":0,"é":2}]"#,
+            r#"{"":1,"":2}"#,
+            r#"{"abc":1,"axc":2,"abc":3}"#,
         ] {
             assert_eq!(flaw(text), unreadable(Unreadable::DuplicateKey), "{text}");
         }
@@ -628,8 +634,9 @@ mod tests {
         }
 
         #[test]
-        fn a_string_ends_where_its_quote_is(text in "[ -!#-\\[\\]-~éü😀]{0,40}", behind in "[\"\\\\\u{0}-\u{1f}]?") {
-            let bytes = format!("{text}{behind}\"and more");
+        fn a_string_ends_where_its_quote_is(text in "[ -!#-\\[\\]-~éü😀]{0,40}", behind in "[\"\\\\\u{0}-\u{1f}]?", more in "[ -~\u{0}-\u{1f}]{0,9}") {
+            // What comes behind in the same word must not be taken for what comes first.
+            let bytes = format!("{text}{behind}\"{more}");
             prop_assert_eq!(plain_length(bytes.as_bytes()), text.len());
         }
     }

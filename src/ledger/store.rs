@@ -364,7 +364,7 @@ impl Ledger {
     /// Appends `facts`, which lead from a session with `open_before` to `session`, as one atomic batch, sealed as `seal`
     /// says.
     ///
-    /// When it returns, the batch is as durable as `durability` says.
+    /// When it returns, the batch is as durable as `durability` says. What was open is what [`open_work`] gave, in its order.
     ///
     /// # Errors
     /// Whatever the journal says; a conflict means that somebody else writes to the session, and that this writer
@@ -405,12 +405,17 @@ impl Ledger {
 
 /// What has to change in the journal's index of open work.
 pub(super) fn work_changes(session: &Session, before: &[(Seq, OpenWork)]) -> Vec<WorkChange> {
-    let after = open_work(session);
-    let gone = before
-        .iter()
-        .filter(|(seq, _)| find(&after, *seq).is_none());
+    changes(session.id, before, &open_work(session))
+}
+
+fn changes(
+    session: SessionId,
+    before: &[(Seq, OpenWork)],
+    after: &[(Seq, OpenWork)],
+) -> Vec<WorkChange> {
+    let gone = before.iter().filter(|(seq, _)| find(after, *seq).is_none());
     let removed = gone.map(|(seq, _)| WorkChange::Remove {
-        session: session.id.0,
+        session: session.0,
         item: seq.0,
     });
     let changed = after
@@ -431,19 +436,69 @@ pub(super) const MODEL_LOST_INTEREST: u32 = 1;
 /// The flag of a call that waits where its tool runs: whoever serves the session next has to look after it.
 pub(crate) const IN_PLACE: u32 = 2;
 
-fn open_item(session: &Session, seq: Seq, item: &OpenWork) -> OpenItem {
+fn open_item(session: SessionId, seq: Seq, item: &OpenWork) -> OpenItem {
     OpenItem {
-        session: session.id.0,
+        session: session.0,
         item: seq.0,
         kind: item.kind.as_str().to_owned(),
         since_us: item.since.0,
         deadline_us: item.deadline.map(|at| at.0),
-        request: item.request.map(|request| session.id.request_id(request).0),
+        request: item.request.map(|request| session.request_id(request).0),
         flags: [
             (item.model_lost_interest, MODEL_LOST_INTEREST),
             (item.in_place, IN_PLACE),
         ]
         .into_iter()
         .fold(0, |flags, (set, flag)| flags | if set { flag } else { 0 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::session::{OpenKind, Timestamp};
+
+    fn listed() -> impl Strategy<Value = Vec<(Seq, OpenWork)>> {
+        let item = |(since, model_lost_interest)| OpenWork {
+            kind: OpenKind::Ready,
+            since: Timestamp(since),
+            request: None,
+            deadline: None,
+            model_lost_interest,
+            in_place: false,
+        };
+        let items = prop::collection::btree_map(1..12_u64, (0..2_i64, any::<bool>()), 0..8);
+        items.prop_map(move |all| {
+            let all = all.into_iter();
+            all.map(|(seq, it)| (Seq(seq), item(it))).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_was_listed_and_the_changes_are_what_is_listed(before in listed(), after in listed()) {
+            let id = SessionId(uuid::Uuid::from_u128(7));
+            let rows = |all: &[(Seq, OpenWork)]| -> BTreeMap<u64, OpenItem> {
+                all.iter().map(|(seq, it)| (seq.0, open_item(id, *seq, it))).collect()
+            };
+            let mut index = rows(&before);
+            let changes = changes(id, &before, &after);
+            let new = after.iter().filter(|it| !before.contains(it));
+            let gone = before.iter().filter(|it| after.iter().all(|now| now.0 != it.0));
+            prop_assert_eq!(changes.len(), new.count() + gone.count());
+            for change in changes {
+                match change {
+                    WorkChange::Put(item) => _ = index.insert(item.item, item),
+                    WorkChange::Remove { item, .. } => _ = index.remove(&item),
+                }
+            }
+            prop_assert_eq!(index, rows(&after));
+        }
     }
 }

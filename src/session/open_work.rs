@@ -64,7 +64,7 @@ impl OpenKind {
 /// Everything that is open, each with the seq that names it: the session by its first record, a call by its own. In the order of
 /// those seqs, of which each comes once.
 pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
-    let mut open = Vec::with_capacity(session.calls.len() + session.deliveries.len() + 2);
+    let mut open = Vec::new();
     if session.head > Seq(0) && !session.closed {
         let item = OpenWork {
             kind: OpenKind::Session,
@@ -140,13 +140,37 @@ pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
         open.push((*seq, item));
     }
     open.sort_by_key(|(seq, _)| *seq);
+    // Each is another record's, unless somebody made a session up; then the call counts.
+    open.dedup_by(|later, earlier| {
+        let is_same = later.0 == earlier.0;
+        if is_same {
+            std::mem::swap(later, earlier);
+        }
+        is_same
+    });
     open
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use crate::session::SessionId;
+    use crate::session::{Event, Fact, SessionId, evolve};
+
+    #[test]
+    fn a_call_counts_where_somebody_made_it_the_first_record() {
+        let session = Session::new(SessionId(uuid::Uuid::nil()));
+        let call = r#"{"epoch":1,"id":"c1","name":"look_up"}"#;
+        let fact = Fact {
+            seq: Seq(1),
+            at: Timestamp(1),
+            cause: None,
+            event: Event::decode("function_call_received", call).unwrap(),
+        };
+        let open = open_work(&evolve(session, &fact)).into_iter();
+        let kinds: Vec<_> = open.map(|(seq, it)| (seq, it.kind)).collect();
+        assert_eq!(kinds, [(Seq(1), OpenKind::Ready)]);
+    }
 
     #[test]
     fn a_session_without_a_record_is_no_open_work() {

@@ -94,6 +94,9 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
             open.insert(asked.of);
         }
         let mut listed = open_work(session);
+        if !listed.is_sorted_by(|(one, _), (next, _)| one < next) {
+            return Err(format!("listed out of order: {listed:#?}"));
+        }
         let untold: BTreeSet<Seq> = listed
             .iter()
             .filter(|(_, it)| it.kind == OpenKind::Untold)

@@ -68,7 +68,7 @@ impl<'a> Fields<'a> {
                 entries,
                 levels: levels.inside()?,
             }),
-            // What is wrong with it takes a closer look.
+            // What is wrong with it takes a closer look, which says more than this error would.
             Err(error) => {
                 object_entries(RawJson::parse(text)?.raw())?;
                 Err(DecodeError::new("JSON", error.to_string()))
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
 
     /// Takes the text of a field; `null` is absence.
     pub(crate) fn raw(&mut self, name: &str) -> Result<Option<RawJson>, DecodeError> {
-        Ok(self.take(name)?.map(RawJson::from))
+        Ok(self.take(name)?.map(RawJson::of_raw))
     }
 
     /// Takes a field whose keys are respelt but which is not looked into.
@@ -179,7 +179,7 @@ impl<'a> Fields<'a> {
         name: &str,
         read: impl Fn(RawJson) -> Result<T, DecodeError>,
     ) -> Result<Repeated<T>, DecodeError> {
-        self.each_item(name, |item| read(item.into()))
+        self.each_item(name, |item| read(RawJson::of_raw(item)))
     }
 
     fn each_item<T>(
@@ -210,7 +210,7 @@ impl<'a> Fields<'a> {
             }
         }
         for (key, value) in std::mem::take(&mut self.entries) {
-            other.push(key.into_owned(), value.into());
+            other.push(key.into_owned(), RawJson::of_raw(value));
         }
         Ok(other)
     }
@@ -273,5 +273,36 @@ impl<'de> Deserialize<'de> for Entries<'de> {
         }
 
         deserializer.deserialize_map(EntriesVisitor)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_with_escapes_is_the_key_that_it_spells() {
+        for text in [r#"{"go\u0041way":"soon"}"#, r#"{"go\u005faway":"soon"}"#] {
+            let mut fields = Fields::parse(text).unwrap();
+            assert_eq!(fields.string("goAway").unwrap().unwrap(), "soon", "{text}");
+            assert!(fields.rest(&[]).unwrap().is_empty(), "{text}");
+        }
+        let mut twice = Fields::parse(r#"{"goAway":1,"go\u0041way":2}"#).unwrap();
+        let refused = twice.raw("goAway").unwrap_err().to_string();
+        assert!(refused.contains("it twice"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_text_is_told() {
+        let told = |text: &str| Fields::parse(text).err().unwrap().to_string();
+        assert!(told(r#"{"\ud800":1}"#).contains("keys that are text"));
+        for (text, found) in [("[1]", "a list"), ("null", "null"), ("\"{}\"", "a string")] {
+            let told = told(text);
+            assert!(told.contains("an object") && told.contains(found), "{told}");
+        }
+        for text in ["", "{", "{} {}", r#"{"a":}"#, "{\"a\u{1}\":1}"] {
+            assert!(told(text).contains("JSON"), "{text}: {}", told(text));
+        }
     }
 }

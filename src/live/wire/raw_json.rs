@@ -34,6 +34,10 @@ impl RawJson {
             .map_err(|error| DecodeError::new("JSON", error.to_string()))
     }
 
+    pub(super) fn of_raw(raw: &RawValue) -> Self {
+        Self(raw.to_owned())
+    }
+
     /// The text, as serde_json holds it.
     pub(super) fn raw(&self) -> &RawValue {
         &self.0
@@ -68,12 +72,6 @@ pub(super) fn kind(text: &str) -> &'static str {
         Some(b't' | b'f') => "a boolean",
         Some(b'n') | None => "null",
         Some(_) => "a number",
-    }
-}
-
-impl From<&RawValue> for RawJson {
-    fn from(raw: &RawValue) -> Self {
-        Self(raw.to_owned())
     }
 }
 
