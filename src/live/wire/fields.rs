@@ -53,6 +53,7 @@ impl<'a> Fields<'a> {
         Self::within_levels(text, Levels::default())
     }
 
+    #[cfg(feature = "simulator")]
     pub(crate) fn of(value: &'a RawJson) -> Result<Self, DecodeError> {
         Self::within(value.raw(), Levels::default())
     }
@@ -174,6 +175,7 @@ impl<'a> Fields<'a> {
         entries.map(read).collect()
     }
 
+    #[cfg(feature = "simulator")]
     pub(crate) fn items<T>(
         &mut self,
         name: &str,
