@@ -6,11 +6,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ToolConfirmation;
+#[cfg(feature = "live")]
 use super::policy_file::keys::unknown_key;
 use super::typed::exact_value;
 use crate::session::{Json, UnfitAnswer};
 
 /// The keys of an answer at a door where nothing else may stand.
+#[cfg(feature = "live")]
 const KEYS: [&str; 6] = [
     "confirmed",
     "reason",
@@ -44,6 +46,7 @@ impl AnswerMembers {
 
     /// An operator's answer: `confirmed` is there and a boolean, each key means something and has one spelling, and none is
     /// `null`. A yes must not count without the condition, or the arguments, that a slip of the pen has made mean nothing.
+    #[cfg(feature = "live")]
     pub(crate) fn strict(self) -> Result<ToolConfirmation, UnfitAnswer> {
         for (key, json) in &self.0 {
             if !KEYS.contains(&key.as_str()) {
