@@ -7,8 +7,6 @@
     reason = "a test that meets the impossible must stop"
 )]
 
-mod nothing_left;
-
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +25,7 @@ use recount::session::{Outcome, Rejection, Seq};
 use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
 use tokio::sync::{Notify, Semaphore};
 
-use nothing_left::{assert_nothing_is_left, settle};
+use crate::nothing_left::{assert_nothing_is_left, settle};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_never_let_go_while_somebody_takes_it() {

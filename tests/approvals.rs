@@ -1,0 +1,10 @@
+//! A person decides: who is asked what, by which door the answer comes, and what the model hears meanwhile.
+
+#[path = "approvals/asking.rs"]
+mod asking;
+#[path = "approvals/desk.rs"]
+mod desk;
+#[path = "approvals/gates.rs"]
+mod gates;
+#[path = "approvals/withholding.rs"]
+mod withholding;
