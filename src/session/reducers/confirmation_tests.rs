@@ -287,7 +287,7 @@ fn a_question_stays_open_when_the_model_takes_its_call_back_and_shows_it() {
     let (call, request) = (disowned.call_seq(), disowned.request());
     let open = open_work(disowned.session());
     let item = open.iter().find(|(seq, _)| *seq == call);
-    assert!(item.unwrap().1.model_lost_interest);
+    assert!(item.is_some_and(|(_, item)| item.model_lost_interest));
     let paid = disowned.granted("ada").started();
     let route = Route::Conversation {
         epoch: paid.epoch(),

@@ -108,7 +108,7 @@ fn it_keeps_its_place_and_is_listed_as_a_question() {
     assert_eq!(waits.current().phase.name(), "ready");
     let (call, request) = (asked.call_seq(), asked.request());
     let open = open_work(asked.session());
-    let (_, item) = open.iter().find(|(seq, _)| *seq == call).unwrap();
+    let (_, item) = open.iter().find(|(seq, _)| *seq == call).expect("listed");
     assert_eq!((item.request, item.in_place), (Some(request), true));
     let question = asked
         .facts()
