@@ -1,8 +1,8 @@
 //! A session from its setup to its end, by a scripted model: what it hears, does and tells, one promise after the other.
 //!
-//! They are one program because linking takes longer than they do.
+//! They are one program because each program takes in the whole library.
+#![cfg(all(feature = "testing", feature = "live"))]
 
-#[cfg(feature = "testing")]
 mod nothing_left;
 
 #[path = "sessions/adk_events.rs"]

@@ -1,5 +1,4 @@
 //! A person is asked: what an answer may carry, what reaches the tool, and a tool that asks by itself and goes on after a restart.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,5 +1,4 @@
 //! The desk answers on record for a journal that nobody serves, and the clock has its say first.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"

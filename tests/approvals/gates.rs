@@ -1,5 +1,4 @@
 //! Gates that a closure decides: what it says is on record before anybody is asked and before anything runs.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::panic,
     clippy::unwrap_used,

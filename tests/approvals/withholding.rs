@@ -1,7 +1,6 @@
 //! Where an agent wants it, no live input reaches a model that waits for the response to a call.
 //!
 //! What reached it is read off what the scripted model received.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

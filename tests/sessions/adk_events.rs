@@ -1,5 +1,4 @@
 //! What a client of ADK is shown of a session: each fact once, as it happens and when the page is loaded again.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -1,5 +1,4 @@
 //! A call in the background is acknowledged first; its result comes with its scheduling, once.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

@@ -1,5 +1,4 @@
 //! A conversation with a scripted model: calls run in parallel, each is answered as it finishes.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"

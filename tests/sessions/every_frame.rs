@@ -1,6 +1,5 @@
 //! The vendor's libraries read what this program sends (`.ci/run`); here is every kind of it, recorded as
 //! `recount simulate --record` does.
-#![cfg(all(feature = "testing", feature = "live"))]
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

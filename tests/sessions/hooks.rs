@@ -1,6 +1,5 @@
 //! The embedding program's own code sees calls before they run and responses before they leave, and what it says is on
 //! record, so that a replay needs none of it.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

@@ -1,5 +1,4 @@
 //! What the embedding program hands the engine may panic, and no session ends of it.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

@@ -1,5 +1,4 @@
 //! A connection that is open on our side only is found out, and the session comes back.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::panic,
     clippy::unwrap_used,

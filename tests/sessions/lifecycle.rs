@@ -1,5 +1,4 @@
 //! How a session begins, ends and is answered by an engine that cannot run it.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

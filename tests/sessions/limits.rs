@@ -1,5 +1,4 @@
 //! What is larger than the journal takes is refused where it comes in, and harms nothing else.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"

@@ -1,5 +1,4 @@
 //! Closures that hear the events of tools: what is on record, once it is, and nobody suffers from what becomes of them.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::panic,
     clippy::unwrap_used,

@@ -1,6 +1,5 @@
 //! Audio and video pass the journal by: they reach whoever listens however busy the tools are, and only how much it was is
 //! on record.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

@@ -1,5 +1,4 @@
 //! What the embedding program hears of every session, also of those that nobody holds.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"

@@ -1,5 +1,4 @@
 //! A long session is opened from its snapshot, and is what it would be if there were none.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

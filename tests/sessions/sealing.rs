@@ -1,5 +1,4 @@
 //! What is sealed stands nowhere in clear, and everything goes on as if it did.
-#![cfg(all(feature = "testing", feature = "live"))]
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

@@ -1,5 +1,4 @@
 //! A tool that gives one result after another tells the model each, and none is told before it is on record.
-#![cfg(feature = "testing")]
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
