@@ -1,6 +1,7 @@
 //! The bytes of one record, and what is known of them without reading them again.
 
 use std::fmt;
+use std::mem;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -8,15 +9,20 @@ use uuid::Uuid;
 
 use crate::{Hash, Malformed, Record};
 
-/// The bytes of one record and their leaf hash; cheap to clone. Two lines are equal when their bytes are.
+/// The bytes of one record and their leaf hash; cheap to clone. Two lines are equal when their bytes are. A line that was read holds the memory
+/// of those that were read of the same append with it.
 #[derive(Clone)]
 pub struct Line {
-    /// This line, or all lines of its append.
-    whole: Arc<[u8]>,
+    whole: Arc<Whole>,
     within: Range<usize>,
     leaf: OnceLock<Hash>,
-    /// In a box, for few lines keep it and all are moved about.
-    place: Option<Box<Place>>,
+}
+
+/// What lines share. The bytes stay in the memory where they were written: moving them would cost about as much as writing them.
+struct Whole {
+    /// One line, or all lines of its append.
+    bytes: Vec<u8>,
+    place: Option<Place>,
 }
 
 /// Where a record stands, as its own bytes say.
@@ -41,21 +47,16 @@ impl Place {
 
 impl Line {
     /// Takes bytes as a line. Whether they are a record is told when they are appended.
-    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
-        let whole = bytes.into();
-        Self {
-            within: 0..whole.len(),
-            whole,
-            leaf: OnceLock::new(),
-            place: None,
-        }
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::known(bytes.into(), None)
     }
 
-    /// A line that is known to be a record that can be read back, and to stand here.
+    /// A line that, where a place is told, is known to be a record that can be read back, and to stand there.
     pub(crate) fn known(bytes: Vec<u8>, place: Option<Place>) -> Self {
         Self {
-            place: place.map(Box::new),
-            ..Self::new(bytes)
+            within: 0..bytes.len(),
+            whole: Arc::new(Whole { bytes, place }),
+            leaf: OnceLock::new(),
         }
     }
 
@@ -63,31 +64,43 @@ impl Line {
     pub(crate) fn hashed(bytes: &[u8], place: Place, leaf: Hash) -> Self {
         Self {
             leaf: leaf.into(),
-            place: Some(Box::new(place)),
-            ..Self::new(bytes)
+            ..Self::known(bytes.into(), Some(place))
         }
     }
 
-    /// Moves lines that were appended into one piece of memory, in which whoever reads all of them finds each where the one before ends.
+    /// The lines of an append, or some of them, in one piece of memory, in which whoever reads all of them finds each where the one before ends.
+    pub(crate) fn together<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<Self> {
+        let mut bytes = Vec::with_capacity(lines.clone().map(<[u8]>::len).sum());
+        lines.clone().for_each(|line| bytes.extend_from_slice(line));
+        let whole = Arc::new(Whole { bytes, place: None });
+        let mut end = 0;
+        let line = |line: &[u8]| {
+            let start = end;
+            end += line.len();
+            Self {
+                whole: Arc::clone(&whole),
+                within: start..end,
+                leaf: OnceLock::new(),
+            }
+        };
+        lines.map(line).collect()
+    }
+
+    /// Moves lines that were appended into one piece of memory.
     pub(crate) fn gather(lines: &mut [Self]) {
-        let length = lines.iter().map(|line| line.within.len()).sum();
-        let mut whole = Vec::with_capacity(length);
-        for line in &mut *lines {
-            whole.extend_from_slice(line.bytes());
-        }
-        let whole: Arc<[u8]> = whole.into();
-        let mut start = 0;
-        for line in lines {
-            let end = start + line.within.len();
-            (line.whole, line.within) = (Arc::clone(&whole), start..end);
-            line.place = None;
-            start = end;
+        let moved = Self::together(lines.iter().map(Self::bytes));
+        for (line, moved) in lines.iter_mut().zip(moved) {
+            let leaf = mem::take(&mut line.leaf);
+            *line = Self { leaf, ..moved };
         }
     }
 
     /// The exact bytes, without a line end.
     pub fn bytes(&self) -> &[u8] {
-        self.whole.get(self.within.clone()).unwrap_or_default()
+        self.whole
+            .bytes
+            .get(self.within.clone())
+            .unwrap_or_default()
     }
 
     /// `SHA-256(0x00 ‖ bytes)`, computed when it is first asked for.
@@ -105,7 +118,7 @@ impl Line {
 
     /// Where the record stands, when that was checked as the line was made.
     pub(crate) fn place(&self) -> Option<&Place> {
-        self.place.as_deref()
+        self.whole.place.as_ref()
     }
 }
 

@@ -127,7 +127,9 @@ impl<'a> Entry<'a> {
     }
 
     /// The session of an append, the seq of its first record, and its records alone, of a body whose checksum holds.
-    pub(crate) fn records(body: &'a [u8]) -> Option<(Uuid, u64, impl Iterator<Item = &'a [u8]>)> {
+    pub(crate) fn records(
+        body: &'a [u8],
+    ) -> Option<(Uuid, u64, impl Iterator<Item = &'a [u8]> + Clone)> {
         let mut cursor = Cursor(body);
         let (session, first) = (cursor.uuid()?, cursor.u64()?);
         let (lines, _objects, _work) = (cursor.u32()?, cursor.u32()?, cursor.u32()?);

@@ -162,7 +162,7 @@ impl WantedAppend<'_> {
         let (from, end) = (self.span.first(), self.span.end());
         let lines = records.zip(first..).take_while(|(_, seq)| *seq < end);
         let lines = lines.filter(|(_, seq)| *seq >= from);
-        Ok(lines.map(|(line, _)| Line::new(line)).collect())
+        Ok(Line::together(lines.map(|(line, _)| line)))
     }
 }
 

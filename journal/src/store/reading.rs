@@ -96,8 +96,7 @@ impl Shared {
         for (_, body, _) in block.entries() {
             let entry = Entry::decode(body)
                 .ok_or_else(|| nowhere(format!("an append of frame {position} does not decode")))?;
-            let lines = entry.lines.iter().map(|line| Line::new(*line)).collect();
-            appends.push((entry.session, lines));
+            appends.push((entry.session, Line::together(entry.lines.iter().copied())));
         }
         Ok(Commit { position, appends })
     }
