@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 use crate::log::disk::sync_directory;
+use crate::store::directory::private;
 
 /// A directory in the making. Unless it is finished, nothing remains of it.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl Unfinished {
             let mut part = name.to_owned();
             part.push(format!(".{}-{number}.part", std::process::id()));
             let path = to.with_file_name(part);
-            match fs::create_dir(&path) {
+            match private().recursive(false).create(&path) {
                 // A killed process may have had the same id: in a container it always has.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(Error::io(format!("make {}", path.display()))(error)),

@@ -89,7 +89,10 @@ pub(super) async fn paused_call(source: &mut Source, text: &str) -> Result<Ticke
     let ids: Vec<Uuid> = paused.keys().copied().collect();
     match typed.among(&ids)?.and_then(|id| paused.get(&id)) {
         Some(ticket) => Ok(ticket.clone()),
-        None => Err(typed.unknown(&ids, "`recount pending PATH` lists what waits")),
+        None => Err(typed.unknown(
+            &ids,
+            "`recount pending PATH` lists what waits; of a call that has its result, its ticket in place of the id tells whose that is",
+        )),
     }
 }
 

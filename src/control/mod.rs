@@ -8,6 +8,7 @@
 //! door, never from a message.
 
 mod address;
+mod claimed;
 mod client;
 mod connection;
 mod error;
@@ -18,6 +19,7 @@ mod server;
 mod token;
 
 pub use address::{Address, CONTROL_FILES};
+pub use claimed::wrong_with_name;
 pub use client::{Answered, Client, read};
 pub use error::{ConnectError, Unanswered};
 pub use message::{

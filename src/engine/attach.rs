@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use super::task::SessionTask;
-use crate::session::{Call, ObjectHash, Observation, RULES, RunnerAttached, WaitsFor};
+use crate::session::{Call, ObjectHash, Observation, Phase, RULES, RunnerAttached, WaitsFor};
 
 impl SessionTask {
     /// What this process brings to the session.
@@ -29,7 +29,19 @@ impl SessionTask {
         observations.push(self.attachment(addresses).into());
         self.put(observations, objects).await?;
         self.attached = self.session.runner.map(|runner| runner.seq);
+        self.warn_of_gone_tools();
         self.perform().await
+    }
+
+    /// A call that may run waits for a program that has its tool, however often others start.
+    fn warn_of_gone_tools(&self) {
+        let tools = &self.session.terms.catalog.tools;
+        for (seq, call) in &self.session.calls {
+            if matches!(call.phase, Phase::Ready { .. }) && !tools.contains_key(&call.name) {
+                let (session, call, tool) = (self.id, seq.0, &call.name);
+                tracing::warn!(%session, call, tool, "a call may run, and the agent has no tool of that name any more");
+            }
+        }
     }
 
     /// Attaches where a call waits for somebody who can run it. A session that merely waits gets no event.

@@ -35,6 +35,8 @@ pub enum ConfirmationVerdict {
     Expired,
     /// The question has become pointless.
     Withdrawn(CancelReason),
+    /// The tool is not the one that was asked about any more, and this request asks anew; also where somebody had said yes before.
+    Superseded(RequestId),
 }
 
 /// A call that ended while its session had no connection, or one that a program had made and of whose end nobody heard.
@@ -94,7 +96,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Hears what became of every request: who said what, or that nobody did.
+    /// Hears what became of every request: who said what, that nobody did, or that another request has taken its place. What
+    /// [asks](Self::on_confirmation_requested) in its place is heard right after it.
     pub fn on_confirmation_decided(
         mut self,
         hear: impl Fn(&ConfirmationDecided) + Send + Sync + 'static,
@@ -182,14 +185,20 @@ impl Notices {
             contained(&self.decided, &decided);
             Ok(())
         };
+        let requested = async |call: Seq| -> Result<(), Error> {
+            if self.requested.is_some()
+                && let Some(waiting) = ledger.waiting(session, call, fact.seq).await?
+            {
+                contained(&self.requested, &waiting);
+            }
+            Ok(())
+        };
         match news {
-            News::Requested(call) => {
-                if self.requested.is_some()
-                    && let Some(waiting) = ledger.waiting(session, call, fact.seq).await?
-                {
-                    contained(&self.requested, &waiting);
-                }
-                Ok(())
+            News::Requested(call) => requested(call).await,
+            News::Reopened { request, call } => {
+                let anew = session.request_id(fact.seq);
+                decided(request, Some(call), ConfirmationVerdict::Superseded(anew)).await?;
+                requested(call).await
             }
             News::Answered(it) => {
                 decided(it.request, None, ConfirmationVerdict::Answered(it.clone())).await
@@ -241,6 +250,10 @@ fn contained<T>(hears: &Hears<T>, news: &T) {
 /// What in a fact is news to somebody outside.
 enum News<'a> {
     Requested(Seq),
+    Reopened {
+        request: Seq,
+        call: Seq,
+    },
     Answered(&'a ConfirmationAnswered),
     Expired {
         request: Seq,
@@ -281,7 +294,10 @@ fn news_in(fact: &Fact) -> Option<News<'_>> {
         }
         Event::Decided(decision) => decision,
     };
-    if let Some(question) = decision.question() {
+    if let Decision::ConfirmationReopened(it) = decision {
+        let (request, call) = (it.request, it.question.call);
+        Some(News::Reopened { request, call })
+    } else if let Some(question) = decision.question() {
         Some(News::Requested(question.call))
     } else if let Decision::ConfirmationExpired(it) = decision {
         let (request, call) = (it.request, it.call);

@@ -13,7 +13,7 @@ use super::responding::supplies_json;
 use super::{Engine, Error, Inner};
 use crate::control::{
     Handler, Items, LogItem, OnRecord, Problem, ReaderGone, Refusal, Reply, Request, Server,
-    Waiting, checked, confirmation, finding, os_user,
+    Waiting, checked, confirmation, finding, os_user, wrong_with_name,
 };
 use crate::ledger::{self, Ledger};
 use crate::session::{Actor, Authentication, RequestId, Seq, SessionId};
@@ -262,6 +262,9 @@ async fn log(
 async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
     static USER: OnceLock<String> = OnceLock::new();
     if let Some(name) = claimed {
+        if let Some(wrong) = wrong_with_name(&name) {
+            return Err(Problem::new("bad_request", wrong));
+        }
         return Ok(Actor {
             name,
             authenticated_by: Authentication::None,

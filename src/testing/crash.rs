@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
-use crate::tool::{ToolContext, ToolError, ToolFunction, ToolOutcome};
+use crate::tool::{Ticket, ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome};
 
 /// One of the four points at which every batch can be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,6 +212,33 @@ impl ToolFunction for CrashingTool {
         let outcome = self.inner.invoke(args, context).await;
         self.crash.effect_performed().await;
         outcome
+    }
+
+    async fn resume(
+        &self,
+        context: ToolContext,
+        state: Value,
+        answer: ToolConfirmation,
+    ) -> ToolOutcome {
+        let outcome = self.inner.resume(context, state, answer).await;
+        self.crash.effect_performed().await;
+        outcome
+    }
+
+    fn follows(&self) -> bool {
+        self.inner.follows()
+    }
+
+    async fn follow(&self, ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
+        self.inner.follow(ticket, state).await
+    }
+
+    async fn call_off(&self, ticket: &Ticket, state: Value) {
+        self.inner.call_off(ticket, state).await;
+    }
+
+    async fn shut_down(&self) {
+        self.inner.shut_down().await;
     }
 
     fn requires_confirmation(&self) -> bool {

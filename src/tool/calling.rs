@@ -299,8 +299,13 @@ impl Call<'_> {
         let context = said
             .into_iter()
             .fold(context, ToolContext::with_confirmation);
-        let state = self.asked.as_deref().map(|ask| ask.state.clone());
-        state.into_iter().fold(context, ToolContext::resuming)
+        let Some(ask) = self.asked.as_deref() else {
+            return context;
+        };
+        // A tool that goes on is not given its arguments again, and finds them here.
+        let args = pipeline.asked_about(self.seq).into_iter();
+        args.fold(context, ToolContext::with_args)
+            .resuming(ask.state.clone())
     }
 
     /// Only a call that may run again needs its arguments another time.

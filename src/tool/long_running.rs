@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{Ticket, ToolContext, ToolError, ToolFunction, ToolOutcome};
+use super::{Ticket, ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome};
 
 /// A tool that begins something and returns: its result is supplied later from outside, by the call's id.
 ///
@@ -67,6 +67,15 @@ impl ToolFunction for LongRunningFunctionTool {
         self.function.invoke(args, context).await
     }
 
+    async fn resume(
+        &self,
+        context: ToolContext,
+        state: Value,
+        answer: ToolConfirmation,
+    ) -> ToolOutcome {
+        self.function.resume(context, state, answer).await
+    }
+
     fn follows(&self) -> bool {
         self.function.follows()
     }
@@ -93,5 +102,67 @@ impl ToolFunction for LongRunningFunctionTool {
 
     fn is_long_running(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::tool::{Ask, StaticConfirmation, ToolDispatcher};
+
+    /// Asks first, and prints what it was called with when a person has agreed.
+    struct Contract;
+
+    #[async_trait]
+    impl ToolFunction for Contract {
+        fn name(&self) -> &str {
+            "print_contract"
+        }
+
+        fn description(&self) -> &str {
+            "Has a contract printed"
+        }
+
+        fn parameters(&self) -> Option<Value> {
+            None
+        }
+
+        async fn call(&self, _: Value) -> Result<Value, ToolError> {
+            Err(ToolError::NotAvailable("it asks".to_owned()))
+        }
+
+        async fn invoke(&self, _: Value, _: ToolContext) -> ToolOutcome {
+            Ask::new("In colour?", json!({"copies": 2})).into()
+        }
+
+        async fn resume(
+            &self,
+            context: ToolContext,
+            state: Value,
+            answer: ToolConfirmation,
+        ) -> ToolOutcome {
+            let args = context.args.map(|args| args.to_value());
+            let colour = answer.confirmed;
+            ToolOutcome::Returned(
+                json!({"args": args, "copies": state.get("copies"), "colour": colour}),
+            )
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_running_tool_that_asks_goes_on_with_its_answer_and_its_arguments() {
+        let mut tools =
+            ToolDispatcher::new().with_confirmation_provider(StaticConfirmation::allow_all());
+        let tool = LongRunningFunctionTool::new(Arc::new(Contract));
+        tools.register(tool).unwrap();
+        let order = json!({"order": "1001"});
+        let told = tools
+            .call_function("print_contract", order.clone())
+            .await
+            .unwrap();
+        assert_eq!(told, json!({"args": order, "copies": 2, "colour": true}));
     }
 }

@@ -42,6 +42,7 @@ impl Heard {
                     }
                     ConfirmationVerdict::Expired => "expired".to_owned(),
                     ConfirmationVerdict::Withdrawn(why) => format!("withdrawn: {why:?}"),
+                    ConfirmationVerdict::Superseded(anew) => format!("superseded by {anew}"),
                 };
                 decided.note(format!("{} decided: {verdict}", it.ticket.tool));
             })
@@ -165,6 +166,40 @@ fn the_program_hears_of_a_silence_that_its_desk_finds_out_about_and_of_what_it_r
         "answer_refused",
     ];
     assert_eq!(kinds, on_record);
+    life.end();
+}
+
+#[test]
+fn the_program_hears_that_a_question_is_asked_anew_because_its_tool_has_changed() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
+    let life = Life::begin(&journal, &clock, [("a", agent(&model))]);
+    life.run(async {
+        let live = life.engine().session("a").connect().await.unwrap();
+        live.send_text("both").await.unwrap();
+    });
+    life.settle();
+    let before = life.run(life.engine().pending()).unwrap().remove(0);
+    life.end();
+
+    let heard = Heard::default();
+    let wants = json!({"type": "object", "properties": {"cents": {"type": "integer"}}});
+    let pay = T::simple_with("pay", "Pays", wants, |_| async { Ok(json!({})) });
+    let changed = Agent::new().model("m").tools(T::confirm(pay, "Pay?"));
+    let engine = Engine::in_memory().journal(journal).clock(clock);
+    let engine = engine.agent("a", changed.connect_to(model));
+    let life = Life::of(heard.listens(engine));
+    let yes = ToolConfirmation::confirmed();
+    let by = Actor::embedder("ada");
+    let refused = life.run(life.engine().answer(before.id, yes, by));
+    assert!(refused.is_err());
+    life.settle();
+    let anew = life.run(life.engine().pending()).unwrap().remove(0);
+    let told = [
+        format!("pay decided: superseded by {}", anew.id),
+        "pay asks Some(\"Pay?\")".to_owned(),
+    ];
+    assert_eq!(heard.take(), told);
     life.end();
 }
 

@@ -9,7 +9,7 @@
 //!
 //! Each file is written beside its place, synced, and renamed. The check is sealed by the master key.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::{Error, KeyStore, MasterKey, SessionKey};
 use crate::BoxFuture;
+use crate::store::directory::private;
 
 const MARKER: &str = "KEYS";
 const LOCK: &str = "LOCK";
@@ -235,11 +236,7 @@ fn outside_journals(path: &Path) -> Result<(), Error> {
 
 fn make(path: &Path, master: &MasterKey) -> Result<(), Error> {
     let doing = || format!("make the directory {}", path.display());
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(Error::io(doing()))?;
+    private().create(path).map_err(Error::io(doing()))?;
     let parent = path.parent().filter(|it| it.is_dir());
     parent
         .map_or(Ok(()), sync_directory)

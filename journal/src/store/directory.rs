@@ -1,6 +1,6 @@
 //! The directory of a journal: its marker, checked before anything else, and its lock.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -114,12 +114,22 @@ impl Directory {
     }
 }
 
+/// Makes directories, those above them included, for the user of this process alone: records quote arguments and names, and whoever can open
+/// the lock can keep it.
+pub(crate) fn private() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
 /// Makes a directory and those above it, their names durable wherever the path begins.
 fn make(path: &Path) -> io::Result<()> {
     let whole = std::path::absolute(path)?;
     let new = whole.ancestors().skip(1).take_while(|it| !it.exists());
     let new = new.count();
-    fs::create_dir_all(&whole)?;
+    private().create(&whole)?;
     // The name of each new one is in the one above it.
     let mut above = whole.ancestors().skip(1).take(new + 1);
     above.try_for_each(sync_directory)
@@ -265,5 +275,27 @@ fn not_a_journal(path: &Path, found: String) -> Error {
     Error::NotAJournal {
         path: path.to_owned(),
         found,
+    }
+}
+
+#[cfg(all(test, unix))]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_new_journal_is_for_its_user_alone_and_an_empty_directory_stays_as_it_was_given() {
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let place = tempfile::tempdir().unwrap();
+        let journal = place.path().join("above/journal");
+        drop(Directory::claim(&journal, true).unwrap());
+        assert_eq!(mode(&journal), 0o700);
+        let given = place.path().join("given");
+        fs::create_dir(&given).unwrap();
+        fs::set_permissions(&given, fs::Permissions::from_mode(0o750)).unwrap();
+        drop(Directory::claim(&given, true).unwrap());
+        assert_eq!(mode(&given), 0o750);
     }
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::audit::{AuditedCall, Question, Totals, Unread, UnreadSession, Verdict};
 use crate::cli::age;
 use crate::cli::count::count;
+use crate::cli::phrases::person;
 use crate::ledger::HintBy;
 use crate::session::{About, Outcome, Timestamp};
 
@@ -48,7 +49,7 @@ pub(super) fn verdict(call: &AuditedCall) -> String {
 
 fn by_and_after(question: &Question) -> String {
     let by = question.by.as_ref();
-    let by = by.map_or(String::new(), |it| format!(" by {}", it.name));
+    let by = by.map_or(String::new(), |it| format!(" by {}", person(it)));
     let after = question.waited_us.map(waited);
     format!(
         "{by}{}",
@@ -91,7 +92,11 @@ pub(super) fn outcome(call: &AuditedCall) -> String {
     };
     let outcome = spoken(&word(&end.outcome));
     match &call.reconciled {
-        Some(it) => format!("{outcome}, found {} by {}", it.found.as_str(), it.by.name),
+        Some(it) => format!(
+            "{outcome}, found {} by {}",
+            it.found.as_str(),
+            person(&it.by)
+        ),
         None => outcome,
     }
 }
