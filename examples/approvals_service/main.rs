@@ -8,25 +8,23 @@ mod service;
 use std::collections::BTreeMap;
 
 use service::Config;
-use tokio::net::TcpListener;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = std::env::args().nth(1);
     let config = Config {
+        address: "127.0.0.1:3000".into(),
         journal: "./approvals-journal".into(),
         receipts: "./refunds.txt".into(),
         model: url.unwrap_or("ws://127.0.0.1:8787".into()),
         // Yours come from the login of your service.
         people: BTreeMap::from([("secret-of-ada".to_owned(), "ada".to_owned())]),
     };
-    let door = TcpListener::bind("127.0.0.1:3000").await?;
-    println!("http://{}", door.local_addr()?);
     let stop = async {
         // Where no signal can be heard, the service serves until it is killed, which it survives.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
     };
-    service::serve(config, door, stop).await
+    service::serve(config, |address| println!("http://{address}"), stop).await
 }

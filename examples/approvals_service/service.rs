@@ -1,9 +1,9 @@
-//! Tools, an engine over a journal on disk, three routes, and who is asking.
+//! Tools, an engine over a journal on disk, four routes, and who is asking.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,18 @@ use axum::http::{StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use recount::control::Refusal;
 use recount::engine::{Engine, Error};
 use recount::prelude::{Actor, Agent, Endpoint, LiveHandle, RequestId, SessionId, T, ToolError};
 use recount::prelude::{ToolConfirmation, Toolset, Value, json};
+use recount::session::{OnSettled, Rejection};
 use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 
 /// Where everything is, and who may approve.
 pub(crate) struct Config {
+    pub(crate) address: String,
     pub(crate) journal: PathBuf,
     pub(crate) receipts: PathBuf,
     pub(crate) model: String,
@@ -52,7 +55,9 @@ async fn open(config: &Config) -> Result<Engine, Error> {
         .model("gemini-live-2.5-flash")
         .instruction("You are the support desk of a shop.")
         .tools(tools(&config.receipts))
-        .connect_to(Endpoint::url(&config.model));
+        .connect_to(Endpoint::url(&config.model))
+        // A person may decide when nobody is connected any more: the model is told all the same.
+        .on_settled(OnSettled::Connect);
     Engine::builder(&config.journal)
         // In a rolling deploy the old process still lets go of the journal.
         .wait(Duration::from_secs(30))
@@ -72,10 +77,13 @@ struct Service {
 /// Serves until `stop`, and ends in good order.
 pub(crate) async fn serve(
     config: Config,
-    door: TcpListener,
+    ready: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Box<dyn std::error::Error>> {
+    // In a rolling deploy the old process has the address until it stops, and the journal until just after.
     let engine = open(&config).await?;
+    let door = TcpListener::bind(&config.address).await?;
+    ready(door.local_addr()?);
     let service = Arc::new(Service {
         engine: engine.clone(),
         people: config.people,
@@ -111,53 +119,6 @@ struct Said {
     text: String,
 }
 
-/// What waits for a person, from this process and from all before it.
-async fn pending(
-    State(service): State<Arc<Service>>,
-    _: Person,
-) -> Result<impl IntoResponse, Refused> {
-    Ok(Json(service.engine.pending().await?))
-}
-
-async fn approve(
-    State(service): State<Arc<Service>>,
-    person: Person,
-    extract::Path(id): extract::Path<RequestId>,
-) -> Result<Json<Value>, Refused> {
-    answer(&service, id, ToolConfirmation::confirmed(), person).await
-}
-
-async fn deny(
-    State(service): State<Arc<Service>>,
-    person: Person,
-    extract::Path(id): extract::Path<RequestId>,
-    reason: String,
-) -> Result<Json<Value>, Refused> {
-    answer(&service, id, ToolConfirmation::denied(reason), person).await
-}
-
-/// The first answer on record counts; whoever comes later is told whose that was.
-async fn answer(
-    service: &Service,
-    id: RequestId,
-    answer: ToolConfirmation,
-    Person(by): Person,
-) -> Result<Json<Value>, Refused> {
-    let pending = service.engine.pending().await?;
-    let seq = service.engine.answer(id, answer, by).await?;
-    // The tool runs without a connection. The model hears of it when somebody takes the conversation up again; where that
-    // cannot be done now, the answer counts all the same.
-    if let Some(request) = pending.iter().find(|it| it.id == id) {
-        let mut conversations = service.conversations.lock().await;
-        if let Entry::Vacant(taken_up) = conversations.entry(request.session)
-            && let Ok(live) = service.engine.resume(request.session).await
-        {
-            taken_up.insert(live);
-        }
-    }
-    Ok(Json(json!({"on_record": seq})))
-}
-
 /// Whoever asks, as your service knows them. Nothing in a path or a body says who somebody is.
 struct Person(Actor);
 
@@ -176,23 +137,75 @@ impl FromRequestParts<Arc<Service>> for Person {
     }
 }
 
-/// Why something was not done, in words and as a status.
-struct Refused(Error);
+/// What waits for a person, from this process and from all before it.
+async fn pending(
+    State(service): State<Arc<Service>>,
+    _: Person,
+) -> Result<impl IntoResponse, Refused> {
+    Ok(Json(service.engine.pending().await?))
+}
+
+async fn approve(
+    State(service): State<Arc<Service>>,
+    person: Person,
+    extract::Path(id): extract::Path<RequestId>,
+) -> Result<Json<Value>, Refused> {
+    answer(&service.engine, id, ToolConfirmation::confirmed(), person).await
+}
+
+async fn deny(
+    State(service): State<Arc<Service>>,
+    person: Person,
+    extract::Path(id): extract::Path<RequestId>,
+    reason: String,
+) -> Result<Json<Value>, Refused> {
+    let no = ToolConfirmation::denied(reason);
+    answer(&service.engine, id, no, person).await
+}
+
+/// The first answer on record counts. It is acknowledged then; the tool and the model go on by themselves.
+async fn answer(
+    engine: &Engine,
+    id: RequestId,
+    answer: ToolConfirmation,
+    Person(by): Person,
+) -> Result<Json<Value>, Refused> {
+    match engine.answer(id, answer, by).await {
+        Ok(seq) => Ok(Json(json!({"on_record": seq}))),
+        Err(Error::Refused(rejection)) => Err(stands_against(engine, id, &rejection).await?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why something was not done, as a status and in words.
+struct Refused(StatusCode, Value);
 
 impl From<Error> for Refused {
     fn from(error: Error) -> Refused {
-        Refused(error)
+        let (status, code) = match &error {
+            Error::Refused(rejection) => (StatusCode::CONFLICT, rejection.code()),
+            Error::UnknownRequest { .. } => (StatusCode::NOT_FOUND, "unknown_request"),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
+        };
+        Refused(status, json!({"code": code, "text": error.to_string()}))
     }
 }
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let (status, code) = match &self.0 {
-            Error::Refused(rejection) => (StatusCode::CONFLICT, rejection.code()),
-            Error::UnknownRequest { .. } => (StatusCode::NOT_FOUND, "unknown_request"),
-            _ => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
-        };
-        let told = json!({"code": code, "message": self.0.to_string()});
-        (status, Json(told)).into_response()
+        (self.0, Json(self.1)).into_response()
     }
+}
+
+/// What stands against an answer: since when, by whose word, and which request to answer instead.
+async fn stands_against(
+    engine: &Engine,
+    request: RequestId,
+    rejection: &Rejection,
+) -> Result<Refused, Error> {
+    let ledger = engine.ledger();
+    let known = ledger.request(request).await?;
+    let known = known.ok_or(Error::UnknownRequest { request })?;
+    let refusal = Refusal::of(ledger, known.session, rejection).await;
+    Ok(Refused(StatusCode::CONFLICT, json!(refusal)))
 }

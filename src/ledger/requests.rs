@@ -1,4 +1,4 @@
-//! Finding confirmation requests by a part of the name they have outside, also long after they were answered.
+//! Finding confirmation requests by the name they have outside, or a part of it, also long after they were answered.
 
 use super::{Error, Ledger};
 use crate::session::{RequestId, Seq, SessionId};
@@ -21,6 +21,19 @@ pub struct KnownRequest {
 }
 
 impl Ledger {
+    /// The request of this name, whatever became of it; nothing where there is none.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn request(&self, id: RequestId) -> Result<Option<KnownRequest>, Error> {
+        let known = self.journal().request(id.0).await?;
+        Ok(known.map(|(session, seq)| KnownRequest {
+            id,
+            session: SessionId(session),
+            seq: Seq(seq),
+        }))
+    }
+
     /// Every request, open or not, whose name is `wanted`.
     ///
     /// The index answers only for a whole name, but a name follows from its record's place: so all names are derived

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use recount::engine::Reconnects;
 use recount::journal::seal::MemoryKeyStore;
 use recount::live::wire::{Blob, Content, Part, ServerContent, ServerMessage};
 use recount::prelude::*;
@@ -177,5 +178,26 @@ async fn a_connection_that_somebody_holds_is_never_folded_up_however_long_it_is_
     }
     assert_eq!(count(&stage, session, "disconnected").await, 1);
     assert_eq!(stage.connections(), 2);
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_still_holds_a_connection_that_was_given_up_does_not_keep_the_model_from_being_told() {
+    let twice = Reconnects::default().attempts_max(2);
+    let stage = stage(|agent| connects(agent).reconnects(twice)).await;
+    let live = stage.gone().await;
+    stage
+        .drop_then(1006, [Door::Unreachable, Door::Unreachable])
+        .await;
+    stage.pass(60_000).await;
+    assert_eq!(stage.count(&live, "reconnects_exhausted").await, 1);
+    let request = stage.engine.pending().await.unwrap().remove(0).id;
+    let (yes, ada) = (ToolConfirmation::confirmed(), Actor::embedder("ada"));
+    stage.engine.answer(request, yes, ada).await.unwrap();
+    settle().await;
+    assert_eq!((stage.connections(), told(&stage)), (2, 1));
+    // It is theirs, who hold it: no silence ends it.
+    stage.pass(120_000).await;
+    assert_eq!(stage.count(&live, "disconnected").await, 1);
     stage.end(live).await;
 }
