@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::failure::{Exit, Failure};
+use super::one_line::one_line;
 use super::source::Source;
-use crate::control::Waiting;
+use crate::control::{self, Waiting};
 use crate::ledger::Ledger;
 use crate::session::{RequestId, SessionId};
 use crate::tool::Ticket;
@@ -72,10 +73,10 @@ pub(super) async fn request(source: &mut Source, text: &str) -> Result<RequestId
 
 /// The paused call that `text` names: by its id or a unique prefix of it, or by its ticket.
 pub(super) async fn paused_call(source: &mut Source, text: &str) -> Result<Ticket, Failure> {
-    if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text).map_err(|error| {
+    if text.trim_start().starts_with(['{', '[']) {
+        return control::ticket(text).map_err(|error| {
             let what = format!("expected a ticket or the id of a call, found JSON: {error}");
-            Failure::new("not-a-ticket", what).exit(Exit::Usage)
+            Failure::new("not-a-ticket", one_line(&what)).exit(Exit::Usage)
         });
     }
     let typed = Typed::read(text, "paused call", "unknown-call")?;

@@ -20,6 +20,10 @@ pub(super) fn out_of_reach(in_use: Failure, error: &ConnectError) -> Failure {
             .advice("others may know the token; restart the service, which makes a new one"),
         ConnectError::Unreadable { .. } => Failure::new("control", what)
             .advice("restart the service that has the journal open; it writes the file anew"),
+        ConnectError::Unproven(_) => Failure::new("control", what)
+            .advice("nothing was asked there; where a service is about to start, try again"),
+        ConnectError::Busy { .. } => Failure::new("control-busy", what)
+            .advice("end a command that is connected, or try again in a minute: who asks for nothing is sent away"),
         ConnectError::Refused { .. } => Failure::new("control", what)
             .advice("the service may just have been replaced by another; try again"),
     }
@@ -33,6 +37,11 @@ pub(super) fn unanswered(pid: u32, error: Unanswered) -> Failure {
             &problem,
             "the running service has no key for it; `recount verify` needs none",
         ),
+        Unanswered::TooLarge { .. } => Failure::new("too-large", error.to_string())
+            .exit(Exit::Refused)
+            .advice(
+                "nothing is decided, and another may count; what goes on record is 3 MiB at most",
+            ),
         Unanswered::Ended => lost(format!("the service (pid {pid}) ended before it answered")),
         Unanswered::Lost(why) => lost(format!(
             "the connection to the service (pid {pid}) was lost: {}",

@@ -10,18 +10,26 @@ use serde_json::value::RawValue;
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::http::HeaderValue;
-use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::http::header::{AUTHORIZATION, SEC_WEBSOCKET_KEY};
+use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use super::address::Address;
+use super::address::{Address, Offer};
+use super::connection::PROOF_HEADER;
 use super::error::{ConnectError, Unanswered};
-use super::message::{Reply, Request};
-use super::token::Token;
+use super::message::{REQUEST_BYTES_MAX, Reply, Request};
 
 /// How long a service on the same machine may take to open the door.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long it may say nothing to somebody who has asked.
+const REPLY_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often somebody knocks where nothing is said.
+const TRIES: u32 = 5;
 
 /// A record and its opened body, and some words around them.
 const REPLY_BYTES_MAX: usize = 16 << 20;
@@ -42,6 +50,8 @@ const REPLY_BYTES_MAX: usize = 16 << 20;
 pub struct Client {
     socket: WebSocketStream<TcpStream>,
     pid: u32,
+    /// A log, so that it may be long until something comes.
+    follows: bool,
 }
 
 impl Client {
@@ -50,25 +60,20 @@ impl Client {
     /// # Errors
     /// Why it cannot be reached.
     pub async fn connect(directory: &Path) -> Result<Client, ConnectError> {
-        let address = Address::read(directory)?;
-        let token = Token::read(directory)?;
-        let pid = address.pid;
+        Client::take(Offer::read(directory)?).await
+    }
+
+    /// Connects to the service that offers this, and to no other.
+    pub(super) async fn take(offer: Offer) -> Result<Client, ConnectError> {
+        let pid = offer.address.pid;
         let refused = |reason: String| ConnectError::Refused { pid, reason };
-        let connecting = async {
-            let stream = match TcpStream::connect(address.address).await {
-                Ok(stream) => stream,
-                Err(source) => return Err(ConnectError::Gone { address, source }),
-            };
-            // Small messages in turn are what this protocol is made of.
-            let _ = stream.set_nodelay(true);
-            shake_hands(stream, &address, &token).await.map_err(refused)
-        };
-        match tokio::time::timeout(PATIENCE, connecting).await {
+        match tokio::time::timeout(CONNECT_PATIENCE, knock(&offer)).await {
             Ok(socket) => Ok(Client {
                 socket: socket?,
                 pid,
+                follows: false,
             }),
-            Err(_) => Err(refused(format!("it took longer than {PATIENCE:?}"))),
+            Err(_) => Err(refused(format!("it took longer than {CONNECT_PATIENCE:?}"))),
         }
     }
 
@@ -80,23 +85,44 @@ impl Client {
     /// Asks for something; [`next`](Client::next) has what comes of it.
     ///
     /// # Errors
-    /// [`Unanswered::Lost`].
+    /// [`Unanswered::TooLarge`] and [`Unanswered::Lost`].
     pub async fn ask(&mut self, request: &Request) -> Result<(), Unanswered> {
         let text =
             serde_json::to_string(request).map_err(|error| Unanswered::Lost(error.to_string()))?;
-        self.socket.send(Message::text(text)).await.map_err(lost)
+        if text.len() > REQUEST_BYTES_MAX {
+            return Err(Unanswered::TooLarge {
+                bytes: text.len(),
+                limit: REQUEST_BYTES_MAX,
+            });
+        }
+        self.follows = matches!(request, Request::Log { follow: true, .. });
+        in_time(async { self.socket.send(Message::text(text)).await.map_err(lost) }).await
     }
 
-    /// The next item of the answer, or what it came to.
+    /// The next item of the answer, or what it came to. A service that says nothing for a minute is lost, whatever else it
+    /// sends, unless a log is followed.
     ///
     /// # Errors
     /// See [`Unanswered`].
     pub async fn next(&mut self) -> Result<Answered, Unanswered> {
+        if self.follows {
+            self.come().await
+        } else {
+            in_time(self.come()).await
+        }
+    }
+
+    async fn come(&mut self) -> Result<Answered, Unanswered> {
         loop {
             let text = match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => text,
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
-                Some(Ok(Message::Close(Some(_)))) => return Err(Unanswered::Ended),
+                Some(Ok(Message::Close(Some(last)))) if last.code == CloseCode::Away => {
+                    return Err(Unanswered::Ended);
+                }
+                Some(Ok(Message::Close(Some(last)))) => {
+                    return Err(Unanswered::Lost(last.reason.to_string()));
+                }
                 Some(Ok(Message::Close(None) | Message::Binary(_))) | None => {
                     return Err(Unanswered::Lost("it was closed".to_owned()));
                 }
@@ -168,33 +194,100 @@ pub fn read<T: DeserializeOwned>(said: &RawValue) -> Result<T, Unanswered> {
     serde_json::from_str(said.get()).map_err(|error| Unanswered::Lost(error.to_string()))
 }
 
+/// What waits for the other side, unless that takes too long.
+async fn in_time<T>(waits: impl Future<Output = Result<T, Unanswered>>) -> Result<T, Unanswered> {
+    let in_time = tokio::time::timeout(REPLY_PATIENCE, waits).await;
+    in_time.unwrap_or_else(|_| {
+        let seconds = REPLY_PATIENCE.as_secs();
+        Err(Unanswered::Lost(format!("it said nothing for {seconds} s")))
+    })
+}
+
+/// Why a handshake led nowhere.
+enum Denied {
+    /// That is final.
+    Error(ConnectError),
+    /// Nothing was said: a service does that to whoever gives way to others that came later.
+    HungUp(String),
+}
+
+/// Knocks until somebody says something, a few times at most.
+async fn knock(offer: &Offer) -> Result<WebSocketStream<TcpStream>, ConnectError> {
+    let Address { address, pid } = offer.address;
+    let mut tries = 1;
+    loop {
+        let stream = TcpStream::connect(address).await;
+        let stream = stream.map_err(|source| ConnectError::Gone {
+            address: offer.address.clone(),
+            source,
+        })?;
+        // Small messages in turn are what this protocol is made of.
+        let _ = stream.set_nodelay(true);
+        match shake_hands(stream, offer).await {
+            Ok(socket) => return Ok(socket),
+            Err(Denied::Error(error)) => return Err(error),
+            Err(Denied::HungUp(_)) if tries < TRIES => tries += 1,
+            Err(Denied::HungUp(why)) => {
+                let reason =
+                    format!("it hung up before it had let anybody in, {TRIES} times: {why}");
+                return Err(ConnectError::Refused { pid, reason });
+            }
+        }
+    }
+}
+
 async fn shake_hands(
     stream: TcpStream,
-    address: &Address,
-    token: &Token,
-) -> Result<WebSocketStream<TcpStream>, String> {
-    let mut request = format!("ws://{}/", address.address)
+    offer: &Offer,
+) -> Result<WebSocketStream<TcpStream>, Denied> {
+    let pid = offer.address.pid;
+    let refused = |reason: String| Denied::Error(ConnectError::Refused { pid, reason });
+    let mut request = format!("ws://{}/", offer.address.address)
         .into_client_request()
-        .map_err(|error| error.to_string())?;
-    let mut shown = HeaderValue::from_str(&token.shown())
-        .map_err(|_| "the token cannot stand in a header".to_owned())?;
+        .map_err(|error| refused(error.to_string()))?;
+    let mut shown = HeaderValue::from_str(&offer.token.shown())
+        .map_err(|_| refused("the token cannot stand in a header".to_owned()))?;
     shown.set_sensitive(true);
     request.headers_mut().insert(AUTHORIZATION, shown);
+    let key = request.headers().get(SEC_WEBSOCKET_KEY).cloned();
     let config = WebSocketConfig::default()
         .write_buffer_size(0)
         .max_message_size(Some(REPLY_BYTES_MAX))
         .max_frame_size(Some(REPLY_BYTES_MAX));
     match tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await {
-        Ok((socket, _)) => Ok(socket),
+        Ok((socket, answer)) => {
+            let proof = answer.headers().get(PROOF_HEADER);
+            let is_proven = |(proof, key): (&HeaderValue, HeaderValue)| {
+                offer.proof.is_shown_by(proof.as_bytes(), key.as_bytes())
+            };
+            match proof.zip(key).is_some_and(is_proven) {
+                true => Ok(socket),
+                false => Err(Denied::Error(ConnectError::Unproven(offer.address.clone()))),
+            }
+        }
         Err(tungstenite::Error::Http(answer)) => {
             let why = answer.body().as_deref().unwrap_or_default();
             let why = String::from_utf8_lossy(why.get(..200).unwrap_or(why)).into_owned();
-            Err(format!("{} {why}", answer.status().as_u16()))
+            Err(match answer.status() {
+                StatusCode::SERVICE_UNAVAILABLE => {
+                    Denied::Error(ConnectError::Busy { pid, reason: why })
+                }
+                status => refused(format!("{} {why}", status.as_u16())),
+            })
         }
-        Err(error) => Err(error.to_string()),
+        Err(
+            error @ (tungstenite::Error::Io(_)
+            | tungstenite::Error::ConnectionClosed
+            | tungstenite::Error::Protocol(ProtocolError::HandshakeIncomplete)),
+        ) => Err(Denied::HungUp(error.to_string())),
+        Err(error) => Err(refused(error.to_string())),
     }
 }
 
 fn lost(error: tungstenite::Error) -> Unanswered {
     Unanswered::Lost(error.to_string())
 }
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

@@ -16,7 +16,7 @@ pub enum ConnectError {
     /// No process says that it can be controlled.
     #[error("no process offers to be controlled there")]
     NotOffered,
-    /// The file of the address or of the token cannot be used.
+    /// The file of the service cannot be used.
     #[error("{} cannot be used: {problem}", path.display())]
     Unreadable {
         /// The file.
@@ -24,7 +24,7 @@ pub enum ConnectError {
         /// What is wrong with it.
         problem: String,
     },
-    /// Another user's service: its files are not for this one.
+    /// Another user's service: its file is not for this one.
     #[error("{} is a file of the user {owner}, and may not be read by others", path.display())]
     NotYours {
         /// The file.
@@ -32,7 +32,7 @@ pub enum ConnectError {
         /// Whose it is.
         owner: String,
     },
-    /// Others than the user of the service can read the token, so it proves nothing.
+    /// Others than the user of the service can read the file, so its token proves nothing.
     #[error("{} can be read or written by others than its owner: its mode is {mode:03o}", path.display())]
     TokenExposed {
         /// The file.
@@ -48,6 +48,17 @@ pub enum ConnectError {
         /// What the system said.
         #[source]
         source: io::Error,
+    },
+    /// Somebody listens there who does not know what only the service of this journal can know. Nothing was asked of them.
+    #[error("whoever answers at {} is not the service of the journal, which process {} was", .0.address, .0.pid)]
+    Unproven(Address),
+    /// The service is there, and has no place for one more operator.
+    #[error("process {pid} has no place for another operator: {reason}")]
+    Busy {
+        /// The process, as the file has it.
+        pid: u32,
+        /// What it said.
+        reason: String,
     },
     /// Somebody listens there and did not let us in.
     #[error("process {pid} refused the connection: {reason}")]
@@ -72,7 +83,15 @@ pub enum Unanswered {
     /// The service ended in good order before it was done.
     #[error("the service ended")]
     Ended,
-    /// The connection broke, or what came is no answer.
+    /// It was not asked: the question takes more bytes than a message to a service may have.
+    #[error("a message to a service takes {limit} bytes at most, and this one takes {bytes}")]
+    TooLarge {
+        /// How many it takes.
+        bytes: usize,
+        /// How many it may take.
+        limit: usize,
+    },
+    /// The connection broke, nothing came for too long, or what came is no answer.
     #[error("the connection to the service was lost: {0}")]
     Lost(String),
 }

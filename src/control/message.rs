@@ -1,12 +1,18 @@
 //! What an operator's program and the service say to each other: one JSON message at a time.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use serde::de::{Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::Refusal;
 use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
 use crate::session::{Actor, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::{AnswerMembers, Ticket, ToolConfirmation, malformed};
+
+/// A request holds no more than goes on record, and some words around it.
+pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 
 /// What an operator asks for. Whatever a message has besides is refused.
 ///
@@ -40,7 +46,8 @@ pub enum Request {
     },
     /// Give the result of a paused call; done is an [`OnRecord`].
     Respond {
-        /// The call.
+        /// The call, as [`ticket`] reads it.
+        #[serde(deserialize_with = "strict_ticket")]
         ticket: Ticket,
         /// The result: a JSON object.
         response: Box<RawValue>,
@@ -74,6 +81,43 @@ pub enum Request {
         #[serde(default)]
         follow: bool,
     },
+}
+
+impl Request {
+    /// Reads a message, strictly: an object with one object in it, and no key that means nothing.
+    pub(super) fn read(text: &str) -> Result<Request, serde_json::Error> {
+        // Left alone, the reader takes an array for an object, value by value.
+        let _: BTreeMap<String, BTreeMap<String, IgnoredAny>> = serde_json::from_str(text)?;
+        serde_json::from_str(text)
+    }
+}
+
+fn strict_ticket<'de, D: Deserializer<'de>>(reader: D) -> Result<Ticket, D::Error> {
+    let given = Box::<RawValue>::deserialize(reader)?;
+    ticket(given.get()).map_err(D::Error::custom)
+}
+
+/// A ticket from outside, strictly: an object with its three keys. One that has an `id` besides would name the call twice, maybe
+/// another one, and one that names an actor would claim what the door alone knows.
+pub(crate) fn ticket(text: &str) -> Result<Ticket, serde_json::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Strict {
+        session: SessionId,
+        call: Seq,
+        tool: String,
+    }
+    let _: BTreeMap<String, IgnoredAny> = serde_json::from_str(text)?;
+    let Strict {
+        session,
+        call,
+        tool,
+    } = serde_json::from_str(text)?;
+    Ok(Ticket {
+        session,
+        call,
+        tool,
+    })
 }
 
 fn first() -> Seq {

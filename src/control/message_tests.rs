@@ -7,7 +7,7 @@ use super::*;
 use crate::session::Rejection;
 
 fn read(text: &str) -> Result<Request, serde_json::Error> {
-    serde_json::from_str(text)
+    Request::read(text)
 }
 
 #[test]
@@ -19,9 +19,34 @@ fn a_message_says_nothing_about_who_sends_it_and_nothing_unknown() {
         format!(r#"{{"log":{{"session":"{session}","until":3}}}}"#),
         r#"{"pending":{"all":true}}"#.to_owned(),
         r#"{"forget":{}}"#.to_owned(),
+        r#"{"pending":[]}"#.to_owned(),
+        format!(r#"{{"log":["{session}",1,false]}}"#),
         r#"{"pending":{},"sessions":{}}"#.to_owned(),
     ] {
         assert!(read(&unknown).is_err(), "{unknown}");
+    }
+}
+
+#[test]
+fn a_ticket_from_outside_says_three_things_and_no_more() {
+    let session = "0199a000-0000-7000-8000-000000000001";
+    let respond = |ticket: &str| {
+        read(&format!(
+            r#"{{"respond":{{"ticket":{ticket},"response":{{"n":1}}}}}}"#
+        ))
+    };
+    let three = format!(r#""session":"{session}","call":5,"tool":"pay""#);
+    assert!(respond(&format!("{{{three}}}")).is_ok());
+    for unfit in [
+        format!(r#"{{{three},"id":"52ab"}}"#),
+        format!(r#"{{{three},"Tool":"other"}}"#),
+        format!(r#"{{{three},"actor":"eve"}}"#),
+        format!(r#"{{{three},"tool":"other"}}"#),
+        format!(r#"{{"session":"{session}","call":5}}"#),
+        format!(r#"["{session}",5,"pay"]"#),
+    ] {
+        assert!(respond(&unfit).is_err(), "{unfit}");
+        assert!(ticket(&unfit).is_err(), "{unfit}");
     }
 }
 

@@ -10,17 +10,17 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::address::Address;
+use super::address::{Address, Offer, withdraw};
 use super::connection::{Door, serve};
 use super::message::{Reply, Request};
-use super::token::Token;
+use super::newcomers::Newcomers;
 
-/// How many operators are served at the same time; whoever comes beyond that is sent away.
-const CONNECTIONS_MAX: usize = 64;
+/// How many operators are served at the same time; whoever shows the token beyond that is told so.
+const OPERATORS_MAX: usize = 64;
 
 /// How long what is being answered may take once the service ends.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -73,7 +73,7 @@ impl Items {
 #[derive(Debug)]
 pub struct Server {
     directory: PathBuf,
-    address: Address,
+    offer: Offer,
     ending: CancellationToken,
     accepting: JoinHandle<()>,
 }
@@ -87,22 +87,25 @@ impl Server {
     /// # Panics
     /// Outside of a tokio runtime with I/O.
     pub fn start(directory: &Path, handler: Handler) -> io::Result<Server> {
+        // Before there is a new address, nothing says any more where an earlier service was.
+        withdraw(directory)?;
         let listener = Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let address = Address::of_this_process(listener.local_addr()?);
-        let token = Token::random();
-        address.write(directory, &token)?;
+        let offer = Offer::of_this_process(listener.local_addr()?);
+        offer.write(directory)?;
         let ending = CancellationToken::new();
         let door = Arc::new(Door {
-            token,
+            token: offer.token.clone(),
+            proof: offer.proof.clone(),
             handler,
+            places: Arc::new(Semaphore::new(OPERATORS_MAX)),
             ending: ending.clone(),
         });
         let accepting = tokio::spawn(accept(listener, door));
         Ok(Server {
             directory: directory.to_owned(),
-            address,
+            offer,
             ending,
             accepting,
         })
@@ -110,13 +113,13 @@ impl Server {
 
     /// Where it listens.
     pub fn address(&self) -> &Address {
-        &self.address
+        &self.offer.address
     }
 
     /// Takes no more requests, and waits for what is being answered, as far as that ends by itself.
     pub async fn end(mut self) {
         self.ending.cancel();
-        self.address.remove(&self.directory);
+        self.offer.remove(&self.directory);
         // A task that panicked serves nobody any more, which is what is wanted.
         let _ = (&mut self.accepting).await;
     }
@@ -126,23 +129,23 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.ending.cancel();
         self.accepting.abort();
-        self.address.remove(&self.directory);
+        self.offer.remove(&self.directory);
     }
 }
 
 /// Serves whoever comes until the end, and then those who are here, for a while.
 async fn accept(listener: TcpListener, door: Arc<Door>) {
     let mut connections = JoinSet::new();
+    let mut newcomers = Newcomers::default();
     loop {
         tokio::select! {
             biased;
             () = door.ending.cancelled() => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) if connections.len() < CONNECTIONS_MAX => {
-                    connections.spawn(serve(stream, door.clone()));
+                Ok((stream, _)) => {
+                    connections.spawn(serve(stream, door.clone(), newcomers.welcome()));
                 }
-                Ok(_) => tracing::warn!("an operator was sent away: {CONNECTIONS_MAX} are here"),
                 Err(error) => {
                     tracing::warn!(%error, "an operator could not be let in");
                     tokio::time::sleep(BREATH).await;

@@ -3,11 +3,14 @@
     reason = "a test that meets the impossible must stop"
 )]
 
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::*;
-use crate::control::{Answered, Client, Unanswered};
+use crate::control::newcomers::NEWCOMERS_MAX;
+use crate::control::{Answered, Client, ConnectError, Unanswered};
 
 /// A handler that is told when to go on, and tells when it has begun.
 #[derive(Clone, Default)]
@@ -78,19 +81,87 @@ async fn what_goes_on_for_ever_is_cut_at_the_end() {
     assert!(matches!(client.next().await, Err(Unanswered::Ended)));
 }
 
+/// As many operators as there are places.
+async fn crowd(directory: &Path) -> Vec<Client> {
+    let mut clients = Vec::new();
+    for _ in 0..OPERATORS_MAX {
+        clients.push(Client::connect(directory).await.unwrap());
+    }
+    clients
+}
+
 #[tokio::test]
 async fn nobody_is_let_in_beyond_the_limit_and_nobody_who_is_in_suffers() {
     let directory = tempfile::tempdir().unwrap();
     let gate = Gate::default();
     let server = Server::start(directory.path(), gate.handler()).unwrap();
-    let mut clients = Vec::new();
-    for _ in 0..CONNECTIONS_MAX {
-        clients.push(Client::connect(directory.path()).await.unwrap());
-    }
-    assert!(Client::connect(directory.path()).await.is_err());
+    let mut clients = crowd(directory.path()).await;
+    let refused = Client::connect(directory.path()).await;
+    assert!(
+        matches!(&refused, Err(ConnectError::Busy { reason, .. }) if reason == "all places are taken"),
+        "{refused:?}"
+    );
     gate.open.notify_one();
     let first = clients.first_mut().unwrap();
     let done = first.done(&Request::Pending {}).await.unwrap();
     assert_eq!(done.get(), "3");
     drop(server);
+}
+
+#[tokio::test]
+async fn whoever_asks_for_nothing_is_sent_away_and_whoever_follows_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let gate = Gate::default();
+    let server = Server::start(directory.path(), gate.handler()).unwrap();
+    let mut clients = crowd(directory.path()).await;
+    let mut follower = clients.pop().unwrap();
+    let log = Request::Log {
+        session: crate::session::SessionId(Uuid::nil()),
+        from: crate::session::Seq(1),
+        follow: true,
+    };
+    follower.ask(&log).await.unwrap();
+    gate.begun.notified().await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::resume();
+    for mut idle in clients {
+        let Err(Unanswered::Lost(why)) = idle.next().await else {
+            unreachable!("it asked for nothing")
+        };
+        assert_eq!(why, "nothing was asked for 60 s");
+    }
+    Client::connect(directory.path()).await.unwrap();
+    assert_eq!(said(follower.next().await.unwrap()), "item 1");
+    gate.open.notify_one();
+    assert_eq!(said(follower.next().await.unwrap()), "item 2");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn those_who_do_not_show_the_token_take_no_place_and_the_oldest_gives_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let gate = Gate::default();
+    let server = Server::start(directory.path(), gate.handler()).unwrap();
+    let address = server.address().address;
+    // The clock stands as long as this waits, so nobody's time is up.
+    let (end, ends) = std::sync::mpsc::channel::<()>();
+    let waiting = tokio::task::spawn_blocking(move || ends.recv().is_err());
+    tokio::time::pause();
+    let mut silent = Vec::new();
+    for _ in 0..NEWCOMERS_MAX {
+        silent.push(TcpStream::connect(address).await.unwrap());
+    }
+    let operators = crowd(directory.path()).await;
+    assert_eq!(operators.len(), OPERATORS_MAX);
+    let mut nothing = [0];
+    let oldest = silent.first_mut().unwrap();
+    assert_eq!(oldest.read(&mut nothing).await.unwrap(), 0);
+    // The youngest are as well off as before.
+    let youngest = silent.last_mut().unwrap();
+    let read = youngest.try_read(&mut nothing).unwrap_err();
+    assert_eq!(read.kind(), io::ErrorKind::WouldBlock);
+    drop(end);
+    assert!(waiting.await.unwrap());
+    server.end().await;
 }

@@ -1,131 +1,106 @@
-//! What an operator must show: a token that is new with every start, in a file that only its own user can read.
+//! What an operator and a service prove to each other: two secrets that are new with every start, in a file that only the user
+//! of the service can read.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
 use std::hint::black_box;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
-
-use super::error::ConnectError;
-
-/// The file of the token, in the journal's directory.
-pub(super) const TOKEN_FILE: &str = "CONTROL.token";
 
 /// How a token is shown, in the header `Authorization`.
 const SCHEME: &str = "Bearer ";
 
-/// A token.
-#[derive(Clone)]
-pub(super) struct Token(String);
+/// How many hex digits a secret has.
+const DIGITS: usize = 64;
 
-impl Token {
-    /// A token that nobody can foresee: two random UUIDs, 244 random bits.
-    pub(super) fn random() -> Token {
+/// Something that nobody can foresee, in hex digits.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+struct Secret(String);
+
+impl Secret {
+    /// Two random UUIDs, 244 random bits.
+    fn random() -> Secret {
         let halves = [Uuid::new_v4(), Uuid::new_v4()];
-        Token(halves.iter().map(|it| it.simple().to_string()).collect())
-    }
-
-    /// As it stands in a header.
-    pub(super) fn shown(&self) -> String {
-        format!("{SCHEME}{}", self.0)
-    }
-
-    /// Whether a header shows this token. How long that takes does not say how much of it is right.
-    pub(super) fn is_shown_by(&self, header: &[u8]) -> bool {
-        let Some(shown) = header.strip_prefix(SCHEME.as_bytes()) else {
-            return false;
-        };
-        let expected = self.0.as_bytes();
-        let pairs = expected.iter().zip(shown);
-        let differing = pairs.fold(0, |differing, (a, b)| black_box(differing | (a ^ b)));
-        shown.len() == expected.len() && differing == 0
-    }
-
-    /// Writes the token where its user alone can read it.
-    pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
-        replace(directory, TOKEN_FILE, &self.0)
-    }
-
-    /// Reads the token of a journal's directory.
-    pub(super) fn read(directory: &Path) -> Result<Token, ConnectError> {
-        let path = directory.join(TOKEN_FILE);
-        let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
-        #[cfg(unix)]
-        if let Some(mode) = exposed(&path) {
-            return Err(ConnectError::TokenExposed { path, mode });
-        }
-        Ok(Token(text.trim().to_owned()))
+        Secret(halves.iter().map(|it| it.simple().to_string()).collect())
     }
 }
 
-impl fmt::Debug for Token {
+impl TryFrom<String> for Secret {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Secret, &'static str> {
+        let is_hex = text.bytes().all(|it| it.is_ascii_hexdigit());
+        if text.len() == DIGITS && is_hex {
+            Ok(Secret(text))
+        } else {
+            // What stands there may be a secret all the same.
+            Err("expected secrets of 64 hex digits, found another text")
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("hidden")
     }
 }
 
-/// Puts a file into a directory, whole or not at all, for its user alone.
-pub(super) fn replace(directory: &Path, name: &str, text: &str) -> io::Result<()> {
-    let draft = directory.join(format!("{name}.new"));
-    // What a killed process left goes first: the draft must be made here, not be somebody's link to elsewhere.
-    match fs::remove_file(&draft) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+/// What an operator shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Token(Secret);
+
+impl Token {
+    pub(super) fn random() -> Token {
+        Token(Secret::random())
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&draft)?;
-    file.write_all(text.as_bytes())?;
-    file.write_all(b"\n")?;
-    drop(file);
-    fs::rename(&draft, directory.join(name))
-}
 
-/// The mode of a file that others than its user can read or write.
-#[cfg(unix)]
-fn exposed(path: &Path) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
-    let mode = fs::metadata(path).ok()?.mode() & 0o777;
-    (mode & 0o077 != 0).then_some(mode)
-}
+    /// As it stands in a header.
+    pub(super) fn shown(&self) -> String {
+        format!("{SCHEME}{}", self.0.0)
+    }
 
-/// Why a file of a service cannot be read.
-pub(super) fn unreadable(path: &Path, error: io::Error) -> ConnectError {
-    let path: PathBuf = path.to_owned();
-    match error.kind() {
-        io::ErrorKind::NotFound => ConnectError::NotOffered,
-        io::ErrorKind::PermissionDenied => ConnectError::NotYours {
-            owner: owner(&path),
-            path,
-        },
-        _ => ConnectError::Unreadable {
-            path,
-            problem: error.to_string(),
-        },
+    /// Whether a header shows this token.
+    pub(super) fn is_shown_by(&self, header: &[u8]) -> bool {
+        let shown = header.strip_prefix(SCHEME.as_bytes());
+        shown.is_some_and(|shown| is_same(self.0.0.as_bytes(), shown))
     }
 }
 
-/// Whose file it is, as far as the system says.
-#[cfg(unix)]
-fn owner(path: &Path) -> String {
-    use std::os::unix::fs::MetadataExt;
-    match fs::metadata(path) {
-        Ok(metadata) => {
-            let uid = metadata.uid();
-            super::os_user::named(uid).unwrap_or_else(|| format!("the user {uid}"))
-        }
-        Err(_) => "another user".to_owned(),
+/// What a service knows and never says: it shows that it knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Proof(Secret);
+
+impl Proof {
+    pub(super) fn random() -> Proof {
+        Proof(Secret::random())
+    }
+
+    /// What shows it to whoever came with this `Sec-WebSocket-Key`, which is new with every connection. The secret has a length
+    /// that is fixed, so nobody makes the proof of one key from that of another.
+    pub(super) fn shown_for(&self, key: &[u8]) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.0.0.as_bytes());
+        hash.update(b" ");
+        hash.update(key);
+        let hex = |byte: u8| format!("{byte:02x}");
+        hash.finalize().iter().copied().map(hex).collect()
+    }
+
+    /// Whether `shown` is that.
+    pub(super) fn is_shown_by(&self, shown: &[u8], key: &[u8]) -> bool {
+        is_same(self.shown_for(key).as_bytes(), shown)
     }
 }
 
-#[cfg(not(unix))]
-fn owner(_path: &Path) -> String {
-    "another user".to_owned()
+/// How long this takes does not say how much of it is right.
+fn is_same(expected: &[u8], shown: &[u8]) -> bool {
+    let pairs = expected.iter().zip(shown);
+    let differing = pairs.fold(0, |differing, (a, b)| black_box(differing | (a ^ b)));
+    shown.len() == expected.len() && differing == 0
 }
 
 #[cfg(test)]
@@ -156,20 +131,23 @@ mod tests {
         ] {
             assert!(!token.is_shown_by(other.as_bytes()), "{other:?}");
         }
-        assert_eq!(format!("{token:?}"), "hidden");
+        assert_eq!(format!("{token:?}"), "Token(hidden)");
     }
 
     #[test]
-    #[cfg(unix)]
-    fn whoever_may_not_read_the_file_is_told_whose_it_is() {
-        let directory = tempfile::tempdir().unwrap();
-        Token::random().write(directory.path()).unwrap();
-        let path = directory.path().join(TOKEN_FILE);
-        assert_eq!(exposed(&path), None);
-        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
-        let ConnectError::NotYours { owner, .. } = unreadable(&path, denied) else {
-            unreachable!("it may not be read")
-        };
-        assert_eq!(Some(owner), crate::control::os_user::current());
+    fn a_proof_is_of_one_connection_and_does_not_say_the_secret() {
+        let proof = Proof::random();
+        let shown = proof.shown_for(b"one");
+        assert!(proof.is_shown_by(shown.as_bytes(), b"one"));
+        assert!(!proof.is_shown_by(shown.as_bytes(), b"other"));
+        assert!(!Proof::random().is_shown_by(shown.as_bytes(), b"one"));
+        assert!(!shown.contains(&proof.0.0));
+    }
+
+    #[test]
+    fn a_secret_that_is_none_is_not_told() {
+        let cut = format!("\"{}\"", &Token::random().0.0[1..]);
+        let refused = serde_json::from_str::<Token>(&cut).unwrap_err();
+        assert!(refused.to_string().starts_with("expected secrets"));
     }
 }

@@ -150,7 +150,7 @@ impl EngineBuilder {
     /// Hears no operators: `recount pending`, `approve`, `deny`, `respond-call` and `log` say that the journal is in use.
     ///
     /// An engine that opens a journal on disk hears them otherwise, on the loopback interface of this machine, and lets in whoever
-    /// can read the file `CONTROL.token` beside the journal: its own user. Where the system does not let it listen, it says so in
+    /// can read the file `CONTROL` beside the journal: its own user. Where the system does not let it listen, it says so in
     /// the log of the machinery, and goes on without. The runtime needs I/O for it (`enable_all`).
     ///
     /// ```
@@ -219,6 +219,14 @@ impl EngineBuilder {
             }
             Place::Given(journal) => journal,
         };
+        // What a killed service left is wrong from now on, and what is owed from before may take a while.
+        #[cfg(feature = "live")]
+        if let Some(directory) = &control
+            && let Err(error) = crate::control::withdraw(directory)
+        {
+            let directory = directory.display();
+            tracing::warn!(%error, %directory, "the address of an earlier service could not be removed");
+        }
         let ledger = Ledger::new(journal).unknown_kinds(self.unknown);
         let ledger = match self.keys {
             Some(keys) => ledger.with_keys(keys),

@@ -21,11 +21,11 @@ type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
 async fn knock(bench: &Bench, headers: &[(&'static str, &str)]) -> Result<Socket, Box<Error>> {
     let control = fs::read_to_string(bench.path("j/CONTROL")).unwrap();
     let control: serde_json::Value = serde_json::from_str(&control).unwrap();
-    let token = fs::read_to_string(bench.path("j/CONTROL.token")).unwrap();
+    let token = control["token"].as_str().unwrap();
     let url = format!("ws://{}/", control["address"].as_str().unwrap());
     let mut request = url.into_client_request().unwrap();
     for (name, value) in headers {
-        let value = value.replace("TOKEN", token.trim());
+        let value = value.replace("TOKEN", token);
         request.headers_mut().append(*name, value.parse().unwrap());
     }
     connect_async(request)
@@ -127,11 +127,16 @@ fn a_message_that_is_none_is_refused_and_the_next_one_is_taken() {
         );
         let vague = format!(r#"{{"answer":{{"request":"{nobody}","answer":{{"confirmed":"yes"}}}}}}"#);
         let unknown = format!(r#"{{"answer":{{"request":"{nobody}","answer":{{"confirmed":true}}}}}}"#);
+        let named_twice = format!(r#"{{"respond":{{"ticket":{{"session":"{nobody}","call":1,"tool":"pay","id":"{nobody}"}},"response":{{}}}}}}"#);
+        let listed = format!(r#"{{"respond":{{"ticket":["{nobody}",1,"pay"],"response":{{}}}}}}"#);
         let deep = format!(r#"{{"respond":{{"ticket":{{"session":"{nobody}","call":1,"tool":"pay"}},"response":{}1{}}}}}"#,
             "[".repeat(70), "]".repeat(70));
         for (message, code) in [
             ("{", "bad_request"),
             ("[]", "bad_request"),
+            (r#"{"pending":[]}"#, "bad_request"),
+            (&named_twice, "bad_request"),
+            (&listed, "bad_request"),
             (&forged, "bad_request"),
             (&vague, "unknown_request"),
             (&unknown, "unknown_request"),
@@ -161,21 +166,28 @@ fn a_message_that_is_none_is_refused_and_the_next_one_is_taken() {
 fn a_token_that_others_can_read_opens_nothing() {
     use std::os::unix::fs::PermissionsExt;
     let service = Service::start();
-    let token = service.bench.path("j/CONTROL.token");
+    let token = service.bench.path("j/CONTROL");
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&token), 0o600);
-    assert_eq!(mode(&service.bench.path("j/CONTROL")), 0o600);
     fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
     service
         .run("pending j")
         .fails(1, "control-token")
-        .complains(&["j/CONTROL.token", "mode is 644", "restart the service"]);
+        .complains(&["j/CONTROL", "mode is 644", "restart the service"]);
     fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
-    fs::write(&token, "0".repeat(64)).unwrap();
+    let offered = fs::read_to_string(&token).unwrap();
+    let mut other: serde_json::Value = serde_json::from_str(&offered).unwrap();
+    other["token"] = "0".repeat(64).into();
+    fs::write(&token, other.to_string()).unwrap();
     service
         .run("pending j")
         .fails(1, "control")
         .complains(&[&format!("process {}", std::process::id()), "401"]);
+    fs::write(&token, "x".repeat(5000)).unwrap();
+    service
+        .run("pending j")
+        .fails(1, "control")
+        .complains(&["4096 bytes at most"]);
     fs::remove_file(&token).unwrap();
     service.run("pending j").fails(1, "journal-in-use");
     service.shut_down();
@@ -223,7 +235,7 @@ fn a_killed_service_leaves_files_that_mean_nothing_and_are_replaced() {
         bench.run(command).ends_with(0);
     }
     bench.run("verify copy").ends_with(0);
-    assert!(!bench.path("copy/CONTROL.token").exists());
+    assert!(!bench.path("copy/CONTROL").exists());
     bench
         .run(&format!("approve j {request}"))
         .ends_with(0)
@@ -237,7 +249,6 @@ fn a_killed_service_leaves_files_that_mean_nothing_and_are_replaced() {
     bench.run("sessions j").ends_with(0);
     runtime.block_on(engine.shutdown(Duration::ZERO)).unwrap();
     assert!(!bench.path("j/CONTROL").exists());
-    assert!(!bench.path("j/CONTROL.token").exists());
 }
 
 #[test]
