@@ -16,7 +16,7 @@ use super::source::{Decided, Said, Source};
 use super::style::Tone;
 use crate::control::OnRecord;
 use crate::ledger::PendingConfirmation;
-use crate::session::{About, Json, ObjectHash};
+use crate::session::{About, Json, ObjectHash, RequestId};
 
 /// Records a yes, through the service that has the journal open if one does.
 #[derive(Args)]
@@ -109,16 +109,47 @@ impl Answer {
             Ok((_, Some(asked), _)) => source.confirmation(|it| asked_anew(asked, it)).await,
             Ok((_, None, _)) | Err(_) => None,
         };
-        source.close().await?;
+        let closed = source.close().await;
         let (request, _, on_record) = outcome?;
-        let anew = anew.map(|it| it.id);
+        let told = Told {
+            request,
+            confirmed,
+            service,
+            anew: anew.map(|it| it.id),
+            json: self.json,
+        };
+        let told = closed.and_then(|()| told.show(&on_record, screen));
+        told.map_err(|failure| failure.behind_record(&on_record))?;
+        Ok(Exit::Ok)
+    }
+}
+
+/// What came of an answer that is on record.
+struct Told {
+    request: RequestId,
+    confirmed: bool,
+    service: Option<u32>,
+    /// The request by which the call waits again.
+    anew: Option<RequestId>,
+    json: bool,
+}
+
+impl Told {
+    fn show(&self, on_record: &OnRecord, screen: &mut Screen) -> Result<(), Failure> {
         let OnRecord {
             session,
             seq,
             tool,
             by,
         } = on_record;
-        if self.json {
+        let &Told {
+            request,
+            confirmed,
+            service,
+            anew,
+            json,
+        } = self;
+        if json {
             screen.json(&json!({
                 "request": request,
                 "session": session,
@@ -129,14 +160,14 @@ impl Answer {
                 "service": service,
                 "asked_anew": anew,
             }))?;
-            return Ok(Exit::Ok);
+            return screen.flush();
         }
         let (what, tone) = if confirmed {
             ("approved", Tone::Good)
         } else {
             ("denied", Tone::Bad)
         };
-        let text = format!("{tool} {what} by {}, on record at seq {seq}", who(&by));
+        let text = format!("{tool} {what} by {}, on record at seq {seq}", who(by));
         screen.toned(tone, &one_line(&text))?;
         if let Some(anew) = anew {
             screen.line(&format!(
@@ -148,11 +179,11 @@ impl Answer {
             (None, true, None) => {
                 "The call starts with the next process that serves the session.".to_owned()
             }
-            (None, true, Some(_)) => return Ok(Exit::Ok),
+            (None, true, Some(_)) => return screen.flush(),
             (None, false, _) => "The model is told when the session is next served.".to_owned(),
         };
         screen.line(&next)?;
-        Ok(Exit::Ok)
+        screen.flush()
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use recount_journal as journal;
 
 use super::one_line::one_line;
+use crate::control::OnRecord;
 use crate::session::{Rejection, UnfitAnswer};
 use crate::{engine, fixture, ledger, play};
 
@@ -85,6 +86,18 @@ impl Failure {
                 .exit(Exit::ReaderGone);
         }
         Failure::new("io", format!("failed to {doing}: {error}"))
+    }
+
+    /// Something failed behind an answer that counts: that it is on record is what whoever gave it must know.
+    pub(super) fn behind_record(mut self, answered: &OnRecord) -> Failure {
+        let OnRecord { session, seq, .. } = answered;
+        self.what = format!(
+            "the answer is on record at seq {seq} of session {session}, but {}",
+            self.what
+        );
+        self.advice(
+            "the answer counts, so do not give it again; `recount log PATH SESSION` shows it",
+        )
     }
 
     /// Nothing, or no journal, is where one was expected.

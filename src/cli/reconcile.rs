@@ -52,10 +52,11 @@ impl Reconcile {
             }
             Err(failure) => Err(failure),
         };
-        source.close().await?;
+        let closed = source.close().await;
         let on_record = outcome?;
-        if self.json {
-            screen.json(&json!({
+        closed.map_err(|failure| failure.behind_record(&on_record))?;
+        let json = self.json.then(|| {
+            json!({
                 "session": on_record.session,
                 "call": self.call,
                 "seq": on_record.seq,
@@ -63,9 +64,8 @@ impl Reconcile {
                 "found": found_as,
                 "by": on_record.by,
                 "service": service,
-            }))?;
-            return Ok(Exit::Ok);
-        }
+            })
+        });
         let text = format!(
             "{} found {} by {}, on record at seq {}",
             on_record.tool,
@@ -73,7 +73,7 @@ impl Reconcile {
             who(&on_record.by),
             on_record.seq
         );
-        on_record::show(&text, service, screen)?;
+        on_record::show(&on_record, json, &text, service, screen)?;
         Ok(Exit::Ok)
     }
 }

@@ -54,19 +54,19 @@ impl RespondCall {
             }
             Err(failure) => Err(failure),
         };
-        source.close().await?;
+        let closed = source.close().await;
         let (call, on_record) = outcome?;
-        if self.json {
-            screen.json(&json!({
+        closed.map_err(|failure| failure.behind_record(&on_record))?;
+        let json = self.json.then(|| {
+            json!({
                 "call_id": call,
                 "session": on_record.session,
                 "seq": on_record.seq,
                 "tool": on_record.tool,
                 "by": on_record.by,
                 "service": service,
-            }))?;
-            return Ok(Exit::Ok);
-        }
+            })
+        });
         let text = format!(
             "{} has {} from {}, on record at seq {}",
             on_record.tool,
@@ -74,7 +74,7 @@ impl RespondCall {
             who(&on_record.by),
             on_record.seq
         );
-        on_record::show(&text, service, screen)?;
+        on_record::show(&on_record, json, &text, service, screen)?;
         Ok(Exit::Ok)
     }
 }

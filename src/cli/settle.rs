@@ -49,10 +49,11 @@ impl Settle {
             }
             Err(failure) => Err(failure),
         };
-        source.close().await?;
+        let closed = source.close().await;
         let (request, on_record) = outcome?;
-        if self.json {
-            screen.json(&json!({
+        closed.map_err(|failure| failure.behind_record(&on_record))?;
+        let json = self.json.then(|| {
+            json!({
                 "request": request,
                 "session": on_record.session,
                 "seq": on_record.seq,
@@ -60,9 +61,8 @@ impl Settle {
                 "found": found_as,
                 "by": on_record.by,
                 "service": service,
-            }))?;
-            return Ok(Exit::Ok);
-        }
+            })
+        });
         let text = format!(
             "{} settled as {} by {}, on record at seq {}",
             on_record.tool,
@@ -70,7 +70,7 @@ impl Settle {
             who(&on_record.by),
             on_record.seq
         );
-        on_record::show(&text, service, screen)?;
+        on_record::show(&on_record, json, &text, service, screen)?;
         Ok(Exit::Ok)
     }
 }

@@ -132,6 +132,18 @@ fn a_ticket_names_a_call_and_a_file_or_standard_input_holds_its_result() {
     service
         .run("respond-call j {} --response @result.json")
         .fails(2, "not-a-ticket");
+    // What a ticket says besides would be passed over: the id of another call, or who answers.
+    let more = |more: &str| ticket.replace('}', &format!(",{more}}}"));
+    let listed = r#"["0199a000-0000-7000-8000-000000000001",5,"pay"]"#;
+    for unfit in [
+        &more(r#""id":"0199a000-0000-7000-8000-000000000001""#),
+        &more(r#""actor":"x""#),
+        listed,
+    ] {
+        service
+            .run(&format!("respond-call j {unfit} --response @result.json"))
+            .fails(2, "not-a-ticket");
+    }
     // Nothing comes on standard input, and nothing is no JSON.
     service
         .run(&format!("respond-call j {ticket}"))
@@ -145,6 +157,46 @@ fn a_ticket_names_a_call_and_a_file_or_standard_input_holds_its_result() {
     );
     let again = service.run(&format!("respond-call j {ticket} --response @result.json"));
     again.fails(3, "already-on-record");
+}
+
+#[test]
+fn what_is_too_large_for_a_message_is_too_large_and_not_a_lost_service() {
+    let mut service = Service::start();
+    let call = service.ask_for("pay");
+    let large = format!(r#"{{"x":"{}"}}"#, "x".repeat(5_000_000));
+    service.bench.write("large.json", &large);
+    let respond = format!("respond-call j {call} --response @large.json");
+    service
+        .run(&respond)
+        .fails(3, "too-large")
+        .complains(&["takes 4194304 bytes at most", "nothing is decided"]);
+    service.shut_down();
+    service.run(&respond).fails(3, "too-large");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_answer_that_cannot_be_shown_is_said_to_be_on_record() {
+    let mut service = Service::start();
+    let (request, call) = (service.ask_for("refund"), service.ask_for("pay"));
+    let run = |arguments: &str| {
+        let full = std::fs::File::options();
+        let full = full.clone().write(true).open("/dev/full").unwrap();
+        let mut command = service.bench.command(arguments);
+        let output = command.stdout(full).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        let begin = "error[io]: the answer is on record at seq ";
+        assert!(told.starts_with(begin), "{told}");
+        assert!(told.contains("standard output"), "{told}");
+        assert!(told.contains("do not give it again"), "{told}");
+    };
+    run(&format!("respond-call j {call} --response {{}}"));
+    service.shut_down();
+    run(&format!("deny j {request} --json"));
+    service
+        .run(&format!("deny j {request}"))
+        .fails(3, "already-answered");
 }
 
 #[test]
