@@ -1,6 +1,7 @@
 //! Where a command finds the sessions: in the journal, or at the service that has the journal open.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -15,6 +16,12 @@ use crate::engine::{self, Desk, SystemClock};
 use crate::ledger::{Ledger, PendingConfirmation, SessionSummary};
 use crate::session::{Finding, Json, ObjectHash, RequestId, Seq, SessionId};
 use crate::tool::Ticket;
+
+/// How long a command waits for the journal where nobody who has it answers. Other commands need it for some milliseconds each.
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long to wait before looking again whether it is free.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The sessions of a journal, from here.
 pub(super) enum Source {
@@ -79,10 +86,15 @@ impl Source {
         keys: &Keys,
         open: fn(&Path) -> Result<Ledger, Failure>,
     ) -> Result<Source, Failure> {
-        // A service that ended between the two looks has let go of the journal by the second.
-        match Source::look(path, keys, open).await {
-            Err(failure) if failure.code == IN_USE => Source::look(path, keys, open).await,
-            looked => looked,
+        let begun = Instant::now();
+        loop {
+            match Source::look(path, keys, open).await {
+                // Whoever has it is another command, a service that begins and does not listen yet, or one that ends.
+                Err(failure) if failure.code == IN_USE && begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+                looked => return looked,
+            }
         }
     }
 

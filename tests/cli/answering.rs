@@ -46,6 +46,27 @@ pub(crate) fn refunds(bench: &Bench) -> usize {
 }
 
 #[test]
+fn of_many_who_answer_at_once_without_a_service_one_counts_and_the_others_are_told_so() {
+    let bench = Bench::new();
+    let (_simulator, _, request) = parked(&bench);
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let answering = (0..12).map(|number| {
+            let said = if number % 2 == 0 { "approve" } else { "deny" };
+            let command = format!("{said} j {request} --as person{number}");
+            let bench = &bench;
+            scope.spawn(move || bench.run(&command))
+        });
+        let answering: Vec<_> = answering.collect();
+        answering.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    let (counted, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|it| it.code == 0);
+    assert_eq!(counted.len(), 1, "{others:#?}");
+    for other in others {
+        other.fails(3, "already-answered").complains(&["person"]);
+    }
+}
+
+#[test]
 fn the_first_answer_counts_and_the_second_is_told_so() {
     let bench = Bench::new();
     let (_simulator, _, request) = parked(&bench);

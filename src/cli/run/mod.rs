@@ -14,6 +14,7 @@ use super::failure::{Exit, Failure};
 use super::keys::Keys;
 use super::opening::quoted;
 use super::screen::Screen;
+use super::source::PATIENCE;
 use super::{ids, one_line, os_user, policy, prompt, tools_file};
 use crate::engine::{Agent, Engine, LiveHandle};
 use crate::ledger::{Error as LedgerError, Ledger};
@@ -95,6 +96,7 @@ impl Run {
         let journal = DiskJournal::options(&self.journal)
             .create(self.resume.is_none())
             .program(crate::engine::PROGRAM)
+            .wait(PATIENCE)
             .open()?;
         let mut ledger = Ledger::new(Arc::new(journal));
         if let Some(keys) = &keys {
