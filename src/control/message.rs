@@ -46,7 +46,7 @@ pub enum Request {
     },
     /// Give the result of a paused call; done is an [`OnRecord`].
     Respond {
-        /// The call, as [`ticket`] reads it.
+        /// The call, by its three keys and no other.
         #[serde(deserialize_with = "strict_ticket")]
         ticket: Ticket,
         /// The result: a JSON object.
