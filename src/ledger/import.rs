@@ -20,7 +20,7 @@ use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolv
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("journal");
-/// let export = include_bytes!("../../fixtures/journals/rules-1/approved.jsonl");
+/// let export = std::fs::read("fixtures/journals/rules-1/approved.jsonl")?;
 /// let imported = recount::ledger::import(&export[..], &path, None)?;
 /// assert_eq!(imported.sessions, 1);
 /// # Ok(()) }

@@ -1,0 +1,4 @@
+//! Tools without an engine: a dispatcher alone.
+
+mod calls;
+mod context;

@@ -1,0 +1,183 @@
+//! The simulator with one script, an engine with a journal on disk, and clocks that stand still.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use recount::engine::{Error, Listener, Reconnects, Updates};
+use recount::journal::{DiskJournal, Journal, verify};
+use recount::ledger::{Ledger, Recorded};
+use recount::live::Endpoint;
+use recount::prelude::*;
+use recount::session::{Seq, Session, evolve};
+use recount::simulator::{Running, Script, Simulator};
+use recount::testing::ManualClock;
+
+use crate::faults::ending::told;
+use crate::faults::steps::Step;
+use crate::faults::till::{Till, first_session};
+use crate::journal::assert_lawful;
+use crate::nothing_left::{assert_nothing_is_left, settle};
+
+/// How long the service may take to answer a setup.
+pub(crate) const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
+
+pub(crate) struct Scene {
+    pub(crate) simulator: Running,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) till: Till,
+    pub(crate) heard: Option<Listener>,
+    updates: Updates,
+    /// What was published, in order, and from where on each kind is still to be waited for.
+    seen: Vec<Arc<Recorded>>,
+    waited: BTreeMap<&'static str, usize>,
+}
+
+/// Where the scripts are.
+pub(crate) fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/scripts/faults")
+}
+
+/// Plays a script with these steps, holds what is left of it against the laws, and tells how it went.
+pub(crate) async fn play(name: &str, steps: &[Step]) -> String {
+    let _still = stand_still();
+    let script = Script::read(folder().join(format!("{name}.jsonl"))).unwrap();
+    let simulator = Simulator::start(script)
+        .listen("127.0.0.1:0")
+        .await
+        .unwrap();
+    let (url, till) = (simulator.url(), Till::default());
+    let (clock, journal) = (ManualClock::new(), tempfile::tempdir().unwrap());
+    let engine = Engine::builder(journal.path())
+        .clock(clock.clone())
+        .agent("support", agent(name, &till, &url));
+    let engine = engine.open().await.unwrap();
+    till.look_at(engine.ledger());
+    let mut scene = Scene {
+        updates: engine.subscribe(),
+        simulator,
+        clock,
+        till,
+        heard: None,
+        seen: Vec::new(),
+        waited: BTreeMap::new(),
+    };
+
+    let ended = match scene.connect(&engine, steps).await {
+        Ok(live) => Ok(scene.act(live, steps).await),
+        Err(error) => Err(error.to_string()),
+    };
+    engine.shutdown(Duration::ZERO).await.unwrap();
+    drop(engine);
+    while let Some(recorded) = scene.updates.next().await {
+        scene.seen.push(recorded);
+    }
+    scene.till.look_away();
+    let live = ended.as_ref().ok();
+    let session = on_disk(journal.path(), live).await;
+    assert_eq!(
+        scene.till.unrecorded(),
+        [""; 0],
+        "law 1: these ran unrecorded"
+    );
+    let unmet = scene.simulator.unmet();
+    assert!(unmet.is_empty(), "{unmet:?}");
+    let transcript = scene.simulator.transcript();
+    let runs = scene.till.runs();
+    let told = told(&scene.seen, &transcript, ended.err(), &session, &runs);
+    scene.end().await;
+    told.replace(&url, "the service")
+}
+
+impl Scene {
+    /// Connects. Where the first step says that the service does not answer, its time passes.
+    async fn connect(&self, engine: &Engine, steps: &[Step]) -> Result<LiveHandle, Error> {
+        let connecting = engine.session("support").connect();
+        match steps {
+            [Step::SetupUnanswered(first)] => {
+                let unanswered = self.setup_unanswered(*first);
+                tokio::join!(connecting, unanswered).0
+            }
+            _ => connecting.await,
+        }
+    }
+
+    /// Goes through the steps and disconnects. Returns the session as it is then.
+    async fn act(&mut self, live: LiveHandle, steps: &[Step]) -> Session {
+        self.heard = Some(live.listen());
+        self.record("connected").await;
+        for step in steps {
+            self.step(&live, *step).await;
+        }
+        live.disconnect().await.unwrap();
+        self.heard = None;
+        live.session().await.unwrap()
+    }
+
+    /// Waits for the next event of this kind that was not waited for.
+    pub(crate) async fn record(&mut self, kind: &'static str) {
+        let from = self.waited.get(kind).copied().unwrap_or_default();
+        let is_wanted = |recorded: &Arc<Recorded>| recorded.fact.event.kind() == kind;
+        let at = loop {
+            let found = self.seen.iter().skip(from).position(is_wanted);
+            if let Some(found) = found {
+                break from + found;
+            }
+            let next = self.updates.next().await;
+            self.seen.push(next.expect("the engine serves the session"));
+        };
+        self.waited.insert(kind, at + 1);
+    }
+
+    /// Shows that no socket and no task stays behind.
+    async fn end(self) {
+        self.simulator.until_all_closed().await;
+        self.simulator.shutdown().await;
+        settle().await;
+        assert_nothing_is_left();
+    }
+}
+
+/// As long as this lives, the clock of the runtime moves by nobody's hand but the test's: a thread that is busy keeps it
+/// from running ahead while everything waits for a socket.
+fn stand_still() -> Sender<()> {
+    let (still, busy) = channel();
+    tokio::task::spawn_blocking(move || while busy.recv().is_ok() {});
+    still
+}
+
+fn agent(name: &str, till: &Till, url: &str) -> Agent {
+    let agent = Agent::new()
+        .model("gemini-live-2.5-flash")
+        .tools(till.tools())
+        .connect_to(Endpoint::from(url))
+        .reconnects(Reconnects::default().attempts_max(5))
+        .setup_timeout(SETUP_TIMEOUT);
+    if name == "unknown_field_in_the_setup" {
+        agent.tools(T::server_side("crystal_ball", json!({"crystalBall": {}})))
+    } else {
+        agent
+    }
+}
+
+/// What the journal holds of the session that was live, after everything was held against the laws.
+async fn on_disk(path: &Path, live: Option<&Session>) -> Session {
+    let journal = Arc::new(DiskJournal::open(path).unwrap());
+    let ledger = Ledger::new(journal.clone());
+    assert_lawful(&ledger, first_session()).await;
+    let loaded = ledger.load(first_session()).await.unwrap();
+    if let Some(live) = live {
+        let facts = ledger.facts(first_session(), Seq(1), 100_000).await;
+        // The objects are the same, whoever has read them.
+        let start = Session::with_library(first_session(), live.library().clone());
+        let folded = facts.unwrap().iter().fold(start, evolve);
+        assert_eq!(live, &folded, "law 6: the fold is the live session");
+    }
+    journal.close().await.unwrap();
+    drop((ledger, journal));
+    let report = verify::directory(path).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    loaded.session
+}

@@ -1,0 +1,314 @@
+//! The demo's session, its process killed with SIGKILL at the four points of every batch.
+//!
+//! The process is this test's own program, started again; the model is a simulator that outlives it. After each kill
+//! a second process takes the session up and sees it through, and what came of it is compared with a run that nothing
+//! interrupted.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::demo_session::{
+    Outcomes, assert_as_uninterrupted, outcomes, script, see_through, take_up, tools,
+};
+use recount::journal::{DiskJournal, Hash, Journal, verify};
+use recount::ledger::Ledger;
+use recount::live::Endpoint;
+use recount::prelude::*;
+use recount::replay;
+use recount::simulator::{Event, Running, Simulator};
+use recount::testing::{Crash, CrashPoint, CrashingConnector, CrashingJournal};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+const THIS_TEST: &str = "kill_points::wherever_a_kill_strikes_each_call_ends_as_without_it";
+const PATIENCE: Duration = Duration::from_secs(60);
+const ORDER: &str = "RECOUNT_KILL_POINTS_ORDER";
+
+#[test]
+fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
+    if let Some(order) = Order::received() {
+        return the_process(&order);
+    }
+    let runtime = Runtime::new().unwrap();
+    let batches = Mutex::new(0);
+    let (smooth, cut) = story(&runtime, None, &batches);
+    assert!(cut.is_empty(), "{cut:?}");
+    assert!(
+        smooth
+            .values()
+            .all(|it| it.runs == 1 && it.finals == 1 && it.told.len() == 1)
+    );
+    let batches = batches.into_inner().unwrap();
+    assert!(batches > 10, "only {batches} batches");
+
+    let points: Vec<_> = (1..=batches)
+        .flat_map(|batch| CrashPoint::ALL.map(|point| (batch, point)))
+        .collect();
+    let (next, kills, cuts) = (
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+    );
+    let worker = || {
+        while let Some(&(batch, point)) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let reached = Mutex::new(0);
+            let found = story(&runtime, Some((batch, point)), &reached);
+            assert_as_uninterrupted(&found, &smooth, &format!("killed at {point:?} of {batch}"));
+            kills.fetch_add(reached.into_inner().unwrap(), Ordering::Relaxed);
+            cuts.fetch_add(found.1.len(), Ordering::Relaxed);
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..4).map(|_| scope.spawn(worker)).collect();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+    let (kills, cuts) = (kills.into_inner(), cuts.into_inner());
+    println!(
+        "{batches} batches, {} points, {kills} kills at a point, {cuts} calls cut off between start and result",
+        points.len()
+    );
+    assert!(cuts > 8, "only {cuts} calls were cut off");
+    // Frames may be cut otherwise in another run, so the last batches of this one need not be there in each.
+    assert!(
+        kills + 16 > points.len(),
+        "{kills} of {} points",
+        points.len()
+    );
+}
+
+/// What a process is told to do.
+struct Order {
+    home: PathBuf,
+    url: String,
+    words: String,
+    die: Option<(usize, CrashPoint)>,
+}
+
+impl Order {
+    fn received() -> Option<Order> {
+        let order: Value = serde_json::from_str(&std::env::var(ORDER).ok()?).unwrap();
+        let text = |key: &str| order[key].as_str().unwrap().to_owned();
+        let die = order["batch"].as_u64().map(|batch| {
+            let point = CrashPoint::ALL[usize::try_from(order["point"].as_u64().unwrap()).unwrap()];
+            (usize::try_from(batch).unwrap(), point)
+        });
+        Some(Order {
+            home: text("home").into(),
+            url: text("url"),
+            words: text("words"),
+            die,
+        })
+    }
+
+    fn give(&self) -> Child {
+        let point = self
+            .die
+            .map(|(_, point)| CrashPoint::ALL.iter().position(|it| *it == point).unwrap());
+        let order = json!({
+            "home": self.home.to_str(), "url": self.url, "words": self.words,
+            "batch": self.die.map(|(batch, _)| batch), "point": point,
+        });
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", THIS_TEST, "--nocapture"])
+            .env(ORDER, order.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.home.join("journal")
+    }
+
+    fn witness(&self) -> PathBuf {
+        self.home.join("witness")
+    }
+}
+
+/// The process that is killed, or that comes after it.
+fn the_process(order: &Order) {
+    let crash = match order.die {
+        Some((batch, point)) => Crash::at(batch, point, || say("stopped")),
+        None => Crash::never(),
+    };
+    let crash = Arc::new(crash.acknowledging(|session, head| {
+        say(&format!(
+            "acknowledged {session} {} {}",
+            head.seq, head.hash
+        ));
+    }));
+    let disk = Arc::new(DiskJournal::open(order.journal()).unwrap());
+    let journal = Arc::new(CrashingJournal::new(disk, &crash));
+    let witness = order.witness();
+    let ran = move |name: &str| {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&witness)
+            .unwrap();
+        file.write_all(format!("{name}\n").as_bytes()).unwrap();
+    };
+    let agent = Agent::new()
+        .model("scripted")
+        .tools(tools(ran, &crash))
+        .connect_to(CrashingConnector::new(Endpoint::url(&order.url), &crash));
+    Runtime::new().unwrap().block_on(async {
+        let engine = Engine::in_memory()
+            .journal(journal)
+            .agent("support", agent)
+            .open();
+        let engine = engine.await.unwrap();
+        let seen_through = async {
+            let live = take_up(&engine).await.unwrap();
+            see_through(&live, &order.words).await.unwrap();
+            live
+        };
+        // A session that never comes to rest must end its test; one that does needs a hundredth of this. A process that
+        // stops where it was told to is killed long before.
+        let _live = timeout(PATIENCE, seen_through)
+            .await
+            .expect("the session comes to rest");
+        if order.die.is_some() {
+            say("at rest");
+            std::future::pending::<()>().await;
+        }
+        engine.shutdown(Duration::ZERO).await.unwrap();
+        say(&format!("ended {}", crash.batches()));
+    });
+}
+
+/// Says something to the parent. The test harness prints on the other stream only.
+fn say(what: &str) {
+    let line = format!("@ {what}\n");
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
+}
+
+/// Runs the session to its end, its first process killed where `die` says, and returns how it came out.
+fn story(
+    runtime: &Runtime,
+    die: Option<(usize, CrashPoint)>,
+    count: &Mutex<usize>,
+) -> (Outcomes, std::collections::BTreeSet<String>) {
+    let home = tempfile::tempdir().unwrap();
+    let simulator = Simulator::start(script()).listen("127.0.0.1:0");
+    let simulator = runtime.block_on(simulator).unwrap();
+    let order = |words: &str, die| Order {
+        home: home.path().to_owned(),
+        url: simulator.url(),
+        words: words.to_owned(),
+        die,
+    };
+    let mut acknowledged = Vec::new();
+    let mut words = "Please help me with order 1001.";
+    if die.is_some() {
+        let mut first = order(words, die).give();
+        let reached = listen(&mut first, &mut acknowledged, &["stopped", "at rest"]);
+        first.kill().unwrap();
+        first.wait().unwrap();
+        *count.lock().unwrap() += usize::from(reached == "stopped");
+        words = "Once again: what about order 1001?";
+    }
+    let last = order(words, None);
+    let mut child = last.give();
+    let ended = listen(&mut child, &mut acknowledged, &["ended"]);
+    assert!(child.wait().unwrap().success(), "{die:?}");
+    if die.is_none() {
+        let (_, batches) = ended.split_once(' ').unwrap();
+        *count.lock().unwrap() = batches.parse().unwrap();
+    }
+    runtime.block_on(check(&last, &acknowledged, &simulator, die))
+}
+
+/// Reads what a process says until it says one of `last`, and keeps what it says is on the disk.
+fn listen(child: &mut Child, acknowledged: &mut Vec<Kept>, last: &[&str]) -> String {
+    let mut heard = Vec::new();
+    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let Some(said) = line.strip_prefix("@ ") else {
+            heard.push(line);
+            continue;
+        };
+        if let Some(kept) = said.strip_prefix("acknowledged ") {
+            let mut parts = kept.split(' ');
+            acknowledged.push(Kept {
+                session: parts.next().unwrap().parse().unwrap(),
+                seq: parts.next().unwrap().parse().unwrap(),
+                hash: parts.next().unwrap().parse().unwrap(),
+            });
+        }
+        if last.iter().any(|word| said.starts_with(word)) {
+            return said.to_owned();
+        }
+    }
+    panic!(
+        "the process ended before it said {last:?}:\n{}",
+        heard.join("\n")
+    );
+}
+
+/// What a process says is on the disk.
+#[derive(Debug)]
+struct Kept {
+    session: SessionId,
+    seq: u64,
+    hash: Hash,
+}
+
+/// Nothing acknowledged is missing, the journal verifies, the session replays; returns how it came out.
+async fn check(
+    order: &Order,
+    acknowledged: &[Kept],
+    simulator: &Running,
+    die: Option<(usize, CrashPoint)>,
+) -> (Outcomes, std::collections::BTreeSet<String>) {
+    let report = verify::directory(order.journal()).unwrap();
+    assert!(report.is_sound(), "{die:?}: {:?}", report.findings);
+    let disk = DiskJournal::options(order.journal())
+        .read_only()
+        .open()
+        .unwrap();
+    let disk: Arc<dyn Journal> = Arc::new(disk);
+    assert!(!acknowledged.is_empty());
+    for kept in acknowledged {
+        let line = disk.read(kept.session.0, kept.seq, 1).await.unwrap();
+        assert_eq!(line[0].leaf(), kept.hash, "{die:?}: {kept:?}");
+    }
+    let ledger = Ledger::new(disk.clone());
+    let sessions = ledger.sessions().await.unwrap();
+    assert_eq!(sessions.len(), 1, "{die:?}");
+    let session = sessions[0].id;
+    let replayed = replay::verify(&ledger, session).await.unwrap();
+    assert_eq!(replayed.diverged, None, "{die:?}");
+    let transcript = simulator
+        .until(|it| {
+            let closed = |event: &Event| matches!(event, Event::Closed { .. });
+            it.entries().iter().filter(|it| closed(&it.event)).count() == it.connections()
+        })
+        .await;
+    let found = outcomes(&ledger, session, &witnessed(&order.witness()), &transcript).await;
+    disk.close().await.unwrap();
+    found
+}
+
+/// The names of the tools whose bodies ran, each as often as it did.
+fn witnessed(witness: &Path) -> Vec<String> {
+    let text = fs::read_to_string(witness).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}

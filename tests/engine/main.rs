@@ -1,0 +1,44 @@
+//! The engine by its promises, from a dispatcher alone to sessions that outlive their processes.
+//!
+//! They are one program because each program takes in the whole library, which is what building them costs.
+#![cfg(all(feature = "testing", feature = "live", feature = "gemini-http"))]
+
+#[path = "../child_process/mod.rs"]
+mod child_process;
+#[path = "../demo_session/mod.rs"]
+mod demo_session;
+#[path = "../lawful/journal.rs"]
+mod journal;
+#[path = "../lawful/mod.rs"]
+mod lawful;
+#[path = "../nothing_left/mod.rs"]
+mod nothing_left;
+#[path = "../outliving/mod.rs"]
+mod outliving;
+
+mod adk_traces;
+mod agents;
+mod approvals;
+mod approvals_service;
+mod client_messages;
+mod debt_story;
+mod deploy;
+mod dispatcher;
+mod faults;
+mod fixtures;
+mod gemini_http;
+mod kill_points;
+mod killed_while_asking;
+mod live_builder;
+mod newer_programs;
+mod policy_pairs;
+mod program_calls;
+mod ready_made_tools;
+mod reconnect;
+mod restart;
+mod seeds;
+mod sessions;
+mod simulator;
+mod typed_tools;
+mod wire;
+mod write_ahead;

@@ -1,0 +1,167 @@
+//! Records that a newer program wrote: they are kept, and whoever reads the session says whether they may be passed over.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount::engine::Error as EngineError;
+use recount::journal::{self, Append, Draft, Journal, block_on};
+use recount::ledger::{Error, Ledger, UnknownKinds};
+use recount::prelude::*;
+use recount::replay;
+use recount::session::{DecodeError, RULES, Seq, SessionId};
+use recount::testing::{ScriptedModel, SurvivingJournal};
+
+const KIND: &str = "model_pondered";
+
+/// Appends a record that only a newer program understands.
+fn ponder(journal: &Arc<SurvivingJournal>, session: SessionId) {
+    let head = block_on(journal.head(session.0)).unwrap().unwrap();
+    let draft = Draft {
+        session: session.0,
+        seq: head.seq + 1,
+        at_us: head.at_us,
+        kind: KIND,
+        cause: None,
+        actor: journal::Actor::new("model"),
+        body: r#"{"about":"life"}"#,
+        prev: head.hash,
+    };
+    let append = Append::new(session.0, head.seq, vec![draft.line()]);
+    block_on(journal.append(append)).unwrap();
+}
+
+async fn engine(journal: &Arc<SurvivingJournal>, unknown: UnknownKinds) -> Engine {
+    let model = ScriptedModel::parse("").unwrap();
+    let desk = Agent::new().model("m").connect_to(model);
+    let engine = Engine::in_memory().journal(journal.clone());
+    let engine = engine.unknown_kinds(unknown).agent("desk", desk);
+    engine.open().await.unwrap()
+}
+
+/// A session that was begun here, and to which a newer program has added, in the middle and at the end.
+async fn pondered(journal: &Arc<SurvivingJournal>) -> SessionId {
+    let first = engine(journal, UnknownKinds::Refuse).await;
+    let id = first.session("desk").open().await.unwrap().session_id();
+    first.shutdown(Duration::ZERO).await.unwrap();
+    ponder(journal, id);
+    let second = engine(journal, UnknownKinds::Skip).await;
+    drop(second.resume(id).await.unwrap());
+    second.shutdown(Duration::ZERO).await.unwrap();
+    ponder(journal, id);
+    id
+}
+
+#[tokio::test]
+async fn a_kind_that_nobody_knows_is_refused_and_named_unless_it_may_be_passed_over() {
+    let journal = SurvivingJournal::new();
+    let id = pondered(&journal).await;
+    let ledger = Ledger::new(journal.clone());
+    let told = ledger.load(id).await.unwrap_err();
+    let Error::Unreadable {
+        source: DecodeError::UnknownKind(kind),
+        ..
+    } = told
+    else {
+        panic!("{told}")
+    };
+    assert_eq!(kind, KIND);
+
+    let records = journal.head(id.0).await.unwrap().unwrap().seq;
+    let ledger = ledger.unknown_kinds(UnknownKinds::Skip);
+    let loaded = ledger.load(id).await.unwrap();
+    assert_eq!(
+        (loaded.session.head, loaded.tail.seq),
+        (Seq(records), Seq(records))
+    );
+    // Read one at a time, too, nothing is missing behind what was passed over.
+    let (mut facts, mut next) = (Vec::new(), Seq(1));
+    while let Some(fact) = ledger.facts(id, next, 1).await.unwrap().pop() {
+        next = fact.seq.next();
+        facts.push(fact);
+    }
+    assert_eq!(facts.len() as u64, records - 2);
+    assert_eq!(ledger.fact(id, Seq(records)).await.unwrap(), None);
+    // What stands around it is told again.
+    let report = replay::verify(&ledger, id).await.unwrap();
+    let told = report.observations + report.decisions;
+    assert_eq!((report.diverged, told), (None, records - 2));
+    // What is passed over is still there.
+    let kept = ledger.entries(id, Seq(records), 1).await.unwrap();
+    assert_eq!(kept.first().unwrap().record().unwrap().kind, KIND);
+}
+
+#[tokio::test]
+async fn an_engine_goes_on_behind_what_it_passes_over_and_serves_nothing_else() {
+    let journal = SurvivingJournal::new();
+    let id = pondered(&journal).await;
+    let strict = engine(&journal, UnknownKinds::Refuse).await;
+    let told = strict.resume(id).await.err().unwrap();
+    assert!(
+        matches!(told, EngineError::Stopped { .. } | EngineError::Ledger(_)),
+        "{told}"
+    );
+    strict.shutdown(Duration::ZERO).await.unwrap();
+    let before = journal.head(id.0).await.unwrap().unwrap().seq;
+
+    let lenient = engine(&journal, UnknownKinds::Skip).await;
+    let by = Actor::embedder("ada");
+    let closed = lenient.close_session(id, "done", by).await.unwrap();
+    assert!(closed > Seq(before), "{closed} behind {before}");
+    lenient.shutdown(Duration::ZERO).await.unwrap();
+}
+
+/// Attaches a runner by the rules of a newer program.
+fn attach_by_newer_rules(journal: &Arc<SurvivingJournal>, session: SessionId) -> Seq {
+    let head = block_on(journal.head(session.0)).unwrap().unwrap();
+    let lines = block_on(journal.read(session.0, 1, usize::MAX)).unwrap();
+    let records = lines.iter().map(|line| line.record().unwrap());
+    let attached = records.filter(|it| it.kind == "runner_attached").last();
+    let body = attached.unwrap().body.to_string();
+    let newer = body.replace(&format!(r#""rules":{RULES}"#), r#""rules":4711"#);
+    assert_ne!(body, newer);
+    let draft = Draft {
+        session: session.0,
+        seq: head.seq + 1,
+        at_us: head.at_us,
+        kind: "runner_attached",
+        cause: None,
+        actor: journal::Actor::new("engine"),
+        body: &newer,
+        prev: head.hash,
+    };
+    let append = Append::new(session.0, head.seq, vec![draft.line()]);
+    block_on(journal.append(append)).unwrap();
+    Seq(head.seq + 1)
+}
+
+#[tokio::test]
+async fn what_newer_rules_decided_is_refused_and_never_decided_again_by_these() {
+    let journal = SurvivingJournal::new();
+    let first = engine(&journal, UnknownKinds::Refuse).await;
+    let id = first.session("desk").open().await.unwrap().session_id();
+    first.shutdown(Duration::ZERO).await.unwrap();
+    let ledger = Ledger::new(journal.clone());
+    assert!(
+        replay::verify(&ledger, id)
+            .await
+            .unwrap()
+            .diverged
+            .is_none()
+    );
+
+    let attached = attach_by_newer_rules(&journal, id);
+    let told = replay::verify(&ledger, id).await.unwrap_err();
+    assert!(
+        matches!(told, Error::NewerRules { seq, rules: 4711, .. } if seq == attached),
+        "{told}"
+    );
+    assert!(ledger.load(id).await.is_err());
+    let again = engine(&journal, UnknownKinds::Refuse).await;
+    assert!(again.resume(id).await.is_err());
+    again.shutdown(Duration::ZERO).await.unwrap();
+}

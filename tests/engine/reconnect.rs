@@ -1,0 +1,22 @@
+//! Connections end, sessions do not: whatever becomes of a connection, nothing runs twice and nothing stays untold.
+//!
+//! What the model was told is read off what the scripted model received. Every journal written here is held against the
+//! laws, and replays.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+mod doors;
+mod stage;
+
+mod calls;
+mod ends_of_sessions;
+mod going_away;
+mod handles;
+mod histories;
+mod losses;
+mod settled;

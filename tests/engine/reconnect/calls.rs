@@ -1,0 +1,178 @@
+//! A call outlives the connection that brought it: it runs once, and its outcome reaches the model once.
+
+use recount::prelude::{Actor, ToolConfirmation};
+use recount::session::Outcome;
+use recount::simulator::Standing;
+
+use crate::nothing_left::settle;
+use crate::reconnect::stage::Stage;
+
+/// The model calls, and has a handle from before.
+const SHIP: &str = r#"
+{"on": "setup", "connection": 1, "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
+{"on": {"text": "go"}, "send": [{"call": [{"id": "s", "name": "ship", "args": {"n": 1}}]}]}
+{"on": {"responses_to": ["s"]}, "send": [{"say": "Shipped."}]}
+{"on": "otherwise", "send": [{"say": "Well."}]}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn losing_the_connection_cancels_nothing_and_the_outcome_is_told_on_the_next() {
+    let stage = Stage::new(SHIP, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.drop_then(1006, []).await;
+    assert_eq!((stage.till.runs(), stage.till.over()), (1, 0));
+    stage.till.release().await;
+    assert_eq!(stage.outcomes(&live).await, [Outcome::Returned]);
+    assert!(stage.answered().is_empty());
+    let told = stage.told(2);
+    let outcome = told.iter().filter(|it| it.starts_with("[tool outcome]"));
+    assert_eq!(outcome.count(), 1, "{told:?}");
+    insta::assert_snapshot!(stage.outcome(&live).await);
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_between_two_connections_is_told_on_the_next() {
+    let stage = Stage::new(SHIP, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.model.drop_connection(1006, "gone");
+    settle().await;
+    stage.till.release().await;
+    stage.pass(1_000).await;
+    let told = stage.told(2);
+    assert!(
+        told.last().unwrap().starts_with("[tool outcome]"),
+        "{told:?}"
+    );
+    assert_eq!(stage.till.runs(), 1);
+    stage.end(live).await;
+}
+
+/// The service goes on from the handle, which is older than the call, and so calls again.
+const AGAIN: &str = r#"
+{"on": "setup", "connection": 1, "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
+{"on": "setup", "connection": 2, "send": [{"call": [{"id": "s", "name": "ship", "args": {"n": 1}}]}]}
+{"on": {"text": "go"}, "connection": 1, "send": [{"call": [{"id": "s", "name": "ship", "args": {"n": 1}}]}]}
+{"on": {"responses_to": ["s"]}, "once": false, "send": [{"say": "Shipped."}]}
+{"on": "otherwise", "send": []}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn a_running_call_that_is_delivered_again_runs_once_and_is_answered_by_its_id() {
+    let stage = Stage::new(AGAIN, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.drop_then(1006, []).await;
+    stage.till.release().await;
+    assert_eq!(stage.till.runs(), 1);
+    let answered = stage.answered();
+    let expected = (2, r#"{"shipped":true}"#.to_owned(), Standing::Accepted);
+    assert_eq!(answered, [expected]);
+    insta::assert_snapshot!(stage.outcome(&live).await);
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ended_call_that_is_delivered_again_is_answered_from_the_record() {
+    let stage = Stage::new(AGAIN, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.till.release().await;
+    assert_eq!(stage.answered().len(), 1);
+    stage.drop_then(1006, []).await;
+    assert_eq!(stage.till.runs(), 1);
+    let answers: Vec<_> = stage
+        .answered()
+        .into_iter()
+        .map(|it| (it.0, it.2))
+        .collect();
+    assert_eq!(answers, [(1, Standing::Accepted), (2, Standing::Accepted)]);
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_a_fresh_conversation_the_same_id_is_another_call() {
+    let fresh = AGAIN.replace("\"resumable\": true", "\"resumable\": false");
+    let stage = Stage::new(&fresh, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.drop_then(1006, []).await;
+    assert_eq!(stage.till.runs(), 2);
+    stage.end(live).await;
+}
+
+/// The model never says that it heard the answer.
+const UNHEARD: &str = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
+{"on": "otherwise", "send": [{"say": "Well."}]}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn what_the_lost_connection_may_have_swallowed_is_told_again() {
+    let stage = Stage::new(UNHEARD, |agent| agent).await;
+    let live = stage.gone().await;
+    assert_eq!(stage.answered().len(), 1);
+    stage.drop_then(1011, []).await;
+    let told = stage.told(2);
+    assert_eq!(
+        told.iter().filter(|it| it.contains("paid")).count(),
+        1,
+        "{told:?}"
+    );
+    let session = stage.folded(&live).await;
+    assert!(session.deliveries.is_empty(), "the model has answered it");
+    stage.end(live).await;
+}
+
+/// The model hears the answer, and then has a handle that covers it.
+const COVERED: &str = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
+{"on": {"responses_to": ["p"]}, "send": [{"say": "Paid."}, {"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn what_the_handle_covers_is_not_told_again() {
+    let stage = Stage::new(COVERED, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.drop_then(1006, []).await;
+    assert_eq!(stage.connections(), 2);
+    assert_eq!(stage.told(2), [""; 0]);
+    assert_eq!(stage.count(&live, "history_sent").await, 0);
+    stage.end(live).await;
+}
+
+/// The handle may be older than the answer, behind which it comes.
+const OVERTAKEN: &str = r#"
+{"on": {"text": "go"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
+{"on": {"responses_to": ["p"]}, "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn what_the_handle_may_not_know_yet_is_told_again() {
+    let stage = Stage::new(OVERTAKEN, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.drop_then(1006, []).await;
+    assert_eq!(stage.connections(), 2);
+    let told = stage.told(2);
+    assert_eq!(
+        told.iter().filter(|it| it.contains("paid")).count(),
+        1,
+        "{told:?}"
+    );
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_after_the_loss_runs_the_tool_once() {
+    let script = SHIP.replace("ship", "refund");
+    let stage = Stage::new(&script, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.drop_then(1006, []).await;
+    let waiting = stage.engine.pending().await.unwrap();
+    assert_eq!(waiting.len(), 1);
+    let (yes, by) = (ToolConfirmation::confirmed(), Actor::embedder("ada"));
+    live.answer(waiting[0].id, yes, by).await.unwrap();
+    settle().await;
+    let told = stage.told(2);
+    assert!(told.last().unwrap().contains("refunded"), "{told:?}");
+    let session = stage.folded(&live).await;
+    assert!(session.deliveries.is_empty(), "told and heard");
+    stage.end(live).await;
+}

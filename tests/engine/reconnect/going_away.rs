@@ -1,0 +1,152 @@
+//! The service says that it goes away: what is under way ends first, if it does so in time.
+
+use recount::session::Outcome;
+use recount::simulator::{Event, Side, Standing};
+
+use crate::nothing_left::settle;
+use crate::reconnect::stage::Stage;
+
+const SHIP: &str = r#"
+{"on": "setup", "connection": 1, "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
+{"on": {"text": "go"}, "connection": 1, "send": [{"call": [{"id": "s", "name": "ship"}]}, {"go_away": "10s"}]}
+{"on": {"responses_to": ["s"]}, "send": [{"say": "Shipped."}, {"sessionResumptionUpdate": {"newHandle": "h2", "resumable": true}}]}
+{"on": "otherwise", "send": [{"say": "Well."}]}
+"#;
+
+/// Where in the transcript what was looked for stands.
+fn place(stage: &Stage, wanted: impl Fn(u32, &Event) -> bool) -> usize {
+    let transcript = stage.model.transcript();
+    let mut entries = transcript.entries().iter();
+    let found = entries.position(|entry| wanted(entry.connection.0, &entry.event));
+    found.expect("it is in the transcript")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_response_leaves_before_the_switch_and_the_old_socket_closes_before_the_new_one_opens() {
+    let stage = Stage::new(SHIP, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.pass(5_000).await;
+    assert_eq!(stage.connections(), 1, "the tool still runs");
+    stage.till.release().await;
+    assert_eq!(stage.connections(), 2, "nothing was under way any more");
+    let answers: Vec<_> = stage
+        .answered()
+        .into_iter()
+        .map(|it| (it.0, it.2))
+        .collect();
+    assert_eq!(answers, [(1, Standing::Accepted)]);
+    assert_eq!(stage.doors.shown(), ["none", "h2"]);
+    let closed = place(&stage, |on, event| {
+        on == 1
+            && matches!(
+                event,
+                Event::Closed {
+                    by: Side::Client,
+                    ..
+                }
+            )
+    });
+    let opened = place(&stage, |on, event| on == 2 && *event == Event::Connected);
+    assert!(closed < opened, "closed at {closed}, opened at {opened}");
+    insta::assert_snapshot!(stage.outcome(&live).await);
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_end_in_time_goes_on_and_is_told_on_the_next_connection() {
+    let stage = Stage::new(SHIP, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.pass(7_999).await;
+    assert_eq!(stage.connections(), 1);
+    // Two of the ten seconds are kept for the switch itself.
+    stage.pass(1).await;
+    assert_eq!(stage.connections(), 2);
+    assert_eq!(stage.till.over(), 0);
+    stage.till.release().await;
+    let told = stage.told(2);
+    assert!(told.last().unwrap().contains("shipped"), "{told:?}");
+    assert_eq!(stage.till.runs(), 1);
+    insta::assert_snapshot!(stage.outcome(&live).await);
+    stage.end(live).await;
+}
+
+/// The model speaks on and calls after it was told to go.
+const LATE_CALL: &str = r#"
+{"on": {"text": "go"}, "connection": 1, "send": [{"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": "Wait"}]}}}, {"go_away": "10s"}, {"call": [{"id": "p", "name": "pay"}]}]}
+{"on": "otherwise", "send": [{"say": "Well."}]}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn no_call_starts_any_more_on_a_connection_that_is_to_be_left() {
+    let stage = Stage::new(LATE_CALL, |agent| agent).await;
+    let live = stage.gone().await;
+    assert_eq!(stage.till.runs(), 0);
+    stage.pass(8_000).await;
+    assert_eq!((stage.connections(), stage.till.runs()), (2, 1));
+    assert!(stage.answered().is_empty());
+    let told = stage.told(2);
+    assert!(told.last().unwrap().contains("paid"), "{told:?}");
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_connection_held_back_does_not_start_when_it_ends_with_its_runner() {
+    let stage = Stage::new(LATE_CALL, |agent| agent).await;
+    let live = stage.gone().await;
+    live.disconnect().await.unwrap();
+    settle().await;
+    let facts = stage.facts(&live).await;
+    let kinds: Vec<&str> = facts.iter().map(|fact| fact.event.kind()).collect();
+    let ends = ["runner_detached", "disconnected"];
+    assert!(kinds.ends_with(&ends), "{kinds:?}");
+    assert!(!kinds.contains(&"call_started"), "{kinds:?}");
+    // It is in no doubt, and runs once.
+    live.connect().await.unwrap();
+    settle().await;
+    assert_eq!(stage.till.runs(), 1);
+    assert_eq!(stage.outcomes(&live).await, [Outcome::Returned]);
+    let told = stage.told(2);
+    assert!(told.last().unwrap().contains("paid"), "{told:?}");
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_speaks_meanwhile_is_heard_on_the_next_connection() {
+    let stage = Stage::new(SHIP, |agent| agent).await;
+    let live = stage.gone().await;
+    // The model's turn is open, so the words wait for the switch.
+    let (said, ()) = tokio::join!(live.send_text("And me?"), stage.pass(8_000));
+    said.unwrap();
+    settle().await;
+    assert_eq!(stage.told(1), ["go"]);
+    assert!(
+        stage.told(2).contains(&"And me?".to_owned()),
+        "{:?}",
+        stage.told(2)
+    );
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_is_left_at_once_also_where_the_service_does_not_say_when() {
+    let script = r#"
+{"on": {"text": "go"}, "connection": 1, "send": [{"say": "Going."}, {"goAway": {}}]}
+"#;
+    let stage = Stage::new(script, |agent| agent).await;
+    let live = stage.gone().await;
+    assert_eq!(stage.connections(), 2);
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_closes_sooner_than_it_said_is_a_loss_like_any_other() {
+    let stage = Stage::new(SHIP, |agent| agent).await;
+    let live = stage.gone().await;
+    stage.drop_then(1000, []).await;
+    assert_eq!((stage.connections(), stage.till.over()), (2, 0));
+    stage.pass(20_000).await;
+    assert_eq!(stage.connections(), 2, "the planned switch is off");
+    stage.till.release().await;
+    assert!(stage.told(2).last().unwrap().contains("shipped"));
+    stage.end(live).await;
+}

@@ -1,0 +1,114 @@
+//! An agent that is registered with an engine that is open already: what is owed in its sessions of before is begun.
+
+use std::time::Duration;
+
+use recount::prelude::*;
+use recount::session::{Outcome, ToolPolicy};
+use recount::testing::Life;
+
+use crate::restart::world::{World, approve, resume, waiting};
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+fn gated(world: &World) -> Toolset {
+    T::confirm(world.till.pays(), "Pay this?")
+}
+
+fn expiring(world: &World) -> Toolset {
+    let policy = ToolPolicy {
+        confirm_expires_after: Some(HOUR),
+        ..ToolPolicy::gate("")
+    };
+    T::policy(world.till.pays(), policy)
+}
+
+/// A question was asked, its process died, and the next one has no agent yet.
+fn asked_and_nobody_here(world: &World, tool: Toolset) -> Life {
+    let (life, _live) = world.asked_to_pay(tool);
+    life.crash();
+    let life = Life::begin(&world.journal, &world.clock, []);
+    life.settle();
+    life
+}
+
+fn registered(life: &Life, name: &str, agent: Agent) {
+    life.engine().register(name, agent).unwrap();
+    life.settle();
+}
+
+#[test]
+fn what_was_approved_before_runs_once_its_agent_is_here() {
+    let world = World::new();
+    let life = asked_and_nobody_here(&world, gated(&world));
+    approve(&life, waiting(&life)).unwrap();
+    registered(&life, "sales", world.agent(gated(&world)));
+    assert_eq!(world.till.attempts(), [0; 0], "it is another agent's");
+    registered(&life, "support", world.agent(gated(&world)));
+    assert_eq!(world.till.attempts(), [1]);
+    let _live = resume(&life, world.session());
+    let told = world.told(2);
+    assert!(
+        told.len() == 1 && told[0].ends_with(r#"{"paid":true}"#),
+        "{told:?}"
+    );
+    assert_eq!(world.outcome(), Outcome::Returned);
+    life.end();
+}
+
+#[test]
+fn what_was_cut_off_is_looked_after_once_its_agent_is_here() {
+    let world = World::new();
+    let (life, _live) = world.asked_to_pay(world.till.hangs());
+    life.crash();
+    let life = Life::begin(&world.journal, &world.clock, []);
+    life.settle();
+    assert_eq!(world.folded().calls.len(), 1);
+    registered(&life, "support", world.agent(world.till.pays()));
+    assert_eq!(world.outcome(), Outcome::Unknown);
+    assert_eq!(world.till.attempts(), [1]);
+    life.end();
+}
+
+#[test]
+fn silence_that_lasted_too_long_is_a_no_once_somebody_can_say_so() {
+    // It runs out before the agent is here, or after.
+    for early in [true, false] {
+        let world = World::new();
+        let life = asked_and_nobody_here(&world, expiring(&world));
+        if early {
+            world.clock.advance(2 * HOUR);
+            life.settle();
+            assert_eq!(world.folded().calls.len(), 1, "nobody is here to say so");
+        }
+        registered(&life, "support", world.agent(expiring(&world)));
+        if !early {
+            assert_eq!(world.folded().calls.len(), 1);
+            world.clock.advance(2 * HOUR);
+            life.settle();
+        }
+        assert_eq!(world.outcome(), Outcome::Expired, "early: {early}");
+        life.end();
+    }
+}
+
+#[test]
+fn a_provider_that_comes_later_is_asked_what_is_still_open() {
+    let world = World::new();
+    let life = asked_and_nobody_here(&world, gated(&world));
+    let agent = world.agent(gated(&world));
+    let asked = agent.confirmation_provider(StaticConfirmation::allow_all());
+    registered(&life, "support", asked);
+    assert_eq!(world.till.attempts(), [1]);
+    assert_eq!(world.outcome(), Outcome::Returned);
+    life.end();
+}
+
+#[test]
+fn a_session_that_merely_waits_gets_no_event_by_it() {
+    let world = World::new();
+    let life = asked_and_nobody_here(&world, gated(&world));
+    let before = world.facts().len();
+    registered(&life, "support", world.agent(gated(&world)));
+    assert_eq!(world.facts().len(), before);
+    life.end();
+}

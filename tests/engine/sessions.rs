@@ -1,0 +1,21 @@
+//! A session from its setup to its end, by a scripted model: what it hears, does and tells, one promise after the other.
+//!
+//! They are one program because each program takes in the whole library.
+
+mod adk_events;
+mod at_once;
+mod background;
+mod conversation;
+mod every_frame;
+mod hooks;
+mod hooks_and_events;
+mod keepalive;
+mod lifecycle;
+mod limits;
+mod listeners;
+mod media;
+mod notices;
+mod opening;
+mod sealing;
+mod shutdown;
+mod streaming;
