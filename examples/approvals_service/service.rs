@@ -82,6 +82,18 @@ pub(crate) async fn serve(
 ) -> Result<(), Box<dyn std::error::Error>> {
     // In a rolling deploy the old process has the address until it stops, and the journal until just after.
     let engine = open(&config).await?;
+    let served = listen(&engine, config, ready, stop).await;
+    // Also where the door could not be opened: what was approved runs by now.
+    engine.shutdown(Duration::from_secs(20)).await?;
+    served
+}
+
+async fn listen(
+    engine: &Engine,
+    config: Config,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), Box<dyn std::error::Error>> {
     let door = TcpListener::bind(&config.address).await?;
     ready(door.local_addr()?);
     let service = Arc::new(Service {
@@ -98,7 +110,6 @@ pub(crate) async fn serve(
     axum::serve(door, routes)
         .with_graceful_shutdown(stop)
         .await?;
-    engine.shutdown(Duration::from_secs(20)).await?;
     Ok(())
 }
 

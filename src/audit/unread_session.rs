@@ -41,7 +41,7 @@ impl UnreadSession {
     pub fn more(&self) -> Option<String> {
         let erasure = || {
             let it = self.erasure.as_ref()?;
-            Some(format!("{} wanted that: {}", it.by.name, it.reason))
+            Some(format!("{} wanted that: {}", it.by.in_short(), it.reason))
         };
         self.problem.clone().or_else(erasure)
     }

@@ -10,7 +10,6 @@ use super::given_json::given_json;
 use super::ids;
 use super::keys::Keys;
 use super::one_line::one_line;
-use super::phrases::who;
 use super::screen::Screen;
 use super::source::{Decided, Said, Source};
 use super::style::Tone;
@@ -167,7 +166,7 @@ impl Told {
         } else {
             ("denied", Tone::Bad)
         };
-        let text = format!("{tool} {what} by {}, on record at seq {seq}", who(by));
+        let text = format!("{tool} {what} by {}, on record at seq {seq}", by);
         screen.toned(tone, &one_line(&text))?;
         if let Some(anew) = anew {
             screen.line(&format!(

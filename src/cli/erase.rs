@@ -8,7 +8,6 @@ use serde_json::json;
 use super::failure::{Exit, Failure};
 use super::keys::Keys;
 use super::one_line::one_line;
-use super::phrases::who;
 use super::screen::Screen;
 use super::{ids, opening, os_user, prompt};
 use crate::engine::SystemClock;
@@ -65,7 +64,7 @@ impl Erase {
         } else {
             screen.line(&format!(
                 "Session {session} is erased: {} wanted it, because {}",
-                who(&erasure.by),
+                erasure.by,
                 one_line(&erasure.reason)
             ))?;
         }

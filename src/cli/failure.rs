@@ -85,7 +85,7 @@ impl Failure {
             return Failure::new(READER_GONE, "the reader of the output is gone")
                 .exit(Exit::ReaderGone);
         }
-        Failure::new("io", format!("failed to {doing}: {error}"))
+        Failure::new(IO, format!("failed to {doing}: {error}"))
     }
 
     /// Something failed behind an answer that counts: that it is on record is what whoever gave it must know.
@@ -95,6 +95,10 @@ impl Failure {
             "the answer is on record at seq {seq} of session {session}, but {}",
             self.what
         );
+        // Also where nobody reads what else there would be to say.
+        if self.code == READER_GONE {
+            self.code = IO.into();
+        }
         self.advice(
             "the answer counts, so do not give it again; `recount log PATH SESSION` shows it",
         )
@@ -124,6 +128,9 @@ impl Failure {
 }
 
 const READER_GONE: &str = "reader-gone";
+
+/// The code of what the system could not do.
+const IO: &str = "io";
 
 /// The code of a journal that another process has open.
 pub(super) const IN_USE: &str = "journal-in-use";

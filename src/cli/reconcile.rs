@@ -10,7 +10,6 @@ use super::found::Found;
 use super::ids;
 use super::keys::Keys;
 use super::on_record;
-use super::phrases::who;
 use super::screen::Screen;
 use super::source::Source;
 use crate::session::Seq;
@@ -70,7 +69,7 @@ impl Reconcile {
             "{} found {} by {}, on record at seq {}",
             on_record.tool,
             found_as.as_str(),
-            who(&on_record.by),
+            on_record.by,
             on_record.seq
         );
         on_record::show(&on_record, json, &text, service, screen)?;

@@ -10,7 +10,6 @@ use super::given_json::given_json;
 use super::ids;
 use super::keys::Keys;
 use super::on_record;
-use super::phrases::who;
 use super::screen::Screen;
 use super::source::Source;
 /// Gives the result of a long-running call that waits for it.
@@ -71,7 +70,7 @@ impl RespondCall {
             "{} has {} from {}, on record at seq {}",
             on_record.tool,
             if self.interim { "news" } else { "its result" },
-            who(&on_record.by),
+            on_record.by,
             on_record.seq
         );
         on_record::show(&on_record, json, &text, service, screen)?;

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::one_line::one_line;
-use super::phrases::{clause, ending, failure_in, way, who};
+use super::phrases::{clause, ending, failure_in, way};
 use super::style::Tone;
 use crate::session::{
     About, Author, Deadline, Decision, Event, Finding, HistoryForm, MediaCount, Observation,
@@ -184,7 +184,7 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             let author = match &it.author {
                 Author::Tool { call, .. } => names.call(*call),
                 Author::Hook(name) => format!("the hook {name}"),
-                Author::Program(actor) => who(actor),
+                Author::Program(actor) => actor.to_string(),
             };
             let changes = it.changes.iter();
             let changes = changes.map(|it| format!("{} = {}", it.key, it.value));
@@ -237,11 +237,7 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
                 None => ("denied", Tone::Bad, it.reason.as_deref()),
             };
             let reason = clause(reason);
-            let text = format!(
-                "{} {what} by {}{reason}",
-                names.about(it.request),
-                who(&it.by)
-            );
+            let text = format!("{} {what} by {}{reason}", names.about(it.request), it.by);
             (text, tone)
         }
         Observation::AnswerRefused(it) => {
@@ -249,7 +245,7 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             let text = format!(
                 "answer to {} by {} refused: {why}",
                 names.about(it.request),
-                who(&it.by)
+                it.by
             );
             (text, Tone::Bad)
         }
@@ -257,18 +253,18 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
             let (tool, response) = (names.call(it.call), it.response.as_str());
             if it.will_continue {
                 (
-                    format!("news of {tool} from {}: {response}", who(&it.by)),
+                    format!("news of {tool} from {}: {response}", it.by),
                     Tone::Plain,
                 )
             } else {
                 (
-                    format!("{tool} answered by {}: {response}", who(&it.by)),
+                    format!("{tool} answered by {}: {response}", it.by),
                     Tone::Good,
                 )
             }
         }
         Observation::OutcomeFound(it) => {
-            let (tool, by) = (names.call(it.call), who(&it.by));
+            let (tool, by) = (names.call(it.call), &it.by);
             match &it.found {
                 Finding::Done(result) => (
                     format!("{tool} found done by {by}: {}", result.as_str()),
@@ -336,15 +332,11 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         ),
         Observation::OperatorCancelled(it) => {
             let reason = clause(it.reason.as_deref());
-            let text = format!(
-                "{} cancelled by {}{reason}",
-                names.call(it.call),
-                who(&it.by)
-            );
+            let text = format!("{} cancelled by {}{reason}", names.call(it.call), it.by);
             (text, Tone::Bad)
         }
         Observation::SessionClosed(it) => (
-            format!("session closed by {}: {}", who(&it.by), it.reason),
+            format!("session closed by {}: {}", it.by, it.reason),
             Tone::Plain,
         ),
     }

@@ -87,30 +87,23 @@ impl Source {
         open: fn(&Path) -> Result<Ledger, Failure>,
     ) -> Result<Source, Failure> {
         let begun = Instant::now();
+        let mut refused = None;
         loop {
-            match Source::look(path, keys, open).await {
-                // Whoever has it is another command, a service that begins and does not listen yet, or one that ends.
-                Err(failure) if failure.code == IN_USE && begun.elapsed() < PATIENCE => {
-                    tokio::time::sleep(LOOK_AGAIN).await;
-                }
-                looked => return looked,
+            let in_use = match open(path) {
+                Ok(ledger) => return Ok(Source::Journal(keys.of(ledger)?)),
+                Err(failure) if failure.code == IN_USE => failure,
+                Err(failure) => return Err(failure),
+            };
+            if let Some(refused) = refused.filter(|_| begun.elapsed() >= PATIENCE) {
+                return Err(refused);
             }
-        }
-    }
-
-    async fn look(
-        path: &Path,
-        keys: &Keys,
-        open: fn(&Path) -> Result<Ledger, Failure>,
-    ) -> Result<Source, Failure> {
-        let in_use = match open(path) {
-            Ok(ledger) => return Ok(Source::Journal(keys.of(ledger)?)),
-            Err(failure) if failure.code == IN_USE => failure,
-            Err(failure) => return Err(failure),
-        };
-        match Client::connect(path).await {
-            Ok(client) => Ok(Source::Service(Box::new(client))),
-            Err(error) => Err(out_of_reach(in_use, &error)),
+            // Whoever has it may be another command, a service that begins and does not listen yet, or one that ends; what the
+            // file says that a killed one has left is no reason not to look again.
+            refused = match Client::connect(path).await {
+                Ok(client) => return Ok(Source::Service(Box::new(client))),
+                Err(error) => Some(out_of_reach(in_use, &error)),
+            };
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 

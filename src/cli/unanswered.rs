@@ -3,7 +3,6 @@
 use super::age;
 use super::failure::{Exit, Failure, IN_USE};
 use super::one_line::one_line;
-use super::phrases::who;
 use crate::control::{ConnectError, Problem, Refusal, Unanswered};
 use crate::session::FoundAs;
 
@@ -26,6 +25,8 @@ pub(super) fn out_of_reach(in_use: Failure, error: &ConnectError) -> Failure {
             .advice("end a command that is connected, or try again in a minute: who asks for nothing is sent away"),
         ConnectError::Refused { .. } => Failure::new("control", what)
             .advice("the service may just have been replaced by another; try again"),
+        ConnectError::Silent { .. } => Failure::new("control", what)
+            .advice("if that is the service, it hangs; nothing was asked there"),
     }
 }
 
@@ -92,7 +93,7 @@ pub(super) fn refused(refusal: &Refusal) -> Failure {
                 None if confirmed => "approved",
                 None => "denied",
             };
-            format!("the request was {said} by {}", who(by))
+            format!("the request was {said} by {}", by)
         }
         (_, _, "request_expired") => {
             "nobody answered the request in time, so it was denied".to_owned()

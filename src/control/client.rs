@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use super::address::{Address, Offer};
+use super::address::Offer;
 use super::connection::PROOF_HEADER;
 use super::error::{ConnectError, Unanswered};
 use super::message::{REQUEST_BYTES_MAX, Reply, Request};
@@ -65,15 +65,16 @@ impl Client {
 
     /// Connects to the service that offers this, and to no other.
     pub(super) async fn take(offer: Offer) -> Result<Client, ConnectError> {
-        let pid = offer.address.pid;
-        let refused = |reason: String| ConnectError::Refused { pid, reason };
         match tokio::time::timeout(CONNECT_PATIENCE, knock(&offer)).await {
             Ok(socket) => Ok(Client {
                 socket: socket?,
-                pid,
+                pid: offer.address.pid,
                 follows: false,
             }),
-            Err(_) => Err(refused(format!("it took longer than {CONNECT_PATIENCE:?}"))),
+            Err(_) => Err(ConnectError::Silent {
+                address: offer.address,
+                waited: CONNECT_PATIENCE,
+            }),
         }
     }
 
@@ -213,10 +214,9 @@ enum Denied {
 
 /// Knocks until somebody says something, a few times at most.
 async fn knock(offer: &Offer) -> Result<WebSocketStream<TcpStream>, ConnectError> {
-    let Address { address, pid } = offer.address;
     let mut tries = 1;
     loop {
-        let stream = TcpStream::connect(address).await;
+        let stream = TcpStream::connect(offer.address.address).await;
         let stream = stream.map_err(|source| ConnectError::Gone {
             address: offer.address.clone(),
             source,
@@ -228,9 +228,10 @@ async fn knock(offer: &Offer) -> Result<WebSocketStream<TcpStream>, ConnectError
             Err(Denied::Error(error)) => return Err(error),
             Err(Denied::HungUp(_)) if tries < TRIES => tries += 1,
             Err(Denied::HungUp(why)) => {
-                let reason =
-                    format!("it hung up before it had let anybody in, {TRIES} times: {why}");
-                return Err(ConnectError::Refused { pid, reason });
+                return Err(ConnectError::Refused {
+                    address: offer.address.clone(),
+                    reason: format!("they hung up, {TRIES} times: {why}"),
+                });
             }
         }
     }
@@ -240,8 +241,11 @@ async fn shake_hands(
     stream: TcpStream,
     offer: &Offer,
 ) -> Result<WebSocketStream<TcpStream>, Denied> {
-    let pid = offer.address.pid;
-    let refused = |reason: String| Denied::Error(ConnectError::Refused { pid, reason });
+    let address = offer.address.clone();
+    let refused = |reason: String| {
+        let address = offer.address.clone();
+        Denied::Error(ConnectError::Refused { address, reason })
+    };
     let mut request = format!("ws://{}/", offer.address.address)
         .into_client_request()
         .map_err(|error| refused(error.to_string()))?;
@@ -262,17 +266,17 @@ async fn shake_hands(
             };
             match proof.zip(key).is_some_and(is_proven) {
                 true => Ok(socket),
-                false => Err(Denied::Error(ConnectError::Unproven(offer.address.clone()))),
+                false => Err(Denied::Error(ConnectError::Unproven(address))),
             }
         }
         Err(tungstenite::Error::Http(answer)) => {
-            let why = answer.body().as_deref().unwrap_or_default();
-            let why = String::from_utf8_lossy(why.get(..200).unwrap_or(why)).into_owned();
+            let said = answer.body().as_deref().unwrap_or_default();
+            let said = String::from_utf8_lossy(said.get(..200).unwrap_or(said)).into_owned();
             Err(match answer.status() {
                 StatusCode::SERVICE_UNAVAILABLE => {
-                    Denied::Error(ConnectError::Busy { pid, reason: why })
+                    Denied::Error(ConnectError::Busy { address, said })
                 }
-                status => refused(format!("{} {why}", status.as_u16())),
+                status => refused(format!("{} {said:?}", status.as_u16())),
             })
         }
         Err(

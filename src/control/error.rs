@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -52,21 +53,29 @@ pub enum ConnectError {
     /// Somebody listens there who does not know what only the service of this journal can know. Nothing was asked of them.
     #[error("whoever answers at {} is not the service of the journal, which process {} was", .0.address, .0.pid)]
     Unproven(Address),
-    /// The service is there, and has no place for one more operator.
-    #[error("process {pid} has no place for another operator: {reason}")]
+    /// Whoever listens there has no place for one more operator.
+    #[error("whoever answers at {}, where process {} offered to be controlled, has no place for another operator: {said:?}", address.address, address.pid)]
     Busy {
-        /// The process, as the file has it.
-        pid: u32,
-        /// What it said.
-        reason: String,
+        /// What the file says.
+        address: Address,
+        /// What they said. Nobody has proven anything yet, so these are a stranger's words.
+        said: String,
     },
     /// Somebody listens there and did not let us in.
-    #[error("process {pid} refused the connection: {reason}")]
+    #[error("whoever answers at {}, where process {} offered to be controlled, did not let this command in: {reason}", address.address, address.pid)]
     Refused {
-        /// The process, as the file has it.
-        pid: u32,
-        /// What it said.
+        /// What the file says.
+        address: Address,
+        /// How they did that; what they said, which are a stranger's words, stands in quotes.
         reason: String,
+    },
+    /// Somebody listens there and says nothing.
+    #[error("whoever answers at {}, where process {} offered to be controlled, said nothing for {} s", address.address, address.pid, waited.as_secs())]
+    Silent {
+        /// What the file says.
+        address: Address,
+        /// How long that was waited for.
+        waited: Duration,
     },
 }
 

@@ -98,7 +98,7 @@ async fn nobody_is_let_in_beyond_the_limit_and_nobody_who_is_in_suffers() {
     let mut clients = crowd(directory.path()).await;
     let refused = Client::connect(directory.path()).await;
     assert!(
-        matches!(&refused, Err(ConnectError::Busy { reason, .. }) if reason == "all places are taken"),
+        matches!(&refused, Err(ConnectError::Busy { said, .. }) if said == "all places are taken"),
         "{refused:?}"
     );
     gate.open.notify_one();

@@ -79,8 +79,8 @@ impl Proof {
         Proof(Secret::random())
     }
 
-    /// What shows it to whoever came with this `Sec-WebSocket-Key`, which is new with every connection. The secret has a length
-    /// that is fixed, so nobody makes the proof of one key from that of another.
+    /// What shows it to whoever came with this `Sec-WebSocket-Key`, which is new with every connection. Nobody makes the proof of one key
+    /// from that of another: a hash can be gone on with behind its padding only, and no key, 24 characters of Base64, has that in it.
     pub(super) fn shown_for(&self, key: &[u8]) -> String {
         let mut hash = Sha256::new();
         hash.update(self.0.0.as_bytes());

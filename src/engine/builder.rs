@@ -205,10 +205,15 @@ impl EngineBuilder {
     /// [`Error::Configuration`] with every mistake of every agent; whatever keeps the journal from being opened.
     pub async fn open(self) -> Result<Engine, Error> {
         #[cfg(feature = "live")]
-        let control = match (self.control, &self.place) {
-            (Control::BesideJournal, Place::Disk(path)) => Some(path.clone()),
-            (Control::At(path), _) => Some(path),
-            (Control::BesideJournal, Place::Given(_)) | (Control::Nowhere, _) => None,
+        let beside = match &self.place {
+            Place::Disk(path) => Some(path.clone()),
+            Place::Given(_) => None,
+        };
+        #[cfg(feature = "live")]
+        let control = match self.control {
+            Control::BesideJournal => beside.clone(),
+            Control::At(path) => Some(path),
+            Control::Nowhere => None,
         };
         let journal: Arc<dyn Journal> = match self.place {
             Place::Disk(path) => {
@@ -219,13 +224,14 @@ impl EngineBuilder {
             }
             Place::Given(journal) => journal,
         };
-        // What a killed service left is wrong from now on, and what is owed from before may take a while.
+        // What a killed service left is wrong from now on, also where this one hears nobody, and what is owed from before may take
+        // a while.
         #[cfg(feature = "live")]
-        if let Some(directory) = &control
-            && let Err(error) = crate::control::withdraw(directory)
-        {
-            let directory = directory.display();
-            tracing::warn!(%error, %directory, "the address of an earlier service could not be removed");
+        for directory in beside.iter().chain(&control) {
+            if let Err(error) = crate::control::withdraw(directory) {
+                let directory = directory.display();
+                tracing::warn!(%error, %directory, "the address of an earlier service could not be removed");
+            }
         }
         let ledger = Ledger::new(journal).unknown_kinds(self.unknown);
         let ledger = match self.keys {

@@ -1,5 +1,7 @@
 //! Who did something: a closed kind in the envelope, the name in the body.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// The kind of party behind a record; it stays in clear for ever, so it holds no name.
@@ -39,6 +41,17 @@ impl ActorKind {
 ///
 /// ```json
 /// {"name":"ada","authenticated_by":"os_user"}
+/// ```
+///
+/// Shown, a name says how it is known. One that nobody checked stands in quotes behind that word, and any other does where it could
+/// pass for more than a name, so that nothing that somebody calls themselves can look like what is said of them:
+///
+/// ```
+/// use recount::session::{Actor, Authentication};
+///
+/// let claimed = Actor { name: "root (token)".to_owned(), authenticated_by: Authentication::None };
+/// assert_eq!(claimed.to_string(), r#"unchecked "root (token)""#);
+/// assert_eq!(Actor::os_user("ada").to_string(), "ada (os_user)");
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -83,6 +96,95 @@ impl Actor {
         Actor {
             name: name.into(),
             authenticated_by: Authentication::OsUser,
+        }
+    }
+}
+
+/// How many characters of a name are shown.
+const NAME_COLUMNS: usize = 64;
+
+impl Actor {
+    /// As where there is little room: how a name is known is told only where nobody checked it.
+    pub(crate) fn in_short(&self) -> String {
+        match self.authenticated_by {
+            Authentication::Embedder | Authentication::Token | Authentication::OsUser => {
+                self.shown()
+            }
+            // What is claimed comes last, so that it can push nothing out of sight.
+            Authentication::None => format!("unchecked {}", self.quoted()),
+        }
+    }
+
+    fn shown(&self) -> String {
+        let name = &self.name;
+        let spaced = name.trim() != name || name.contains("  ");
+        let marked = name.contains(|c: char| c.is_control() || "()\"\\,;:".contains(c));
+        let is_long = name.chars().nth(NAME_COLUMNS).is_some();
+        match name.is_empty() || spaced || marked || is_long {
+            true => self.quoted(),
+            false => name.clone(),
+        }
+    }
+
+    fn quoted(&self) -> String {
+        let mut rest = self.name.chars();
+        let mut shown: String = rest.by_ref().take(NAME_COLUMNS).collect();
+        if rest.next().is_some() {
+            shown.push('…');
+        }
+        format!("{shown:?}")
+    }
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = match self.authenticated_by {
+            Authentication::Embedder => "embedder",
+            Authentication::Token => "token",
+            Authentication::OsUser => "os_user",
+            Authentication::None => return f.write_str(&self.in_short()),
+        };
+        write!(f, "{} ({known})", self.shown())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claimed_name_can_neither_pass_for_a_checked_one_nor_hide_that_nobody_checked_it() {
+        let claimed = |name: &str| Actor {
+            name: name.to_owned(),
+            authenticated_by: Authentication::None,
+        };
+        for (name, shown) in [
+            ("ada", "unchecked \"ada\""),
+            ("root (token)", "unchecked \"root (token)\""),
+            ("", "unchecked \"\""),
+            ("a\nb", "unchecked \"a\\nb\""),
+        ] {
+            assert_eq!(claimed(name).to_string(), shown);
+            assert_eq!(claimed(name).in_short(), shown);
+        }
+        let long = format!("unchecked \"{}…\"", "x".repeat(64));
+        assert_eq!(claimed(&"x".repeat(200_000)).to_string(), long);
+    }
+
+    #[test]
+    fn a_checked_name_is_quoted_where_it_could_pass_for_more_than_a_name() {
+        for (name, shown) in [
+            ("ada", "ada"),
+            ("Ada Lovelace", "Ada Lovelace"),
+            ("root (token)", "\"root (token)\""),
+            ("ada, at seq 7", "\"ada, at seq 7\""),
+            ("root  x", "\"root  x\""),
+            (" ada", "\" ada\""),
+            ("", "\"\""),
+        ] {
+            let actor = Actor::embedder(name);
+            assert_eq!(actor.in_short(), shown);
+            assert_eq!(actor.to_string(), format!("{shown} (embedder)"));
         }
     }
 }

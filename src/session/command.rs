@@ -373,7 +373,7 @@ impl std::fmt::Display for Rejection {
                     None if *confirmed => "approved",
                     None => "denied",
                 };
-                write!(f, "it was {what} by {} before, at seq {at}", by.name)
+                write!(f, "it was {what} by {} before, at seq {at}", by.in_short())
             }
             Rejection::RequestExpired { at } => write!(f, "the request expired, at seq {at}"),
             Rejection::RequestWithdrawn { at, reason } => {
@@ -424,13 +424,13 @@ impl std::fmt::Display for Rejection {
                     f,
                     "it was found {} by {} before, at seq {at}",
                     found.as_str(),
-                    by.name
+                    by.in_short()
                 )
             }
             Rejection::AlreadySupplied { supplied, same } => {
                 let which = if *same { "this result" } else { "another result" };
                 let Supplied { at, by, .. } = supplied;
-                write!(f, "{which} is on record, by {}, at seq {at}", by.name)
+                write!(f, "{which} is on record, by {}, at seq {at}", by.in_short())
             }
             Rejection::CallNotPaused { call, phase } => {
                 write!(

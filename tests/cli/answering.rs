@@ -47,13 +47,24 @@ pub(crate) fn refunds(bench: &Bench) -> usize {
 
 #[test]
 fn of_many_who_answer_at_once_without_a_service_one_counts_and_the_others_are_told_so() {
-    let bench = Bench::new();
-    let (_simulator, _, request) = parked(&bench);
+    one_of_many_counts(&Bench::new(), None);
+}
+
+#[test]
+fn what_a_killed_service_of_an_older_program_left_keeps_nobody_from_answering() {
+    let left = r#"{"format":"recount-control","version":1,"address":"127.0.0.1:9","pid":4711}"#;
+    one_of_many_counts(&Bench::new(), Some(left));
+}
+
+fn one_of_many_counts(bench: &Bench, control: Option<&str>) {
+    let (_simulator, _, request) = parked(bench);
+    if let Some(left) = control {
+        bench.write("j/CONTROL", left);
+    }
     let outcomes: Vec<_> = std::thread::scope(|scope| {
-        let answering = (0..12).map(|number| {
+        let answering = (0..8).map(|number| {
             let said = if number % 2 == 0 { "approve" } else { "deny" };
             let command = format!("{said} j {request} --as person{number}");
-            let bench = &bench;
             scope.spawn(move || bench.run(&command))
         });
         let answering: Vec<_> = answering.collect();
@@ -85,7 +96,7 @@ fn the_first_answer_counts_and_the_second_is_told_so() {
         .run(&format!("deny j {request}"))
         .fails(3, "already-answered");
     second.complains(&[
-        "approved by ada",
+        "approved by unchecked \"ada\"",
         " UTC, ",
         &format!("seq {seq} of session"),
     ]);
@@ -95,7 +106,7 @@ fn the_first_answer_counts_and_the_second_is_told_so() {
         .run(&format!("log j {session} --full"))
         .ends_with(0)
         .says(&[
-            "refund approved by ada (unchecked): fine",
+            "refund approved by unchecked \"ada\": fine",
             "refund may start",
             "refused: already answered",
         ]);

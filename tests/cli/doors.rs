@@ -267,8 +267,12 @@ fn two_engines_never_share_a_journal_and_the_second_disturbs_nobody() {
 fn an_engine_that_hears_nobody_leaves_the_journal_in_use() {
     let bench = Bench::new();
     let runtime = runtime();
-    let engine = Engine::builder(bench.path("j")).without_control().open();
-    let engine = runtime.block_on(engine).unwrap();
+    let open = || Engine::builder(bench.path("j")).without_control().open();
+    let engine = runtime.block_on(open()).unwrap();
+    runtime.block_on(engine.shutdown(Duration::ZERO)).unwrap();
+    bench.write("j/CONTROL", "what a killed service left");
+    let engine = runtime.block_on(open()).unwrap();
+    assert!(!bench.path("j/CONTROL").exists());
     for command in ["pending j", "approve j abcd", "log j abcd", "sessions j"] {
         bench.run(command).fails(1, "journal-in-use");
     }

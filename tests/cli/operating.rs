@@ -179,21 +179,26 @@ fn what_is_too_large_for_a_message_is_too_large_and_not_a_lost_service() {
 fn an_answer_that_cannot_be_shown_is_said_to_be_on_record() {
     let mut service = Service::start();
     let (request, call) = (service.ask_for("refund"), service.ask_for("pay"));
-    let run = |arguments: &str| {
-        let full = std::fs::File::options();
-        let full = full.clone().write(true).open("/dev/full").unwrap();
+    let full = || {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        std::process::Stdio::from(full.unwrap())
+    };
+    let nobody_reads = || std::process::Stdio::from(std::io::pipe().unwrap().1);
+    let run = |arguments: &str, stdout: std::process::Stdio, code: i32| {
         let mut command = service.bench.command(arguments);
-        let output = command.stdout(full).output().unwrap();
+        let output = command.stdout(stdout).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert_eq!(output.status.code(), Some(code), "{told}");
         let begin = "error[io]: the answer is on record at seq ";
         assert!(told.starts_with(begin), "{told}");
-        assert!(told.contains("standard output"), "{told}");
+        assert!(told.contains("output"), "{told}");
         assert!(told.contains("do not give it again"), "{told}");
     };
-    run(&format!("respond-call j {call} --response {{}}"));
+    let respond = format!("respond-call j {call} --response");
+    run(&format!("{respond} {{\"news\":1}} --interim"), full(), 1);
+    run(&format!("{respond} {{}}"), nobody_reads(), 141);
     service.shut_down();
-    run(&format!("deny j {request} --json"));
+    run(&format!("deny j {request} --json"), full(), 1);
     service
         .run(&format!("deny j {request}"))
         .fails(3, "already-answered");

@@ -65,7 +65,7 @@ fn is_answered(service: &Service, request: &str) {
     let right = format!("approve j REQUEST {right} --request-hash {hash}");
     run(&right)
         .ends_with(0)
-        .says(&["leave approved by ada (unchecked)"]);
+        .says(&["leave approved by unchecked \"ada\""]);
     let answered = service.recorded("confirmation_answered");
     assert_eq!(
         (&answered["payload"], &answered["edited_args"]),

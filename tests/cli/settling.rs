@@ -111,7 +111,7 @@ fn a_doubt_is_settled_as_done_or_as_failed_and_the_second_word_is_told_the_first
     bench
         .run(&format!("log j {session}"))
         .ends_with(0)
-        .says(&["settled as failed by ada (unchecked): refused"]);
+        .says(&["settled as failed by unchecked \"ada\": refused"]);
     bench.run("replay j").ends_with(0);
 }
 

@@ -101,10 +101,7 @@ fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
         others => serde_json::to_string(others).unwrap_or_default(),
     };
     let refused = call.questions.iter().flat_map(|it| &it.refused);
-    let refused = refused.map(|it| {
-        let by = known(&it.by);
-        format!("{by} at {}: {}", age::stamp(it.at), it.refusal)
-    });
+    let refused = refused.map(|it| format!("{} at {}: {}", it.by, age::stamp(it.at), it.refusal));
     let (first, last) = (call.runs.first(), call.runs.last());
     let cancelled = call.cancelled.as_ref();
     let found = call.reconciled.as_ref();
@@ -119,7 +116,10 @@ fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
         call.hash.to_string(),
         call.wire_id.clone().unwrap_or_default(),
         age::stamp(call.called_at),
-        call.called_by.as_ref().map(known).unwrap_or_default(),
+        call.called_by
+            .as_ref()
+            .map(Actor::to_string)
+            .unwrap_or_default(),
         call.tool.clone(),
         call.args_text().to_owned(),
         json(call.edited_args.as_ref()),
@@ -175,10 +175,13 @@ fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
         call.error_kind.clone().unwrap_or_default(),
         call.waits_as.unwrap_or_default().to_owned(),
         call.reused.map(|it| it.to_string()).unwrap_or_default(),
-        call.supplied_by.as_ref().map(known).unwrap_or_default(),
+        call.supplied_by
+            .as_ref()
+            .map(Actor::to_string)
+            .unwrap_or_default(),
         cancelled
             .and_then(|it| it.by.as_ref())
-            .map(known)
+            .map(Actor::to_string)
             .unwrap_or_default(),
         cancelled
             .and_then(|it| it.reason.clone())
@@ -186,7 +189,7 @@ fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
         found
             .map(|it| it.found.as_str().to_owned())
             .unwrap_or_default(),
-        found.map(|it| known(&it.by)).unwrap_or_default(),
+        found.map(|it| it.by.to_string()).unwrap_or_default(),
         time(found.map(|it| it.at)),
         found.and_then(|it| it.reason.clone()).unwrap_or_default(),
         call.sealed.to_string(),
@@ -209,10 +212,6 @@ fn unread(it: &UnreadSession) -> [String; COLUMNS.len()] {
         };
     }
     cells
-}
-
-fn known(actor: &Actor) -> String {
-    format!("{} ({})", actor.name, word(&actor.authenticated_by))
 }
 
 fn json(it: Option<&Json>) -> String {

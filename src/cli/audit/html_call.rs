@@ -5,7 +5,7 @@ use super::words::{self, Mood, spoken, waited, word};
 use crate::audit::{AuditedCall, Question, Verdict};
 use crate::cli::age;
 use crate::cli::count::count;
-use crate::session::{Actor, Timestamp};
+use crate::session::Timestamp;
 
 /// A row: the call, its arguments, and who or what let it run or kept it from it.
 pub(super) fn row(out: &mut String, call: &AuditedCall) {
@@ -71,11 +71,7 @@ fn about(out: &mut String, call: &AuditedCall) {
             .as_ref()
             .map(|it| format!("on behalf of {it}")),
     );
-    lines.extend(
-        call.called_by
-            .as_ref()
-            .map(|it| format!("called by {}", known(it))),
-    );
+    lines.extend(call.called_by.as_ref().map(|it| format!("called by {it}")));
     lines.extend(
         call.parent
             .map(|it| format!("called by the agent of #{it}")),
@@ -168,7 +164,7 @@ fn policy(out: &mut String, call: &AuditedCall) {
         let by = said
             .by
             .as_ref()
-            .map_or(String::new(), |it| format!(" by {}", known(it)));
+            .map_or(String::new(), |it| format!(" by {it}"));
         lines.push(match (&said.failure, said.answered, said.gated) {
             (Some(failure), _, _) => format!("{hook}: {failure}"),
             (None, true, _) => format!("{hook} answered in the tool’s place{by}"),
@@ -191,7 +187,7 @@ fn asked(out: &mut String, it: &Question) {
     let by = it
         .by
         .as_ref()
-        .map_or(String::new(), |by| format!(" by {}", known(by)));
+        .map_or(String::new(), |by| format!(" by {by}"));
     let by = text(&by);
     put(
         out,
@@ -222,7 +218,7 @@ fn asked(out: &mut String, it: &Question) {
         let why = spoken(&refused.refusal);
         lines.push(format!(
             "{} tried at {}: {why}",
-            known(&refused.by),
+            refused.by,
             moment(refused.at)
         ));
     }
@@ -277,13 +273,13 @@ fn ended(out: &mut String, call: &AuditedCall) {
     lines.extend(
         call.supplied_by
             .as_ref()
-            .map(|it| format!("result from {}", known(it))),
+            .map(|it| format!("result from {it}")),
     );
     if let Some(it) = &call.cancelled {
         let by = it
             .by
             .as_ref()
-            .map_or(String::new(), |by| format!("cancelled by {}", known(by)));
+            .map_or(String::new(), |by| format!("cancelled by {by}"));
         lines.push(
             [Some(by), it.reason.clone()]
                 .into_iter()
@@ -301,7 +297,7 @@ fn ended(out: &mut String, call: &AuditedCall) {
         lines.push(format!(
             "found {} by {} at {}{reason}",
             it.found.as_str(),
-            known(&it.by),
+            it.by,
             moment(it.at)
         ));
     }
@@ -319,12 +315,4 @@ fn small(out: &mut String, lines: &[String]) {
         out,
         format_args!("<div class=\"small quiet\">{}</div>", lines.join("<br>")),
     );
-}
-
-fn known(actor: &Actor) -> String {
-    format!(
-        "{} ({})",
-        actor.name,
-        spoken(&word(&actor.authenticated_by))
-    )
 }

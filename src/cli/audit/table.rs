@@ -6,7 +6,6 @@ use crate::cli::age;
 use crate::cli::count::count;
 use crate::cli::failure::Failure;
 use crate::cli::one_line::{cut, one_line, width};
-use crate::cli::phrases::person;
 use crate::cli::screen::{COLUMNS, Screen};
 use crate::cli::style::Tone;
 use crate::session::SessionId;
@@ -119,7 +118,7 @@ fn question(it: &Question) -> String {
     let end = spoken(it.end.as_str());
     let mut text = format!("      {}; {end}", words::asked(it));
     if let Some(by) = &it.by {
-        text.push_str(&format!(" by {}", person(by)));
+        text.push_str(&format!(" by {}", by.in_short()));
     }
     if let Some(us) = it.waited_us {
         text.push_str(&format!(" after {}", words::waited(us)));

@@ -6,7 +6,6 @@ use serde_json::Value;
 use crate::audit::{AuditedCall, Question, Totals, Unread, UnreadSession, Verdict};
 use crate::cli::age;
 use crate::cli::count::count;
-use crate::cli::phrases::person;
 use crate::ledger::HintBy;
 use crate::session::{About, Outcome, Timestamp};
 
@@ -49,7 +48,7 @@ pub(super) fn verdict(call: &AuditedCall) -> String {
 
 fn by_and_after(question: &Question) -> String {
     let by = question.by.as_ref();
-    let by = by.map_or(String::new(), |it| format!(" by {}", person(it)));
+    let by = by.map_or(String::new(), |it| format!(" by {}", it.in_short()));
     let after = question.waited_us.map(waited);
     format!(
         "{by}{}",
@@ -95,7 +94,7 @@ pub(super) fn outcome(call: &AuditedCall) -> String {
         Some(it) => format!(
             "{outcome}, found {} by {}",
             it.found.as_str(),
-            person(&it.by)
+            it.by.in_short()
         ),
         None => outcome,
     }
