@@ -12,6 +12,8 @@
 mod answering;
 #[path = "cli/auditing.rs"]
 mod auditing;
+#[path = "cli/cancelling.rs"]
+mod cancelling;
 #[path = "cli/comparing.rs"]
 mod comparing;
 #[path = "cli/copying.rs"]

@@ -6,6 +6,7 @@ mod age;
 mod answer;
 mod audit;
 mod backup;
+mod cancel;
 mod compact;
 mod count;
 mod demo;

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use super::answer::{Answer, Approve};
 use super::audit::Audit;
 use super::backup::Backup;
+use super::cancel::Cancel;
 use super::compact::Compact;
 use super::demo::{Demo, Service};
 use super::diff::Diff;
@@ -88,6 +89,7 @@ enum Command {
     Settle(Settle),
     Reconcile(Reconcile),
     RespondCall(RespondCall),
+    Cancel(Cancel),
     Erase(Erase),
     Export(Export),
     Import(Import),
@@ -155,6 +157,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
         Command::Settle(it) => it.run(screen).await,
         Command::Reconcile(it) => it.run(screen).await,
         Command::RespondCall(it) => it.run(screen).await,
+        Command::Cancel(it) => it.run(screen).await,
         Command::Erase(it) => it.run(screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Import(it) => it.run(screen).await,

@@ -285,6 +285,40 @@ impl Source {
         }
     }
 
+    /// Takes back an open call, as the user of this process or whoever that claims to be.
+    pub(super) async fn cancel(
+        &mut self,
+        session: SessionId,
+        call: Seq,
+        reason: Option<String>,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let by = os_user::actor(claimed)?;
+                let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
+                let desk = Desk::new(ledger.clone(), SystemClock::shared());
+                let cancelled = desk.cancel(session, call, reason, by.clone()).await;
+                let seq = taken(ledger, session, cancelled).await?;
+                Ok(OnRecord {
+                    session,
+                    seq,
+                    tool,
+                    by,
+                })
+            }
+            Source::Service(client) => {
+                let request = Request::Cancel {
+                    session,
+                    call,
+                    reason,
+                    claimed,
+                };
+                told(client, &request).await
+            }
+        }
+    }
+
     /// Lets go of the journal. What was appended is durable by then, so this can only tell that the closing mark is missing.
     pub(super) async fn close(self) -> Result<(), Failure> {
         match self {

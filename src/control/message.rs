@@ -25,6 +25,7 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"receipt":17}}}
 /// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"sent":1},"interim":true}}
 /// {"reconcile":{"session":"0199…","call":5,"found":{"failed":"the bank refused it"}}}
+/// {"cancel":{"session":"0199…","call":5,"reason":"ordered twice"}}
 /// {"log":{"session":"0199…","from":1,"follow":true}}
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -66,6 +67,19 @@ pub enum Request {
         call: Seq,
         /// What became of it, as [`finding`] reads it.
         found: Box<RawValue>,
+        /// As in an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Take back a call that is open; done is an [`OnRecord`].
+    Cancel {
+        /// The session.
+        session: SessionId,
+        /// The record of the call.
+        call: Seq,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
         /// As in an answer.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,

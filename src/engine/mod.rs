@@ -15,6 +15,7 @@ mod beginning;
 mod builder;
 mod callbacks;
 mod callers;
+mod cancelling;
 mod client_messages;
 mod client_responses;
 mod clock;

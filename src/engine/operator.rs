@@ -84,6 +84,16 @@ impl Engine {
                 found,
                 claimed,
             } => self.take_finding(session, call, &found, claimed).await,
+            Request::Cancel {
+                session,
+                call,
+                reason,
+                claimed,
+            } => {
+                let by = actor(claimed).await?;
+                let cancelled = self.cancel(session, call, reason, by.clone()).await;
+                self.put(cancelled, session, call, by).await
+            }
             Request::Log {
                 session,
                 from,

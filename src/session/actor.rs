@@ -42,17 +42,6 @@ impl ActorKind {
 /// ```json
 /// {"name":"ada","authenticated_by":"os_user"}
 /// ```
-///
-/// Shown, a name says how it is known. One that nobody checked stands in quotes behind that word, and any other does where it could
-/// pass for more than a name, so that nothing that somebody calls themselves can look like what is said of them:
-///
-/// ```
-/// use recount::session::{Actor, Authentication};
-///
-/// let claimed = Actor { name: "root (token)".to_owned(), authenticated_by: Authentication::None };
-/// assert_eq!(claimed.to_string(), r#"unchecked "root (token)""#);
-/// assert_eq!(Actor::os_user("ada").to_string(), "ada (os_user)");
-/// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Actor {
@@ -136,6 +125,16 @@ impl Actor {
     }
 }
 
+/// A name says how it is known. One that nobody checked stands in quotes behind that word, and any other in quotes where it could pass
+/// for more than a name, so that nothing that somebody calls themselves can look like what is said of them.
+///
+/// ```
+/// use recount::session::{Actor, Authentication};
+///
+/// let claimed = Actor { name: "root (token)".to_owned(), authenticated_by: Authentication::None };
+/// assert_eq!(claimed.to_string(), r#"unchecked "root (token)""#);
+/// assert_eq!(Actor::os_user("ada").to_string(), "ada (os_user)");
+/// ```
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = match self.authenticated_by {

@@ -43,8 +43,13 @@ impl Asked<'_> {
             .filter(|_| answer.confirmed)
         {
             let payload = answer.payload.as_ref().map(Json::to_value);
-            fits_schema(&schema.to_value(), &payload.unwrap_or_default())
-                .map_err(|problem| UnfitAnswer::InvalidPayload { problem })?;
+            fits_schema(&schema.to_value(), &payload.unwrap_or_default()).map_err(|problem| {
+                let problem = match answer.payload {
+                    Some(_) => problem,
+                    None => "a yes to this request comes with one, and this has none".to_owned(),
+                };
+                UnfitAnswer::InvalidPayload { problem }
+            })?;
         }
         if let Some(edited) = &answer.edited_args {
             self.check_edited(edited, open)

@@ -68,6 +68,8 @@ fn a_yes_brings_the_payload_that_was_asked_for_and_a_no_brings_none() {
             Err(UnfitAnswer::InvalidPayload { .. })
         ));
     }
+    let none = fit(&asked, &[], ToolConfirmation::confirmed()).unwrap_err();
+    assert!(none.to_string().contains("this has none"), "{none}");
     let said = ToolConfirmation::confirmed().with_payload(json!({"days": 3}));
     assert_eq!(
         fit(&asked, &[], said).map(|it| it.payload.is_some()),

@@ -277,7 +277,7 @@ fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wa
     assert_eq!(rows.len(), 2, "{csv}");
     assert!(rows[1].starts_with(&session), "{csv}");
     assert!(
-        rows[1].contains("erased: ada wanted that: ticket-17"),
+        rows[1].contains(r#"erased: unchecked ""ada"" wanted that: ticket-17"#),
         "{csv}"
     );
     let before = format!("audit decisions j --to {from} --json");
@@ -298,7 +298,7 @@ fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wa
         .run("audit decisions j --html report.html")
         .ends_with(0);
     let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
-    assert!(html.contains("its key was erased: ada wanted that: ticket-17"));
+    assert!(html.contains("its key was erased: unchecked &quot;ada&quot; wanted that: ticket-17"));
     assert!(html.contains("1 session erased"));
 
     // Whoever asks again is told what was done.

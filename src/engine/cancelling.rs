@@ -1,0 +1,57 @@
+//! A call that is open is taken back: through the session's task, or at the desk.
+
+use super::inbox::Input;
+use super::{Desk, Engine, Error};
+use crate::session::{Actor, Command, Seq, SessionId};
+
+impl Engine {
+    /// Takes back a call that is open, whatever it waits for: a person, its result, a free place, or a program that has its tool. A
+    /// tool that runs is cut off. Returns the record of it.
+    ///
+    /// The model is told that the call was cancelled, now or as the agent's [`on_settled`](super::Agent::on_settled) says.
+    ///
+    /// ```
+    /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
+    /// use recount::prelude::*;
+    /// let reason = Some("ordered twice".to_owned());
+    /// engine.cancel(ticket.session, ticket.call, reason, Actor::embedder("ada")).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where the session has no such call, or it ended before, with how.
+    pub async fn cancel(
+        &self,
+        session: SessionId,
+        call: Seq,
+        reason: Option<String>,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let command = Command::CancelCall { call, reason, by };
+        if let Some(_turn) = self.turn_at_desk(session).await {
+            let before = self.head(session).await?;
+            let cancelled = self.desk().take(session, command).await;
+            self.publish_after(session, before).await;
+            return cancelled;
+        }
+        self.ask(session, |reply| Input::Command(command, reply))
+            .await
+    }
+}
+
+impl Desk {
+    /// Takes back a call that is open, as [`Engine::cancel`] does. The model is told when the session is next served.
+    ///
+    /// # Errors
+    /// As of [`Engine::cancel`].
+    pub async fn cancel(
+        &self,
+        session: SessionId,
+        call: Seq,
+        reason: Option<String>,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let command = Command::CancelCall { call, reason, by };
+        self.take(session, command).await
+    }
+}
