@@ -1,8 +1,8 @@
 //! The corpus of old journals: every record that a version ever wrote is read, and every decision comes out again.
 //!
 //! `fixtures/journals/rules-N/` holds exports of journals written under rules N. They are read for ever and never
-//! written again, which `SHA256SUMS` beside them vouches for; `RECOUNT_WRITE_JOURNALS=1 cargo test --all-features --test restart` writes those of
-//! new stories.
+//! written again, which `SHA256SUMS` beside them vouches for; `RECOUNT_WRITE_JOURNALS=1 cargo test --all-features --test engine restart` writes
+//! those of new stories.
 #![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,

@@ -1,14 +1,14 @@
 //! What the journal says of itself and an auditor has to know: crashes, repairs, erasures, and kinds of a later version.
 
 use recount_journal::{Journal, Record};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::filter::Filter;
 use super::moment;
 use crate::ledger::{ERASED, Error, REQUESTED};
-use crate::session::{Seq, SessionId, Timestamp};
+use crate::session::{Actor, Seq, SessionId, Timestamp};
 
 /// How many records are read at a time.
 const PAGE: usize = 1024;
@@ -94,10 +94,10 @@ fn told(kind: &str, body: &Value) -> Option<String> {
             number("objects_lost"),
         )),
         REQUESTED => {
-            let by = body.pointer("/by/name").and_then(Value::as_str);
+            let by = body.get("by").and_then(|it| Actor::deserialize(it).ok());
             Some(format!(
                 "{} wants session {} erased: {}",
-                by.unwrap_or("somebody"),
+                by.map_or("somebody".to_owned(), |by| by.in_short()),
                 text("session"),
                 text("reason")
             ))
@@ -153,6 +153,12 @@ mod tests {
         assert_eq!(
             told("erasure_requested", &requested).as_deref(),
             Some("ada wants session 7 erased: ticket 17")
+        );
+        let by = json!({"name": "root (os_user)", "authenticated_by": "none"});
+        let requested = json!({"session": "7", "by": by, "reason": "ticket 17"});
+        assert_eq!(
+            told("erasure_requested", &requested).as_deref(),
+            Some(r#"unchecked "root (os_user)" wants session 7 erased: ticket 17"#)
         );
         let erased = told("session_erased", &json!({"session": "7", "requested": 3}));
         assert!(erased.is_some_and(|it| it.starts_with("the key of session 7 was erased")));

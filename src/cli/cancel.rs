@@ -16,7 +16,8 @@ use crate::session::Seq;
 
 /// Takes back a call that is open, whatever it waits for, also a tool that no program has any more.
 ///
-/// A tool that runs is cut off. The model is told that the call was cancelled: at once through the service that has the journal open,
+/// A tool that runs is cut off; what it has done stays done, and what was cancelled cannot be reconciled. Of a call in doubt `settle` and
+/// `deny` say more. The model is told that the call was cancelled: at once through the service that has the journal open,
 /// otherwise when the session is next served.
 #[derive(Args)]
 pub(super) struct Cancel {

@@ -11,7 +11,7 @@ use super::failure::{Failure, IN_USE};
 use super::keys::Keys;
 use super::unanswered::{out_of_reach, refused, unanswered};
 use super::{opening, os_user};
-use crate::control::{self, Client, OnRecord, Refusal, Request, Waiting};
+use crate::control::{self, Client, ConnectError, OnRecord, Refusal, Request, Waiting};
 use crate::engine::{self, Desk, SystemClock};
 use crate::ledger::{Ledger, PendingConfirmation, SessionSummary};
 use crate::session::{Finding, Json, ObjectHash, RequestId, Seq, SessionId};
@@ -22,6 +22,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long to wait before looking again whether it is free.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How long to wait before knocking again where somebody answers, and has a log in which each knock is a line.
+const KNOCK_AGAIN: Duration = Duration::from_millis(500);
 
 /// The sessions of a journal, from here.
 pub(super) enum Source {
@@ -99,11 +102,16 @@ impl Source {
             }
             // Whoever has it may be another command, a service that begins and does not listen yet, or one that ends; what the
             // file says that a killed one has left is no reason not to look again.
-            refused = match Client::connect(path).await {
+            let error = match Client::connect(path).await {
                 Ok(client) => return Ok(Source::Service(Box::new(client))),
-                Err(error) => Some(out_of_reach(in_use, &error)),
+                Err(error) => error,
             };
-            tokio::time::sleep(LOOK_AGAIN).await;
+            let answers = matches!(
+                error,
+                ConnectError::Busy { .. } | ConnectError::Refused { .. }
+            );
+            tokio::time::sleep(if answers { KNOCK_AGAIN } else { LOOK_AGAIN }).await;
+            refused = Some(out_of_reach(in_use, &error));
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) fn unanswered(pid: u32, error: Unanswered) -> Failure {
 
 fn lost(what: String) -> Failure {
     Failure::new("service-lost", what)
-        .advice("`recount pending PATH` shows whether an answer is on record")
+        .advice("`recount log PATH SESSION` shows whether it is on record")
 }
 
 /// Why the service, or whoever read an answer here, could not do what was asked.

@@ -8,6 +8,9 @@ impl Engine {
     /// Takes back a call that is open, whatever it waits for: a person, its result, a free place, or a program that has its tool. A
     /// tool that runs is cut off. Returns the record of it.
     ///
+    /// It undoes nothing: what a tool has done before it was cut off stays done, and the call keeps `cancelled` as its outcome. Of a call in doubt a
+    /// person knows more where they [answer](Engine::answer) its request.
+    ///
     /// The model is told that the call was cancelled, now or as the agent's [`on_settled`](super::Agent::on_settled) says.
     ///
     /// ```
@@ -41,6 +44,9 @@ impl Engine {
 
 impl Desk {
     /// Takes back a call that is open, as [`Engine::cancel`] does. The model is told when the session is next served.
+    ///
+    /// An agent's redactor and a tool's formatter are code that a desk does not have: the reason goes on record as it is, and the model hears the
+    /// engine's words.
     ///
     /// # Errors
     /// As of [`Engine::cancel`].

@@ -175,7 +175,7 @@ impl Desk {
     pub(crate) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
         let loaded = self.ledger.load(session).await?;
         let mut batch = Batch::new(loaded, self.clock.now());
-        batch.take_over()?;
+        let left = batch.take_over()?;
         let overdue = batch.record_overdue()?;
         let attempt = AttemptedAnswer::of(&batch.session, &command);
         match admit(&batch.session, command) {
@@ -195,7 +195,8 @@ impl Desk {
             }
             Err(rejection) => {
                 let refused = attempt.and_then(|it| it.refused(&batch.session, &rejection));
-                let any = overdue || refused.is_some();
+                // What the refusal speaks of is on record, also where the process that was there before it has not said so.
+                let any = left || overdue || refused.is_some();
                 if let Some(refused) = refused {
                     batch.record(refused)?;
                 }
@@ -234,11 +235,13 @@ impl Batch {
     }
 
     /// Whoever can open the journal knows that the process that served the session is gone.
-    fn take_over(&mut self) -> Result<(), Error> {
-        for left in takeover::observations(&self.session) {
-            self.record(left)?;
+    fn take_over(&mut self) -> Result<bool, Error> {
+        let left = takeover::observations(&self.session);
+        let any = !left.is_empty();
+        for observation in left {
+            self.record(observation)?;
         }
-        Ok(())
+        Ok(any)
     }
 
     fn record_overdue(&mut self) -> Result<bool, Error> {

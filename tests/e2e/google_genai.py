@@ -7,7 +7,7 @@ Needs google-genai and installs nothing. The library speaks TLS only: it always 
 ws:// address takes. So this puts a TLS relay with a certificate of its own before the simulator and leaves the library
 as it is. It talks once as with a gateway (Vertex mode, custom base URL) and once as with Google AI (API key).
 RECORDING is what `recount simulate --record` wrote while our own client talked: each of its messages must be one of the
-library's own types. REQUESTS are those of `tests/gemini_http.rs`, held against the same types. Exits with 1 and says why on any mismatch.
+library's own types. REQUESTS are those of `tests/engine/gemini_http.rs`, held against the same types. Exits with 1 and says why on any mismatch.
 """
 
 import argparse

@@ -3,11 +3,6 @@
 //! Every trace in `fixtures/adk` is played to a real engine: its model's calls by a model without a socket, its client's messages
 //! through the door for clients, in the ids of our own events. After each message, what is pending, decided, executed and
 //! answered is compared. What the model was told is read from what the model received, and what ran from the tools.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 mod ours;
 mod standing;

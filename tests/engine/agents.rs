@@ -1,11 +1,4 @@
 //! Agents that are called as tools: their turns and calls are on record, pass the same policies, and outlive a process.
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 mod taken_back;
 mod told;

@@ -1,11 +1,4 @@
 //! The service of the cookbook: its process is killed while a person decides, and the approval counts after the restart.
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 #[path = "../../examples/approvals_service/service.rs"]
 mod service;

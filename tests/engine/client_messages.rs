@@ -1,9 +1,4 @@
 //! What a client may answer through the door for clients, and what it may not: forged, foreign, late and half answers.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,10 +1,4 @@
 //! A call about a debt, in four phases: whoever restarts the process in any of them, the story ends the same.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -4,13 +4,6 @@
 //! What was asked under a contract that still holds is approved and runs once, in the new version's body, also where the
 //! tool's description was reworded. Where the contract has changed the approver is told so and is asked anew; where the tool is
 //! gone they are told that, and the question waits for the version that has it again. The witness of what ran is a file.
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

@@ -4,13 +4,6 @@
 //! Of each, the laws hold on the journal that it leaves behind, what the user saw and what the service received is as the
 //! snapshot says, and no task and no socket is left. No clock runs: the time of the engine, of the sockets and of the script is
 //! moved by the steps below, and by nothing else.
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 mod ending;
 mod scene;

@@ -1,10 +1,4 @@
 //! A conversation that was recorded comes to the same story whenever it is played.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 mod corpus;
 mod stage;

@@ -1,12 +1,6 @@
 //! Gemini's generateContent over HTTP, against a small server of the test: what it is sent, what is heard, and what is asked again.
 //!
 //! The requests are kept in `generate_content.jsonl` of the target's temporary directory, where the vendor's own library reads them in CI.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;

@@ -3,13 +3,6 @@
 //! The process is this test's own program, started again; the model is a simulator that outlives it. After each kill
 //! a second process takes the session up and sees it through, and what came of it is compared with a run that nothing
 //! interrupted.
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};

@@ -2,13 +2,6 @@
 //!
 //! Whoever starts next knows that nobody can go on from there: the question is withdrawn, and the tool's rule says what
 //! becomes of the call. The body runs a second time only where the rule lets it. The witness of what ran is a file.
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::future::pending;
 use std::time::Duration;

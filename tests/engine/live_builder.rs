@@ -1,10 +1,4 @@
 //! What is said while a session is described reaches the model, and what is wrong with it is told at once.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use recount::engine::{Error, LiveBuilder};
 use recount::live::Modality;

@@ -1,7 +1,13 @@
 //! The engine by its promises, from a dispatcher alone to sessions that outlive their processes.
 //!
 //! They are one program because each program takes in the whole library, which is what building them costs.
-#![cfg(all(feature = "testing", feature = "live", feature = "gemini-http"))]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
 
 #[path = "../child_process/mod.rs"]
 mod child_process;

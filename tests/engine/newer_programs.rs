@@ -1,9 +1,4 @@
 //! Records that a newer program wrote: they are kept, and whoever reads the session says whether they may be passed over.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,12 +3,6 @@
 //! A policy stands in one table with what it is, what it cannot be put on, what is done to try it, and what must be seen
 //! then. For each pair one conversation is played that tries both, and what both promise is looked for in what is left
 //! of it: the runs that the tool counted, the records, and what the model was told. A pair of twice the same is one, too.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 mod tools;
 mod world;

@@ -1,9 +1,4 @@
 //! A program calls the tools of a session itself: the same policies, the same record, and no model hears of it.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,9 +1,4 @@
 //! The ready-made tools, against the simulator: what the model is told, what the program hears, and what is on record.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,8 +1,4 @@
 //! A tool made of a type is given every digit that the model sent, and tells none of what is secret.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::Arc;
 

@@ -1,9 +1,4 @@
 //! Law 1, write ahead: nothing happens that is not on record, and where nothing can be recorded, nothing happens.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

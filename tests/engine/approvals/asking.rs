@@ -1,11 +1,4 @@
 //! A person is asked: what an answer may carry, what reaches the tool, and a tool that asks by itself and goes on after a restart.
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,4 @@
 //! The desk answers on record for a journal that nobody serves, and the clock has its say first.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::Arc;
 use std::time::Duration;

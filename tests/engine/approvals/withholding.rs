@@ -1,11 +1,6 @@
 //! Where an agent wants it, no live input reaches a model that waits for the response to a call.
 //!
 //! What reached it is read off what the scripted model received.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,5 @@
 //! A dispatcher without an engine runs calls under the same policies, records them, and leaves nobody waiting.
 #![cfg(feature = "engine")]
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,9 +1,5 @@
 //! A tool that its dispatcher runs alone has what it has in an engine: services, events, and arguments read out of a text.
 #![cfg(feature = "engine")]
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use async_trait::async_trait;
 use recount::prelude::*;

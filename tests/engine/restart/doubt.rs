@@ -186,6 +186,20 @@ fn a_doubt_is_settled_at_the_desk_too_where_nobody_serves_its_session() {
 }
 
 #[test]
+fn what_comes_to_the_desk_too_late_leaves_on_record_what_it_came_after() {
+    let world = World::new();
+    cut_off(&world, InDoubt::SettleUnknown);
+    let call = *world.folded().calls.keys().next().unwrap();
+    let desk = Desk::new(Ledger::new(world.journal.clone()), world.clock.clone());
+    let cancelled = wait(desk.cancel(world.session(), call, None, Actor::os_user("ada")));
+    let Err(Error::Refused(Rejection::CallSettled { outcome, .. })) = cancelled else {
+        panic!("it was cut off before: {cancelled:?}");
+    };
+    assert_eq!(outcome, Outcome::Unknown);
+    assert_eq!(world.outcome(), Outcome::Unknown);
+}
+
+#[test]
 fn an_unknown_outcome_is_reconciled_later_once_and_told_as_conversation() {
     let world = World::new();
     cut_off(&world, InDoubt::SettleUnknown);

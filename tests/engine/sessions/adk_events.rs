@@ -1,9 +1,4 @@
 //! What a client of ADK is shown of a session: each fact once, as it happens and when the page is loaded again.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use recount::adk;
 use recount::live::wire::{FunctionCall, ServerMessage};

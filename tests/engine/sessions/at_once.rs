@@ -1,8 +1,4 @@
 //! A model that calls again as soon as it is answered: its call is there before its answer is known to be sent.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::Arc;
 

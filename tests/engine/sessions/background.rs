@@ -1,10 +1,4 @@
 //! A call in the background is acknowledged first; its result comes with its scheduling, once.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,4 @@
 //! A conversation with a scripted model: calls run in parallel, each is answered as it finishes.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::Arc;
 

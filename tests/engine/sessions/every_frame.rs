@@ -1,10 +1,5 @@
 //! The vendor's libraries read what this program sends (`.ci/run`); here is every kind of it, recorded as
 //! `recount simulate --record` does.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

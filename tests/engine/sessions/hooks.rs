@@ -1,11 +1,5 @@
 //! The embedding program's own code sees calls before they run and responses before they leave, and what it says is on
 //! record, so that a replay needs none of it.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,9 +1,4 @@
 //! A connection that is open on our side only is found out, and the session comes back.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::time::Duration;
 

@@ -1,10 +1,4 @@
 //! How a session begins, ends and is answered by an engine that cannot run it.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::future::pending;
 use std::sync::Arc;

@@ -1,8 +1,4 @@
 //! What is larger than the journal takes is refused where it comes in, and harms nothing else.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use recount::engine::Error;
 use recount::prelude::*;

@@ -1,9 +1,4 @@
 //! Closures that hear the events of tools: what is on record, once it is, and nobody suffers from what becomes of them.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::{Arc, Mutex};
 

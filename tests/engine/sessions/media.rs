@@ -1,11 +1,5 @@
 //! Audio and video pass the journal by: they reach whoever listens however busy the tools are, and only how much it was is
 //! on record.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::{Arc, Mutex};
 

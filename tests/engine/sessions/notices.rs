@@ -1,8 +1,4 @@
 //! What the embedding program hears of every session, also of those that nobody holds.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,9 +1,4 @@
 //! A long session is opened from its snapshot, and is what it would be if there were none.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::fs;
 use std::sync::Arc;

@@ -1,10 +1,4 @@
 //! What is sealed stands nowhere in clear, and everything goes on as if it did.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

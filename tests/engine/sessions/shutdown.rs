@@ -1,9 +1,5 @@
 //! Once an engine shuts down, nothing begins any more: what waited for a place is as if it had not been started, and runs
 //! once with the next engine.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

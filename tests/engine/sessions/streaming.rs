@@ -1,8 +1,4 @@
 //! A tool that gives one result after another tells the model each, and none is told before it is on record.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::Arc;
 

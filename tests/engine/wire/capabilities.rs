@@ -1,12 +1,6 @@
 //! What a model does not understand is left off the wire, and what was left off is on record.
 
 #![cfg(all(feature = "testing", feature = "live"))]
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::sync::Arc;
 

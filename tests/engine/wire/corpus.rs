@@ -1,10 +1,6 @@
 //! What a fuzzer goes through, gone through without one.
 
 #![cfg(feature = "testing")]
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

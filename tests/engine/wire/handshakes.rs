@@ -1,12 +1,6 @@
 //! Each platform and kind of authentication is reached as the vendor's own libraries reach it, and no secret is told.
 
 #![cfg(feature = "live")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that meets the impossible must stop"
-)]
 
 use std::collections::BTreeMap;
 use std::fs;
