@@ -14,7 +14,7 @@ use super::{opening, os_user};
 use crate::control::{self, Client, ConnectError, OnRecord, Refusal, Request, Waiting};
 use crate::engine::{self, Desk, SystemClock};
 use crate::ledger::{Ledger, PendingConfirmation, SessionSummary};
-use crate::session::{Finding, Json, ObjectHash, RequestId, Seq, SessionId};
+use crate::session::{Actor, Finding, Json, ObjectHash, RequestId, Seq, SessionId};
 use crate::tool::Ticket;
 
 /// How long a command waits for the journal where nobody who has it answers. Other commands need it for some milliseconds each.
@@ -199,13 +199,7 @@ impl Source {
                 let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
                 let desk = Desk::new(ledger.clone(), SystemClock::shared());
                 let answered = desk.answer_as(request, given, by.clone()).await;
-                let seq = taken(ledger, session, answered).await?;
-                Ok(OnRecord {
-                    session,
-                    seq,
-                    tool,
-                    by,
-                })
+                taken(ledger, session, tool, by, answered).await
             }
             Source::Service(client) => {
                 let request = Request::Answer {
@@ -234,13 +228,7 @@ impl Source {
                 let (session, supply) =
                     engine::supplies_json(&ticket, name, response, interim, by.clone());
                 let supplied = desk.take(session, supply).await;
-                let seq = taken(ledger, session, supplied).await?;
-                Ok(OnRecord {
-                    session: ticket.session,
-                    seq,
-                    tool: ticket.tool,
-                    by,
-                })
+                taken(ledger, session, ticket.tool, by, supplied).await
             }
             Source::Service(client) => {
                 let request = Request::Respond {
@@ -273,13 +261,7 @@ impl Source {
                 };
                 let desk = Desk::new(ledger.clone(), SystemClock::shared());
                 let reconciled = desk.reconcile(&ticket, found, by.clone()).await;
-                let seq = taken(ledger, session, reconciled).await?;
-                Ok(OnRecord {
-                    session,
-                    seq,
-                    tool,
-                    by,
-                })
+                taken(ledger, session, tool, by, reconciled).await
             }
             Source::Service(client) => {
                 let request = Request::Reconcile {
@@ -307,13 +289,7 @@ impl Source {
                 let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
                 let desk = Desk::new(ledger.clone(), SystemClock::shared());
                 let cancelled = desk.cancel(session, call, reason, by.clone()).await;
-                let seq = taken(ledger, session, cancelled).await?;
-                Ok(OnRecord {
-                    session,
-                    seq,
-                    tool,
-                    by,
-                })
+                taken(ledger, session, tool, by, cancelled).await
             }
             Source::Service(client) => {
                 let request = Request::Cancel {
@@ -347,14 +323,21 @@ fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Failure> {
         .map_err(|error| Failure::new("broken", format!("failed to write JSON: {error}")))
 }
 
-/// What the desk says, with what stands against it where a rule said no.
-async fn taken<T>(
+/// What the desk has put on record about a call of `tool`, or what stands against it where a rule said no.
+async fn taken(
     ledger: &Ledger,
     session: SessionId,
-    outcome: Result<T, engine::Error>,
-) -> Result<T, Failure> {
+    tool: String,
+    by: Actor,
+    outcome: Result<Seq, engine::Error>,
+) -> Result<OnRecord, Failure> {
     match outcome {
-        Ok(taken) => Ok(taken),
+        Ok(seq) => Ok(OnRecord {
+            session,
+            seq,
+            tool,
+            by,
+        }),
         Err(engine::Error::Refused(rejection)) => {
             let refusal = Refusal::of(ledger, session, &rejection).await;
             Err(refused(&refusal))
