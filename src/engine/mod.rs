@@ -69,6 +69,7 @@ mod session_of_run;
 mod sessions;
 mod slots;
 mod socket;
+mod stint;
 mod story;
 pub(crate) mod takeover;
 mod task;
@@ -129,6 +130,7 @@ use publisher::Publisher;
 use reconnecting::Reconnecting;
 use registry::{Registry, TaskRef};
 use slots::Slots;
+use stint::Stint;
 use task::{Begin, SessionTask};
 
 /// The program and version as the journal names it.
@@ -387,6 +389,7 @@ impl Engine {
             self.inner.clock.clone(),
             agent.withholds_input.then(|| agent.non_blocking.clone()),
         ));
+        let stint = Stint::default();
         let task = SessionTask {
             id,
             agent,
@@ -422,13 +425,14 @@ impl Engine {
             silence: None,
             silences: 0,
             handles: 0,
+            stint: stint.clone(),
             over: over.clone(),
             inbox,
             own: own.clone(),
             incoming,
             incoming_sender,
         };
-        tokio::spawn(Box::new(task).serve(begin));
+        tokio::spawn(stint.serve(Box::new(task).serve(begin)));
         TaskRef {
             inbox: own,
             failure,

@@ -97,18 +97,19 @@ impl SessionTask {
         } else {
             durability
         };
-        self.tail = self
-            .ledger
-            .append(
-                self.tail,
-                &self.seal,
-                &self.session,
-                &facts,
-                &open_before,
-                objects,
-                durability,
-            )
-            .await?;
+        let append = self.ledger.append(
+            self.tail,
+            &self.seal,
+            &self.session,
+            &facts,
+            &open_before,
+            objects,
+            durability,
+        );
+        self.tail = match durability {
+            Durability::Buffered => append.await?,
+            Durability::Durable => self.stint.durable(append).await?,
+        };
         self.record_facts(&facts);
         self.note_waiting();
         if !was_paused && self.session.should_pause() {

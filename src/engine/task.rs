@@ -28,6 +28,7 @@ use super::reconnecting::Reconnecting;
 use super::registry::Registry;
 use super::slots::Slots;
 use super::socket::Socket;
+use super::stint::Stint;
 use super::timer::Timer;
 use super::writer::{Carried, Outgoing};
 use crate::fixture::Step;
@@ -101,6 +102,7 @@ pub(super) struct SessionTask {
     pub(super) silence: Option<AbortOnDropHandle<()>>,
     pub(super) silences: u64,
     pub(super) handles: usize,
+    pub(super) stint: Stint,
     /// Fires once the session is closed: whoever follows it hears no more.
     pub(super) over: CancellationToken,
     pub(super) inbox: mpsc::UnboundedReceiver<Box<Input>>,
