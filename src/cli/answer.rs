@@ -140,6 +140,7 @@ impl Told {
             seq,
             tool,
             by,
+            attempts: _,
         } = on_record;
         let &Told {
             request,
@@ -174,7 +175,7 @@ impl Told {
             ))?;
         }
         let next = match (service, confirmed, anew) {
-            (Some(pid), _, _) => format!("Answered through the running service (pid {pid})."),
+            (Some(pid), _, _) => format!("On record through the running service (pid {pid})."),
             (None, true, None) => {
                 "The call starts with the next process that serves the session.".to_owned()
             }

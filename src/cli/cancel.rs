@@ -16,8 +16,8 @@ use crate::session::Seq;
 
 /// Takes back a call that is open, whatever it waits for, also a tool that no program has any more.
 ///
-/// A tool that runs is cut off; what it has done stays done, and what was cancelled cannot be reconciled. Of a call in doubt `settle` and
-/// `deny` say more. The model is told that the call was cancelled: at once through the service that has the journal open,
+/// A tool that runs is cut off, but not the programs that a tool's command has started; what it has done stays done, and what was cancelled cannot be
+/// reconciled. Of a call in doubt `settle` and `deny` say more. The model is told that the call was cancelled: at once through the service that has the journal open,
 /// otherwise when the session is next served.
 #[derive(Args)]
 pub(super) struct Cancel {
@@ -61,11 +61,16 @@ impl Cancel {
                 "seq": on_record.seq,
                 "tool": on_record.tool,
                 "by": on_record.by,
+                "attempts": on_record.attempts,
                 "service": service,
             })
         });
+        let begun = match on_record.attempts {
+            0 => "",
+            _ => "; it had been started, and what it has done stays done",
+        };
         let text = format!(
-            "{} cancelled by {}, on record at seq {}{}",
+            "{} cancelled by {}, on record at seq {}{begun}{}",
             on_record.tool,
             on_record.by,
             on_record.seq,

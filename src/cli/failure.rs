@@ -92,16 +92,14 @@ impl Failure {
     pub(super) fn behind_record(mut self, answered: &OnRecord) -> Failure {
         let OnRecord { session, seq, .. } = answered;
         self.what = format!(
-            "the answer is on record at seq {seq} of session {session}, but {}",
+            "it is on record at seq {seq} of session {session}, but {}",
             self.what
         );
         // Also where nobody reads what else there would be to say.
         if self.code == READER_GONE {
             self.code = IO.into();
         }
-        self.advice(
-            "the answer counts, so do not give it again; `recount log PATH SESSION` shows it",
-        )
+        self.advice("it counts, so do not say it again; `recount log PATH SESSION` shows it")
     }
 
     /// Nothing, or no journal, is where one was expected.

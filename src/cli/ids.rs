@@ -67,7 +67,15 @@ pub(super) async fn request(source: &mut Source, text: &str) -> Result<RequestId
     };
     match typed.among(&known)? {
         Some(id) => Ok(RequestId(id)),
-        None => Err(typed.unknown(&open, "`recount pending PATH` lists what waits")),
+        None => Err(typed.unknown(
+            &open,
+            match source {
+                Source::Journal(_) => "`recount pending PATH` lists what waits",
+                Source::Service(_) => {
+                    "`recount pending PATH` lists what waits; of what was decided before, a running service knows whole ids only"
+                }
+            },
+        )),
     }
 }
 

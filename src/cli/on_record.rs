@@ -28,7 +28,7 @@ pub(super) fn show(
 fn tell(text: &str, service: Option<u32>, screen: &mut Screen) -> Result<(), Failure> {
     screen.toned(Tone::Good, &one_line(text))?;
     screen.line(&match service {
-        Some(pid) => format!("Answered through the running service (pid {pid})."),
+        Some(pid) => format!("On record through the running service (pid {pid})."),
         None => "The model is told when the session is next served.".to_owned(),
     })
 }

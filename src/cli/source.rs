@@ -289,7 +289,11 @@ impl Source {
                 let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
                 let desk = Desk::new(ledger.clone(), SystemClock::shared());
                 let cancelled = desk.cancel(session, call, reason, by.clone()).await;
-                taken(ledger, session, tool, by, cancelled).await
+                let mut on_record = taken(ledger, session, tool, by, cancelled).await?;
+                let attempts = ledger.attempts_of(session, call).await;
+                let attempts = attempts.map_err(Failure::from);
+                on_record.attempts = attempts.map_err(|it| it.behind_record(&on_record))?;
+                Ok(on_record)
             }
             Source::Service(client) => {
                 let request = Request::Cancel {
@@ -337,6 +341,7 @@ async fn taken(
             seq,
             tool,
             by,
+            attempts: 0,
         }),
         Err(engine::Error::Refused(rejection)) => {
             let refusal = Refusal::of(ledger, session, &rejection).await;

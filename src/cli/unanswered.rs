@@ -116,7 +116,11 @@ pub(super) fn refused(refusal: &Refusal) -> Failure {
         None if refusal.by.is_some() => {
             "the first answer counts; this one changed nothing".to_owned()
         }
-        None => "this one changed nothing".to_owned(),
+        None => match refusal.code.as_str() {
+            "unknown_call" => "a call is named by the seq of its own record, which is not that of its question: `recount log PATH SESSION` shows it".to_owned(),
+            "call_settled" => "of a call whose outcome is unknown, `recount reconcile` says what became of it".to_owned(),
+            _ => "this one changed nothing".to_owned(),
+        },
     };
     Failure::new(refusal.code.replace('_', "-"), text)
         .exit(Exit::Refused)

@@ -185,6 +185,14 @@ pub struct OnRecord {
     pub tool: String,
     /// Who it is from, as it stands on record.
     pub by: Actor,
+    /// Of a call that was taken back, how often its tool had been started: what it has done by then stays done. Of anything else, and where it was not started, 0
+    /// and left out.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub attempts: u32,
+}
+
+fn is_none_of_it(attempts: &u32) -> bool {
+    *attempts == 0
 }
 
 /// One record of a session.

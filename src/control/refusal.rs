@@ -73,7 +73,9 @@ impl Refusal {
                 refusal.found = Some(reconciled.found);
                 refusal.by = Some(reconciled.by.clone());
             }
-            Rejection::RequestExpired { at } | Rejection::RequestWithdrawn { at, .. } => {
+            Rejection::RequestExpired { at }
+            | Rejection::RequestWithdrawn { at, .. }
+            | Rejection::CallSettled { at, .. } => {
                 refusal.at = Some(*at);
             }
             Rejection::RequestSuperseded { by } => {
@@ -86,7 +88,6 @@ impl Refusal {
             | Rejection::EditsNotAllowed
             | Rejection::NothingToSettle
             | Rejection::UnknownCall { .. }
-            | Rejection::CallSettled { .. }
             | Rejection::CallOpen { .. }
             | Rejection::OutcomeKnown { .. }
             | Rejection::CallNotPaused { .. }

@@ -92,7 +92,11 @@ impl Engine {
             } => {
                 let by = actor(claimed).await?;
                 let cancelled = self.cancel(session, call, reason, by.clone()).await;
-                self.put(cancelled, session, call, by).await
+                let attempts = match &cancelled {
+                    Ok(_) => self.ledger().attempts_of(session, call).await?,
+                    Err(_) => 0,
+                };
+                self.put(cancelled, session, call, by, attempts).await
             }
             Request::Log {
                 session,
@@ -118,7 +122,8 @@ impl Engine {
         let named = self.ledger().journal().request(request.0).await?;
         let (session, call) = named.ok_or(Error::UnknownRequest { request })?;
         let answered = self.answer_as(request, given, by.clone()).await;
-        self.put(answered, SessionId(session), Seq(call), by).await
+        self.put(answered, SessionId(session), Seq(call), by, 0)
+            .await
     }
 
     async fn take_response(
@@ -133,7 +138,7 @@ impl Engine {
         let name = ticket.tool.clone();
         let supply = supplies_json(ticket, name, response, interim, by.clone());
         let supplied = self.supply(supply);
-        self.put(supplied.await, ticket.session, ticket.call, by)
+        self.put(supplied.await, ticket.session, ticket.call, by, 0)
             .await
     }
 
@@ -153,16 +158,17 @@ impl Engine {
             tool: tool.unwrap_or_default(),
         };
         let reconciled = self.reconcile(&ticket, found, by.clone()).await;
-        self.put(reconciled, session, call, by).await
+        self.put(reconciled, session, call, by, 0).await
     }
 
-    /// What became of an answer or a response to `call`.
+    /// What became of an answer or a response to `call`, or of its being taken back behind so many attempts.
     async fn put(
         &self,
         outcome: Result<Seq, Error>,
         session: SessionId,
         call: Seq,
         by: Actor,
+        attempts: u32,
     ) -> Result<Reply, Failed> {
         match outcome {
             Ok(seq) => {
@@ -173,6 +179,7 @@ impl Engine {
                     seq,
                     tool,
                     by,
+                    attempts,
                 }))
             }
             Err(Error::Refused(rejection)) => {

@@ -172,4 +172,11 @@ impl Ledger {
             Err(error) => Err(error),
         }
     }
+
+    /// How often the tool of a call that has ended was started.
+    pub(crate) async fn attempts_of(&self, session: SessionId, call: Seq) -> Result<u32, Error> {
+        let loaded = self.load(session).await?;
+        let ended = loaded.session.settled.get(&call);
+        Ok(ended.map_or(0, |it| it.attempts))
+    }
 }

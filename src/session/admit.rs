@@ -278,6 +278,7 @@ fn open_call(session: &Session, call: Seq) -> Result<&super::call::Call, Rejecti
         Some(settled) => Err(Rejection::CallSettled {
             call,
             outcome: settled.outcome,
+            at: settled.at,
         }),
         None => Err(Rejection::UnknownCall { call }),
     }

@@ -215,6 +215,8 @@ pub enum Rejection {
         call: Seq,
         /// How it ended.
         outcome: Outcome,
+        /// The record that ended it.
+        at: Seq,
     },
     /// The call has not ended, so there is no unknown outcome.
     CallOpen {
@@ -406,7 +408,7 @@ impl std::fmt::Display for Rejection {
                 "the request does not ask about a run that was cut off, so there is nothing to settle; it stays open",
             ),
             Rejection::UnknownCall { call } => write!(f, "the session has no call {call}"),
-            Rejection::CallSettled { call, outcome } => {
+            Rejection::CallSettled { call, outcome, .. } => {
                 write!(f, "call {call} ended before: {}", outcome.in_words())
             }
             Rejection::CallOpen { call, phase } => {

@@ -1,8 +1,11 @@
 //! An open call is taken back by whoever may, beside a service and without one, also where no program has its tool any more.
 
+use recount::prelude::*;
+
 use crate::answering::{parked, refunds};
 use crate::program::Bench;
-use crate::service::Service;
+use crate::service::{Service, runtime};
+use crate::settling::cut_off;
 
 const OTHER_TOOLS: &str = r#"
 [[tool]]
@@ -39,8 +42,12 @@ fn an_approved_call_whose_tool_is_gone_is_taken_back_and_does_not_run_when_it_is
     );
     assert_eq!(cancelled["by"]["authenticated_by"], "none");
     assert!(cancelled["service"].is_null());
+    assert_eq!(cancelled["attempts"], 0);
     assert!(open().get("ready").is_none());
-    bench.run(&cancel).fails(3, "call-settled");
+    bench
+        .run(&cancel)
+        .fails(3, "call-settled")
+        .complains(&["an operator cancelled it at ", ", seq "]);
     bench
         .run(&format!("log j {id} --full"))
         .ends_with(0)
@@ -68,4 +75,36 @@ fn a_call_that_waits_for_a_person_is_taken_back_through_the_service_that_has_it(
         .complains(&["an operator cancelled the call"]);
     assert_eq!(service.refunds(), 0);
     service.shut_down();
+}
+
+#[test]
+fn who_takes_back_a_call_that_was_cut_off_is_told_that_it_had_been_started() {
+    let (bench, runtime) = (Bench::new(), runtime());
+    cut_off(&bench, &runtime, InDoubt::Ask);
+    let waiting = bench.run("pending j --json").ends_with(0).json_lines();
+    let call = |nth: usize| waiting[nth]["call"].as_u64().unwrap();
+    let cancel = |call: u64| format!("cancel j {} {call}", bench.session("j"));
+    bench.run(&cancel(call(0))).ends_with(0).says(&[
+        "pay cancelled by ",
+        "; it had been started, and what it has done stays done",
+    ]);
+    let second = bench
+        .run(&format!("{} --json", cancel(call(1))))
+        .ends_with(0)
+        .json();
+    assert_eq!(second["attempts"], 1);
+}
+
+#[test]
+fn who_comes_behind_the_end_of_a_cut_off_call_is_told_how_to_say_what_became_of_it() {
+    let (bench, runtime) = (Bench::new(), runtime());
+    cut_off(&bench, &runtime, InDoubt::SettleUnknown);
+    let log = format!("log j {} --json", bench.session("j"));
+    let log = bench.run(&log).json_lines();
+    let called = log.iter().find(|it| it["kind"] == "function_call_received");
+    let call = called.unwrap()["seq"].as_u64().unwrap();
+    bench
+        .run(&format!("cancel j {} {call}", bench.session("j")))
+        .fails(3, "call-settled")
+        .complains(&["its outcome is unknown at ", "`recount reconcile`"]);
 }

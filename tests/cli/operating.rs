@@ -11,7 +11,7 @@ use crate::service::Service;
 /// The line that says who has done it.
 fn through() -> String {
     format!(
-        "Answered through the running service (pid {}).",
+        "On record through the running service (pid {}).",
         std::process::id()
     )
 }
@@ -189,10 +189,10 @@ fn an_answer_that_cannot_be_shown_is_said_to_be_on_record() {
         let output = command.stdout(stdout).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{told}");
-        let begin = "error[io]: the answer is on record at seq ";
+        let begin = "error[io]: it is on record at seq ";
         assert!(told.starts_with(begin), "{told}");
         assert!(told.contains("output"), "{told}");
-        assert!(told.contains("do not give it again"), "{told}");
+        assert!(told.contains("do not say it again"), "{told}");
     };
     let respond = format!("respond-call j {call} --response");
     run(&format!("{respond} {{\"news\":1}} --interim"), full(), 1);

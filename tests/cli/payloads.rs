@@ -141,7 +141,7 @@ fn whoever_changes_arguments_is_told_that_the_call_is_asked_about_anew() {
     let mut service = Service::start();
     let request = service.ask_for("shift");
     let said = is_approved_anew(&service, &request);
-    assert!(said.contains("Answered through the running service"));
+    assert!(said.contains("On record through the running service"));
     service.until_answered();
     service.shut_down();
 }

@@ -30,7 +30,7 @@ fn agent(url: &str, rule: InDoubt, begun: &Arc<Semaphore>) -> Agent {
 }
 
 /// A journal in `j` with a session in which two payments were cut off.
-fn cut_off(bench: &Bench, runtime: &Runtime, rule: InDoubt) -> String {
+pub(crate) fn cut_off(bench: &Bench, runtime: &Runtime, rule: InDoubt) -> String {
     runtime.block_on(async {
         let script = Script::parse(SCRIPT).unwrap();
         let simulator = Simulator::start(script).listen("127.0.0.1:0");

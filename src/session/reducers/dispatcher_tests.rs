@@ -254,8 +254,9 @@ fn a_settled_call_says_how_it_ended() {
         by: Actor::embedder("ops"),
     };
     let outcome = Outcome::Returned;
+    let at = ended.session().settled[&call].at;
     assert_eq!(
         ended.rejection(cancel),
-        Rejection::CallSettled { call, outcome }
+        Rejection::CallSettled { call, outcome, at }
     );
 }
