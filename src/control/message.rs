@@ -187,11 +187,11 @@ pub struct OnRecord {
     pub by: Actor,
     /// Of a call that was taken back, how often its tool had been started: what it has done by then stays done. Of anything else, and where it was not started, 0
     /// and left out.
-    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
 }
 
-fn is_none_of_it(attempts: &u32) -> bool {
+fn is_zero(attempts: &u32) -> bool {
     *attempts == 0
 }
 

@@ -432,7 +432,7 @@ impl Engine {
             incoming,
             incoming_sender,
         };
-        tokio::spawn(stint.serve(Box::new(task).serve(begin)));
+        tokio::spawn(stint.serve(Box::pin(Box::new(task).serve(begin))));
         TaskRef {
             inbox: own,
             failure,

@@ -5,7 +5,7 @@
 //! which takes about 10 µs on a virtual machine. What a task woke last, whose share of its thread is used up, follows from the queue, and no thread is woken for it.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
@@ -19,9 +19,9 @@ pub(super) struct Stint {
 }
 
 impl Stint {
-    /// Does the work of a task, whose turn is over behind every poll that has kept the thread waiting.
-    pub(super) async fn serve<T>(self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
+    /// Does the work of a task, whose turn is over behind every poll that has kept the thread waiting. It comes in a box, because a future keeps room for
+    /// every place that an owned value is moved to.
+    pub(super) async fn serve<T>(self, mut work: Pin<Box<impl Future<Output = T>>>) -> T {
         poll_fn(|context| {
             let polled = work.as_mut().poll(context);
             if self.over.swap(false, Ordering::Relaxed) {
@@ -75,10 +75,10 @@ mod tests {
     async fn is_left_to<W: Future<Output = ()>>(work: impl FnOnce(Stint) -> W) -> [bool; 2] {
         let stint = Stint::default();
         let work = work(stint.clone());
-        let mut task = pin!(stint.serve(async {
+        let mut task = pin!(stint.serve(Box::pin(async {
             work.await;
             pending::<()>().await;
-        }));
+        })));
         let mut is_left = [false; 2];
         for is_left in &mut is_left {
             // With all that a thread has for a task.
@@ -114,6 +114,6 @@ mod tests {
         let stint = Stint::default();
         let work = stint.clone();
         let work = async move { work.durable(ready(3)).await + work.durable(ready(4)).await };
-        assert_eq!(stint.serve(work).await, 7);
+        assert_eq!(stint.serve(Box::pin(work)).await, 7);
     }
 }
