@@ -88,7 +88,7 @@ impl Failure {
         Failure::new(IO, format!("failed to {doing}: {error}"))
     }
 
-    /// Something failed behind an answer that counts: that it is on record is what whoever gave it must know.
+    /// Something failed behind a word that counts: that it is on record is what whoever said it must know.
     pub(super) fn behind_record(mut self, answered: &OnRecord) -> Failure {
         let OnRecord { session, seq, .. } = answered;
         self.what = format!(

@@ -117,8 +117,8 @@ pub(super) fn refused(refusal: &Refusal) -> Failure {
             "the first answer counts; this one changed nothing".to_owned()
         }
         None => match refusal.code.as_str() {
-            "unknown_call" => "a call is named by the seq of its own record, which is not that of its question: `recount log PATH SESSION` shows it".to_owned(),
-            "call_settled" => "of a call whose outcome is unknown, `recount reconcile` says what became of it".to_owned(),
+            "unknown_call" => "a call is named by the seq of its own record, which is not that of its question: `recount log PATH SESSION` shows it; this one changed nothing".to_owned(),
+            "call_settled" => "this one changed nothing; of a call whose outcome is unknown, or whose time was up, `recount reconcile` says what became of it".to_owned(),
             _ => "this one changed nothing".to_owned(),
         },
     };

@@ -174,7 +174,7 @@ pub enum Waiting {
     Paused(PausedCall),
 }
 
-/// An answer or a response that is on record.
+/// What was said of a call and is on record: an answer, a response, a finding, or that it was taken back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnRecord {
     /// The session.

@@ -205,3 +205,16 @@ fn a_record_goes_over_byte_for_byte() {
     let item: LogItem = serde_json::from_str(item.get()).unwrap();
     assert_eq!(item.record.get(), r#"{"n": 1.10,"s":"\u00e9"}"#);
 }
+
+#[test]
+fn how_often_a_tool_had_been_started_is_left_out_where_it_was_not() {
+    let by = r#""by":{"name":"ada","authenticated_by":"token"}"#;
+    let session = "0199a000-0000-7000-8000-000000000001";
+    let said = format!(r#"{{"session":"{session}","seq":9,"tool":"pay",{by}}}"#);
+    let mut on_record: OnRecord = serde_json::from_str(&said).unwrap();
+    assert_eq!(on_record.attempts, 0);
+    assert_eq!(serde_json::to_string(&on_record).unwrap(), said);
+    on_record.attempts = 2;
+    let said = serde_json::to_string(&on_record).unwrap();
+    assert!(said.ends_with(r#","attempts":2}"#), "{said}");
+}

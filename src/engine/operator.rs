@@ -92,11 +92,7 @@ impl Engine {
             } => {
                 let by = actor(claimed).await?;
                 let cancelled = self.cancel(session, call, reason, by.clone()).await;
-                let attempts = match &cancelled {
-                    Ok(_) => self.ledger().attempts_of(session, call).await?,
-                    Err(_) => 0,
-                };
-                self.put(cancelled, session, call, by, attempts).await
+                self.put(cancelled, session, call, by, true).await
             }
             Request::Log {
                 session,
@@ -122,7 +118,7 @@ impl Engine {
         let named = self.ledger().journal().request(request.0).await?;
         let (session, call) = named.ok_or(Error::UnknownRequest { request })?;
         let answered = self.answer_as(request, given, by.clone()).await;
-        self.put(answered, SessionId(session), Seq(call), by, 0)
+        self.put(answered, SessionId(session), Seq(call), by, false)
             .await
     }
 
@@ -138,7 +134,7 @@ impl Engine {
         let name = ticket.tool.clone();
         let supply = supplies_json(ticket, name, response, interim, by.clone());
         let supplied = self.supply(supply);
-        self.put(supplied.await, ticket.session, ticket.call, by, 0)
+        self.put(supplied.await, ticket.session, ticket.call, by, false)
             .await
     }
 
@@ -158,22 +154,23 @@ impl Engine {
             tool: tool.unwrap_or_default(),
         };
         let reconciled = self.reconcile(&ticket, found, by.clone()).await;
-        self.put(reconciled, session, call, by, 0).await
+        self.put(reconciled, session, call, by, false).await
     }
 
-    /// What became of an answer or a response to `call`, or of its being taken back behind so many attempts.
+    /// What became of an answer or a response to `call`, or of its being taken back.
     async fn put(
         &self,
         outcome: Result<Seq, Error>,
         session: SessionId,
         call: Seq,
         by: Actor,
-        attempts: u32,
+        is_taken_back: bool,
     ) -> Result<Reply, Failed> {
         match outcome {
             Ok(seq) => {
-                let tool = self.ledger().tool_of(session, call).await?;
-                let tool = tool.unwrap_or_default();
+                let found = self.tool_and_attempts(session, call, is_taken_back).await;
+                let behind_record = |error| Failed::Message(behind_record(seq, &error));
+                let (tool, attempts) = found.map_err(behind_record)?;
                 Ok(Reply::done(&OnRecord {
                     session,
                     seq,
@@ -189,6 +186,22 @@ impl Engine {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// The tool of a call, and how often it was started where the call was taken back.
+    async fn tool_and_attempts(
+        &self,
+        session: SessionId,
+        call: Seq,
+        is_taken_back: bool,
+    ) -> Result<(String, u32), Error> {
+        let tool = self.ledger().tool_of(session, call).await?;
+        let attempts = if is_taken_back {
+            self.ledger().attempts_of(session, call).await?
+        } else {
+            0
+        };
+        Ok((tool.unwrap_or_default(), attempts))
+    }
 }
 
 fn handler(engine: &Arc<Inner>) -> Handler {
@@ -198,11 +211,11 @@ fn handler(engine: &Arc<Inner>) -> Handler {
         let engine = engine.upgrade().map(|inner| Engine { inner });
         Box::pin(async move {
             let Some(engine) = engine else {
-                return problem(&Error::ShutDown);
+                return Reply::Error(problem(&Error::ShutDown));
             };
             match engine.obey(request, &items).await {
                 Ok(reply) => reply,
-                Err(Failed::Engine(error)) => problem(&error),
+                Err(Failed::Engine(error)) => Reply::Error(problem(&error)),
                 Err(Failed::Message(problem)) => Reply::Error(problem),
                 // Nobody is there to read this.
                 Err(Failed::ReaderGone) => Reply::done(&serde_json::Map::new()),
@@ -308,7 +321,7 @@ async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
 }
 
 /// An error as an operator is told of it.
-fn problem(error: &Error) -> Reply {
+fn problem(error: &Error) -> Problem {
     let code = match error {
         Error::UnknownRequest { .. } => "unknown_request",
         Error::UnknownCall { .. } => "unknown_call",
@@ -335,5 +348,11 @@ fn problem(error: &Error) -> Reply {
         text.push_str(&format!(": {cause}"));
         source = cause.source();
     }
-    Reply::Error(Problem::new(code, text))
+    Problem::new(code, text)
+}
+
+/// What failed behind something that counts, whoever said it must know that.
+fn behind_record(seq: Seq, error: &Error) -> Problem {
+    let Problem { code, text } = problem(error);
+    Problem::new(&code, format!("it is on record at seq {seq}, but {text}"))
 }

@@ -74,6 +74,16 @@ fn a_call_that_waits_for_a_person_is_taken_back_through_the_service_that_has_it(
         .fails(3, "request-withdrawn")
         .complains(&["an operator cancelled the call"]);
     assert_eq!(service.refunds(), 0);
+
+    service.ask_for("pay");
+    let paused = service.run("pending j --json").json_lines();
+    let call = paused[0]["call"].clone();
+    let cancelled = service.run(&format!("cancel j {} {call} --json", service.session()));
+    assert_eq!(
+        cancelled.ends_with(0).json()["attempts"],
+        1,
+        "it had paused"
+    );
     service.shut_down();
 }
 
