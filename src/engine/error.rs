@@ -128,3 +128,15 @@ impl From<Rejection> for Error {
         Error::Refused(rejection)
     }
 }
+
+/// An error and everything behind it, as one line.
+pub(super) fn causes(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

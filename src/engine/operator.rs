@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use recount_journal as journal;
 use serde_json::value::RawValue;
 
+use super::error::causes;
 use super::responding::supplies_json;
 use super::{Engine, Error, Inner};
 use crate::control::{
@@ -342,13 +343,7 @@ fn problem(error: &Error) -> Problem {
         | Error::Stopped { .. }
         | Error::ShutDown => "engine",
     };
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    Problem::new(code, text)
+    Problem::new(code, causes(error))
 }
 
 /// What failed behind something that counts, whoever said it must know that.

@@ -16,7 +16,7 @@ use super::attempted_answer::AttemptedAnswer;
 use super::callers::Caller;
 use super::clock::Clock;
 use super::draining::Draining;
-use super::error::Error;
+use super::error::{Error, causes};
 use super::extractors::Turn;
 use super::inbox::{Inbox, Incoming, Input, Reply};
 use super::media::Media;
@@ -486,16 +486,4 @@ impl SessionTask {
         let _ = self.failure.set(cause);
         self.registry.remove(self.id);
     }
-}
-
-/// An error and everything behind it, as one line.
-fn causes(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
