@@ -20,7 +20,7 @@ use crate::{Head, Record};
 
 /// How many bytes of frames go into the index before what they come down to follows. While rows go in together, sled keeps a page for
 /// every one of them, as it was before; few at a time cost no more time.
-const FLUSH_BYTES: usize = 256 << 10;
+const FLUSH_BYTES: usize = 128 << 10;
 /// How many bytes of frames are handed over at a time, at least.
 const HANDED_BYTES: usize = 64 << 10;
 /// How many rows are handed over at a time.
