@@ -16,9 +16,9 @@ use crate::session::Seq;
 
 /// Takes back a call that is open, whatever it waits for, also a tool that no program has any more.
 ///
-/// A tool that runs is cut off, but not the programs that a tool's command has started; what it has done stays done, and what was cancelled cannot be
-/// reconciled. Of a call in doubt `settle` and `deny` say more. The model is told that the call was cancelled: at once through the service that has the journal open,
-/// otherwise when the session is next served.
+/// A tool that runs is cut off; what it has done stays done, and what was cancelled cannot be reconciled. Of a call in doubt
+/// `settle` and `deny` say more. The model is told that the call was cancelled: at once through the service that has the
+/// journal open, otherwise when the session is next served.
 #[derive(Args)]
 pub(super) struct Cancel {
     /// The directory of the journal.

@@ -11,13 +11,12 @@ use tokio::task::JoinHandle;
 
 use super::server::McpServer;
 use crate::live::secret::Unsaid;
+use crate::tool::process_group::ProcessGroup;
 
 /// The process of a server, in a process group of its own, which ends with this value.
 pub(super) struct ChildProcess {
     child: Child,
-    /// The process group: the id of its first process, which it keeps when that has ended.
-    #[cfg(unix)]
-    group: Option<i32>,
+    group: ProcessGroup,
     last_words: Arc<Mutex<VecDeque<String>>>,
     /// Ends when nobody can say anything more on its standard error.
     log: JoinHandle<()>,
@@ -48,9 +47,7 @@ impl ChildProcess {
             command.env(name, value.reveal());
         }
         // A runner such as npx starts the server as its own child; they are ended together.
-        #[cfg(unix)]
-        command.process_group(0);
-        let mut child = command
+        let mut child = ProcessGroup::led_by(&mut command)
             .spawn()
             .map_err(|error| format!("cannot start {program:?}: {error}"))?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
@@ -62,8 +59,7 @@ impl ChildProcess {
         let log = log(server.name(), server.unsaid(), stderr, last_words.clone());
         let log = tokio::spawn(log);
         let process = ChildProcess {
-            #[cfg(unix)]
-            group: child.id().and_then(|id| i32::try_from(id).ok()),
+            group: ProcessGroup::of(&child),
             child,
             last_words,
             log,
@@ -96,7 +92,7 @@ impl ChildProcess {
         if self.ends_within(ENDS_WITHIN).await {
             return;
         }
-        self.signal(Signal::Ask);
+        self.group.ask_to_end();
         if !self.ends_within(ENDS_WITHIN).await {
             tracing::warn!(target: "recount::mcp", "the program of a server did not end when it was asked to");
         }
@@ -108,33 +104,12 @@ impl ChildProcess {
             .await
             .is_ok()
     }
-
-    #[cfg(unix)]
-    fn signal(&self, signal: Signal) {
-        let signal = match signal {
-            Signal::Ask => rustix::process::Signal::TERM,
-            Signal::End => rustix::process::Signal::KILL,
-        };
-        let group = self.group.and_then(rustix::process::Pid::from_raw);
-        if let Some(group) = group {
-            // Nobody may be left in it.
-            let _ = rustix::process::kill_process_group(group, signal);
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn signal(&self, _signal: Signal) {}
 }
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        self.signal(Signal::End);
+        self.group.end();
     }
-}
-
-enum Signal {
-    Ask,
-    End,
 }
 
 /// Logs what a server says on its standard error, line by line, and keeps the last lines.

@@ -6,8 +6,9 @@ use std::process::{ExitStatus, Stdio};
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
+use super::process_group::ProcessGroup;
 use super::{ToolContext, ToolError, ToolFunction};
 
 /// A tool that is a program.
@@ -15,7 +16,8 @@ use super::{ToolContext, ToolError, ToolFunction};
 /// The arguments of the call are JSON on its standard input; what it prints is the result, as JSON, and nothing is `null`.
 /// An exit code other than 0 is a failure told in the last words of its standard error. `RECOUNT_SESSION`, `RECOUNT_CALL`,
 /// `RECOUNT_ATTEMPT` and `RECOUNT_IDEMPOTENCY_KEY` are in its environment. It is killed when the call is cancelled or takes
-/// too long; programs it has started itself are not.
+/// too long, and with it the programs that it has started: it leads a process group of its own, which the keys of a terminal do not reach.
+/// What is still in the group when the program has ended by itself is left alone.
 ///
 /// ```
 /// use recount::tool::{CommandTool, T, ToolDispatcher};
@@ -68,9 +70,9 @@ impl CommandTool {
             command.env("RECOUNT_ATTEMPT", context.attempt.to_string());
             command.env("RECOUNT_IDEMPOTENCY_KEY", context.idempotency_key());
         }
-        let mut child = command
-            .spawn()
-            .map_err(|error| failed("cannot start", error))?;
+        let started = ProcessGroup::led_by(&mut command).spawn();
+        let mut program = Program(started.map_err(|error| failed("cannot start", error))?);
+        let Program(child) = &mut program;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
 
@@ -117,6 +119,16 @@ impl ToolFunction for CommandTool {
         context: ToolContext,
     ) -> Result<Value, ToolError> {
         self.run(&args, Some(&context)).await
+    }
+}
+
+/// A program that runs, and what it has started: they are killed with this value, unless it was waited for.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Of one that was waited for it knows nothing, since its id may be another's by now.
+        ProcessGroup::of(&self.0).end();
     }
 }
 

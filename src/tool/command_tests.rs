@@ -126,10 +126,20 @@ async fn a_program_that_is_not_there_is_a_failure_with_its_name() {
     );
 }
 
-/// The program holds one end of a pipe for as long as it lives and waits on another: end of file without its last word,
-/// though it was let go on, proves that it was killed.
 #[tokio::test]
 async fn cancellation_kills_the_program() -> io::Result<()> {
+    killed_when_cancelled(|holds| holds.to_owned()).await
+}
+
+/// The usual command is a script, and what it does is done by programs that it starts.
+#[tokio::test]
+async fn cancellation_kills_what_the_program_has_started() -> io::Result<()> {
+    killed_when_cancelled(|holds| format!("({holds}); echo 1")).await
+}
+
+/// Some process holds one end of a pipe for as long as it lives and waits on another: end of file without its last word,
+/// though it was let go on, proves that it was killed.
+async fn killed_when_cancelled(script: impl FnOnce(&str) -> String) -> io::Result<()> {
     let directory = tempfile::tempdir()?;
     let (alive, release) = (
         directory.path().join("alive"),
@@ -141,7 +151,7 @@ async fn cancellation_kills_the_program() -> io::Result<()> {
         .status()
         .await?;
     assert!(made.success());
-    let script = format!(
+    let holds = format!(
         "exec 3>'{}'; echo started >&3; read line <'{}'; echo survived >&3",
         alive.display(),
         release.display()
@@ -154,7 +164,7 @@ async fn cancellation_kills_the_program() -> io::Result<()> {
         cancel.cancel();
         io::Result::Ok(alive)
     });
-    let outcome = shell(&script)
+    let outcome = shell(&script(&holds))
         .run(
             json!({}),
             context().with_cancellation(token),

@@ -29,6 +29,8 @@ mod outcome;
 mod pipeline;
 pub mod policy_file;
 mod policy_tool;
+#[cfg(any(feature = "cli", feature = "mcp"))]
+pub(crate) mod process_group;
 mod provider_desk;
 mod result_formatter;
 mod schema_work;
