@@ -25,6 +25,7 @@ pub use address::{Address, CONTROL_FILES};
 pub use claimed::wrong_with_name;
 pub use client::{Answered, Client, read};
 pub use error::{ConnectError, Unanswered};
+#[cfg(feature = "cli")]
 pub(crate) use message::ticket;
 pub use message::{
     LogItem, OnRecord, Problem, Reply, Request, Waiting, checked, confirmation, finding,
