@@ -31,11 +31,9 @@ impl Engine {
         by: Actor,
     ) -> Result<Seq, Error> {
         let command = Command::CancelCall { call, reason, by };
-        if let Some(_turn) = self.turn_at_desk(session).await {
-            let before = self.head(session).await?;
-            let cancelled = self.desk().take(session, command).await;
-            self.publish_after(session, before).await;
-            return cancelled;
+        if let Some(turn) = self.turn_at_desk(session).await {
+            let cancelled = turn.write(|desk| async move { desk.take(session, command).await });
+            return cancelled.await;
         }
         self.ask(session, |reply| Input::Command(command, reply))
             .await

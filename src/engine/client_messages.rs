@@ -324,11 +324,10 @@ impl Engine {
         let named = self.inner.ledger.journal().request(request.0).await?;
         let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
         let session = SessionId(session);
-        if let Some(_turn) = self.turn_at_desk(session).await {
-            let before = self.head(session).await?;
-            let answered = self.desk().answer_as(request, given, by).await;
-            self.publish_after(session, before).await;
-            return answered;
+        if let Some(turn) = self.turn_at_desk(session).await {
+            let answered =
+                turn.write(|desk| async move { desk.answer_as(request, given, by).await });
+            return answered.await;
         }
         self.ask(session, |reply| Input::Answer {
             request,

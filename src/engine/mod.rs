@@ -23,6 +23,7 @@ mod close_codes;
 mod closing;
 mod connecting;
 mod desk;
+mod desk_turn;
 mod draining;
 mod effects;
 mod error;

@@ -29,13 +29,12 @@ impl Engine {
         by: Actor,
     ) -> Result<Seq, Error> {
         let command = reconciles(self.ledger(), ticket, found, by).await?;
-        if let Some(_turn) = self.turn_at_desk(ticket.session).await {
-            let before = self.head(ticket.session).await?;
-            let found = self.desk().take(ticket.session, command).await;
-            self.publish_after(ticket.session, before).await;
-            return found;
+        let session = ticket.session;
+        if let Some(turn) = self.turn_at_desk(session).await {
+            let found = turn.write(|desk| async move { desk.take(session, command).await });
+            return found.await;
         }
-        self.ask(ticket.session, |reply| Input::Command(command, reply))
+        self.ask(session, |reply| Input::Command(command, reply))
             .await
     }
 }

@@ -1,16 +1,9 @@
 //! The result of a paused call, from outside: through the session's task, or at the desk where nobody here serves it.
 
-use std::sync::Arc;
-
-use tokio::sync::MutexGuard;
-
 use super::inbox::Input;
-use super::{Desk, Engine, Error, FunctionResponse, Ticket};
-use crate::ledger::{Ledger, Recorded};
+use super::{Engine, Error, FunctionResponse, Ticket};
+use crate::ledger::Ledger;
 use crate::session::{Actor, Command, Json, RequestId, Seq, SessionId, UnfitAnswer};
-
-/// How many facts are read at a time.
-const FACTS: usize = 256;
 
 impl Engine {
     /// Gives the result of a paused call. Returns the record of the response.
@@ -85,60 +78,12 @@ impl Engine {
 
     /// Gives the result of a paused call, or news of it, number for number as it was written.
     pub(super) async fn supply(&self, (session, supply): Supply) -> Result<Seq, Error> {
-        if let Some(_turn) = self.turn_at_desk(session).await {
-            let before = self.head(session).await?;
-            let supplied = self.desk().take(session, supply).await;
-            self.publish_after(session, before).await;
-            return supplied;
+        if let Some(turn) = self.turn_at_desk(session).await {
+            let supplied = turn.write(|desk| async move { desk.take(session, supply).await });
+            return supplied.await;
         }
         self.ask(session, |reply| Input::Command(supply, reply))
             .await
-    }
-
-    /// The turn to write to a session whose agent is not here: no task serves it, so the desk may, one answer at a time.
-    pub(super) async fn turn_at_desk(&self, session: SessionId) -> Option<MutexGuard<'_, ()>> {
-        let nobody = async || {
-            matches!(
-                self.agent_of(session).await,
-                Err(Error::UnknownAgent { .. })
-            )
-        };
-        if !nobody().await {
-            return None;
-        }
-        let turn = self.inner.desk.lock().await;
-        // The agent may have come meanwhile.
-        nobody().await.then_some(turn)
-    }
-
-    /// The last record of a session.
-    pub(super) async fn head(&self, session: SessionId) -> Result<Seq, Error> {
-        let head = self.inner.ledger.journal().head(session.0).await?;
-        Ok(head.map_or(Seq(0), |head| Seq(head.seq)))
-    }
-
-    /// Tells whoever listens what the desk has put on record behind `before`: also what a dead process left, what was overdue,
-    /// and what was refused.
-    pub(super) async fn publish_after(&self, session: SessionId, before: Seq) {
-        let mut from = before.next();
-        loop {
-            // What cannot be read now is on record all the same.
-            let facts = self.inner.ledger.facts(session, from, FACTS).await;
-            let facts = facts.unwrap_or_default();
-            let Some(last) = facts.last() else {
-                return;
-            };
-            from = last.seq.next();
-            for fact in facts {
-                let recorded = Arc::new(Recorded { session, fact });
-                self.inner.publisher.publish(&recorded, false);
-            }
-        }
-    }
-
-    /// Where what nobody here can run is answered.
-    pub(super) fn desk(&self) -> Desk {
-        Desk::new(self.inner.ledger.clone(), self.inner.clock.clone())
     }
 }
 

@@ -1,9 +1,9 @@
 //! The desk answers on record for a journal that nobody serves, and the clock has its say first.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use recount::engine::{Desk, Error};
+use recount::engine::{ConfirmationVerdict, Desk, EngineBuilder, Error};
 use recount::journal::DiskJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
@@ -232,22 +232,76 @@ async fn turns() {
     }
 }
 
+/// What an engine needs to go on with `journal`.
+fn upon(journal: &Arc<StuckJournal>, clock: &Arc<ManualClock>) -> EngineBuilder {
+    Engine::in_memory()
+        .journal(journal.clone())
+        .clock(clock.clone())
+}
+
+/// A session in `journal` with one open request; its engine is gone.
+async fn left_in(journal: &Arc<StuckJournal>, clock: &Arc<ManualClock>) -> (RequestId, SessionId) {
+    let engine = upon(journal, clock).agent("support", support().strict());
+    let engine = engine.open().await.unwrap();
+    let (request, live) = ask(&engine).await;
+    let session = live.session_id();
+    drop((live, engine));
+    // What it has to say at its end is on record before the next process begins.
+    turns().await;
+    (request, session)
+}
+
+#[tokio::test]
+async fn an_answer_whose_giver_does_not_wait_for_it_is_told_to_the_next_and_to_whoever_listens() {
+    let (journal, clock) = (StuckJournal::new(), ManualClock::new());
+    let (request, _) = left_in(&journal, &clock).await;
+    let heard = Arc::<Mutex<Vec<ConfirmationVerdict>>>::default();
+    let hears = heard.clone();
+    let engine = upon(&journal, &clock)
+        .on_confirmation_decided(move |it| hears.lock().unwrap().push(it.verdict.clone()));
+    let engine = engine.open().await.unwrap();
+
+    journal.stick();
+    let first = engine.answer(
+        request,
+        ToolConfirmation::confirmed(),
+        Actor::embedder("ada"),
+    );
+    tokio::select! {
+        biased;
+        answered = first => unreachable!("the journal is stuck: {answered:?}"),
+        // The answer is on its way to the disk, and who gave it hangs up.
+        () = turns() => {}
+    }
+    let next = engine.answer(
+        request,
+        ToolConfirmation::denied("no"),
+        Actor::embedder("bob"),
+    );
+    let release = async {
+        turns().await;
+        journal.release();
+    };
+    let (refused, ()) = tokio::join!(biased; next, release);
+    let Err(Error::Refused(Rejection::AlreadyAnswered(first))) = refused else {
+        unreachable!("the first answer counts: {refused:?}")
+    };
+    let by = Actor::embedder("ada");
+    assert_eq!((first.confirmed, &first.by), (true, &by));
+
+    engine.shutdown(Duration::ZERO).await.unwrap();
+    let heard = std::mem::take(&mut *heard.lock().unwrap());
+    let [ConfirmationVerdict::Answered(said)] = heard.as_slice() else {
+        unreachable!("it is told once: {heard:?}")
+    };
+    assert_eq!((said.confirmed, &said.by), (true, &by));
+}
+
 #[tokio::test]
 async fn a_session_taken_up_while_it_is_answered_at_the_desk_begins_behind_the_answer() {
     let (journal, clock) = (StuckJournal::new(), ManualClock::new());
-    let builder = || Engine::in_memory().journal(journal.clone());
-    let builder = || builder().clock(clock.clone());
-    let before = builder()
-        .agent("support", support().strict())
-        .open()
-        .await
-        .unwrap();
-    let (request, live) = ask(&before).await;
-    let session = live.session_id();
-    // What it has to say at its end is on record before the next process begins.
-    drop((live, before));
-    turns().await;
-    let engine = builder().open().await.unwrap();
+    let (request, session) = left_in(&journal, &clock).await;
+    let engine = upon(&journal, &clock).open().await.unwrap();
     journal.stick();
     let answer = engine.answer(
         request,

@@ -1,0 +1,98 @@
+//! A turn at the desk: a session that no task serves is written to, one writer at a time, and whoever listens is told.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use tokio::sync::OwnedMutexGuard;
+
+use super::{Desk, Engine, Error};
+use crate::ledger::Recorded;
+use crate::session::{Seq, SessionId};
+
+/// How many facts are read at a time.
+const FACTS: usize = 256;
+
+/// The turn to write to a session whose agent is not here.
+pub(super) struct DeskTurn {
+    engine: Engine,
+    session: SessionId,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Engine {
+    /// The next turn, where no task serves the session.
+    pub(super) async fn turn_at_desk(&self, session: SessionId) -> Option<DeskTurn> {
+        let nobody = async || {
+            matches!(
+                self.agent_of(session).await,
+                Err(Error::UnknownAgent { .. })
+            )
+        };
+        if !nobody().await {
+            return None;
+        }
+        let turn = self.inner.desk.clone().lock_owned().await;
+        // The agent may have come meanwhile.
+        nobody().await.then(|| DeskTurn {
+            engine: self.clone(),
+            session,
+            _turn: turn,
+        })
+    }
+}
+
+impl DeskTurn {
+    /// Has the desk write, and tells whoever listens what is on record from it.
+    ///
+    /// It is done in a task of its own: a caller that does not wait for it, as a web service whose client is gone, takes
+    /// neither the news from the others nor the turn from a writing that goes on.
+    pub(super) async fn write<W, F>(self, write: W) -> Result<Seq, Error>
+    where
+        W: FnOnce(Desk) -> F,
+        F: Future<Output = Result<Seq, Error>> + Send + 'static,
+    {
+        let inner = &self.engine.inner;
+        let writing = write(Desk::new(inner.ledger.clone(), inner.clock.clone()));
+        let turn = tokio::spawn(async move {
+            let before = self.head().await?;
+            let written = writing.await;
+            self.publish_after(before).await;
+            written
+        });
+        match turn.await {
+            Ok(written) => written,
+            // A task that did not panic ended with its runtime.
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                Err(_) => Err(Error::ShutDown),
+            },
+        }
+    }
+
+    /// The last record of the session.
+    async fn head(&self) -> Result<Seq, Error> {
+        let journal = self.engine.ledger().journal();
+        let head = journal.head(self.session.0).await?;
+        Ok(head.map_or(Seq(0), |head| Seq(head.seq)))
+    }
+
+    /// Tells whoever listens what is on record behind `before`: also what a dead process left, what was overdue, and what was
+    /// refused.
+    async fn publish_after(&self, before: Seq) {
+        let session = self.session;
+        let mut from = before.next();
+        loop {
+            // What cannot be read now is on record all the same.
+            let facts = self.engine.ledger().facts(session, from, FACTS).await;
+            let facts = facts.unwrap_or_default();
+            let Some(last) = facts.last() else {
+                return;
+            };
+            from = last.seq.next();
+            for fact in facts {
+                let recorded = Arc::new(Recorded { session, fact });
+                self.engine.inner.publisher.publish(&recorded, false);
+            }
+        }
+    }
+}
