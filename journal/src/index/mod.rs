@@ -109,6 +109,14 @@ impl Index {
         })
     }
 
+    /// Frees the pages that sled has replaced. By itself it does so a few at a time, and seldom: at every 128th operation, and a batch of
+    /// hundreds of rows is one.
+    pub(crate) fn free_garbage() {
+        for _ in 0..EPOCHS {
+            crossbeam_epoch::pin().flush();
+        }
+    }
+
     /// Makes everything durable, so that an index that is behind a closed log is known to be damaged.
     ///
     /// sled's own flush leaves the disk's cache and new files alone; hence the files are synced here.
@@ -136,6 +144,9 @@ fn patiently(config: &sled::Config) -> sled::Result<sled::Db> {
     }
     config.open()
 }
+
+/// What was let go of is freed two epochs later; each begins with a look at what there is to free.
+const EPOCHS: usize = 4;
 
 const LOCK_TRIES: usize = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);

@@ -20,7 +20,7 @@ use crate::{Head, Record};
 
 /// How many bytes of frames go into the index before what they come down to follows. While rows go in together, sled keeps a page for
 /// every one of them, as it was before; few at a time cost no more time.
-const FLUSH_BYTES: usize = 128 << 10;
+const FLUSH_BYTES: usize = 32 << 10;
 /// How many bytes of frames are handed over at a time, at least.
 const HANDED_BYTES: usize = 64 << 10;
 /// How many rows are handed over at a time.
@@ -264,6 +264,7 @@ impl Leveling<'_> {
                 }
                 let blocks = new.iter().map(|(last, block)| (last.number, &**block));
                 self.index.put_blocks(blocks, &mut self.room, || ())?;
+                Index::free_garbage();
                 self.filled += new.len() as u64;
                 Ok(())
             }
@@ -274,7 +275,11 @@ impl Leveling<'_> {
                 }
                 self.index.check(rows.into_iter().flatten())
             }
-            Work::Rows(rows, last, records) => self.index.commit(rows, self.journal, last, records),
+            Work::Rows(rows, last, records) => {
+                self.index.commit(rows, self.journal, last, records)?;
+                Index::free_garbage();
+                Ok(())
+            }
         }
     }
 }

@@ -9,6 +9,9 @@ use crate::log::{FramePlace, Place};
 /// How many positions one row of the index holds.
 pub(crate) const GROUP: usize = 32;
 
+/// For how many more positions room is made at a time, at least.
+const ROOM: usize = 2;
+
 /// Where an append stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Position {
@@ -55,6 +58,11 @@ impl Stream {
     /// Takes in an append; says whether this is the first since the last flush.
     pub(crate) fn extend(&mut self, head: Head, position: Position) -> bool {
         self.head = head;
+        // Most streams are short and many wait, so room is not made for twice as many.
+        let known = self.recent.len();
+        if known == self.recent.capacity() {
+            self.recent.reserve_exact(ROOM.max(known / 4));
+        }
         self.recent.push(position);
         !std::mem::replace(&mut self.changed, true)
     }
