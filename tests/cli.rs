@@ -44,6 +44,9 @@ mod service;
 mod settling;
 #[path = "cli/state.rs"]
 mod state;
+#[cfg(unix)]
+#[path = "cli/stopping.rs"]
+mod stopping;
 #[path = "cli/unknown_kinds.rs"]
 mod unknown_kinds;
 #[path = "cli/what_if.rs"]

@@ -50,6 +50,7 @@ mod show;
 mod simulate;
 mod source;
 mod state;
+mod stop;
 mod style;
 mod timeline;
 pub mod tools_file;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
@@ -35,6 +36,9 @@ use super::state::State;
 use super::style::{ColorChoice, Palette};
 use super::unknown_kinds;
 use super::verify::Verify;
+
+/// What is cut off at the end of the program needs no longer to be gone.
+const CUT_OFF_WITHIN: Duration = Duration::from_secs(1);
 
 const EXIT_CODES: &str = "Exit codes:
   0  all is well
@@ -119,8 +123,8 @@ pub fn run() -> ExitCode {
         .map_err(|error| Failure::io("start the runtime", &error))
         .and_then(|runtime| {
             let outcome = runtime.block_on(obey(command_line.command, &mut screen));
-            // A thread that waits for a line of a terminal must not keep the program.
-            runtime.shutdown_background();
+            // What runs is cut off before the program ends, but a thread that waits for a line of a terminal must not keep it.
+            runtime.shutdown_timeout(CUT_OFF_WITHIN);
             outcome
         });
     // What was printed before a failure is shown before it.

@@ -3,15 +3,14 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 
 use clap::{ArgGroup, Args};
-use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
 use super::failure::{Exit, Failure};
 use super::one_line::{cut, one_line};
 use super::screen::{COLUMNS, Screen};
+use super::stop::Stop;
 use super::style::Tone;
 use crate::simulator::{Entry, Event, Frame, Script, ScriptError, Side, Simulator, SimulatorError};
 
@@ -53,12 +52,8 @@ impl Simulate {
             simulator = simulator.record(move |frame| drop(sender.send(frame)));
             frames = Some((receiver, Recording::to(path.clone(), file)));
         }
-        // One for all turns of the loop: a Ctrl-C between two of them would be heard by nobody. It is listened for before anybody
-        // knows where the program is.
-        let mut stopped = pin!(tokio::signal::ctrl_c());
-        if stopped.as_mut().now_or_never().is_some() {
-            return Ok(Exit::Ok);
-        }
+        // Before anybody knows where the program is.
+        let mut stop = Stop::listen()?;
         let running = simulator.listen(&self.listen).await?;
         screen.line(&running.url())?;
         screen.flush()?;
@@ -66,7 +61,7 @@ impl Simulate {
         loop {
             let seen = tokio::select! {
                 biased;
-                _ = &mut stopped => break,
+                () = stop.asked() => break,
                 Some(frame) = next(&mut frames) => Seen::Frame(frame),
                 entries = running.entries_after(shown) => Seen::Entries(entries),
             };

@@ -16,8 +16,11 @@ use super::{ToolContext, ToolError, ToolFunction};
 /// The arguments of the call are JSON on its standard input; what it prints is the result, as JSON, and nothing is `null`.
 /// An exit code other than 0 is a failure told in the last words of its standard error. `RECOUNT_SESSION`, `RECOUNT_CALL`,
 /// `RECOUNT_ATTEMPT` and `RECOUNT_IDEMPOTENCY_KEY` are in its environment. It is killed when the call is cancelled or takes
-/// too long, and with it the programs that it has started: it leads a process group of its own, which the keys of a terminal do not reach.
-/// What is still in the group when the program has ended by itself is left alone.
+/// too long, and with it the programs that it has started, unless they made a process group of their own, as `setsid` and `timeout` do; it goes on where this process
+/// is killed.
+///
+/// On unix it leads a process group: the keys of a terminal do not reach it, and it is stopped where it reads from one. What it has started
+/// and left behind is left alone once the call has its result; whatever keeps its standard output or error open keeps the call from ending.
 ///
 /// ```
 /// use recount::tool::{CommandTool, T, ToolDispatcher};

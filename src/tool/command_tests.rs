@@ -1,5 +1,6 @@
 use std::fs::File;
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -137,27 +138,71 @@ async fn cancellation_kills_what_the_program_has_started() -> io::Result<()> {
     killed_when_cancelled(|holds| format!("({holds}); echo 1")).await
 }
 
-/// Some process holds one end of a pipe for as long as it lives and waits on another: end of file without its last word,
-/// though it was let go on, proves that it was killed.
-async fn killed_when_cancelled(script: impl FnOnce(&str) -> String) -> io::Result<()> {
-    let directory = tempfile::tempdir()?;
-    let (alive, release) = (
-        directory.path().join("alive"),
-        directory.path().join("release"),
+/// It holds the pipe that the program opened, and nothing else of it.
+#[tokio::test]
+async fn what_a_program_leaves_behind_is_left_alone_once_the_call_has_its_result() -> io::Result<()>
+{
+    let pipes = Pipes::make().await?;
+    let script = format!(
+        "exec 3>'{alive}'; (read line <'{release}'; echo survived >&3) >/dev/null 2>&1 & echo 1",
+        alive = pipes.alive.display(),
+        release = pipes.release.display()
     );
-    let made = Command::new("mkfifo")
-        .arg(&alive)
-        .arg(&release)
-        .status()
-        .await?;
-    assert!(made.success());
+    let alive = pipes.alive.clone();
+    let alive = tokio::task::spawn_blocking(move || File::open(alive));
+    assert_eq!(
+        outcome(&script, json!({})).await,
+        ToolOutcome::Returned(json!(1))
+    );
+    assert_eq!(pipes.last_words(alive.await??).await?, "survived\n");
+    Ok(())
+}
+
+/// Two pipes in a directory of their own: some process holds one end of the first for as long as it lives, and waits on the second.
+struct Pipes {
+    _directory: tempfile::TempDir,
+    alive: PathBuf,
+    release: PathBuf,
+}
+
+impl Pipes {
+    async fn make() -> io::Result<Pipes> {
+        let directory = tempfile::tempdir()?;
+        let [alive, release] = ["alive", "release"].map(|it| directory.path().join(it));
+        let made = Command::new("mkfifo").arg(&alive).arg(&release).status();
+        assert!(made.await?.success());
+        Ok(Pipes {
+            _directory: directory,
+            alive,
+            release,
+        })
+    }
+
+    /// What the process says when it is let go on: nothing where it is gone.
+    async fn last_words(self, mut alive: File) -> io::Result<String> {
+        let said = tokio::task::spawn_blocking(move || {
+            // Opened for both, because opening for writing alone waits for a reader.
+            let release = File::options().read(true).write(true).open(self.release);
+            let mut release = release?;
+            release.write_all(b"\n")?;
+            let mut said = String::new();
+            alive.read_to_string(&mut said)?;
+            Ok(said)
+        });
+        said.await?
+    }
+}
+
+/// End of file without its last word, though it was let go on, proves that it was killed.
+async fn killed_when_cancelled(script: impl FnOnce(&str) -> String) -> io::Result<()> {
+    let pipes = Pipes::make().await?;
     let holds = format!(
         "exec 3>'{}'; echo started >&3; read line <'{}'; echo survived >&3",
-        alive.display(),
-        release.display()
+        pipes.alive.display(),
+        pipes.release.display()
     );
     let token = CancellationToken::new();
-    let cancel = token.clone();
+    let (cancel, alive) = (token.clone(), pipes.alive.clone());
     let started = tokio::task::spawn_blocking(move || {
         let mut alive = File::open(alive)?;
         alive.read_exact(&mut [0; 8])?;
@@ -175,18 +220,6 @@ async fn killed_when_cancelled(script: impl FnOnce(&str) -> String) -> io::Resul
         matches!(outcome, ToolOutcome::Failed(ToolError::Cancelled(_))),
         "{outcome:?}"
     );
-
-    let last_words = tokio::task::spawn_blocking(move || {
-        // Opened for both, because opening for writing alone waits for a reader.
-        let mut release = File::options().read(true).write(true).open(release)?;
-        release.write_all(b"\n")?;
-        Ok(release)
-    });
-    let released: io::Result<File> = last_words.await?;
-    let mut alive = started.await??;
-    let mut rest = String::new();
-    alive.read_to_string(&mut rest)?;
-    drop(released?);
-    assert_eq!(rest, "");
+    assert_eq!(pipes.last_words(started.await??).await?, "");
     Ok(())
 }

@@ -124,7 +124,6 @@ impl<'a> Conversation<'a> {
             }
             tokio::select! {
                 biased;
-                _ = tokio::signal::ctrl_c() => return Ok(()),
                 woken = self.follower.wake(self.live) => woken?,
                 line = input.line() => if let Next::Over = self.hear(line, screen).await? { return Ok(()) },
                 // A model that neither speaks nor ends its turn is not waited for for ever where nobody sees it.

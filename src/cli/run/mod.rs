@@ -15,6 +15,7 @@ use super::keys::Keys;
 use super::opening::quoted;
 use super::screen::Screen;
 use super::source::PATIENCE;
+use super::stop::Stop;
 use super::{ids, one_line, os_user, policy, prompt, tools_file};
 use crate::engine::{Agent, Engine, LiveHandle};
 use crate::ledger::{Error as LedgerError, Ledger};
@@ -128,10 +129,15 @@ impl Run {
         if let Some(keys) = keys {
             engine = engine.keys(keys);
         }
+        // From here on a tool may run, and the program must not end before it has cut that off.
+        let mut stop = Stop::listen()?;
         let engine = engine.open().await?;
-        let outcome = self
-            .converse(&engine, &name, resumed, told, by, screen)
-            .await;
+        let outcome = async {
+            let live = connect(&engine, &name, resumed, &mut stop).await?;
+            self.converse(&live, told, by, &mut stop, screen).await?;
+            Ok::<_, Failure>(live.session_id())
+        };
+        let outcome = outcome.await;
         // What is on record stays, however the conversation ended.
         let shut = engine.shutdown(std::time::Duration::ZERO).await;
         let session = outcome?;
@@ -140,30 +146,28 @@ impl Run {
         Ok(Exit::Ok)
     }
 
+    /// Holds the conversation until it is over, or somebody asks the program to end.
     async fn converse(
         &self,
-        engine: &Engine,
-        name: &str,
-        resumed: Option<SessionId>,
+        live: &LiveHandle,
         told: Seq,
         by: crate::session::Actor,
+        stop: &mut Stop,
         screen: &mut Screen,
-    ) -> Result<SessionId, Failure> {
-        let live: LiveHandle = match resumed {
-            Some(session) => engine.resume(session).await?,
-            None => engine.session(name).connect().await?,
-        };
+    ) -> Result<(), Failure> {
         let approvals = match (self.approve_all, self.deny_all) {
             (true, _) => Approvals::All(true),
             (false, true) => Approvals::All(false),
             (false, false) if prompt::is_interactive() => Approvals::Ask,
             (false, false) => Approvals::Park,
         };
-        let conversation = Conversation::new(&live, told, approvals, by, screen).await?;
-        conversation
-            .hold(self.text.clone(), prompt::is_interactive(), screen)
-            .await?;
-        Ok(live.session_id())
+        let conversation = Conversation::new(live, told, approvals, by, screen).await?;
+        let held = conversation.hold(self.text.clone(), prompt::is_interactive(), screen);
+        tokio::select! {
+            biased;
+            () = stop.asked() => Ok(()),
+            held = held => held,
+        }
     }
 
     fn read_tools(&self) -> Result<Toolset, Failure> {
@@ -275,5 +279,26 @@ impl Run {
         ))?;
         let keys = self.keys.as_option();
         screen.line(&format!("    --resume {session}{keys}"))
+    }
+}
+
+/// A new session, or the one that is to go on.
+async fn connect(
+    engine: &Engine,
+    name: &str,
+    resumed: Option<SessionId>,
+    stop: &mut Stop,
+) -> Result<LiveHandle, Failure> {
+    let connected = async {
+        match resumed {
+            Some(session) => engine.resume(session).await,
+            None => engine.session(name).connect().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = stop.asked() => Err(Failure::new("stopped", "asked to end before there was a connection")
+            .advice("`recount sessions PATH` lists what is on record")),
+        connected = connected => Ok(connected?),
     }
 }
