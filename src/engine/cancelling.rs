@@ -32,8 +32,10 @@ impl Engine {
     ) -> Result<Seq, Error> {
         let command = Command::CancelCall { call, reason, by };
         if let Some(turn) = self.turn_at_desk(session).await {
-            let cancelled = turn.write(|desk| async move { desk.take(session, command).await });
-            return cancelled.await;
+            let desk = turn.desk();
+            return turn
+                .write(async move { desk.take(session, command).await })
+                .await;
         }
         self.ask(session, |reply| Input::Command(command, reply))
             .await

@@ -325,9 +325,10 @@ impl Engine {
         let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
         let session = SessionId(session);
         if let Some(turn) = self.turn_at_desk(session).await {
-            let answered =
-                turn.write(|desk| async move { desk.answer_as(request, given, by).await });
-            return answered.await;
+            let desk = turn.desk();
+            return turn
+                .write(async move { desk.answer_as(request, given, by).await })
+                .await;
         }
         self.ask(session, |reply| Input::Answer {
             request,

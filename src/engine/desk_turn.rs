@@ -4,7 +4,9 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use tokio::sync::OwnedMutexGuard;
+use tracing::Instrument;
 
+use super::publisher::Publisher;
 use super::{Desk, Engine, Error};
 use crate::ledger::Recorded;
 use crate::session::{Seq, SessionId};
@@ -12,9 +14,10 @@ use crate::session::{Seq, SessionId};
 /// How many facts are read at a time.
 const FACTS: usize = 256;
 
-/// The turn to write to a session whose agent is not here.
+/// The turn to write to a session whose agent is not here. It keeps nothing of the engine alive but what it writes and tells by.
 pub(super) struct DeskTurn {
-    engine: Engine,
+    desk: Desk,
+    publisher: Publisher,
     session: SessionId,
     _turn: OwnedMutexGuard<()>,
 }
@@ -31,10 +34,12 @@ impl Engine {
         if !nobody().await {
             return None;
         }
-        let turn = self.inner.desk.clone().lock_owned().await;
+        let inner = &self.inner;
+        let turn = inner.desk.clone().lock_owned().await;
         // The agent may have come meanwhile.
         nobody().await.then(|| DeskTurn {
-            engine: self.clone(),
+            desk: Desk::new(inner.ledger.clone(), inner.clock.clone()),
+            publisher: inner.publisher.clone(),
             session,
             _turn: turn,
         })
@@ -42,28 +47,30 @@ impl Engine {
 }
 
 impl DeskTurn {
-    /// Has the desk write, and tells whoever listens what is on record from it.
+    /// What answers in this turn.
+    pub(super) fn desk(&self) -> Desk {
+        self.desk.clone()
+    }
+
+    /// Waits until the desk has written, and tells whoever listens what is on record from it.
     ///
     /// It is done in a task of its own: a caller that does not wait for it, as a web service whose client is gone, takes
     /// neither the news from the others nor the turn from a writing that goes on.
-    pub(super) async fn write<W, F>(self, write: W) -> Result<Seq, Error>
+    pub(super) async fn write<F>(self, writing: F) -> Result<Seq, Error>
     where
-        W: FnOnce(Desk) -> F,
         F: Future<Output = Result<Seq, Error>> + Send + 'static,
     {
-        let inner = &self.engine.inner;
-        let writing = write(Desk::new(inner.ledger.clone(), inner.clock.clone()));
-        let turn = tokio::spawn(async move {
+        let task = async move {
             let before = self.head().await?;
             let written = writing.await;
             self.publish_after(before).await;
             written
-        });
-        match turn.await {
+        };
+        match tokio::spawn(task.in_current_span()).await {
             Ok(written) => written,
-            // A task that did not panic ended with its runtime.
             Err(ended) => match ended.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
+                // A task that did not panic ended with its runtime. Whether anything was written, the log tells.
                 Err(_) => Err(Error::ShutDown),
             },
         }
@@ -71,7 +78,7 @@ impl DeskTurn {
 
     /// The last record of the session.
     async fn head(&self) -> Result<Seq, Error> {
-        let journal = self.engine.ledger().journal();
+        let journal = self.desk.ledger.journal();
         let head = journal.head(self.session.0).await?;
         Ok(head.map_or(Seq(0), |head| Seq(head.seq)))
     }
@@ -83,7 +90,7 @@ impl DeskTurn {
         let mut from = before.next();
         loop {
             // What cannot be read now is on record all the same.
-            let facts = self.engine.ledger().facts(session, from, FACTS).await;
+            let facts = self.desk.ledger.facts(session, from, FACTS).await;
             let facts = facts.unwrap_or_default();
             let Some(last) = facts.last() else {
                 return;
@@ -91,7 +98,7 @@ impl DeskTurn {
             from = last.seq.next();
             for fact in facts {
                 let recorded = Arc::new(Recorded { session, fact });
-                self.engine.inner.publisher.publish(&recorded, false);
+                self.publisher.publish(&recorded, false);
             }
         }
     }

@@ -31,8 +31,10 @@ impl Engine {
         let command = reconciles(self.ledger(), ticket, found, by).await?;
         let session = ticket.session;
         if let Some(turn) = self.turn_at_desk(session).await {
-            let found = turn.write(|desk| async move { desk.take(session, command).await });
-            return found.await;
+            let desk = turn.desk();
+            return turn
+                .write(async move { desk.take(session, command).await })
+                .await;
         }
         self.ask(session, |reply| Input::Command(command, reply))
             .await

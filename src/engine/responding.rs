@@ -79,8 +79,10 @@ impl Engine {
     /// Gives the result of a paused call, or news of it, number for number as it was written.
     pub(super) async fn supply(&self, (session, supply): Supply) -> Result<Seq, Error> {
         if let Some(turn) = self.turn_at_desk(session).await {
-            let supplied = turn.write(|desk| async move { desk.take(session, supply).await });
-            return supplied.await;
+            let desk = turn.desk();
+            return turn
+                .write(async move { desk.take(session, supply).await })
+                .await;
         }
         self.ask(session, |reply| Input::Command(supply, reply))
             .await
