@@ -14,7 +14,7 @@ use super::stop::Stop;
 use super::style::Tone;
 use crate::simulator::{Entry, Event, Frame, Script, ScriptError, Side, Simulator, SimulatorError};
 
-/// Plays a script as a fake Gemini Live service, until Ctrl-C.
+/// Plays a script as a fake Gemini Live service, until Ctrl-C or SIGTERM.
 ///
 /// The first line of the output is the URL to connect to. At the end it says what the script expected of the client and
 /// has not come.
@@ -53,7 +53,7 @@ impl Simulate {
             frames = Some((receiver, Recording::to(path.clone(), file)));
         }
         // Before anybody knows where the program is.
-        let mut stop = Stop::listen()?;
+        let stop = Stop::listen()?;
         let running = simulator.listen(&self.listen).await?;
         screen.line(&running.url())?;
         screen.flush()?;

@@ -178,6 +178,11 @@ impl Started {
         self.child.wait().unwrap().success()
     }
 
+    /// Waits for its end; gives its exit code, if it has one.
+    pub(crate) fn ends(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
     /// Ends it as nothing in it can hinder.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

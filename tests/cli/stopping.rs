@@ -44,7 +44,11 @@ fn a_program_that_is_asked_to_end_ends_in_order_and_takes_its_tools_with_it() {
             alive
         });
         run.until("To go on:");
-        assert!(run.ends_well(), "{signal:?}");
+        assert_eq!(
+            run.ends(),
+            Some(1),
+            "{signal:?}: not at a terminal it was stopped"
+        );
         let mut alive = asking.join().unwrap();
 
         // Opened for both, because opening for writing alone waits for a reader.
@@ -85,5 +89,7 @@ fn a_program_that_is_asked_to_end_before_it_has_a_connection_says_so() {
     let mut said = String::new();
     run.stderr.unwrap().read_to_string(&mut said).unwrap();
     assert!(said.starts_with("error[stopped]: "), "{said}");
-    bench.run("verify j").ends_with(0);
+    let sessions = bench.run("sessions j --json").ends_with(0).json_lines();
+    assert_eq!(sessions.len(), 1);
+    assert_eq!(sessions[0]["closed"], true, "nobody knows its name");
 }

@@ -111,10 +111,13 @@ impl Index {
 
     /// Frees the pages that sled has replaced. By itself it does so a few at a time, and seldom: at every 128th operation, and a batch of
     /// hundreds of rows is one.
-    pub(crate) fn free_garbage() {
-        for _ in 0..EPOCHS {
-            crossbeam_epoch::pin().flush();
-        }
+    pub(crate) fn free_garbage() -> Result<(), String> {
+        contained(|| {
+            for _ in 0..EPOCHS {
+                crossbeam_epoch::pin().flush();
+            }
+            Ok(())
+        })
     }
 
     /// Makes everything durable, so that an index that is behind a closed log is known to be damaged.

@@ -21,7 +21,7 @@ use crate::{Head, Record};
 /// How many bytes of frames go into the index before what they come down to follows. While rows go in together, sled keeps a page for
 /// every one of them, as it was before; few at a time cost no more time.
 const FLUSH_BYTES: usize = 32 << 10;
-/// How many bytes of frames are handed over at a time, at least.
+/// How many bytes of frames are handed over at a time, at least, where they are only compared.
 const HANDED_BYTES: usize = 64 << 10;
 /// How many rows are handed over at a time.
 const HANDED_ROWS: usize = 512;
@@ -264,9 +264,8 @@ impl Leveling<'_> {
                 }
                 let blocks = new.iter().map(|(last, block)| (last.number, &**block));
                 self.index.put_blocks(blocks, &mut self.room, || ())?;
-                Index::free_garbage();
                 self.filled += new.len() as u64;
-                Ok(())
+                Index::free_garbage()
             }
             Work::Check(rows) => {
                 let marked = self.mark.map_or(0, |mark| mark.number);
@@ -277,8 +276,7 @@ impl Leveling<'_> {
             }
             Work::Rows(rows, last, records) => {
                 self.index.commit(rows, self.journal, last, records)?;
-                Index::free_garbage();
-                Ok(())
+                Index::free_garbage()
             }
         }
     }

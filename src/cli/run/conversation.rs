@@ -73,7 +73,7 @@ impl<'a> Conversation<'a> {
 
     /// Says the texts in turn, then what is typed; ends when there is nothing to say and nothing runs.
     pub(super) async fn hold(
-        mut self,
+        &mut self,
         texts: Vec<String>,
         interactive: bool,
         screen: &mut Screen,
@@ -132,7 +132,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    async fn tell(&mut self, screen: &mut Screen) -> Result<(), Failure> {
+    /// Shows what is on record and was not shown.
+    pub(super) async fn tell(&mut self, screen: &mut Screen) -> Result<(), Failure> {
         for fact in self.follower.tell(screen).await? {
             self.take(&fact);
         }

@@ -17,10 +17,10 @@ use super::screen::Screen;
 use super::source::PATIENCE;
 use super::stop::Stop;
 use super::{ids, one_line, os_user, policy, prompt, tools_file};
-use crate::engine::{Agent, Engine, LiveHandle};
+use crate::engine::{Agent, Engine, LiveHandle, PROGRAM};
 use crate::ledger::{Error as LedgerError, Ledger};
 use crate::live::{Connector, Endpoint};
-use crate::session::{Seq, SessionId};
+use crate::session::{Actor, Seq, SessionId};
 use crate::tool::Toolset;
 use conversation::{Approvals, Conversation};
 use servers::Servers;
@@ -85,7 +85,13 @@ impl Run {
         let endpoint = self.endpoint()?;
         let keys = self.keys.made()?;
         let by = os_user::actor(None)?;
-        let mut tools = own | self.servers.tools().await?;
+        let stop = Stop::listen()?;
+        let offered = tokio::select! {
+            biased;
+            () = stop.asked() => return Err(stopped()),
+            offered = self.servers.tools() => offered?,
+        };
+        let mut tools = own | offered;
         if let Some(policies) = policies {
             let held = tools.with_policies(&policies);
             tools = held.map_err(|error| {
@@ -96,7 +102,7 @@ impl Run {
         // A session to resume is in a journal that is there; only a new one may make a new journal.
         let journal = DiskJournal::options(&self.journal)
             .create(self.resume.is_none())
-            .program(crate::engine::PROGRAM)
+            .program(PROGRAM)
             .wait(PATIENCE)
             .open()?;
         let mut ledger = Ledger::new(Arc::new(journal));
@@ -129,12 +135,10 @@ impl Run {
         if let Some(keys) = keys {
             engine = engine.keys(keys);
         }
-        // From here on a tool may run, and the program must not end before it has cut that off.
-        let mut stop = Stop::listen()?;
         let engine = engine.open().await?;
         let outcome = async {
-            let live = connect(&engine, &name, resumed, &mut stop).await?;
-            self.converse(&live, told, by, &mut stop, screen).await?;
+            let live = connect(&engine, &name, resumed, &stop).await?;
+            self.converse(&live, told, by, &stop, screen).await?;
             Ok::<_, Failure>(live.session_id())
         };
         let outcome = outcome.await;
@@ -143,6 +147,10 @@ impl Run {
         let session = outcome?;
         shut?;
         self.farewell(session, screen).await?;
+        // At a terminal it is how a conversation ends; whoever is not there must learn that not all was said and done.
+        if stop.was_asked() && !prompt::is_interactive() {
+            return Err(stopped());
+        }
         Ok(Exit::Ok)
     }
 
@@ -151,8 +159,8 @@ impl Run {
         &self,
         live: &LiveHandle,
         told: Seq,
-        by: crate::session::Actor,
-        stop: &mut Stop,
+        by: Actor,
+        stop: &Stop,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         let approvals = match (self.approve_all, self.deny_all) {
@@ -161,13 +169,15 @@ impl Run {
             (false, false) if prompt::is_interactive() => Approvals::Ask,
             (false, false) => Approvals::Park,
         };
-        let conversation = Conversation::new(live, told, approvals, by, screen).await?;
+        let mut conversation = Conversation::new(live, told, approvals, by, screen).await?;
         let held = conversation.hold(self.text.clone(), prompt::is_interactive(), screen);
         tokio::select! {
             biased;
-            () = stop.asked() => Ok(()),
-            held = held => held,
+            () = stop.asked() => {}
+            held = held => return held,
         }
+        // What is on record by now.
+        conversation.tell(screen).await
     }
 
     fn read_tools(&self) -> Result<Toolset, Failure> {
@@ -287,18 +297,30 @@ async fn connect(
     engine: &Engine,
     name: &str,
     resumed: Option<SessionId>,
-    stop: &mut Stop,
+    stop: &Stop,
 ) -> Result<LiveHandle, Failure> {
-    let connected = async {
-        match resumed {
-            Some(session) => engine.resume(session).await,
-            None => engine.session(name).connect().await,
-        }
+    let Some(session) = resumed else {
+        let live = engine.session(name).open().await?;
+        let failure = tokio::select! {
+            biased;
+            () = stop.asked() => stopped(),
+            connected = live.connect() => match connected {
+                Ok(()) => return Ok(live),
+                Err(error) => error.into(),
+            },
+        };
+        // Nobody has seen its name, so it must not stay open.
+        let by = Actor::embedder(PROGRAM);
+        let _ = live.close("there was no connection", by).await;
+        return Err(failure);
     };
     tokio::select! {
         biased;
-        () = stop.asked() => Err(Failure::new("stopped", "asked to end before there was a connection")
-            .advice("`recount sessions PATH` lists what is on record")),
-        connected = connected => Ok(connected?),
+        () = stop.asked() => Err(stopped()),
+        live = engine.resume(session) => Ok(live?),
     }
+}
+
+fn stopped() -> Failure {
+    Failure::new("stopped", "asked to end before the conversation was over")
 }
