@@ -51,7 +51,7 @@ impl Options {
             wait: Duration::ZERO,
             read_only: false,
             program: concat!("recount-journal ", env!("CARGO_PKG_VERSION")).to_owned(),
-            cache_bytes: 4 << 20,
+            cache_bytes: 8 << 20,
             progress: Box::new(|_| {}),
             clock: Arc::new(wall_clock),
             disk: Arc::new(RealDisk::new(path.join("log"))),
@@ -104,7 +104,7 @@ impl Options {
         }
     }
 
-    /// How much memory the index caches, 4 MiB unless said; it takes three to four times that in all, since sled looks at its cache
+    /// How much memory the index caches, 8 MiB unless said; it takes three to four times that in all, since sled looks at its cache
     /// seldom. It has little use for more: records and objects are read from the log.
     #[must_use]
     pub fn cache_bytes(self, cache_bytes: u64) -> Self {
