@@ -1,6 +1,5 @@
 //! A call that is open is taken back: through the session's task, or at the desk.
 
-use super::inbox::Input;
 use super::{Desk, Engine, Error};
 use crate::session::{Actor, Command, Seq, SessionId};
 
@@ -31,14 +30,7 @@ impl Engine {
         by: Actor,
     ) -> Result<Seq, Error> {
         let command = Command::CancelCall { call, reason, by };
-        if let Some(turn) = self.turn_at_desk(session).await {
-            let desk = turn.desk();
-            return turn
-                .write(async move { desk.take(session, command).await })
-                .await;
-        }
-        self.ask(session, |reply| Input::Command(command, reply))
-            .await
+        self.command(session, command).await
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
+use super::inbox::Input;
 use super::publisher::Publisher;
 use super::{Desk, Engine, Error};
 use crate::ledger::Recorded;
-use crate::session::{Seq, SessionId};
+use crate::session::{Command, Seq, SessionId};
 
 /// How many facts are read at a time.
 const FACTS: usize = 256;
@@ -43,6 +44,17 @@ impl Engine {
             session,
             _turn: turn,
         })
+    }
+
+    /// Has a command taken: by the session's task, or at the desk.
+    pub(super) async fn command(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
+        if let Some(turn) = self.turn_at_desk(session).await {
+            let desk = turn.desk();
+            let taking = async move { desk.take(session, command).await };
+            return turn.write(taking).await;
+        }
+        self.ask(session, |reply| Input::Command(command, reply))
+            .await
     }
 }
 

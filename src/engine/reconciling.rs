@@ -1,6 +1,5 @@
 //! What became of a call whose outcome was unknown, found out later: through the session's task, or at the desk.
 
-use super::inbox::Input;
 use super::{Desk, Engine, Error, Ticket};
 use crate::ledger::Ledger;
 use crate::session::{Actor, Command, Finding, Rejection, Seq};
@@ -29,15 +28,7 @@ impl Engine {
         by: Actor,
     ) -> Result<Seq, Error> {
         let command = reconciles(self.ledger(), ticket, found, by).await?;
-        let session = ticket.session;
-        if let Some(turn) = self.turn_at_desk(session).await {
-            let desk = turn.desk();
-            return turn
-                .write(async move { desk.take(session, command).await })
-                .await;
-        }
-        self.ask(session, |reply| Input::Command(command, reply))
-            .await
+        self.command(ticket.session, command).await
     }
 }
 

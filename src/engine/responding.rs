@@ -1,6 +1,5 @@
 //! The result of a paused call, from outside: through the session's task, or at the desk where nobody here serves it.
 
-use super::inbox::Input;
 use super::{Engine, Error, FunctionResponse, Ticket};
 use crate::ledger::Ledger;
 use crate::session::{Actor, Command, Json, RequestId, Seq, SessionId, UnfitAnswer};
@@ -78,14 +77,7 @@ impl Engine {
 
     /// Gives the result of a paused call, or news of it, number for number as it was written.
     pub(super) async fn supply(&self, (session, supply): Supply) -> Result<Seq, Error> {
-        if let Some(turn) = self.turn_at_desk(session).await {
-            let desk = turn.desk();
-            return turn
-                .write(async move { desk.take(session, supply).await })
-                .await;
-        }
-        self.ask(session, |reply| Input::Command(supply, reply))
-            .await
+        self.command(session, supply).await
     }
 }
 
