@@ -291,9 +291,7 @@ impl Engine {
                         will_continue,
                         by,
                     };
-                    let at = self
-                        .ask(session, |reply| Input::Command(supply, reply))
-                        .await;
+                    let at = self.command(session, supply).await;
                     let call = session.call_id(call);
                     (
                         call.to_string(),

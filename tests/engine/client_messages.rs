@@ -671,6 +671,35 @@ fn an_answer_reaches_a_session_whose_agent_is_not_here() {
 }
 
 #[test]
+fn a_result_reaches_a_session_whose_agent_is_not_here() {
+    let journal = SurvivingJournal::new();
+    let bank = bank_over(&journal);
+    bank.calls(&[("c1", "ask")]);
+    let session = bank.live.session_id();
+    drop(bank.live);
+    bank.life.end();
+
+    let life = Life::begin(&journal, &ManualClock::new(), []);
+    let sends = |status: &str| {
+        let result = message(&[response("c1", "ask", json!({"status": status}))]);
+        let by = Actor::embedder("ada");
+        life.run(life.engine().receive_client_message(session, by, &result))
+    };
+    let taken = sends("approved").unwrap();
+    assert!(
+        matches!(taken.as_slice(), [Received::Supplied { .. }]),
+        "{taken:?}"
+    );
+    for (status, is_same) in [("approved", true), ("denied", false)] {
+        let again = sends(status);
+        assert!(
+            matches!(again, Err(Error::Refused(Rejection::AlreadySupplied { same, .. })) if same == is_same),
+            "{again:?}"
+        );
+    }
+}
+
+#[test]
 fn events_have_the_keys_of_recorded_ones() {
     let bank = bank();
     let said = bank.sends(&message(&[json!({"text": "send 50 to bob"})]));
