@@ -1,11 +1,11 @@
 //! A turn at the desk: a session that no task serves is written to, one writer at a time, and whoever listens is told.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
+use super::error::ended;
 use super::inbox::Input;
 use super::publisher::Publisher;
 use super::{Desk, Engine, Error};
@@ -78,14 +78,9 @@ impl DeskTurn {
             self.publish_after(before).await;
             written
         };
-        match tokio::spawn(task.in_current_span()).await {
-            Ok(written) => written,
-            Err(ended) => match ended.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                // A task that did not panic ended with its runtime. Whether anything was written, the log tells.
-                Err(_) => Err(Error::ShutDown),
-            },
-        }
+        let task = tokio::spawn(task.in_current_span());
+        // Where the runtime ended, the log tells whether anything was written.
+        task.await.map_err(ended)?
     }
 
     /// The last record of the session.

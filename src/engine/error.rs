@@ -1,5 +1,9 @@
 //! What can go wrong in the engine.
 
+use std::panic::resume_unwind;
+
+use tokio::task::JoinError;
+
 use super::client_messages::Received;
 use crate::adk::RefusedMessage;
 use crate::ledger;
@@ -126,6 +130,14 @@ impl From<recount_journal::Error> for Error {
 impl From<Rejection> for Error {
     fn from(rejection: Rejection) -> Error {
         Error::Refused(rejection)
+    }
+}
+
+/// What is told of a task that did not come to its end: one that did not panic ended with its runtime. A panic goes on in whoever waits.
+pub(super) fn ended(task: JoinError) -> Error {
+    match task.try_into_panic() {
+        Ok(panic) => resume_unwind(panic),
+        Err(_) => Error::ShutDown,
     }
 }
 

@@ -1,10 +1,9 @@
 //! What waits for a person, in every session.
 
-use std::panic::resume_unwind;
-
 use recount_journal::OpenItem;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::error::ended;
 use super::{Engine, Error};
 use crate::ledger::PendingConfirmation;
 
@@ -32,14 +31,7 @@ impl Engine {
             parts.push(AbortOnDropHandle::new(tokio::spawn(reading)));
         }
         for part in parts {
-            match part.await {
-                Ok(found) => pending.extend(found?),
-                // A task that did not panic ended with its runtime.
-                Err(ended) => match ended.try_into_panic() {
-                    Ok(panic) => resume_unwind(panic),
-                    Err(_) => return Err(Error::ShutDown),
-                },
-            }
+            pending.extend(part.await.map_err(ended)??);
         }
         Ok(pending)
     }
