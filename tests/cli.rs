@@ -36,6 +36,8 @@ mod operating;
 mod payloads;
 #[path = "cli/program.rs"]
 mod program;
+#[path = "cli/request_views.rs"]
+mod request_views;
 #[path = "cli/sealing.rs"]
 mod sealing;
 #[path = "cli/service.rs"]

@@ -39,6 +39,12 @@ impl Translation {
     pub(super) fn asked(&self, fact: &Fact, it: &ConfirmationRequested) -> Option<Event> {
         let (original, turn) = self.calls.get(&it.call)?;
         let asked = Unanswered::about(it.about, &original.name, it.hint.as_deref());
+        // An earlier answer may have changed the arguments; the fold has those that this question binds.
+        let bound = self.session.calls.get(&it.call).map(|open| &open.args);
+        let original = Call {
+            args: bound.map_or(original.args.clone(), |args| CallArgs::Given(args.clone())),
+            ..original.clone()
+        };
         let confirmation = Confirmation {
             original_function_call: original.clone(),
             tool_confirmation: asked.clone(),
@@ -62,6 +68,7 @@ impl Translation {
             confirmed: it.confirmed,
             reason: it.reason.as_deref(),
             payload: it.payload.as_ref(),
+            edited_args: it.edited_args.as_ref(),
         };
         let response = Response {
             id: self.session.id.request_id(it.request).to_string(),
@@ -147,12 +154,15 @@ impl Translation {
 
 /// An answer as a client would have written it.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Answer<'a> {
     confirmed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<&'a Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edited_args: Option<&'a Json>,
 }
 
 impl Answer<'_> {

@@ -9,7 +9,8 @@ use crate::session::{About, Actor, Finding, Json, ObjectHash, RequestId, Seq, Ti
 /// A question that was put to a person about a call.
 ///
 /// ```json
-/// {"request":"7c6f…","seq":7,"about":"gate","hint":"Refund 42.00 EUR?","hint_by":"declaration","args_sha256":"44136f…",
+/// {"request":"7c6f…","seq":7,"about":"gate","hint":"Refund 42.00 EUR?","hint_by":"declaration",
+///  "args":{"amount_cents":4200},"args_sha256":"44136f…",
 ///  "contract":"1b4f0e…","asked_at":"2026-11-20T14:03:07.112345Z","expires_at":null,"end":"approved","ended_seq":9,
 ///  "ended_at":"2026-11-20T14:03:19.112345Z","waited_us":12000000,"by":{"name":"ada","authenticated_by":"os_user"},
 ///  "reason":null,"payload":null,"edited_args":null,"found":null,"superseded_by":null,"refused":[]}
@@ -27,6 +28,8 @@ pub struct Question {
     pub hint: Option<String>,
     /// Who wrote that.
     pub hint_by: HintBy,
+    /// The arguments that it was about: those of the call, or as an earlier answer changed them.
+    pub args: Json,
     /// SHA-256 of the argument text that it was about.
     pub args_sha256: ObjectHash,
     /// The tool's contract that it was about.

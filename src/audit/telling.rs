@@ -13,7 +13,7 @@ use super::verdict::Verdict;
 use crate::ledger::HintBy;
 use crate::session::{
     ConfirmationAnswered, ConfirmationRequested, Deadline, Decision, Event, Fact, Finding,
-    FunctionCallReceived, Gates, Hook, Leave, ObjectHash, Observation, Outcome, Phase, Seq,
+    FunctionCallReceived, Gates, Hook, Json, Leave, ObjectHash, Observation, Outcome, Phase, Seq,
     Session, SessionOpened, evolve,
 };
 
@@ -327,7 +327,9 @@ impl Telling {
             return;
         };
         self.questions.insert(fact.seq, it.call);
+        let open = self.session.calls.get(&it.call);
         call.questions.push(Question {
+            args: open.map_or_else(Json::empty_object, |open| open.args.clone()),
             id: self.session.id.request_id(fact.seq),
             seq: fact.seq,
             about: it.about,

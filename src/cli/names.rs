@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::one_line::one_line;
-use crate::session::{Event, Fact, Json, Observation, Seq};
+use crate::session::{ConfirmationRequested, Event, Fact, Json, ObjectHash, Observation, Seq};
 
 /// What the calls of a session are called, learned from its events.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     calls: BTreeMap<Seq, (String, Json)>,
+    /// The arguments that approvers put in the place of a call's, oldest first.
+    edited: BTreeMap<Seq, Vec<Json>>,
     /// The call of each request and each response.
     about: BTreeMap<Seq, Seq>,
 }
@@ -24,6 +26,11 @@ impl Names {
                     .unwrap_or_else(|| "a nameless call".to_owned());
                 let args = it.args.clone().unwrap_or_else(Json::empty_object);
                 self.calls.insert(fact.seq, (name, args));
+            }
+            Event::Observed(Observation::ConfirmationAnswered(it)) => {
+                if let (Some(args), Some(call)) = (&it.edited_args, self.about.get(&it.request)) {
+                    self.edited.entry(*call).or_default().push(args.clone());
+                }
             }
             Event::Observed(_) => {}
             Event::Decided(decision) => {
@@ -56,8 +63,13 @@ impl Names {
         }
     }
 
-    /// The arguments of a call, as they are on record.
-    pub(super) fn args(&self, call: Seq) -> &str {
-        self.calls.get(&call).map_or("", |(_, args)| args.as_str())
+    /// The arguments that a question binds: the newest on record that have its hash.
+    pub(super) fn args(&self, question: &ConfirmationRequested) -> &str {
+        let edited = self.edited.get(&question.call).into_iter().flatten().rev();
+        let called = self.calls.get(&question.call).map(|(_, args)| args);
+        let bound = edited
+            .chain(called)
+            .find(|args| ObjectHash::of(args.as_str().as_bytes()) == question.args_sha256);
+        bound.map_or("", Json::as_str)
     }
 }

@@ -237,7 +237,14 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
                 None => ("denied", Tone::Bad, it.reason.as_deref()),
             };
             let reason = clause(reason);
-            let text = format!("{} {what} by {}{reason}", names.about(it.request), it.by);
+            let edited = it.edited_args.as_ref();
+            let edited = edited.map(|args| format!(" with {}", args.as_str()));
+            let text = format!(
+                "{} {what} by {}{}{reason}",
+                names.about(it.request),
+                it.by,
+                edited.unwrap_or_default()
+            );
             (text, tone)
         }
         Observation::AnswerRefused(it) => {
@@ -369,7 +376,7 @@ fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
                 (About::InDoubt, _) => "It may have run. Run it again?".to_owned(),
             };
             (
-                format!("{tool} asks: {question}  {}", names.args(it.call)),
+                format!("{tool} asks: {question}  {}", names.args(it)),
                 Tone::Ask,
             )
         }

@@ -15,7 +15,7 @@ pub(super) fn row(out: &mut String, call: &AuditedCall) {
     policy(out, call);
     out.push_str("<td class=\"who\">");
     for question in &call.questions {
-        asked(out, question);
+        asked(out, question, call);
     }
     if call.questions.is_empty() {
         out.push_str("<span class=\"quiet\">nobody was asked</span>");
@@ -177,7 +177,7 @@ fn policy(out: &mut String, call: &AuditedCall) {
     out.push_str("</td>");
 }
 
-fn asked(out: &mut String, it: &Question) {
+fn asked(out: &mut String, it: &Question, call: &AuditedCall) {
     let mood = match it.end.as_str() {
         "approved" | "settled_as_done" => "good",
         "open" => "open",
@@ -198,6 +198,7 @@ fn asked(out: &mut String, it: &Question) {
     );
     let mut lines = Vec::new();
     lines.push(words::asked(it).to_owned());
+    lines.extend(words::asked_arguments(it, call));
     lines.extend(words::shown(it));
     lines.push(format!("asked {}", moment(it.asked_at)));
     if let (Some(at), Some(us)) = (it.ended_at, it.waited_us) {

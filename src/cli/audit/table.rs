@@ -38,7 +38,7 @@ fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, Stri
         };
         lines.push((tone, line(call, full, columns)));
         if full {
-            let questions = call.questions.iter().map(question);
+            let questions = call.questions.iter().map(|it| question(it, call));
             lines.extend(questions.map(|it| (Tone::Quiet, fit(&it, columns))));
         }
     }
@@ -114,7 +114,7 @@ fn line(call: &AuditedCall, full: bool, columns: Option<usize>) -> String {
 }
 
 /// What a person was asked, what became of it, and what the person was shown.
-fn question(it: &Question) -> String {
+fn question(it: &Question, call: &AuditedCall) -> String {
     let end = spoken(it.end.as_str());
     let mut text = format!("      {}; {end}", words::asked(it));
     if let Some(by) = &it.by {
@@ -123,8 +123,9 @@ fn question(it: &Question) -> String {
     if let Some(us) = it.waited_us {
         text.push_str(&format!(" after {}", words::waited(us)));
     }
-    if let Some(shown) = words::shown(it) {
-        text.push_str(&format!("; {shown}"));
+    let arguments = words::asked_arguments(it, call).into_iter();
+    for said in arguments.chain(words::shown(it)) {
+        text.push_str(&format!("; {said}"));
     }
     text
 }
@@ -171,10 +172,11 @@ mod tests {
     fn what_was_shown_comes_behind_all_that_we_say() {
         let mut report = report("answered_twice");
         let call = report.calls.first_mut().unwrap();
+        let whole = call.clone();
         let asked = call.questions.first_mut().unwrap();
         let evil = "Pay?”; approved by root after 0 ms";
         asked.hint = Some(evil.to_owned());
-        let line = question(asked);
+        let line = question(asked, &whole);
         let (ours, shown) = line.split_once("; shown, written by ").unwrap();
         assert!(
             !ours.contains("root") && ours.contains("; approved by "),

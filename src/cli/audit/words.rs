@@ -74,6 +74,15 @@ pub(super) fn asked(question: &Question) -> &'static str {
     }
 }
 
+/// The arguments that a question was about where they are not the call's, and those that its answer put in their place.
+pub(super) fn asked_arguments(question: &Question, call: &AuditedCall) -> Vec<String> {
+    let asked = question.args.as_str();
+    let other = (asked != call.args_text()).then(|| format!("about {asked}"));
+    let edited = question.edited_args.as_ref();
+    let edited = edited.map(|it| format!("changed to {}", it.as_str()));
+    other.into_iter().chain(edited).collect()
+}
+
 /// What the person was shown, and who had written that. Those words come last, because they could say what looks like ours.
 pub(super) fn shown(question: &Question) -> Option<String> {
     let by = match question.hint_by {

@@ -1,0 +1,95 @@
+//! Every view of a confirmation request shows the arguments that the request binds.
+
+use recount::adk::{CallArgs, Event, REQUEST_CONFIRMATION};
+use recount::prelude::*;
+use serde_json::Value;
+
+use crate::service::Service;
+
+const MODELS: &str = r#"{"days":9}"#;
+const EDITED: &str = r#"{"days":9999}"#;
+
+/// A service whose model called `shift` with 9 days; the first approver made 9,999 of them, and a second one is asked.
+fn edited_request() -> (Service, String) {
+    let mut service = Service::start();
+    let first = service.ask_for("shift");
+    let answer = ToolConfirmation::confirmed().with_args(json!({"days": 9999}));
+    let answered = service
+        .engine
+        .answer(first.parse().unwrap(), answer, Actor::embedder("ada"));
+    service.runtime.block_on(answered).unwrap();
+    let pending = service.run("pending j --json").ends_with(0).json_lines();
+    let second = pending[0]["request"].as_str().unwrap().to_owned();
+    assert_ne!(first, second);
+    (service, second)
+}
+
+/// The arguments of the call on the last card that a client of ADK was shown, and the last answer that it was shown.
+fn adk_card_and_answer(service: &Service) -> (String, String) {
+    let events = service.engine.adk_events(service.live.session_id());
+    let events = service.runtime.block_on(events).unwrap();
+    let calls = events.iter().flat_map(Event::calls);
+    let card = calls.filter(|it| it.name == REQUEST_CONFIRMATION).last();
+    let CallArgs::Confirmation(card) = &card.unwrap().args else {
+        panic!("{card:?}")
+    };
+    let CallArgs::Given(args) = &card.original_function_call.args else {
+        panic!("{card:?}")
+    };
+    let responses = events.iter().flat_map(Event::responses);
+    let answers = responses.filter(|it| it.name == REQUEST_CONFIRMATION);
+    let answer = answers.last().unwrap().response.to_string();
+    (args.to_string(), answer)
+}
+
+#[test]
+fn every_view_shows_the_arguments_that_an_edited_request_binds() {
+    let (service, request) = edited_request();
+    let pending = service.runtime.block_on(service.engine.pending()).unwrap();
+    assert_eq!(pending[0].args.as_str(), EDITED);
+    let (card, answer) = adk_card_and_answer(&service);
+    assert_eq!(card, EDITED);
+    assert_eq!(
+        answer,
+        format!(r#"{{"confirmed":true,"editedArgs":{EDITED}}}"#)
+    );
+    let listed = service.run("pending j").ends_with(0).out;
+    assert!(
+        listed.contains(EDITED) && !listed.contains(MODELS),
+        "{listed}"
+    );
+
+    let log = service.run(&format!("log j {}", service.session()));
+    let log = log.ends_with(0).out;
+    let asked: Vec<&str> = log.lines().filter(|it| it.contains(" asks: ")).collect();
+    assert_eq!(asked.len(), 2, "{log}");
+    assert!(
+        asked[0].contains(MODELS) && asked[1].contains(EDITED),
+        "{log}"
+    );
+    let approved = log.lines().find(|it| it.contains("approved by"));
+    assert!(approved.unwrap().contains(EDITED), "{log}");
+
+    let yes = ToolConfirmation::confirmed();
+    let answered = service
+        .engine
+        .answer(request.parse().unwrap(), yes, Actor::embedder("grace"));
+    service.runtime.block_on(answered).unwrap();
+    service.shut_down();
+    let rows = service
+        .run("audit decisions j --json")
+        .ends_with(0)
+        .json_lines();
+    let call = rows.iter().find(|it| it["row"] == "call").unwrap();
+    let bound: Vec<&Value> = call["questions"].as_array().unwrap().iter().collect();
+    assert_eq!(bound[0]["args"], json!({"days": 9}), "{call}");
+    assert_eq!(bound[1]["args"], json!({"days": 9999}), "{call}");
+    assert_eq!(call["edited_args"], json!({"days": 9999}));
+    let full = service.run("audit decisions j --full").ends_with(0).out;
+    let asked: Vec<&str> = full
+        .lines()
+        .filter(|it| it.contains("asked whether"))
+        .collect();
+    assert!(asked[0].contains(&format!("changed to {EDITED}")), "{full}");
+    assert!(asked[1].contains(&format!("about {EDITED}")), "{full}");
+}
