@@ -32,6 +32,8 @@ mod fixtures;
 mod looking;
 #[path = "cli/operating.rs"]
 mod operating;
+#[path = "cli/outputs.rs"]
+mod outputs;
 #[path = "cli/payloads.rs"]
 mod payloads;
 #[path = "cli/program.rs"]

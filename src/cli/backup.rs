@@ -9,6 +9,7 @@ use serde_json::json;
 use super::count::count;
 use super::failure::{Exit, Failure};
 use super::opening::quoted;
+use super::output;
 use super::progress::Meter;
 use super::screen::Screen;
 
@@ -29,6 +30,7 @@ pub(super) struct Backup {
 
 impl Backup {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        output::outside_journals(&self.dest)?;
         let meter = Meter::new("Copying");
         let copied = backup::directory(&self.path, &self.dest, |it| meter.show(it.done, it.total));
         drop(meter);

@@ -8,6 +8,7 @@ use recount_journal::{Trailer, export};
 
 use super::count::count;
 use super::failure::{Exit, Failure};
+use super::output::{self, Force};
 use super::screen::Screen;
 use super::whole_file::WholeFile;
 use super::{ids, opening};
@@ -27,9 +28,11 @@ pub(super) struct Export {
     /// Only this session: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// The file to write, which appears when it is complete; standard output without it.
+    /// The file to write, which appears when it is complete; standard output without it, and for `-`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
 }
 
 impl Export {
@@ -39,10 +42,10 @@ impl Export {
             Some(text) => Some(ids::session(&ledger, text).await?),
             None => None,
         };
-        match &self.out {
+        match self.out.as_deref().filter(|it| !output::is_standard(it)) {
             None => drop(write(&ledger, session, screen.writer()).await?),
             Some(path) => {
-                let trailer = write_file(&ledger, session, path).await?;
+                let trailer = write_file(&ledger, session, path, self.force).await?;
                 let records = count(trailer.records, "record");
                 let objects = count(trailer.objects, "object");
                 screen.line(&format!(
@@ -69,8 +72,9 @@ async fn write_file(
     ledger: &Ledger,
     session: Option<SessionId>,
     path: &Path,
+    force: Force,
 ) -> Result<Trailer, Failure> {
-    let mut file = WholeFile::create(path)?;
+    let mut file = WholeFile::create(path, force)?;
     let trailer = write(ledger, session, file.writer()).await?;
     file.finish()?;
     Ok(trailer)

@@ -12,7 +12,7 @@ use super::one_line::one_line;
 use super::screen::Screen;
 use super::style::Tone;
 use super::unknown_kinds::UnknownKinds;
-use super::{ids, opening, outside};
+use super::{ids, opening, output};
 use crate::fixture::{FORMAT, Fixture};
 use crate::play::Played;
 use crate::story::Change;
@@ -281,7 +281,8 @@ impl Export {
             let what = format!("expected a JSON Pointer such as /card, found {wrong:?}");
             return Err(Failure::new("bad-request", what).exit(Exit::Usage));
         }
-        outside::of_journal(&self.dir, &self.path)?;
+        // Its files go into the directory, so that is no journal itself either.
+        output::outside_journals(&self.dir.join("fixture.json"))?;
         let ledger = self.keys.of(opening::reading(&self.path)?)?;
         let ledger = self.unknown.of(ledger, screen);
         let session = ids::session(&ledger, &self.session).await?;

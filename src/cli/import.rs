@@ -10,6 +10,7 @@ use serde_json::json;
 use super::count::count;
 use super::failure::{Exit, Failure};
 use super::keys::Keys;
+use super::output;
 use super::progress::Meter;
 use super::screen::Screen;
 use crate::ledger;
@@ -34,6 +35,7 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        output::outside_journals(&self.dest)?;
         let failed =
             |error: io::Error| Failure::io(format!("read {}", self.file.display()), &error);
         let file = File::open(&self.file).map_err(failed)?;

@@ -29,7 +29,7 @@ mod one_line;
 mod opening;
 mod os_user;
 mod outline;
-mod outside;
+mod output;
 mod pending;
 mod phrases;
 mod policy;

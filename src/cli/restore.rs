@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::count::count;
 use super::failure::{Exit, Failure};
+use super::output;
 use super::progress::Meter;
 use super::screen::Screen;
 
@@ -30,6 +31,7 @@ pub(super) struct Restore {
 
 impl Restore {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        output::outside_journals(&self.dest)?;
         let meter = Meter::new("Restoring");
         let restored = backup::restore(&self.backup, &self.dest, self.verify, move |it| {
             meter.show(it.done, it.total);

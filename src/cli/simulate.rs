@@ -1,7 +1,7 @@
 //! `recount simulate`: the fake Gemini Live service by itself.
 
-use std::fs::File;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::failure::{Exit, Failure};
 use super::one_line::{cut, one_line};
+use super::output::{self, Force};
 use super::screen::{COLUMNS, Screen};
 use super::stop::Stop;
 use super::style::Tone;
@@ -27,9 +28,11 @@ pub(super) struct Simulate {
     /// Runs free by the rules of this file, for any number of clients; what no rule takes is echoed.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Writes every frame to this file, a JSON line each, without keys, tokens and handles.
+    /// Writes every frame to this file, a JSON line each, without keys, tokens and handles; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// Where to listen, on this machine only; port 0 takes any free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787")]
     listen: String,
@@ -46,7 +49,7 @@ impl Simulate {
         let mut simulator = self.simulator()?;
         let mut frames = None;
         if let Some(path) = &self.record {
-            let file = File::create(path).map_err(|error| unwritable(path, &error))?;
+            let file = recording(path, self.force)?;
             let (sender, receiver) = mpsc::unbounded_channel();
             // When nobody writes any more the program is about to end.
             simulator = simulator.record(move |frame| drop(sender.send(frame)));
@@ -123,14 +126,29 @@ async fn next(frames: &mut Option<(mpsc::UnboundedReceiver<Frame>, Recording)>) 
     }
 }
 
+/// Where `--record` writes to.
+fn recording(path: &Path, force: Force) -> Result<Box<dyn Write + Send>, Failure> {
+    if output::is_standard(path) {
+        return Ok(Box::new(std::io::stdout()));
+    }
+    output::may_stand_at(path, force)?;
+    let removed = match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    };
+    // What came there since it was looked at is neither followed nor replaced.
+    let file = removed.and_then(|()| File::create_new(path));
+    Ok(Box::new(file.map_err(|error| unwritable(path, &error))?))
+}
+
 /// The file of `--record`.
 struct Recording {
     path: PathBuf,
-    file: File,
+    file: Box<dyn Write + Send>,
 }
 
 impl Recording {
-    fn to(path: PathBuf, file: File) -> Self {
+    fn to(path: PathBuf, file: Box<dyn Write + Send>) -> Self {
         Self { path, file }
     }
 

@@ -5,17 +5,23 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::failure::{Exit, Failure};
+use super::output::{self, Force};
 
 /// A file on its way; what is not finished leaves nothing behind.
 pub(super) struct WholeFile {
     path: PathBuf,
     draft: PathBuf,
+    force: Force,
     out: BufWriter<File>,
 }
 
 impl WholeFile {
-    /// Begins a file that will stand at `path`, in place of what stands there now.
-    pub(super) fn create(path: &Path) -> Result<WholeFile, Failure> {
+    /// Begins a file that will be at `path`; one that is there is replaced where that is allowed.
+    ///
+    /// # Errors
+    /// As [`output::may_stand_at`], and where the directory cannot be written.
+    pub(super) fn create(path: &Path, force: Force) -> Result<WholeFile, Failure> {
+        output::may_stand_at(path, force)?;
         let name = path.file_name().ok_or_else(|| {
             let what = format!("expected a file to write, found {}", path.display());
             Failure::new("not-a-file", what).exit(Exit::Usage)
@@ -27,6 +33,7 @@ impl WholeFile {
         Ok(WholeFile {
             path: path.to_owned(),
             draft,
+            force,
             out: BufWriter::new(file),
         })
     }
@@ -49,7 +56,21 @@ impl WholeFile {
     fn name(&mut self) -> io::Result<()> {
         self.out.flush()?;
         self.out.get_ref().sync_all()?;
-        fs::rename(&self.draft, &self.path)?;
+        if self.force.is_given() {
+            fs::rename(&self.draft, &self.path)?;
+        } else {
+            // Unlike a rename, it fails where another file has come there meanwhile. The draft goes with `self`.
+            match fs::hard_link(&self.draft, &self.path) {
+                // Some file systems have no links.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported || is_denied(&error) => {
+                    let taken = self.path.symlink_metadata().is_ok();
+                    let occupied = || io::Error::from(io::ErrorKind::AlreadyExists);
+                    (!taken).then_some(()).ok_or_else(occupied)?;
+                    fs::rename(&self.draft, &self.path)?;
+                }
+                linked => linked?,
+            }
+        }
         // The name is on the disk only when its directory is.
         let directory = self.path.parent().filter(|it| !it.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
@@ -58,9 +79,14 @@ impl WholeFile {
 
 impl Drop for WholeFile {
     fn drop(&mut self) {
-        // Of a file that has its name there is no draft any more.
+        // A file that replaced another has taken the draft's place.
         let _ = fs::remove_file(&self.draft);
     }
+}
+
+/// True if the system does not permit the operation, as Linux says of links on a FAT disk.
+fn is_denied(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> Failure {

@@ -292,12 +292,12 @@ fn records(csv: &str) -> Vec<Vec<String>> {
 #[test]
 fn a_report_is_one_file_that_appears_whole_with_both_verdicts_on_top() {
     let bench = with_story("every_policy_and_a_restart");
-    // An earlier report gives way.
+    // An earlier report gives way where it is told to.
     bench
         .run("audit decisions j --html report.html --tool nothing")
         .says(&["Wrote report.html: 0 calls"]);
     bench
-        .run("audit decisions j --html report.html")
+        .run("audit decisions j --html report.html --force")
         .ends_with(0)
         .says(&[
             "Wrote report.html: ",
@@ -345,8 +345,9 @@ fn a_report_takes_the_place_of_nothing_else() {
     fs::create_dir(bench.path("d")).unwrap();
     occupied("d");
     bench.write("empty.html", "");
+    occupied("empty.html");
     bench
-        .run("audit decisions j --html empty.html")
+        .run("audit decisions j --html empty.html --force")
         .ends_with(0);
 
     for within in ["j/report.html", "j/log/report.html", "d/../j/report.html"] {
@@ -367,7 +368,7 @@ fn of_a_damaged_journal_there_is_a_report_that_says_so() {
         .ends_with(0);
     flip(&bench, b"amount_cents");
     bench
-        .run("audit decisions demo --html report.html")
+        .run("audit decisions demo --html report.html --force")
         .ends_with(4)
         .says(&[
             "Wrote report.html: no call, since the journal cannot be read",

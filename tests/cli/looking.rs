@@ -75,7 +75,7 @@ fn an_export_appears_whole_and_verifies_to_the_root_of_its_journal() {
     let bench = Bench::with_demo();
     bench.write("out.jsonl", "what stood there before");
     bench
-        .run("export demo --out out.jsonl")
+        .run("export demo --out out.jsonl --force")
         .ends_with(0)
         .says(&["Exported", "root "]);
     let names = fs::read_dir(bench.path("")).unwrap().count();

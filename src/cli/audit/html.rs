@@ -39,16 +39,6 @@ const BEGINNING: &str = concat!(
     "<title>Decisions on record: ",
 );
 
-/// Whether a file that begins like this is a report.
-pub(super) fn is_report(mut file: impl std::io::Read) -> std::io::Result<bool> {
-    let mut beginning = vec![0; BEGINNING.len()];
-    match file.read_exact(&mut beginning) {
-        Ok(()) => Ok(beginning == BEGINNING.as_bytes()),
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
 /// The whole file.
 pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
     let asked = match head.asked.as_slice() {

@@ -104,7 +104,6 @@ fn of_a_damaged_journal_there_is_a_report_that_says_so_and_no_more() {
             whole.matches(&format!("<{tag}>")).count() + whole.matches(&format!("<{tag} ")).count();
         assert_eq!(opened, whole.matches(&format!("</{tag}>")).count(), "{tag}");
     }
-    assert!(is_report(whole.as_bytes()).unwrap() && !is_report(&b"<!doctype html>"[..]).unwrap());
 }
 
 #[test]

@@ -5,7 +5,6 @@ mod csv;
 mod html;
 mod html_call;
 mod proof;
-mod report_file;
 mod table;
 mod words;
 
@@ -21,6 +20,7 @@ use super::failure::{Exit, Failure};
 use super::keys::Keys;
 use super::one_line::one_line;
 use super::opening;
+use super::output::{self, Force};
 use super::progress::Meter;
 use super::screen::Screen;
 use super::style::Tone;
@@ -62,6 +62,8 @@ struct Decisions {
     unknown: UnknownKinds,
     #[command(flatten)]
     form: Form,
+    #[command(flatten)]
+    force: Force,
     /// Cuts nothing in the table, and tells below each call what a person was asked.
     #[arg(long)]
     full: bool,
@@ -136,7 +138,9 @@ impl Decisions {
         filter: &Filter,
         screen: &mut Screen,
     ) -> Result<Exit, Failure> {
-        report_file::may_stand_at(file, &self.path)?;
+        if !output::is_standard(file) {
+            output::may_stand_at(file, self.force)?;
+        }
         // Verifying takes the journal for itself, so it comes before the opening.
         let verified = verify::directory(&self.path).map_err(|it| opening::copied(it.into()))?;
         let head = html::Head {
@@ -164,7 +168,14 @@ impl Decisions {
             ),
             Err(failure) => return Err(failure),
         };
-        let mut out = WholeFile::create(file)?;
+        if output::is_standard(file) {
+            screen
+                .writer()
+                .write_all(document.as_bytes())
+                .map_err(|error| Failure::io("write the report", &error))?;
+            return Ok(exit);
+        }
+        let mut out = WholeFile::create(file, self.force)?;
         out.write(document.as_bytes())?;
         out.finish()?;
         let name = file.display().to_string();

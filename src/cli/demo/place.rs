@@ -7,6 +7,7 @@ use recount_journal::{self as journal, DiskJournal};
 
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::opening::quoted;
+use crate::cli::output;
 use crate::control::CONTROL_FILES;
 
 /// Says that the directory is the demo's.
@@ -39,6 +40,7 @@ impl Place {
     /// Makes the directory with an empty journal, in place of what an earlier demo left.
     pub(super) fn prepare(&self) -> Result<(), Failure> {
         let path = &self.path;
+        output::outside_journals(path)?;
         self.clear()?;
         let journal = DiskJournal::options(path)
             .program(crate::engine::PROGRAM)

@@ -99,6 +99,7 @@ impl Run {
                 Failure::new("policy-file", what).exit(Exit::Usage)
             })?;
         }
+        super::output::outside_journals(&self.journal)?;
         // A session to resume is in a journal that is there; only a new one may make a new journal.
         let journal = DiskJournal::options(&self.journal)
             .create(self.resume.is_none())
