@@ -51,6 +51,9 @@ mod state;
 #[cfg(unix)]
 #[path = "cli/stopping.rs"]
 mod stopping;
+#[cfg(target_os = "linux")]
+#[path = "cli/terminal.rs"]
+mod terminal;
 #[path = "cli/unknown_kinds.rs"]
 mod unknown_kinds;
 #[path = "cli/what_if.rs"]

@@ -9,10 +9,18 @@ pub(super) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// Asks until the answer is yes or no; no answer at all is a no.
+/// Drops what was typed and not read yet, also the beginning of a line: it was typed for something else than the next question.
+pub(super) fn drop_typed() {
+    // Where there is no terminal nothing was typed.
+    #[cfg(unix)]
+    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
+/// Asks until the answer is yes or no; no answer at all is a no, and what was typed before is none.
 pub(super) async fn yes_or_no(question: &str) -> Result<bool, Failure> {
     let question = question.to_owned();
     let asked = tokio::task::spawn_blocking(move || -> std::io::Result<bool> {
+        drop_typed();
         loop {
             print_now(&format!("{question} [y/n] "))?;
             let mut line = String::new();

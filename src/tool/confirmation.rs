@@ -246,16 +246,18 @@ where
 }
 
 /// The same answer to every request, for tests and simple defaults.
+///
+/// A request about a call in doubt stays open for the other doors: a uniform yes would run what may have run already.
 #[derive(Clone, Debug)]
 pub struct StaticConfirmation(ToolConfirmation);
 
 impl StaticConfirmation {
-    /// Yes to everything.
+    /// Says yes to every gate and to every tool that asks itself.
     pub fn allow_all() -> Arc<dyn ConfirmationProvider> {
         Arc::new(StaticConfirmation(ToolConfirmation::confirmed()))
     }
 
-    /// No to everything.
+    /// Says no to every gate and to every tool that asks itself.
     pub fn deny_all(reason: impl Into<String>) -> Arc<dyn ConfirmationProvider> {
         Arc::new(StaticConfirmation(ToolConfirmation::denied(reason)))
     }
@@ -263,7 +265,10 @@ impl StaticConfirmation {
 
 #[async_trait]
 impl ConfirmationProvider for StaticConfirmation {
-    async fn confirm(&self, _request: ConfirmationRequest) -> ToolConfirmation {
-        self.0.clone()
+    async fn confirm(&self, request: ConfirmationRequest) -> ToolConfirmation {
+        match request.about {
+            About::Gate | About::Tool => self.0.clone(),
+            About::InDoubt => std::future::pending().await,
+        }
     }
 }

@@ -110,7 +110,7 @@ impl Demo {
             (false, true) => (false, "Denied, as --deny says."),
             (false, false) if prompt::is_interactive() => {
                 screen.flush()?;
-                let approved = prompt::yes_or_no("Approve?").await?;
+                let approved = prompt::yes_or_no("Approve the refund?").await?;
                 return Ok((approved, began.elapsed()));
             }
             (false, false) => (

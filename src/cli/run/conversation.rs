@@ -3,31 +3,26 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::input::Input;
+use super::approvals::{Answer, Approvals};
+use super::input::{Input, Typed};
 use crate::cli::failure::Failure;
 use crate::cli::follow::{Follower, is_calm};
+use crate::cli::one_line::{cut, one_line};
 use crate::cli::screen::Screen;
+use crate::cli::style::Tone;
 use crate::cli::{pending, prompt};
 use crate::engine::{Clock, Error, LiveHandle, SystemClock, ToolConfirmation};
 use crate::ledger::PendingConfirmation;
-use crate::session::{Actor, Event, Fact, Observation, RequestId, Seq};
+use crate::session::{About, Actor, Event, Fact, Observation, RequestId, Seq};
 
 /// How long a silent model is waited for that has not said that its turn is over.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The question below a call that asks.
-const APPROVE: &str = "Approve? [y/n, empty: later] ";
+/// The width of a call in the prompt. With what stands around it, the prompt fits a line of 80 columns.
+const CALL_COLUMNS: usize = 40;
 
-/// Who answers the calls that ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Approvals {
-    /// All of them alike.
-    All(bool),
-    /// The person at the terminal.
-    Ask,
-    /// Nobody here: they wait in the journal.
-    Park,
-}
+/// The prompt while the terminal asks nothing.
+const SAY: &str = "> ";
 
 /// A conversation under way.
 pub(super) struct Conversation<'a> {
@@ -39,10 +34,19 @@ pub(super) struct Conversation<'a> {
     models_turn: bool,
     /// The connection is gone, and why.
     lost: Option<String>,
-    /// What was shown to the person and waits for their answer.
-    asked: Option<RequestId>,
+    /// The question that waits for the person's answer.
+    asked: Option<Asked>,
     /// What the person does not want to decide now.
     put_off: Vec<RequestId>,
+}
+
+/// A question on the terminal.
+struct Asked {
+    request: RequestId,
+    /// The prompt, which names the call.
+    prompt: String,
+    /// Set once something else was printed below the question, so that it must be shown again.
+    is_hidden: bool,
 }
 
 /// Whether the conversation goes on.
@@ -79,7 +83,6 @@ impl<'a> Conversation<'a> {
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         let mut texts = VecDeque::from(texts);
-        let mut shown = None;
         let mut input = if interactive {
             Input::typed()
         } else {
@@ -109,18 +112,10 @@ impl<'a> Conversation<'a> {
                     None => return Ok(()),
                 }
             }
-            let newly_asked = self.asked.filter(|asked| shown != Some(*asked));
-            if newly_asked.is_some() {
-                // What was typed before the question was shown was said to the model and approves nothing.
-                while let Some(line) = input.typed_before() {
-                    if !line.trim().is_empty() {
-                        self.say(line).await?;
-                    }
-                }
-                shown = newly_asked;
-            }
+            // Only what is typed below a question answers it.
+            input.show(self.asked.as_ref().map(|it| it.request));
             if interactive && (calm || self.asked.is_some()) {
-                screen.prompt(if self.asked.is_some() { APPROVE } else { "> " })?;
+                screen.prompt(self.asked.as_ref().map_or(SAY, |it| &it.prompt))?;
             }
             tokio::select! {
                 biased;
@@ -134,9 +129,11 @@ impl<'a> Conversation<'a> {
 
     /// Shows what is on record and was not shown.
     pub(super) async fn tell(&mut self, screen: &mut Screen) -> Result<(), Failure> {
-        for fact in self.follower.tell(screen).await? {
-            self.take(&fact);
+        let told = self.follower.tell(screen).await?;
+        if let Some(asked) = &mut self.asked {
+            asked.is_hidden |= !told.is_empty();
         }
+        told.iter().for_each(|fact| self.take(fact));
         Ok(())
     }
 
@@ -171,35 +168,45 @@ impl<'a> Conversation<'a> {
 
     /// Answers, or asks about, what waits for approval; says whether something was answered.
     async fn see_to_approvals(&mut self, screen: &mut Screen) -> Result<bool, Failure> {
-        if self.approvals == Approvals::Park {
+        if self.approvals.nobody_answers() {
             return Ok(false);
         }
-        let mut answered = false;
         let waiting: Vec<PendingConfirmation> = self.live.pending().await?;
-        if self
-            .asked
-            .is_some_and(|asked| !waiting.iter().any(|it| it.id == asked))
-        {
-            self.asked = None;
-        }
+        let asked = self.asked.take();
+        self.asked = asked.filter(|asked| waiting.iter().any(|it| it.id == asked.request));
+        let mut answered = false;
         for request in &waiting {
-            match self.approvals {
-                Approvals::Park => {}
-                Approvals::All(confirmed) => {
+            match self.approvals.answer_to(request.about) {
+                Answer::Park => {}
+                Answer::Alike(confirmed) => {
                     self.answer(request.id, confirmed).await?;
                     answered = true;
                 }
-                Approvals::Ask if self.asked.is_some() => {}
-                Approvals::Ask if self.put_off.contains(&request.id) => {}
-                Approvals::Ask => {
-                    screen.line("")?;
-                    pending::show(request, SystemClock.now(), screen)?;
-                    screen.flush()?;
-                    self.asked = Some(request.id);
-                }
+                Answer::Ask if self.put_off.contains(&request.id) => {}
+                Answer::Ask => self.ask(request, screen)?,
             }
         }
         Ok(answered)
+    }
+
+    /// Shows a question where none is on the screen, and again where something else came below it.
+    fn ask(&mut self, request: &PendingConfirmation, screen: &mut Screen) -> Result<(), Failure> {
+        match &mut self.asked {
+            Some(asked) if asked.request != request.id || !asked.is_hidden => return Ok(()),
+            Some(asked) => asked.is_hidden = false,
+            None => {
+                let call = format!("{} #{} {}", request.tool, request.call, request.args);
+                let call = cut(&one_line(&call), CALL_COLUMNS).into_owned();
+                self.asked = Some(Asked {
+                    request: request.id,
+                    prompt: format!("{}: {call}? [y/n, empty: later] ", verb(request.about)),
+                    is_hidden: false,
+                });
+            }
+        }
+        screen.line("")?;
+        pending::show(request, SystemClock.now(), screen)?;
+        screen.flush()
     }
 
     async fn answer(&self, request: RequestId, confirmed: bool) -> Result<(), Failure> {
@@ -214,27 +221,41 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    async fn hear(&mut self, line: Option<String>, screen: &mut Screen) -> Result<Next, Failure> {
+    async fn hear(&mut self, typed: Option<Typed>, screen: &mut Screen) -> Result<Next, Failure> {
         screen.answered();
-        let Some(line) = line else {
+        let Some(Typed { line, question }) = typed else {
             return Ok(Next::Over);
         };
-        match self.asked {
+        let is_empty = line.trim().is_empty();
+        let asked = self.asked.as_ref().map(|it| it.request);
+        match question {
+            None if is_empty => {}
+            None => self.say(line).await?,
+            Some(question) if asked != Some(question) => {
+                let told = "That call waits no more; what was typed answers no other.";
+                screen.toned(Tone::Quiet, told)?;
+            }
             Some(request) => match prompt::understood(&line) {
                 Some(confirmed) => {
                     self.asked = None;
                     self.answer(request, confirmed).await?;
                 }
-                None if line.trim().is_empty() => {
+                None if is_empty => {
                     self.asked = None;
                     self.put_off.push(request);
                 }
                 // It is asked again.
                 None => {}
             },
-            None if line.trim().is_empty() => {}
-            None => self.say(line).await?,
         }
         Ok(Next::On)
+    }
+}
+
+/// The decision that a question wants.
+fn verb(about: About) -> &'static str {
+    match about {
+        About::Gate | About::Tool => "Approve",
+        About::InDoubt => "May have run. Run again",
     }
 }

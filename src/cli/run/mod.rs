@@ -1,5 +1,6 @@
 //! `recount run`: a conversation with the user's own tools, each a program.
 
+mod approvals;
 mod conversation;
 mod input;
 mod servers;
@@ -22,7 +23,8 @@ use crate::ledger::{Error as LedgerError, Ledger};
 use crate::live::{Connector, Endpoint};
 use crate::session::{Actor, Seq, SessionId};
 use crate::tool::Toolset;
-use conversation::{Approvals, Conversation};
+use approvals::{Alike, Approvals};
+use conversation::Conversation;
 use servers::Servers;
 
 /// The name under which the journal knows this command's sessions.
@@ -70,12 +72,8 @@ pub(super) struct Run {
     /// Goes on with this session, in place of a new one: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
     resume: Option<String>,
-    /// Approves every call that asks.
-    #[arg(long, conflicts_with = "deny_all")]
-    approve_all: bool,
-    /// Denies every call that asks.
-    #[arg(long)]
-    deny_all: bool,
+    #[command(flatten)]
+    alike: Alike,
 }
 
 impl Run {
@@ -164,12 +162,7 @@ impl Run {
         stop: &Stop,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        let approvals = match (self.approve_all, self.deny_all) {
-            (true, _) => Approvals::All(true),
-            (false, true) => Approvals::All(false),
-            (false, false) if prompt::is_interactive() => Approvals::Ask,
-            (false, false) => Approvals::Park,
-        };
+        let approvals = Approvals::of(self.alike);
         let mut conversation = Conversation::new(live, told, approvals, by, screen).await?;
         let held = conversation.hold(self.text.clone(), prompt::is_interactive(), screen);
         tokio::select! {

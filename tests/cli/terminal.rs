@@ -1,0 +1,194 @@
+//! `recount run` at a terminal: an answer counts for the call that its prompt names.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+
+use crate::program::Bench;
+
+/// The second call comes while the terminal asks about the first.
+const SCRIPT: &str = r#"
+{"on": {"text": "please"}, "send": [{"call": [{"id": "p1", "name": "pay", "args": {"to": "account-1", "cents": 999999}}]}, {"wait_ms": 300}, {"call": [{"id": "p2", "name": "pay", "args": {"to": "account-2", "cents": 100}}]}]}
+{"on": "otherwise", "send": [{"say": "Noted."}]}
+"#;
+
+const TOOLS: &str = r#"
+[[tool]]
+name = "pay"
+description = "Pays"
+command = ["sh", "-c", "cat >>paid.txt; echo >>paid.txt; echo '{}'"]
+confirm = "Pay?"
+"#;
+
+/// The end of a prompt.
+const ENDS: &str = "? [y/n, empty: later] ";
+
+/// The program at a terminal of its own.
+struct Terminal {
+    child: Child,
+    screen: File,
+    seen: String,
+}
+
+impl Terminal {
+    fn start(bench: &Bench, arguments: &str) -> Terminal {
+        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&screen).unwrap();
+        unlockpt(&screen).unwrap();
+        let end = || {
+            let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+            Stdio::from(ioctl_tiocgptpeer(&screen, flags).unwrap())
+        };
+        let mut command = bench.command(arguments);
+        command.stdin(end()).stdout(end()).stderr(end());
+        Terminal {
+            child: command.spawn().unwrap(),
+            screen: screen.into(),
+            seen: String::new(),
+        }
+    }
+
+    /// Reads on until what is new on the screen contains this, and gives what came up to its end.
+    fn until(&mut self, wanted: &str) -> String {
+        loop {
+            if let Some(at) = self.seen.find(wanted) {
+                let rest = self.seen.split_off(at + wanted.len());
+                return std::mem::replace(&mut self.seen, rest);
+            }
+            let mut bytes = [0; 4096];
+            let read = self.screen.read(&mut bytes).unwrap_or(0);
+            assert!(read > 0, "it ended without {wanted:?}:\n{}", self.seen);
+            self.seen.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+    }
+
+    /// Reads on to the next prompt that names this call, past prompts that came again.
+    fn until_prompt_about(&mut self, account: &str) -> String {
+        loop {
+            let shown = self.until(ENDS);
+            if shown.lines().last().is_some_and(|it| it.contains(account)) {
+                return shown;
+            }
+        }
+    }
+
+    fn types(&mut self, text: &str) {
+        self.screen.write_all(text.as_bytes()).unwrap();
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn paid(bench: &Bench) -> String {
+    std::fs::read_to_string(bench.path("paid.txt")).unwrap_or_default()
+}
+
+#[test]
+fn prompt_names_its_call_and_other_output_brings_it_again() {
+    let bench = Bench::new();
+    bench.write("tools.toml", TOOLS);
+    let (_simulator, url) = bench.simulate(SCRIPT);
+    let mut terminal = Terminal::start(
+        &bench,
+        &format!("run --tools tools.toml --endpoint {url} --journal j --text please"),
+    );
+    let first = terminal.until(ENDS);
+    let prompt = first.lines().last().unwrap();
+    assert!(
+        prompt.contains("pay") && prompt.contains("account-1"),
+        "{prompt}"
+    );
+    // The second call is told, and below it stands the question about the first again.
+    terminal.until("account-2");
+    let again = terminal.until(ENDS);
+    let prompt = again.lines().last().unwrap();
+    assert!(
+        prompt.contains("account-1") && !prompt.contains("account-2"),
+        "{prompt}"
+    );
+    assert!(again.contains("Pay?"), "{again}");
+    terminal.types("y\n");
+    terminal.until_prompt_about("account-2");
+    terminal.types("n\n");
+    terminal.until("denied");
+    drop(terminal);
+    let paid = paid(&bench);
+    assert!(
+        paid.contains("account-1") && !paid.contains("account-2"),
+        "{paid}"
+    );
+}
+
+#[test]
+fn answer_to_a_call_decided_elsewhere_answers_no_other() {
+    let bench = Bench::new();
+    bench.write("tools.toml", TOOLS);
+    let (_simulator, url) = bench.simulate(SCRIPT);
+    let mut terminal = Terminal::start(
+        &bench,
+        &format!("run --tools tools.toml --endpoint {url} --journal j --text please"),
+    );
+    terminal.until("account-2");
+    terminal.until(ENDS);
+    // Typed for the first call, but not sent yet when somebody else decides that.
+    terminal.types("y");
+    let waiting = bench.run("pending j --json").ends_with(0).json_lines();
+    let first = waiting.iter().find(|it| it["args"]["to"] == "account-1");
+    let first = first.unwrap()["request"].as_str().unwrap();
+    bench.run(&format!("deny j {first}")).ends_with(0);
+    terminal.until_prompt_about("account-2");
+    terminal.types("\n");
+    // An empty line puts it off, which makes the terminal ask what to say.
+    terminal.until("> ");
+    drop(terminal);
+    assert_eq!(paid(&bench), "");
+}
+
+/// A tool that does not end the first time, and asks when it is cut off.
+const CUT_OFF: &str = r#"
+[[tool]]
+name = "pay"
+description = "Pays"
+command = ["sh", "-c", "cat >>paid.txt; echo >>paid.txt; test -e again && echo '{}' && exit; echo begun >begun; sleep 600"]
+confirm = "Pay?"
+in_doubt = "ask"
+"#;
+
+#[test]
+fn approve_all_and_deny_all_leave_doubt_to_a_person() {
+    let script = r#"
+{"on": {"text": "please"}, "send": [{"call": [{"id": "p1", "name": "pay", "args": {"cents": 1}}]}]}
+{"on": "otherwise", "send": [{"say": "Noted."}]}
+"#;
+    let bench = Bench::new();
+    bench.write("tools.toml", CUT_OFF);
+    let made = std::process::Command::new("mkfifo")
+        .arg(bench.path("begun"))
+        .status();
+    assert!(made.unwrap().success());
+    let (_simulator, url) = bench.simulate(script);
+    let run = format!("run --tools tools.toml --endpoint {url} --journal j");
+    let running = bench.start(&format!("{run} --text please --approve-all"));
+    let mut begun = String::new();
+    let mut told = File::open(bench.path("begun")).unwrap();
+    told.read_to_string(&mut begun).unwrap();
+    running.kill();
+    bench.write("again", "");
+    let session = bench.session("j");
+    for flag in ["--approve-all", "--deny-all"] {
+        let resumed = bench.run(&format!("{run} --resume {session} {flag}"));
+        resumed.ends_with(0).says(&["pay waits for approval:"]);
+        assert_eq!(paid(&bench).lines().count(), 1, "{flag}");
+    }
+    let resumed = bench.run(&format!("{run} --resume {session} --rerun-doubt"));
+    resumed.ends_with(0).says(&["pay ends: returned"]);
+    assert_eq!(paid(&bench).lines().count(), 2);
+}
