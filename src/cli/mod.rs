@@ -19,6 +19,7 @@ mod fixture;
 mod follow;
 mod found;
 mod given_json;
+mod glyph;
 mod ids;
 mod import;
 mod keys;
