@@ -12,6 +12,8 @@
 mod answering;
 #[path = "cli/auditing.rs"]
 mod auditing;
+#[path = "cli/automatic_answers.rs"]
+mod automatic_answers;
 #[path = "cli/cancelling.rs"]
 mod cancelling;
 #[path = "cli/comparing.rs"]

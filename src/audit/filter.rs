@@ -78,7 +78,7 @@ impl Filter {
         };
         let said = |it: &Verdict| {
             let mut answers = call.questions.iter();
-            *it == call.verdict || answers.any(|at| Verdict::of_question(at.end) == Some(*it))
+            *it == call.verdict || answers.any(|at| Verdict::of_question(at) == Some(*it))
         };
         let outcome = call.ended.as_ref().map(|it| it.outcome);
         call.moments().any(|at| self.covers(at))

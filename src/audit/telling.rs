@@ -12,7 +12,7 @@ use super::question::{Question, QuestionEnd, RefusedAnswer};
 use super::verdict::Verdict;
 use crate::ledger::HintBy;
 use crate::session::{
-    ConfirmationAnswered, ConfirmationRequested, Deadline, Decision, Event, Fact, Finding,
+    Actor, ConfirmationAnswered, ConfirmationRequested, Deadline, Decision, Event, Fact, Finding,
     FunctionCallReceived, Gates, Hook, Json, Leave, ObjectHash, Observation, Outcome, Phase, Seq,
     Session, SessionOpened, evolve,
 };
@@ -57,7 +57,15 @@ impl Telling {
             let open = session.calls.get(&call.seq);
             call.waits_as = open.map(|it| it.phase.name());
             call.verdict = Verdict::of(&call);
-            let confirmed = |run: &Run| matches!(run.leave, Leave::Approved(_));
+            let questions = &call.questions;
+            let is_program = |request| {
+                let question = questions.iter().find(|it| it.seq == request);
+                question.is_some_and(|it| it.by.as_ref().is_some_and(Actor::is_program))
+            };
+            let confirmed = |run: &Run| match run.leave {
+                Leave::Approved(request) => !is_program(request),
+                Leave::NotGated | Leave::Waived => false,
+            };
             call.ran_without_confirmation = !call.runs.iter().all(confirmed);
             call
         })

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::audited_call::AuditedCall;
 use super::question::QuestionEnd;
 use super::verdict::Verdict;
-use crate::session::{About, Outcome};
+use crate::session::{About, ActedAs, Outcome};
 
 /// How many calls there were of each kind.
 ///
@@ -15,7 +15,7 @@ use crate::session::{About, Outcome};
 ///
 /// ```json
 /// {"calls":4,"verdicts":{"allowed_by_rule":2,"approved":1,"denied":1},"outcomes":{"returned":2,"failed":1,"denied":1},"open":0,
-///  "answers":{"approved":1,"denied":1},"ran_without_confirmation":2,"unknown_to_this_day":0,"edited":0,"refused_answers":0}
+///  "answers":{"approved":1,"denied":1},"program_answers":{},"answers_not_distinguished":0,"ran_without_confirmation":2,"unknown_to_this_day":0,"edited":0,"refused_answers":0}
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
@@ -27,8 +27,12 @@ pub struct Totals {
     pub outcomes: BTreeMap<Outcome, u64>,
     /// Those that have not ended.
     pub open: u64,
-    /// What became of the questions to people.
+    /// What became of the questions to people, but for those that a program answered by itself.
     pub answers: BTreeMap<QuestionEnd, u64>,
+    /// What became of the questions that a flag or a provider of a program answered, without a person.
+    pub program_answers: BTreeMap<QuestionEnd, u64>,
+    /// Those of `answers` whose records do not tell a person from a program.
+    pub answers_not_distinguished: u64,
     /// Those that ran without a person's yes.
     pub ran_without_confirmation: u64,
     /// Those that were cut off or ran out of time, and of which nobody has found out what they did.
@@ -49,7 +53,15 @@ impl Totals {
             None => self.open += 1,
         }
         for question in &call.questions {
-            *self.answers.entry(question.end).or_default() += 1;
+            let answers = match question.by.as_ref().map(|it| &it.acted_as) {
+                Some(Some(ActedAs::Program(_))) => &mut self.program_answers,
+                Some(None) => {
+                    self.answers_not_distinguished += 1;
+                    &mut self.answers
+                }
+                Some(Some(ActedAs::Person)) | None => &mut self.answers,
+            };
+            *answers.entry(question.end).or_default() += 1;
             self.refused_answers += question.refused.len() as u64;
         }
         self.ran_without_confirmation += u64::from(call.ran_without_confirmation);

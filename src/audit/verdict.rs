@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::audited_call::AuditedCall;
 use super::question::{Question, QuestionEnd};
-use crate::session::{About, Hook, Rule, Verdict as PolicySaid};
+use crate::session::{About, Actor, Hook, Rule, Verdict as PolicySaid};
 
 /// By what a call was let run, or kept from it: the last word about its gate.
 ///
@@ -25,6 +25,10 @@ pub enum Verdict {
     Approved,
     /// A person said no.
     Denied,
+    /// A flag or a provider of a program said yes, without a person.
+    ApprovedAutomatically,
+    /// A flag or a provider of a program said no, without a person.
+    DeniedAutomatically,
     /// Nobody answered in time, which is a no.
     Expired,
     /// It was taken back before anybody had answered.
@@ -45,12 +49,14 @@ pub enum Verdict {
 
 impl Verdict {
     /// Every verdict.
-    pub const ALL: [Verdict; 13] = [
+    pub const ALL: [Verdict; 15] = [
         Verdict::AllowedByRule,
         Verdict::AllowedByProgram,
         Verdict::GateWaived,
         Verdict::Approved,
         Verdict::Denied,
+        Verdict::ApprovedAutomatically,
+        Verdict::DeniedAutomatically,
         Verdict::Expired,
         Verdict::Withdrawn,
         Verdict::Waiting,
@@ -69,6 +75,8 @@ impl Verdict {
             Verdict::GateWaived => "gate_waived",
             Verdict::Approved => "approved",
             Verdict::Denied => "denied",
+            Verdict::ApprovedAutomatically => "approved_automatically",
+            Verdict::DeniedAutomatically => "denied_automatically",
             Verdict::Expired => "expired",
             Verdict::Withdrawn => "withdrawn",
             Verdict::Waiting => "waiting",
@@ -102,6 +110,8 @@ impl Verdict {
             | Verdict::GateWaived
             | Verdict::Approved
             | Verdict::Denied
+            | Verdict::ApprovedAutomatically
+            | Verdict::DeniedAutomatically
             | Verdict::Expired
             | Verdict::Withdrawn
             | Verdict::Waiting
@@ -114,10 +124,13 @@ impl Verdict {
     }
 
     /// What the end of a question says, if it is a word about a gate.
-    pub(super) fn of_question(end: QuestionEnd) -> Option<Verdict> {
-        match end {
+    pub(super) fn of_question(question: &Question) -> Option<Verdict> {
+        let by_program = question.by.as_ref().is_some_and(Actor::is_program);
+        match question.end {
             QuestionEnd::Open => Some(Verdict::Waiting),
+            QuestionEnd::Approved if by_program => Some(Verdict::ApprovedAutomatically),
             QuestionEnd::Approved => Some(Verdict::Approved),
+            QuestionEnd::Denied if by_program => Some(Verdict::DeniedAutomatically),
             QuestionEnd::Denied => Some(Verdict::Denied),
             QuestionEnd::Expired => Some(Verdict::Expired),
             QuestionEnd::Withdrawn => Some(Verdict::Withdrawn),
@@ -139,7 +152,7 @@ fn last_word(call: &AuditedCall) -> Verdict {
     let question = call.questions.iter().rev().find(about_gate);
     match (question, &call.waived) {
         (Some(question), Some(waived)) if waived.seq > question.seq => Verdict::GateWaived,
-        (Some(question), _) => Verdict::of_question(question.end).unwrap_or(Verdict::Waiting),
+        (Some(question), _) => Verdict::of_question(question).unwrap_or(Verdict::Waiting),
         (None, Some(_)) => Verdict::GateWaived,
         (None, None) => without_question(call),
     }

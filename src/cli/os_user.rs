@@ -1,21 +1,28 @@
 //! Who sits at this terminal, as the operating system knows it.
 
 use super::failure::{Exit, Failure};
+use super::prompt;
 use crate::control::{os_user, wrong_with_name};
 use crate::session::{Actor, Authentication};
 
-/// Who answers: the user of this process, or a name that nobody checked.
+/// The one who answers: the user of this process, or a name that is not checked. At a terminal that is a person; a script
+/// may be either.
 pub(super) fn actor(name: Option<String>) -> Result<Actor, Failure> {
-    match name {
+    let actor = match name {
         Some(name) => match wrong_with_name(&name) {
-            Some(wrong) => Err(Failure::new("bad-request", wrong).exit(Exit::Usage)),
-            None => Ok(Actor {
+            Some(wrong) => return Err(Failure::new("bad-request", wrong).exit(Exit::Usage)),
+            None => Actor {
                 name,
                 authenticated_by: Authentication::None,
-            }),
+                acted_as: None,
+            },
         },
-        None => Ok(Actor::os_user(current()?)),
-    }
+        None => Actor::os_user(current()?),
+    };
+    Ok(match prompt::is_interactive() {
+        true => actor.as_person(),
+        false => actor,
+    })
 }
 
 /// The user that this process runs as.

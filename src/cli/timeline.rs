@@ -124,6 +124,7 @@ fn party(kind: ActorKind) -> &'static str {
         ActorKind::User => "user",
         ActorKind::Tool => "tool",
         ActorKind::Person => "person",
+        ActorKind::Program => "auto",
         ActorKind::Clock => "clock",
     }
 }

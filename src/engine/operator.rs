@@ -299,6 +299,7 @@ async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
         return Ok(Actor {
             name,
             authenticated_by: Authentication::None,
+            acted_as: None,
         });
     }
     let name = match USER.get() {
@@ -318,6 +319,7 @@ async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
     Ok(Actor {
         name,
         authenticated_by: Authentication::Token,
+        acted_as: None,
     })
 }
 

@@ -39,7 +39,7 @@ use crate::session::{
     Actor, Call, Command, Hook, InstructionSent, Json, Observation, ResponsesSent, Seq, Session,
     SessionId, SessionOpened, UserTextSent, admit, fits,
 };
-use crate::tool::{InputEvent, State, Temporary, Watchers};
+use crate::tool::{InputEvent, PROVIDER, State, Temporary, Watchers};
 
 /// How a task begins.
 pub(super) enum Begin {
@@ -301,7 +301,7 @@ impl SessionTask {
                 request,
                 confirmation,
             } => {
-                let by = Actor::embedder("confirmation provider");
+                let by = Actor::embedder("confirmation provider").as_program(PROVIDER);
                 // Another door may have been quicker, or the answer does not fit; that is on record and nobody waits for it.
                 match Box::pin(self.answer_confirmation(request, Ok(confirmation), by)).await {
                     Ok(_) | Err(Error::Refused(_)) => Ok(()),

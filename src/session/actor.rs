@@ -19,6 +19,8 @@ pub enum ActorKind {
     Tool,
     /// A person or service outside the conversation: an approver, an operator, the embedding program.
     Person,
+    /// A program that answered by itself, such as a flag of the command line or a confirmation provider.
+    Program,
     /// The clock.
     Clock,
 }
@@ -32,6 +34,7 @@ impl ActorKind {
             ActorKind::User => "user",
             ActorKind::Tool => "tool",
             ActorKind::Person => "person",
+            ActorKind::Program => "program",
             ActorKind::Clock => "clock",
         }
     }
@@ -41,6 +44,8 @@ impl ActorKind {
 ///
 /// ```json
 /// {"name":"ada","authenticated_by":"os_user"}
+/// {"name":"ada","authenticated_by":"os_user","as":"person"}
+/// {"name":"ada","authenticated_by":"os_user","as":{"program":"recount run --approve-all"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,6 +54,21 @@ pub struct Actor {
     pub name: String,
     /// How that door knew.
     pub authenticated_by: Authentication,
+    /// The party that decided in this name. None where the door cannot tell a person from a program, as in every record
+    /// that was written before this field.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub acted_as: Option<ActedAs>,
+}
+
+/// The party that decided in an actor's name.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActedAs {
+    /// A person looked at it and decided.
+    Person,
+    /// This flag or provider of a program decided, without a person.
+    Program(String),
 }
 
 /// How an actor's name was established. Never taken from the message itself.
@@ -77,6 +97,7 @@ impl Actor {
         Actor {
             name: name.into(),
             authenticated_by: Authentication::Embedder,
+            acted_as: None,
         }
     }
 
@@ -85,6 +106,46 @@ impl Actor {
         Actor {
             name: name.into(),
             authenticated_by: Authentication::OsUser,
+            acted_as: None,
+        }
+    }
+
+    /// The actor as a person who decided: the door saw them do it.
+    ///
+    /// ```
+    /// use recount::session::{ActedAs, Actor};
+    /// assert_eq!(Actor::embedder("ada").as_person().acted_as, Some(ActedAs::Person));
+    /// ```
+    #[must_use]
+    pub fn as_person(mut self) -> Actor {
+        self.acted_as = Some(ActedAs::Person);
+        self
+    }
+
+    /// The actor as the one in whose name a flag or a provider decided, without a person. Audits count what it approved
+    /// among what ran without one.
+    ///
+    /// ```
+    /// use recount::session::Actor;
+    /// let nightly = Actor::embedder("billing").as_program("nightly refunds");
+    /// assert_eq!(nightly.to_string(), r#"program "nightly refunds" for billing (embedder)"#);
+    /// ```
+    #[must_use]
+    pub fn as_program(mut self, decided: impl Into<String>) -> Actor {
+        self.acted_as = Some(ActedAs::Program(decided.into()));
+        self
+    }
+
+    /// True if a program decided without a person.
+    pub fn is_program(&self) -> bool {
+        matches!(self.acted_as, Some(ActedAs::Program(_)))
+    }
+
+    /// The words before the name where a program decided.
+    fn program(&self) -> String {
+        match &self.acted_as {
+            Some(ActedAs::Program(decided)) => format!("program {decided:?} for "),
+            Some(ActedAs::Person) | None => String::new(),
         }
     }
 }
@@ -94,10 +155,10 @@ impl Actor {
     pub(crate) fn in_short(&self) -> String {
         match self.authenticated_by {
             Authentication::Embedder | Authentication::Token | Authentication::OsUser => {
-                self.shown()
+                format!("{}{}", self.program(), self.shown())
             }
             // What is claimed comes last, so that it can push nothing out of sight.
-            Authentication::None => format!("unchecked {}", self.quoted()),
+            Authentication::None => format!("{}unchecked {}", self.program(), self.quoted()),
         }
     }
 
@@ -122,7 +183,7 @@ impl Actor {
 /// ```
 /// use recount::session::{Actor, Authentication};
 ///
-/// let claimed = Actor { name: "root (token)".to_owned(), authenticated_by: Authentication::None };
+/// let claimed = Actor { authenticated_by: Authentication::None, ..Actor::embedder("root (token)") };
 /// assert_eq!(claimed.to_string(), r#"unchecked "root (token)""#);
 /// assert_eq!(Actor::os_user("ada").to_string(), "ada (os_user)");
 /// ```
@@ -134,7 +195,7 @@ impl fmt::Display for Actor {
             Authentication::OsUser => "os_user",
             Authentication::None => return f.write_str(&self.in_short()),
         };
-        write!(f, "{} ({known})", self.shown())
+        write!(f, "{}{} ({known})", self.program(), self.shown())
     }
 }
 
@@ -145,8 +206,8 @@ mod tests {
     #[test]
     fn a_claimed_name_can_neither_pass_for_a_checked_one_nor_hide_that_nobody_checked_it() {
         let claimed = |name: &str| Actor {
-            name: name.to_owned(),
             authenticated_by: Authentication::None,
+            ..Actor::embedder(name)
         };
         for (name, shown) in [
             ("ada", "unchecked \"ada\""),

@@ -54,7 +54,7 @@ mod tool_report;
 mod upcast;
 mod waiting;
 
-pub use actor::{Actor, ActorKind, Authentication};
+pub use actor::{ActedAs, Actor, ActorKind, Authentication};
 #[cfg(feature = "engine")]
 pub(crate) use admit::bytes_if_too_large;
 pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, open_request, refusal_on_record};

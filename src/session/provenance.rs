@@ -1,6 +1,6 @@
 //! Who is behind an observation, what it is about, and what it proves.
 
-use super::actor::{Actor, ActorKind};
+use super::actor::{ActedAs, Actor, ActorKind};
 use super::id::Seq;
 use super::object::ObjectHash;
 use super::observation::{Author, Deadline, Observation, Speaker};
@@ -35,9 +35,13 @@ impl<'a> Provenance<'a> {
     }
 
     fn by(actor: &'a Actor) -> Provenance<'a> {
+        let kind = match actor.acted_as {
+            Some(ActedAs::Program(_)) => ActorKind::Program,
+            Some(ActedAs::Person) | None => ActorKind::Person,
+        };
         Provenance {
             by: Some(actor),
-            ..Provenance::of(ActorKind::Person)
+            ..Provenance::of(kind)
         }
     }
 

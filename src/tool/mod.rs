@@ -86,6 +86,7 @@ pub use outcome::{Ask, Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;
 #[cfg(feature = "play")]
 pub(crate) use policy_tool::without_note;
+pub(crate) use provider_desk::PROVIDER;
 pub use result_formatter::{
     DefaultResultFormatter, FunctionCall, ResultFormatter, ToolExecutionMode,
 };

@@ -21,6 +21,9 @@ use crate::session::{
     Seq, SessionId, Timestamp, ToolAsked, ToolEventEmitted,
 };
 
+/// The name on record of what decides where a confirmation provider answers.
+pub(crate) const PROVIDER: &str = "ConfirmationProvider";
+
 /// What a provider is asked, and what its answer is held against.
 pub(super) struct Question<'a> {
     pub(super) session: SessionId,
@@ -109,7 +112,7 @@ pub(super) async fn answer_of(
         edited_args: answer.edited_args,
         extra: answer.extra,
         found: None,
-        by: Actor::embedder("confirmation provider"),
+        by: Actor::embedder("confirmation provider").as_program(PROVIDER),
     }))
 }
 

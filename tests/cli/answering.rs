@@ -8,7 +8,7 @@ const SCRIPT: &str = r#"
 "#;
 
 /// A refund leaves a line.
-const TOOLS: &str = r#"
+pub(crate) const TOOLS: &str = r#"
 [[tool]]
 name = "refund"
 description = "Refunds an order"

@@ -64,10 +64,10 @@ fn the_demo_is_told_with_its_approvals_and_its_failures() {
         "ticket-1001",
         "channel=chat",
         "refund {\"order_id\":\"1001\",",
-        "approved by ",
+        "approved automatically by program ",
         "allowed, rule default  ",
-        "  verdicts: 3 allowed by rule, 1 approved\n",
-        "  without confirmation: 3 calls ran\n",
+        "  verdicts: 3 allowed by rule, 1 approved automatically\n",
+        "  without confirmation: 4 calls ran\n",
         "journal opened after a crash: ",
     ]);
     let json = bench
@@ -148,8 +148,9 @@ fn what_ran_without_a_yes_can_be_asked_for() {
     let ran = |it: &Value| it["ran_without_confirmation"] == true;
     let expected: Vec<Value> = all.into_iter().filter(ran).collect();
     assert_eq!(unconfirmed, expected);
-    assert_eq!(unconfirmed.len(), 3);
-    assert_eq!(told("--unconfirmed --tool refund"), Vec::<Value>::new());
+    assert_eq!(unconfirmed.len(), 4);
+    let refund = &told("--unconfirmed --tool refund")[0];
+    assert_eq!(refund["verdict"], "approved_automatically");
     bench
         .run("audit decisions demo --unconfirmed --html r.html")
         .ends_with(0);

@@ -213,9 +213,13 @@ fn an_audit_counts_what_is_sealed_and_tells_it_with_its_keys_until_they_are_eras
         (&"waiting".into(), &true.into())
     );
     assert_eq!(call["sealed_args"], serde_json::json!(["/pin"]));
-    run(&bench, "a", "audit decisions j --keys k --html report.html")
-        .ends_with(0)
-        .says(&["Every decision follows again"]);
+    run(
+        &bench,
+        "a",
+        "audit decisions j --keys k --html report.html --force",
+    )
+    .ends_with(0)
+    .says(&["Every decision follows again"]);
     let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
     assert!(!html.contains("four-digits") && html.contains("sealed: /pin"));
 
@@ -295,7 +299,7 @@ fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wa
     let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
     assert!(!html.contains("ticket-17"), "nothing was there to be told");
     bench
-        .run("audit decisions j --html report.html")
+        .run("audit decisions j --html report.html --force")
         .ends_with(0);
     let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
     assert!(html.contains("its key was erased: unchecked &quot;ada&quot; wanted that: ticket-17"));

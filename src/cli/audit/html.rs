@@ -178,6 +178,11 @@ fn numbers(out: &mut String, report: &Report) {
         ("sessions read", report.sessions),
         ("approved", verdict(Verdict::Approved)),
         ("denied", verdict(Verdict::Denied)),
+        (
+            "approved by a program",
+            verdict(Verdict::ApprovedAutomatically),
+        ),
+        ("denied by a program", verdict(Verdict::DeniedAutomatically)),
         ("expired unanswered", verdict(Verdict::Expired)),
         ("waiting for a person", verdict(Verdict::Waiting)),
         ("ran without confirmation", totals.ran_without_confirmation),

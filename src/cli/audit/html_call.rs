@@ -34,6 +34,10 @@ pub(super) fn leave(call: &AuditedCall) -> String {
         (Verdict::AllowedByProgram, _) => {
             "the embedding program: it said that nobody had to be asked".to_owned()
         }
+        (Verdict::ApprovedAutomatically, _) => {
+            let by = call.questions.iter().rev().find_map(|it| it.by.as_ref());
+            by.map_or_else(String::new, |by| by.in_short())
+        }
         (_, _) => format!("rule {}", rule.unwrap_or_default()),
     }
 }
@@ -130,8 +134,12 @@ fn code(out: &mut String, it: &str) {
 fn policy(out: &mut String, call: &AuditedCall) {
     let mood = match call.verdict {
         Verdict::Approved | Verdict::AllowedByRule | Verdict::AllowedByProgram => "good",
-        Verdict::GateWaived | Verdict::Waiting | Verdict::Undecided => "open",
+        Verdict::GateWaived
+        | Verdict::ApprovedAutomatically
+        | Verdict::Waiting
+        | Verdict::Undecided => "open",
         Verdict::Denied
+        | Verdict::DeniedAutomatically
         | Verdict::Expired
         | Verdict::RefusedByPolicy
         | Verdict::RefusedByProgram => "bad",

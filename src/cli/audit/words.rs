@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::audit::{AuditedCall, Question, Totals, Unread, UnreadSession, Verdict};
+use crate::audit::{AuditedCall, Question, QuestionEnd, Totals, Unread, UnreadSession, Verdict};
 use crate::cli::age;
 use crate::cli::count::count;
 use crate::ledger::HintBy;
@@ -29,7 +29,12 @@ pub(super) fn verdict(call: &AuditedCall) -> String {
     match call.verdict {
         Verdict::AllowedByRule => format!("allowed, rule {}", spoken(&rule)),
         Verdict::RefusedByPolicy => format!("refused: {}", spoken(&rule)),
-        Verdict::Approved | Verdict::Denied | Verdict::Expired | Verdict::Withdrawn => {
+        Verdict::Approved
+        | Verdict::Denied
+        | Verdict::ApprovedAutomatically
+        | Verdict::DeniedAutomatically
+        | Verdict::Expired
+        | Verdict::Withdrawn => {
             let said = spoken(call.verdict.as_str());
             match call.deciding_question() {
                 Some(question) => format!("{said}{}", by_and_after(question)),
@@ -142,8 +147,16 @@ pub(super) fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
     let open = (totals.open > 0).then(|| format!("{} not ended", totals.open));
     let outcomes = totals.outcomes.iter();
     let outcomes = outcomes.map(|(it, number)| format!("{number} {}", spoken(&word(it))));
-    let answers = totals.answers.iter();
-    let answers = answers.map(|(it, number)| format!("{number} {}", spoken(it.as_str())));
+    let ends = |(it, number): (&QuestionEnd, &u64)| format!("{number} {}", spoken(it.as_str()));
+    let answers = totals.answers.iter().map(ends);
+    let automatic = totals.program_answers.iter().map(ends);
+    let unclear = totals.answers_not_distinguished;
+    let unclear = (unclear > 0).then(|| {
+        format!(
+            "{} by a person or program, not distinguished",
+            count(unclear, "answer")
+        )
+    });
     let refused = totals.refused_answers;
     let refused = (refused > 0).then(|| format!("{} refused", count(refused, "answer")));
     let edited = totals.edited;
@@ -159,8 +172,9 @@ pub(super) fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
         ("outcomes", joined(outcomes.chain(open))),
         (
             "people were asked",
-            joined(answers.chain(refused).chain(edited)),
+            joined(answers.chain(unclear).chain(refused).chain(edited)),
         ),
+        ("answered by a program, without a person", joined(automatic)),
         ("without confirmation", joined(unasked)),
         ("unknown to this day", joined(unknown)),
     ]

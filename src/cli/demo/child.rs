@@ -26,6 +26,7 @@ impl Process {
         place: &Place,
         endpoint: &str,
         part: Part,
+        decided_by: Option<&str>,
         screen: &Screen,
     ) -> Result<Process, Failure> {
         let starting = |error| Failure::io("start the serving process", &error);
@@ -39,6 +40,7 @@ impl Process {
             ])
             .arg(&place.path)
             .args(["--endpoint", endpoint, "--part", part.as_str()])
+            .args(decided_by.map(|flag| format!("--decided-by={flag}")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -58,7 +58,7 @@ impl Demo {
             .await?;
         introduce(&place, &simulator, screen)?;
 
-        let mut first = Process::start(&place, &simulator.url(), Part::Begin, screen)?;
+        let mut first = Process::start(&place, &simulator.url(), Part::Begin, None, screen)?;
         heading(
             screen,
             1,
@@ -68,7 +68,8 @@ impl Demo {
 
         heading(screen, 2, "A person decides")?;
         first.until_it_waits(screen).await?;
-        let (approved, asked_for) = self.decide(screen).await?;
+        let decided = self.decide(screen).await?;
+        let approved = decided.approved;
 
         heading(
             screen,
@@ -82,7 +83,7 @@ impl Demo {
         left_behind(&place, &request, status, screen).await?;
 
         let part = if approved { Part::Approve } else { Part::Deny };
-        let second = Process::start(&place, &simulator.url(), part, screen)?;
+        let second = Process::start(&place, &simulator.url(), part, decided.flag, screen)?;
         heading(
             screen,
             4,
@@ -97,31 +98,52 @@ impl Demo {
         conclude(
             &findings,
             &place,
-            began.elapsed().saturating_sub(asked_for),
+            began.elapsed().saturating_sub(decided.after),
             screen,
         )
     }
 
-    /// Asks whoever is at the terminal, unless that was said before. Also tells how long that took.
-    async fn decide(&self, screen: &mut Screen) -> Result<(bool, std::time::Duration), Failure> {
+    /// Asks the person at the terminal, unless a flag decides.
+    async fn decide(&self, screen: &mut Screen) -> Result<Decided, Failure> {
         let began = Instant::now();
-        let (approved, why) = match (self.approve, self.deny) {
-            (true, _) => (true, "Approved, as --approve says."),
-            (false, true) => (false, "Denied, as --deny says."),
+        let (approved, why, flag) = match (self.approve, self.deny) {
+            (true, _) => (
+                true,
+                "Approved, as --approve says.",
+                "recount demo --approve",
+            ),
+            (false, true) => (false, "Denied, as --deny says.", "recount demo --deny"),
             (false, false) if prompt::is_interactive() => {
                 screen.flush()?;
-                let approved = prompt::yes_or_no("Approve the refund?").await?;
-                return Ok((approved, began.elapsed()));
+                return Ok(Decided {
+                    approved: prompt::yes_or_no("Approve the refund?").await?,
+                    flag: None,
+                    after: began.elapsed(),
+                });
             }
             (false, false) => (
                 true,
                 "There is no terminal to ask on, so it is approved (--deny denies it).",
+                "recount demo without a terminal",
             ),
         };
         screen.line(why)?;
         screen.flush()?;
-        Ok((approved, began.elapsed()))
+        Ok(Decided {
+            approved,
+            flag: Some(flag),
+            after: began.elapsed(),
+        })
     }
+}
+
+/// The decision about the demo's refund.
+struct Decided {
+    approved: bool,
+    /// What decided in place of a person.
+    flag: Option<&'static str>,
+    /// The time that it took, which is no part of the demo's own.
+    after: std::time::Duration,
 }
 
 fn introduce(place: &Place, simulator: &Running, screen: &mut Screen) -> Result<(), Failure> {

@@ -35,6 +35,9 @@ pub(in crate::cli) struct Service {
     /// Which part of the story to serve.
     #[arg(long, value_enum)]
     part: Part,
+    /// The flag that decides; without it a person did.
+    #[arg(long)]
+    decided_by: Option<String>,
 }
 
 /// Which part of the story a process serves.
@@ -69,10 +72,13 @@ impl Service {
             .await?;
         match self.part {
             Part::Begin => begin(&engine, screen).await?,
-            Part::Approve => finish(&engine, ToolConfirmation::confirmed(), screen).await?,
+            Part::Approve => {
+                let yes = ToolConfirmation::confirmed();
+                finish(&engine, yes, self.decided_by, screen).await?;
+            }
             Part::Deny => {
                 let no = ToolConfirmation::denied("the parcel was never sent back");
-                finish(&engine, no, screen).await?;
+                finish(&engine, no, self.decided_by, screen).await?;
             }
         }
         Ok(Exit::Ok)
@@ -111,9 +117,15 @@ async fn begin(engine: &Engine, screen: &mut Screen) -> Result<(), Failure> {
 async fn finish(
     engine: &Engine,
     answer: ToolConfirmation,
+    decided_by: Option<String>,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
-    let by = Actor::os_user(os_user::current()?);
+    let user = Actor::os_user(os_user::current()?);
+    let by = user.clone().as_program("recount demo");
+    let approver = match decided_by {
+        Some(flag) => user.as_program(flag),
+        None => user.as_person(),
+    };
     let waiting = engine.pending().await?;
     let request = waiting
         .first()
@@ -127,7 +139,7 @@ async fn finish(
     let live = engine.resume(request.session).await?;
     let mut follower = Follower::new(&live, head, screen).await?;
     follower.tell(screen).await?;
-    live.answer(request.id, answer, by.clone()).await?;
+    live.answer(request.id, answer, approver).await?;
     let refund = request.call;
     let decided = |session: &Session, turns| {
         turns > 0 && is_calm(session) && !session.calls.contains_key(&refund)

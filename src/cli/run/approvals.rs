@@ -33,8 +33,8 @@ pub(super) struct Approvals {
 /// What becomes of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Each has this answer.
-    Alike(bool),
+    /// Each has the answer of this flag.
+    Alike { confirmed: bool, flag: &'static str },
     /// The person at the terminal decides.
     Ask,
     /// It waits in the journal.
@@ -49,15 +49,27 @@ impl Approvals {
         } else {
             Answer::Park
         };
-        let by = |yes, no| match (yes, no) {
-            (true, _) => Answer::Alike(true),
-            (false, true) => Answer::Alike(false),
-            (false, false) => person,
+        let by = |yes: (bool, _), no: (bool, _)| match (yes, no) {
+            ((true, flag), _) => Answer::Alike {
+                confirmed: true,
+                flag,
+            },
+            (_, (true, flag)) => Answer::Alike {
+                confirmed: false,
+                flag,
+            },
+            ((false, _), (false, _)) => person,
         };
         Approvals {
-            gates: by(options.approve_all, options.deny_all),
+            gates: by(
+                (options.approve_all, "recount run --approve-all"),
+                (options.deny_all, "recount run --deny-all"),
+            ),
             own: person,
-            doubts: by(options.rerun_doubt, options.deny_doubt),
+            doubts: by(
+                (options.rerun_doubt, "recount run --rerun-doubt"),
+                (options.deny_doubt, "recount run --deny-doubt"),
+            ),
         }
     }
 

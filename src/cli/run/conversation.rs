@@ -178,8 +178,9 @@ impl<'a> Conversation<'a> {
         for request in &waiting {
             match self.approvals.answer_to(request.about) {
                 Answer::Park => {}
-                Answer::Alike(confirmed) => {
-                    self.answer(request.id, confirmed).await?;
+                Answer::Alike { confirmed, flag } => {
+                    let by = self.by.clone().as_program(flag);
+                    self.answer(request.id, confirmed, by).await?;
                     answered = true;
                 }
                 Answer::Ask if self.put_off.contains(&request.id) => {}
@@ -209,12 +210,12 @@ impl<'a> Conversation<'a> {
         screen.flush()
     }
 
-    async fn answer(&self, request: RequestId, confirmed: bool) -> Result<(), Failure> {
+    async fn answer(&self, request: RequestId, confirmed: bool, by: Actor) -> Result<(), Failure> {
         let answer = ToolConfirmation {
             confirmed,
             ..ToolConfirmation::default()
         };
-        match self.live.answer(request, answer, self.by.clone()).await {
+        match self.live.answer(request, answer, by).await {
             // Somebody else, or the clock, may have been quicker; the timeline shows what counts.
             Ok(_) | Err(Error::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),
@@ -238,7 +239,8 @@ impl<'a> Conversation<'a> {
             Some(request) => match prompt::understood(&line) {
                 Some(confirmed) => {
                     self.asked = None;
-                    self.answer(request, confirmed).await?;
+                    let by = self.by.clone().as_person();
+                    self.answer(request, confirmed, by).await?;
                 }
                 None if is_empty => {
                     self.asked = None;
