@@ -262,6 +262,9 @@ impl Followed {
 fn is_of_the_response(why: &Rejection) -> bool {
     matches!(
         why,
-        Rejection::TooLarge { .. } | Rejection::ResponseNotAnObject
+        Rejection::TooLarge { .. }
+            | Rejection::TooDeep
+            | Rejection::UnfitJson { .. }
+            | Rejection::ResponseNotAnObject
     )
 }

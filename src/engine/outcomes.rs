@@ -10,7 +10,7 @@ use super::task::SessionTask;
 use crate::session::catalog::ToolKind;
 use crate::session::{
     Author, Call, FunctionResponseScheduling, Hook, Json, Observation, Rejection, ResponseShape,
-    Seq, SessionId, StateChanged, ToolPaused, ToolReturned, ToolYielded, fits,
+    Seq, SessionId, StateChanged, ToolPaused, ToolReturned, ToolYielded, fits, unfit,
 };
 use crate::tool::{
     DefaultResultFormatter, FunctionCall, FunctionResponse, ResultFormatter, State, ToolError,
@@ -113,6 +113,12 @@ impl SessionTask {
         {
             let telling = self.telling(it.call, call.attempts, call);
             it.response = Some(telling.cancelled());
+            if unfit(observation).is_some()
+                && let Observation::OperatorCancelled(it) = observation
+            {
+                // The words of a formatter are not worth a session, nor a call that cannot be cancelled.
+                it.response = None;
+            }
         }
     }
 
@@ -125,8 +131,16 @@ impl SessionTask {
         // Nobody waits any more for a call that is not open.
         let open = self.session.calls.get(&seq);
         let failed = ToolOutcome::Failed(ToolError::ExecutionFailed(told));
-        let told = open.map(|call| self.telling(seq, attempt, call).worded(failed));
-        told.into_iter().map(|worded| worded.0).collect()
+        let told = open.map(|call| {
+            let telling = self.telling(seq, attempt, call);
+            let (worded, _) = telling.worded(failed.clone());
+            match fits(worded) {
+                Ok(worded) => worded,
+                // The words of a formatter may not fit, either.
+                Err(_) => telling.in_default_words().worded(failed).0,
+            }
+        });
+        told.into_iter().collect()
     }
 
     /// Whether the tool's results come one by one, so that its end carries none.
@@ -160,6 +174,14 @@ impl Telling {
             id: self.wire_id.clone(),
             name: self.name.clone(),
             args: self.args.to_value(),
+        }
+    }
+
+    /// The same without the formatter that was chosen.
+    fn in_default_words(self) -> Telling {
+        Telling {
+            formatter: None,
+            ..self
         }
     }
 

@@ -388,6 +388,8 @@ impl SessionTask {
             handle,
         } = translate::heard(epoch, text, depth_max, &check);
         self.note_connection(epoch, &mut observations);
+        let bound = |it| translate::bound_call(epoch, it);
+        observations.iter_mut().for_each(bound);
         self.seal_secrets(&mut observations).await?;
         before.extend(observations);
         if before.is_empty() {

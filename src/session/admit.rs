@@ -6,6 +6,7 @@ use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use super::decision::About;
 use super::finding::Finding;
 use super::id::Seq;
+use super::json::{BODY_DEPTH_MAX, DEPTH_MAX, JsonProblem, check, levels};
 use super::object::ObjectHash;
 use super::observation::{
     AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, OutcomeFound,
@@ -26,22 +27,40 @@ pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejecti
     fits(observation_of(session, command)?)
 }
 
-/// The observation, unless it is larger than what goes on record.
+/// The observation, unless the journal would not take its record.
+///
+/// It is the one gate for what comes from outside: the journal refuses the whole append for one such record, and a session
+/// whose append is refused stops.
 ///
 /// # Errors
-/// [`Rejection::TooLarge`].
+/// [`Rejection::TooLarge`], [`Rejection::TooDeep`] or [`Rejection::UnfitJson`].
 pub fn fits(observation: Observation) -> Result<Observation, Rejection> {
-    match bytes_if_too_large(&observation) {
+    match unfit(&observation) {
         None => Ok(observation),
-        Some(bytes) => Err(Rejection::TooLarge { bytes }),
+        Some(rejection) => Err(rejection),
     }
 }
 
-/// How many bytes the body of an observation takes, where that is more than goes on record.
-pub(crate) fn bytes_if_too_large(observation: &Observation) -> Option<usize> {
-    // What cannot be written at all is for the journal to say.
-    let bytes = observation.body().map_or(0, |body| body.len());
-    (bytes > BODY_BYTES_MAX).then_some(bytes)
+/// The reason for which the journal would not take the record of an observation, if there is one.
+pub(crate) fn unfit(observation: &Observation) -> Option<Rejection> {
+    // A body that cannot be written at all is for the journal to refuse.
+    let body = observation.body().ok()?;
+    let bytes = body.len();
+    if bytes > BODY_BYTES_MAX {
+        return Some(Rejection::TooLarge { bytes });
+    }
+    // The schema is written again in the question, which stands one level deeper where it is asked anew.
+    if let Observation::ToolAsked(it) = observation
+        && let Some(schema) = &it.payload_schema
+        && levels(schema.as_str()) >= DEPTH_MAX
+    {
+        return Some(Rejection::TooDeep);
+    }
+    match check(&body, BODY_DEPTH_MAX) {
+        Ok(()) => None,
+        Err(JsonProblem::TooDeep) => Some(Rejection::TooDeep),
+        Err(problem) => Some(Rejection::UnfitJson { problem }),
+    }
 }
 
 fn observation_of(session: &Session, command: Command) -> Result<Observation, Rejection> {
@@ -179,16 +198,17 @@ pub fn refusal_on_record(
     rejection: &Rejection,
 ) -> Option<Observation> {
     let refused = session.requests.get(&request)?.refused;
-    (refused <= REFUSALS_RECORDED_MAX).then(|| {
-        let last_recorded = refused == REFUSALS_RECORDED_MAX;
-        AnswerRefused {
-            request,
-            refusal: rejection.code().to_owned(),
-            by: by.clone(),
-            last_recorded,
-        }
-        .into()
-    })
+    if refused > REFUSALS_RECORDED_MAX {
+        return None;
+    }
+    let refused = AnswerRefused {
+        request,
+        refusal: rejection.code().to_owned(),
+        by: by.clone(),
+        last_recorded: refused == REFUSALS_RECORDED_MAX,
+    };
+    // A name may be too large, too; then the refusal is only returned.
+    fits(refused.into()).ok()
 }
 
 /// The request that is open about a call, if a person is being asked about it.

@@ -4,7 +4,7 @@ use super::actor::Actor;
 use super::decision::{CancelReason, Outcome};
 use super::finding::{Finding, FoundAs};
 use super::id::{Seq, SessionId};
-use super::json::Json;
+use super::json::{DEPTH_MAX, Json, JsonProblem};
 use super::object::ObjectHash;
 use super::observation::StateChange;
 use super::state::{Reconciled, Supplied};
@@ -269,6 +269,13 @@ pub enum Rejection {
         /// What came, in bytes.
         bytes: usize,
     },
+    /// Its JSON nests deeper than a record takes: [`DEPTH_MAX`] levels, those included that are wrapped around it on record.
+    TooDeep,
+    /// Its JSON is such that not every reader of the record would read it, or read the same.
+    UnfitJson {
+        /// What is wrong with it.
+        problem: JsonProblem,
+    },
 }
 
 /// How large the body of a record may get by what comes from outside. Sealed it takes a third more, which the journal
@@ -320,6 +327,8 @@ impl Rejection {
             Rejection::UnfitState { .. } => "unfit_state",
             Rejection::SessionClosed => "session_closed",
             Rejection::TooLarge { .. } => "too_large",
+            Rejection::TooDeep => "too_deep",
+            Rejection::UnfitJson { .. } => "unfit_json",
         }
     }
 
@@ -341,7 +350,9 @@ impl Rejection {
             | Rejection::WrongName { .. }
             | Rejection::ResponseNotAnObject
             | Rejection::UnfitState { .. }
-            | Rejection::TooLarge { .. } => true,
+            | Rejection::TooLarge { .. }
+            | Rejection::TooDeep
+            | Rejection::UnfitJson { .. } => true,
             Rejection::UnknownRequest { .. }
             | Rejection::AlreadyAnswered(_)
             | Rejection::RequestExpired { .. }
@@ -455,6 +466,11 @@ impl std::fmt::Display for Rejection {
                     "it takes {bytes} bytes on record, the limit is {BODY_BYTES_MAX}"
                 )
             }
+            Rejection::TooDeep => write!(
+                f,
+                "it nests deeper than {DEPTH_MAX} levels, counting what is wrapped around it on record"
+            ),
+            Rejection::UnfitJson { problem } => write!(f, "its JSON does not do: {problem}"),
         }
     }
 }

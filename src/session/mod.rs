@@ -56,7 +56,7 @@ mod waiting;
 
 pub use actor::{Actor, ActorKind, Authentication};
 #[cfg(feature = "engine")]
-pub(crate) use admit::bytes_if_too_large;
+pub(crate) use admit::unfit;
 pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, open_request, refusal_on_record};
 pub use agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};

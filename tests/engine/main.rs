@@ -31,6 +31,7 @@ mod debt_story;
 mod deploy;
 mod dispatcher;
 mod faults;
+mod entrances;
 mod fixtures;
 mod gemini_http;
 mod kill_points;
