@@ -13,8 +13,8 @@ use crate::session::{
     Seq, SessionId, StateChanged, ToolPaused, ToolReturned, ToolYielded, fits, unfit,
 };
 use crate::tool::{
-    DefaultResultFormatter, FunctionCall, FunctionResponse, ResultFormatter, State, ToolError,
-    ToolOutcome,
+    DefaultResultFormatter, FunctionCall, ResultFormatter, State, ToolError, ToolOutcome,
+    is_inexact, restored,
 };
 
 /// What the model is told of one run: in whose words, and who may change them.
@@ -229,12 +229,8 @@ impl Telling {
         let Some(before) = &self.before else {
             return response;
         };
-        let shown = FunctionResponse {
-            name: self.name.clone(),
-            response: response.to_value(),
-            id: self.wire_id.clone(),
-        };
-        before.of_one(shown, state, self.shape).await
+        let named = (self.name.clone(), self.wire_id.clone());
+        before.of_one(named, response, state, self.shape).await
     }
 
     /// How the run ended, as it goes on record.
@@ -265,12 +261,16 @@ impl Telling {
     fn worded(&self, outcome: ToolOutcome) -> (Observation, bool) {
         match outcome {
             ToolOutcome::Returned(value) => self.returned(Ok(value), None),
+            ToolOutcome::Text(text) => self.returned_text(&text),
             ToolOutcome::Scheduled(value, scheduling) => self.returned(Ok(value), Some(scheduling)),
             ToolOutcome::Failed(error) => self.returned(Err(error), None),
             ToolOutcome::Asked(ask) => (ask.recorded(self.call, self.attempt).into(), false),
             ToolOutcome::Paused(pending) => {
-                let interim = pending.interim;
-                let interim = interim.map(|value| Json::of(&self.shape.success(value, None)));
+                let text = pending.interim_text;
+                let interim = pending.interim.map(|value| match text {
+                    Some(text) => self.shape.success_of_text(&text, None),
+                    None => Json::of(&self.shape.success(value, None)),
+                });
                 let state = pending.state.as_ref().map(Json::of);
                 let (call, attempt) = (self.call, self.attempt);
                 let paused = ToolPaused {
@@ -282,6 +282,22 @@ impl Telling {
                 (paused.into(), false)
             }
         }
+    }
+
+    fn returned_text(&self, text: &Json) -> (Observation, bool) {
+        let value = text.to_value();
+        let (mut observation, failed) = self.returned(Ok(value.clone()), None);
+        if let Observation::ToolReturned(it) = &mut observation {
+            match self.background {
+                // A formatter words the value; what it repeats of that has all its digits in the text.
+                Some(_) if is_inexact(text) => {
+                    it.response = restored(&it.response.to_value(), &value, text);
+                }
+                Some(_) => {}
+                None => it.response = self.shape.success_of_text(text, None),
+            }
+        }
+        (observation, failed)
     }
 
     fn returned(

@@ -155,7 +155,7 @@ impl SessionTask {
             problem: "expected a JSON object of arguments".to_owned(),
         });
         let dispatcher = &self.agent.dispatcher;
-        let check = || dispatcher.check_arguments(&name, &args.to_value()).err();
+        let check = || dispatcher.check_text(&name, &args, &[]).err();
         let received = FunctionCallReceived {
             epoch: Seq(0),
             id,
