@@ -19,7 +19,7 @@ use super::redaction::Redactor;
 use super::task::SessionTask;
 use crate::session::{
     Actor, Author, Command, Effect, Hook, HookAnswered, Hooks, Json, Observation, Phase, Rejection,
-    ResponseShape, Seq, StateChanged, admit, fits, response::success_response,
+    ResponseShape, Seq, StateChanged, admit, fits, fits_state, response::success_response,
 };
 use crate::tool::{FunctionCall, FunctionResponse, State, exact_value, is_inexact, restored};
 
@@ -275,7 +275,7 @@ impl SessionTask {
         let written = state.take_changes().and_then(|changes| {
             let author = Author::Hook(hook.to_owned());
             let nothing = changes.is_empty() || self.session.closed;
-            let changed = fits(StateChanged { changes, author }.into());
+            let changed = fits_state(&self.session, StateChanged { changes, author });
             let changed = changed.map_err(|rejection| rejection.to_string())?;
             Ok((!nothing).then_some(changed))
         });

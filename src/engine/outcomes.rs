@@ -10,7 +10,7 @@ use super::task::SessionTask;
 use crate::session::catalog::ToolKind;
 use crate::session::{
     Author, Call, FunctionResponseScheduling, Hook, Json, Observation, Rejection, ResponseShape,
-    Seq, SessionId, StateChanged, ToolPaused, ToolReturned, ToolYielded, fits, unfit,
+    Seq, SessionId, StateChanged, ToolPaused, ToolReturned, ToolYielded, fits, fits_state, unfit,
 };
 use crate::tool::{
     DefaultResultFormatter, FunctionCall, ResultFormatter, State, ToolError, ToolOutcome,
@@ -83,7 +83,7 @@ impl SessionTask {
             Ok(changes) if failed || changes.is_empty() => Ok(None),
             Ok(changes) => {
                 let author = Author::Tool { call, attempt };
-                fits(StateChanged { changes, author }.into()).map(Some)
+                fits_state(&self.session, StateChanged { changes, author }).map(Some)
             }
             Err(_) if failed => Ok(None),
             Err(problem) => Err(Rejection::UnfitState { problem }),

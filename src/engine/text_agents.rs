@@ -21,7 +21,7 @@ use super::run_of_agent::OnRecord;
 use super::task::SessionTask;
 use crate::session::{
     Author, Call, FunctionCallReceived, Json, LlmAsked, LlmPart, LlmReplied, MalformedArgs,
-    ObjectHash, Observation, Rejection, Seq, StateChanged, fits,
+    ObjectHash, Observation, Rejection, Seq, StateChanged, fits, fits_state,
 };
 use crate::tool::{
     AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, LlmError, LlmReply, LlmRequest, LlmSaid,
@@ -124,7 +124,8 @@ impl SessionTask {
         let changes = changes.map_err(|problem| Rejection::UnfitState { problem })?;
         if !changes.is_empty() && self.runs(call, attempt) {
             let author = Author::Tool { call, attempt };
-            observations.push(fits(StateChanged { changes, author }.into())?);
+            let changed = StateChanged { changes, author };
+            observations.push(fits_state(&self.session, changed)?);
         }
         observations.push(fits(asks.asked.into())?);
         Ok(observations)

@@ -1,8 +1,12 @@
 //! Whether a command is taken: the one place that says no to somebody outside.
 
+#[cfg(feature = "engine")]
+use serde::Serialize;
+
 use super::actor::Actor;
 use super::call::Phase;
 use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
+use super::condition::Condition;
 use super::decision::About;
 use super::finding::Finding;
 use super::id::Seq;
@@ -57,6 +61,51 @@ pub(crate) fn unfit(observation: &Observation) -> Option<Rejection> {
         return Some(Rejection::TooDeep);
     }
     match check(&body, BODY_DEPTH_MAX) {
+        Ok(()) => None,
+        Err(JsonProblem::TooDeep) => Some(Rejection::TooDeep),
+        Err(problem) => Some(Rejection::UnfitJson { problem }),
+    }
+}
+
+/// The observation of a write to the state, unless the journal would not take its record, or that of a verdict: a verdict
+/// repeats all values that the conditions of its tool read.
+///
+/// # Errors
+/// As of [`fits`].
+pub fn fits_state(session: &Session, changed: StateChanged) -> Result<Observation, Rejection> {
+    let bytes_of = |key: &str| {
+        let written = changed.changes.iter().rev().find(|it| it.key == key);
+        let value = written.map(|it| &it.value).or_else(|| session.value(key));
+        value.map_or(0, |it| key.len() + it.as_str().len())
+    };
+    for policy in session.terms.policies.tools.values() {
+        let conditions = [policy.when.as_ref(), policy.confirm_when.as_ref()];
+        let mut keys: Vec<&str> = conditions
+            .into_iter()
+            .flatten()
+            .flat_map(Condition::keys)
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let bytes = keys.into_iter().map(bytes_of).sum();
+        if bytes > BODY_BYTES_MAX {
+            return Err(Rejection::TooLarge { bytes });
+        }
+    }
+    fits(changed.into())
+}
+
+/// The reason for which a part of the policies would not stand in a record, `levels` deep at most: a decision that repeats it
+/// could not be recorded, and its session would stop.
+#[cfg(feature = "engine")]
+pub(crate) fn unfit_policy<T: Serialize + ?Sized>(part: &T, levels: usize) -> Option<Rejection> {
+    let text = serde_json::to_string(part).unwrap_or_default();
+    let bytes = text.len();
+    // Beside it stands what else the decision says.
+    if bytes > BODY_BYTES_MAX / 2 {
+        return Some(Rejection::TooLarge { bytes });
+    }
+    match check(&text, levels) {
         Ok(()) => None,
         Err(JsonProblem::TooDeep) => Some(Rejection::TooDeep),
         Err(problem) => Some(Rejection::UnfitJson { problem }),
@@ -166,7 +215,7 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             if session.closed {
                 return Err(Rejection::SessionClosed);
             }
-            changed(changes, by)
+            changed(session, changes, by)
         }
         Command::CloseSession { reason, by } => {
             if session.closed {
@@ -177,7 +226,11 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
     }
 }
 
-fn changed(mut changes: Vec<StateChange>, by: Actor) -> Result<Observation, Rejection> {
+fn changed(
+    session: &Session,
+    mut changes: Vec<StateChange>,
+    by: Actor,
+) -> Result<Observation, Rejection> {
     let unfit = |problem| Rejection::UnfitState { problem };
     if changes.is_empty() {
         return Err(unfit("there is nothing to write to the state".to_owned()));
@@ -187,7 +240,7 @@ fn changed(mut changes: Vec<StateChange>, by: Actor) -> Result<Observation, Reje
         change.key = key.to_owned();
     }
     let author = Author::Program(by);
-    Ok(StateChanged { changes, author }.into())
+    fits_state(session, StateChanged { changes, author })
 }
 
 /// What is put on record of a refused answer, if anything.

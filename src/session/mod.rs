@@ -55,9 +55,9 @@ mod upcast;
 mod waiting;
 
 pub use actor::{Actor, ActorKind, Authentication};
+pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, fits_state, open_request, refusal_on_record};
 #[cfg(feature = "engine")]
-pub(crate) use admit::unfit;
-pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, open_request, refusal_on_record};
+pub(crate) use admit::{unfit, unfit_policy};
 pub use agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use capabilities::Capabilities;

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use recount::live::wire::{FunctionCall, RawJson, ServerMessage};
 use recount::prelude::*;
 use recount::session::{Event, Json, Observation, Seq};
@@ -82,10 +83,13 @@ impl World {
     }
 
     fn approves(&self) {
+        self.approves_with(ToolConfirmation::confirmed());
+    }
+
+    fn approves_with(&self, yes: ToolConfirmation) {
         let engine = self.life.engine();
         let pending = self.life.run(engine.pending()).unwrap();
         let by = Actor::embedder("ada");
-        let yes = ToolConfirmation::confirmed();
         self.life
             .run(engine.answer(pending[0].id, yes, by))
             .unwrap();
@@ -205,6 +209,66 @@ fn parsed_value_that_is_equal_to_the_text_runs() {
         let world = World::called(T::function(Arc::new(tool)), &args(token));
         assert_eq!(world.invalid_args(), None, "{token}");
         assert_eq!(got.lock().unwrap().len(), 1, "{token}");
+    }
+}
+
+/// A parser of floats that is content with being near misses one in six of these by a digit.
+#[test]
+fn float_of_many_digits_is_the_one_that_was_written() {
+    let tokens = [
+        "969.6370810846923",
+        "-947.3189308243827",
+        "964.6600140101995",
+    ];
+    let agent = |tool| {
+        Agent::new()
+            .tools(T::confirm_payload(
+                T::confirm(tool, "Pay?"),
+                json!({"type": "number"}),
+            ))
+            .before_tool_response(|responses, _| async move { responses })
+    };
+    for token in tokens {
+        let got: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let tool = Notes(got.clone());
+        let world = World::new(agent(T::function(Arc::new(tool))));
+        world.calls(&args(token));
+        let payload = token.parse::<f64>().unwrap();
+        world.approves_with(ToolConfirmation::confirmed().with_payload(json!(payload)));
+        let got = got.lock().unwrap();
+        assert_eq!(got[0]["cents"].to_string(), token);
+        assert_eq!(got[1].to_string(), token);
+        assert_eq!(world.told(), args(token));
+    }
+}
+
+/// A tool that notes its arguments and what came with the approval.
+struct Notes(Arc<Mutex<Vec<Value>>>);
+
+#[async_trait]
+impl ToolFunction for Notes {
+    fn name(&self) -> &str {
+        "pay"
+    }
+    fn description(&self) -> &str {
+        "Pays"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn call(&self, _: Value) -> Result<Value, ToolError> {
+        Err(ToolError::Other("it wants its context".to_owned()))
+    }
+    async fn call_with_context(
+        &self,
+        args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        let payload = context.confirmation().and_then(|it| it.payload.clone());
+        let mut got = self.0.lock().unwrap();
+        got.push(args.clone());
+        got.extend(payload);
+        Ok(args)
     }
 }
 

@@ -4,11 +4,12 @@
 mod world;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use recount::prelude::*;
 use recount::session::{Observation, event_schema};
 
-use self::world::{BAD_KINDS, World};
+use self::world::{BAD_KINDS, World, deep};
 
 /// The fields of observations that carry any JSON, as paths of member names: `state_changed.changes.value`.
 fn fields_of_any_json() -> BTreeSet<String> {
@@ -100,6 +101,75 @@ fn opening_that_no_record_carries_is_refused() {
             .len(),
         1
     );
+}
+
+/// Words for a call that waits for a person.
+struct Awaits(Value);
+
+impl ResultFormatter for Awaits {
+    fn format_running(&self, _: &FunctionCall) -> Value {
+        json!({})
+    }
+    fn format_awaiting(&self, _: &str) -> Value {
+        self.0.clone()
+    }
+    fn format_result(&self, _: &FunctionCall, _: Result<Value, ToolError>) -> Value {
+        json!({})
+    }
+    fn format_cancelled(&self, _: &str) -> Value {
+        json!({})
+    }
+}
+
+#[test]
+fn policy_that_no_decision_could_repeat_is_a_mistake() {
+    let pay = || T::simple("pay", "Pays", |_| async { Ok(json!({})) });
+    let deep = || deep(65, json!(1));
+    let large = || "x".repeat(5 << 20);
+    let words = ToolExecutionMode::Background {
+        formatter: Some(Arc::new(Awaits(deep()))),
+        scheduling: None,
+    };
+    let agents = [
+        Agent::new().tools(T::confirm(pay(), large())),
+        Agent::new().tools(T::confirm_payload(
+            T::confirm(pay(), "?"),
+            json!({"const": deep()}),
+        )),
+        Agent::new().tools(T::acknowledge(T::confirm(pay(), "?"), deep())),
+        Agent::new()
+            .tools(T::confirm(pay(), "?"))
+            .tool_execution_mode("pay", words),
+        Agent::new()
+            .tools(pay())
+            .phase("a")
+            .transition("a", S::equals("k", deep()))
+            .done(),
+    ];
+    for (index, agent) in agents.into_iter().enumerate() {
+        let engine = Engine::in_memory().agent("a", agent.model("m")).open();
+        let opened = recount::journal::block_on(engine);
+        let Err(error) = opened else {
+            panic!("{index} is opened");
+        };
+        let error = error.to_string();
+        assert!(error.contains("record"), "{index}: {error}");
+    }
+}
+
+/// Each value fits by itself; the verdict on a call repeats both.
+#[test]
+fn state_too_large_for_a_verdict_is_refused() {
+    let world = World::reading(["one", "two"]);
+    let by = || Actor::embedder("ada");
+    let writes = |key: &'static str| {
+        let write = move |state: &State| state.set(key, "x".repeat(2 << 20));
+        world.life.run(world.live.change_state(by(), write))
+    };
+    assert!(writes("one").is_ok());
+    let refused = writes("two").unwrap_err().to_string();
+    assert!(refused.contains("bytes on record"), "{refused}");
+    world.is_alive("a state of two large values");
 }
 
 #[test]

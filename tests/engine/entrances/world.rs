@@ -24,7 +24,7 @@ pub(crate) const BAD_KINDS: [(fn() -> Value, &str); 3] = [
 ];
 
 /// A value within so many arrays.
-fn deep(levels: usize, innermost: Value) -> Value {
+pub(crate) fn deep(levels: usize, innermost: Value) -> Value {
     (0..levels).fold(innermost, |inner, _| json!([inner]))
 }
 
@@ -48,6 +48,13 @@ impl World {
         let secret = T::simple("secret", "Has a secret", |args| async { Ok(args) });
         let secret = T::secret(secret, place) | ping();
         World::with(move |model| Agent::new().model("m").tools(secret).connect_to(model))
+    }
+
+    /// A session whose tool `ping` depends on these keys of the state.
+    pub(crate) fn reading(keys: [&str; 2]) -> World {
+        let conditions = keys.map(|key| S::not(S::equals(key, "never")));
+        let reads = T::when(ping(), S::and(conditions));
+        World::with(move |model| Agent::new().model("m").tools(reads).connect_to(model))
     }
 
     fn with(agent: impl FnOnce(ScriptedModel) -> Agent) -> World {
