@@ -16,6 +16,7 @@ mod command;
 mod condition;
 mod decision;
 mod effect;
+mod endings;
 mod event;
 #[cfg(feature = "schema")]
 mod event_schema;
