@@ -1,4 +1,5 @@
-//! JSON for programs that holds what is on record: each value keeps its text, because a parsed number may be another one.
+//! JSON for programs that holds what is on record: each value keeps its text, because a parsed
+//! number may be another one.
 
 use std::collections::BTreeMap;
 

@@ -71,7 +71,8 @@ impl AgentHooks {
 pub(super) struct BeforeToolResponse(Arc<Before>);
 
 impl BeforeToolResponse {
-    /// What it makes of one response. What it repeats of that keeps the digits that a parsed value does not hold.
+    /// What it makes of one response. What it repeats of that keeps the digits that a parsed value
+    /// does not hold.
     pub(super) async fn of_one(
         &self,
         (name, id): (String, Option<String>),
@@ -369,8 +370,8 @@ fn shown_of(answer: &HookAnswered) -> Option<&Json> {
     answer.response.as_ref().filter(|it| is_readable(it))
 }
 
-/// True if the text reads as the value that is written there: what was made of a value may nest too deep for that, or have a
-/// key that is reserved.
+/// True if the text reads as the value that is written there: what was made of a value may nest too
+/// deep for that, or have a key that is reserved.
 fn is_readable(text: &Json) -> bool {
     Json::parse(text.as_str()).is_ok()
 }

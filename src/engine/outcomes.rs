@@ -116,7 +116,8 @@ impl SessionTask {
             if unfit(observation).is_some()
                 && let Observation::OperatorCancelled(it) = observation
             {
-                // The words of a formatter are not worth a session, nor a call that cannot be cancelled.
+                // The words of a formatter are not worth a session, nor a call that cannot be
+                // cancelled.
                 it.response = None;
             }
         }
@@ -289,7 +290,8 @@ impl Telling {
         let (mut observation, failed) = self.returned(Ok(value.clone()), None);
         if let Observation::ToolReturned(it) = &mut observation {
             match self.background {
-                // A formatter words the value; what it repeats of that has all its digits in the text.
+                // A formatter words the value; what it repeats of that has all its digits in the
+                // text.
                 Some(_) if is_inexact(text) => {
                     it.response = restored(&it.response.to_value(), &value, text);
                 }

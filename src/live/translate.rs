@@ -117,7 +117,8 @@ fn bound(epoch: Seq, part: &mut Observation) {
     reject(epoch, part, &limit);
 }
 
-/// Bounds a call whose record the journal would not take: what is sealed nests one level deeper than what came.
+/// Bounds a call whose record the journal would not take: what is sealed nests one level deeper
+/// than what came.
 pub(crate) fn bound_call(epoch: Seq, part: &mut Observation) {
     if let Observation::FunctionCallReceived(_) = part
         && let Some(rejection) = unfit(part)

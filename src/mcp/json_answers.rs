@@ -1,7 +1,7 @@
 //! Answers over HTTP whose body is one JSON message, read as the server wrote it.
 //!
-//! rmcp reads such a body into values at once. So the requests whose results go on record are posted here where a server
-//! answers in that way; every answer means what it means to rmcp.
+//! rmcp reads such a body into values at once. So the requests whose results go on record are
+//! posted here where a server answers in that way; every answer means what it means to rmcp.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

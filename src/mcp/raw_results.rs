@@ -1,7 +1,8 @@
-//! Results as a server wrote them: rmcp reads structured content into a value, in which some numbers become others.
+//! Results as a server wrote them: rmcp reads structured content into a value, in which some
+//! numbers become others.
 //!
-//! So it never sees that content. In the message that comes in stands a string in its place, which holds the text, and which
-//! is recognised by a prefix that no server knows.
+//! So it never sees that content. In the message that comes in stands a string in its place, which
+//! holds the text, and which is recognised by a prefix that no server knows.
 
 use std::pin::Pin;
 use std::sync::OnceLock;

@@ -273,7 +273,8 @@ impl ToolFunction for Recorded {
         self.declared.parameters.clone()
     }
 
-    /// The record does not say which tools read the text, except that those of other programs do not.
+    /// The record does not say which tools read the text, except that those of other programs do
+    /// not.
     fn reads_text(&self) -> bool {
         self.declared.definition.is_none()
     }

@@ -33,8 +33,8 @@ pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejecti
 
 /// The observation, unless the journal would not take its record.
 ///
-/// It is the one gate for what comes from outside: the journal refuses the whole append for one such record, and a session
-/// whose append is refused stops.
+/// It is the one gate for what comes from outside: the journal refuses the whole append for one
+/// such record, and a session whose append is refused stops.
 ///
 /// # Errors
 /// [`Rejection::TooLarge`], [`Rejection::TooDeep`] or [`Rejection::UnfitJson`].
@@ -53,7 +53,8 @@ pub(crate) fn unfit(observation: &Observation) -> Option<Rejection> {
     if bytes > BODY_BYTES_MAX {
         return Some(Rejection::TooLarge { bytes });
     }
-    // The schema is written again in the question, which stands one level deeper where it is asked anew.
+    // The schema is written again in the question, which stands one level deeper where it is asked
+    // anew.
     if let Observation::ToolAsked(it) = observation
         && let Some(schema) = &it.payload_schema
         && levels(schema.as_str()) >= DEPTH_MAX
@@ -67,8 +68,8 @@ pub(crate) fn unfit(observation: &Observation) -> Option<Rejection> {
     }
 }
 
-/// The observation of a write to the state, unless the journal would not take its record, or that of a verdict: a verdict
-/// repeats all values that the conditions of its tool read.
+/// The observation of a write to the state, unless the journal would not take its record, or that
+/// of a verdict: a verdict repeats all values that the conditions of its tool read.
 ///
 /// # Errors
 /// As of [`fits`].
@@ -95,8 +96,8 @@ pub fn fits_state(session: &Session, changed: StateChanged) -> Result<Observatio
     fits(changed.into())
 }
 
-/// The reason for which a part of the policies would not stand in a record, `levels` deep at most: a decision that repeats it
-/// could not be recorded, and its session would stop.
+/// The reason for which a part of the policies would not stand in a record, `levels` deep at most:
+/// a decision that repeats it could not be recorded, and its session would stop.
 #[cfg(feature = "engine")]
 pub(crate) fn unfit_policy<T: Serialize + ?Sized>(part: &T, levels: usize) -> Option<Rejection> {
     let text = serde_json::to_string(part).unwrap_or_default();

@@ -269,7 +269,8 @@ pub enum Rejection {
         /// What came, in bytes.
         bytes: usize,
     },
-    /// Its JSON nests deeper than a record takes: [`DEPTH_MAX`] levels, those included that are wrapped around it on record.
+    /// Its JSON nests deeper than a record takes: [`DEPTH_MAX`] levels, those included that are
+    /// wrapped around it on record.
     TooDeep,
     /// Its JSON is such that not every reader of the record would read it, or read the same.
     UnfitJson {
@@ -468,7 +469,7 @@ impl std::fmt::Display for Rejection {
             }
             Rejection::TooDeep => write!(
                 f,
-                "it nests deeper than {DEPTH_MAX} levels, counting what is wrapped around it on record"
+                "it nests deeper than {DEPTH_MAX} levels, with what is wrapped around it on record"
             ),
             Rejection::UnfitJson { problem } => write!(f, "its JSON does not do: {problem}"),
         }

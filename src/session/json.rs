@@ -33,7 +33,8 @@ pub enum JsonProblem {
 /// How deep arguments may nest.
 pub const DEPTH_MAX: usize = 64;
 
-/// The levels of a record's body: those of a JSON value that stands in it, and the object around that.
+/// The levels of a record's body: those of a JSON value that stands in it, and the object around
+/// that.
 pub(super) const BODY_DEPTH_MAX: usize = DEPTH_MAX + 1;
 
 impl Json {
@@ -284,8 +285,8 @@ pub(super) fn levels(text: &str) -> usize {
     deepest.unwrap_or_default()
 }
 
-/// Finds what valid JSON may still get wrong: more levels than `depth`, repeated keys, reserved keys, half surrogates, and
-/// numbers beyond all floats.
+/// Finds what valid JSON may still get wrong: more levels than `depth`, repeated keys, reserved
+/// keys, half surrogates, and numbers beyond all floats.
 pub(super) fn check(text: &str, depth: usize) -> Result<(), JsonProblem> {
     if levels(text) > depth {
         return Err(JsonProblem::TooDeep);

@@ -183,13 +183,12 @@ impl Call<'_> {
             Some(object) => (object.to_value(), (object, Some(text))),
             None => (args, (text, None)),
         };
-        let checked = tools.check_text(name, &texts.0, &[]);
-        if texts.1.is_some() {
+        let invalid = if texts.1.is_some() {
             self.text = Some(texts.0.clone());
-        }
-        let (args, invalid) = match checked {
-            Ok(args) => (args, None),
-            Err(invalid) => (args, Some(invalid)),
+            tools.check_text(name, &texts.0, &[]).err()
+        } else {
+            // A value that the program made is equal to its text.
+            tools.check_arguments(name, &args).err()
         };
         let (seq, next) = tools.pipeline.receive(tools, name, texts, invalid)?;
         (self.seq, self.args, self.over) = (seq, Some(args), false);

@@ -15,8 +15,8 @@ use crate::session::Json;
 
 /// A tool that is a program.
 ///
-/// The arguments of the call are JSON on its standard input, as they are on record; what it prints is the result, as JSON,
-/// and nothing is `null`. Numbers keep all their digits on both ways.
+/// The arguments of the call are JSON on its standard input, as they are on record; what it prints
+/// is the result, as JSON, and nothing is `null`. Numbers keep all their digits on both ways.
 /// An exit code other than 0 is a failure told in the last words of its standard error. `RECOUNT_SESSION`, `RECOUNT_CALL`,
 /// `RECOUNT_ATTEMPT` and `RECOUNT_IDEMPOTENCY_KEY` are in its environment. It is killed when the call is cancelled or takes
 /// too long, and with it the programs that it has started, unless they made a process group of their own, as `setsid` and `timeout` do; it goes on where this process
@@ -210,7 +210,7 @@ fn result(out: &[u8]) -> Result<Json, ToolError> {
             .take(SHOWN_CHARS_MAX)
             .collect();
         ToolError::ExecutionFailed(format!(
-            "the program printed something that is not JSON as Recount takes it ({problem}): {shown:?}"
+            "the program printed something that is not JSON on record ({problem}): {shown:?}"
         ))
     })
 }

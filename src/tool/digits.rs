@@ -1,7 +1,9 @@
-//! Numbers that a parsed value cannot hold, so that no tool runs with other digits than were approved.
+//! Numbers that a parsed value cannot hold, so that no tool runs with other digits than were
+//! approved.
 //!
-//! Arguments and results are on record as text. A [`Value`] has floats of 64 bits, so some numbers become others in it:
-//! 20000000000000000001 becomes 2e19. A parsed value is handed on only where it is equal to its text, number for number.
+//! Arguments and results are on record as text. A [`Value`] has floats of 64 bits, so some numbers
+//! become others in it: 20000000000000000001 becomes 2e19. A parsed value is handed on only where
+//! it is equal to its text, number for number.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +16,8 @@ use crate::session::Json;
 /// The value of a JSON text, if that holds every number as it is written.
 ///
 /// # Errors
-/// The place of a number that would lose digits, in words that quote nothing at the `secret` pointers.
+/// The place of a number that would lose digits, in words that quote nothing at the `secret`
+/// pointers.
 pub(crate) fn exact_value(json: &Json, secret: &[String]) -> Result<Value, String> {
     if numbers(json.as_str()).all(is_short) {
         return Ok(json.to_value());
@@ -32,9 +35,10 @@ pub(crate) fn is_text_of(json: &Json, value: &Value) -> bool {
     json.to_value() == *value || exact_value(json, &[]).as_ref() == Ok(value)
 }
 
-/// Two values between which the text lies, number for number: the float at or below each number that would lose digits, and
-/// the float at or above it. A schema whose bounds hold for both holds for the text. None where a number has a fraction
-/// that neither float has, so that it would pass for a whole one.
+/// Two values between which the text lies, number for number: the float at or below each number
+/// that would lose digits, and the float at or above it. A schema whose bounds hold for both holds
+/// for the text. None where a number has a fraction that neither float has, so that it would pass
+/// for a whole one.
 pub(super) fn bounds(json: &Json) -> Option<[Value; 2]> {
     let hides_fraction = |token: &str| {
         !is_exact(token) && Decimal::of(token).has_fraction() && nearest(token).abs() >= WHOLE_FROM
@@ -45,14 +49,16 @@ pub(super) fn bounds(json: &Json) -> Option<[Value; 2]> {
     Some([false, true].map(|up| bound(json.as_str(), up)))
 }
 
-/// The JSON of words that were made from `shown`, the parsed value of `text`: what they repeat of it keeps its digits.
+/// The JSON of words that were made from `shown`, the parsed value of `text`: what they repeat of
+/// it keeps its digits.
 pub(crate) fn restored(words: &Value, shown: &Value, text: &Json) -> Json {
     if !is_inexact(text) {
         return Json::of(words);
     }
     let mut out = String::new();
     write_restored(words, shown, text.raw(), &mut out);
-    // Members and items are put together as they were, so this reads; if not, the words stay without the digits.
+    // Members and items are put together as they were, so this reads; if not, the words stay
+    // without the digits.
     Json::parse(&out).unwrap_or_else(|_| Json::of(words))
 }
 
@@ -138,14 +144,16 @@ fn nearest(token: &str) -> f64 {
     token.parse().unwrap_or_default()
 }
 
-/// True if a parsed value holds the number: as a whole number of 64 bits, or as a float whose shortest text denotes it.
+/// True if a parsed value holds the number: as a whole number of 64 bits, or as a float whose
+/// shortest text denotes it.
 fn is_exact(token: &str) -> bool {
     let is_whole = !token.contains(['.', 'e', 'E']);
     let fits = is_whole && (token.parse::<u64>().is_ok() || token.parse::<i64>().is_ok());
     fits || kept_by_f64(token).is_some()
 }
 
-/// True if the number has so few digits that every parser keeps it: the usual case, told without reading the number.
+/// True if the number has so few digits that every parser keeps it: the usual case, told without
+/// reading the number.
 fn is_short(token: &str) -> bool {
     token.len() <= SHORT_DIGITS && !token.contains(['e', 'E'])
 }
@@ -278,7 +286,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scan_and_reader_agree(mantissa in any::<i64>(), point in 0_usize..25, exponent in -330_i32..330) {
+        fn scan_and_reader_agree(
+            mantissa in any::<i64>(),
+            point in 0_usize..25,
+            exponent in -330_i32..330,
+        ) {
             let mut token = format!("{mantissa}");
             if point > 0 && point < token.trim_start_matches('-').len() {
                 token.insert(token.len() - point, '.');

@@ -418,10 +418,11 @@ impl ToolDispatcher {
         entry.arguments.check(args, &entry.declaration.secret)
     }
 
-    /// Checks arguments as they came, of which some may be `sealed` on record, and returns them parsed.
+    /// Checks arguments as they came, of which some may be `sealed` on record, and returns them
+    /// parsed.
     ///
-    /// A tool that takes a parsed value gets one that is equal to the text, or none. A tool that reads the text itself may
-    /// get a value whose numbers lack digits beside it.
+    /// A tool that takes a parsed value gets one that is equal to the text, or none. A tool that
+    /// reads the text itself may get a value whose numbers lack digits beside it.
     pub(crate) fn check_text(
         &self,
         name: &str,

@@ -50,8 +50,9 @@ pub trait ToolFunction: Send + Sync + 'static {
 
     /// True if it reads its arguments as the text in [`ToolContext::args`], with every digit.
     ///
-    /// Any other tool is not called with a number that a [`Value`] does not hold, such as 20000000000000000001: the call has
-    /// invalid arguments. Where this is true, the value that it gets may lack digits.
+    /// Any other tool is not called with a number that a [`Value`] does not hold, such as
+    /// 20000000000000000001: the call has invalid arguments. Where this is true, the value that it
+    /// gets may lack digits.
     fn reads_text(&self) -> bool {
         false
     }
@@ -181,7 +182,8 @@ pub trait ToolFunction: Send + Sync + 'static {
         None
     }
 
-    /// As [`follow`](Self::follow), with the result as the text that goes on record; this is what the engine calls.
+    /// As [`follow`](Self::follow), with the result as the text that goes on record; this is what
+    /// the engine calls.
     async fn follow_text(&self, ticket: &Ticket, state: Value) -> Option<Result<Json, ToolError>> {
         let followed = self.follow(ticket, state).await;
         followed.map(|result| result.map(|value| Json::of(&value)))

@@ -177,7 +177,8 @@ impl Pending {
         }
     }
 
-    /// As [`with_interim`](Self::with_interim), number for number as the text has it; `null` is no news.
+    /// As [`with_interim`](Self::with_interim), number for number as the text has it; `null` is no
+    /// news.
     pub(crate) fn with_interim_text(text: Json) -> Self {
         let interim = Some(text.to_value()).filter(|it| !it.is_null());
         Self {

@@ -1,5 +1,5 @@
-//! What is approved is what runs, digit for digit: commands get the recorded text, tools that take a parsed value get one that
-//! is equal to it or none, and results stay as they came.
+//! What is approved is what runs, digit for digit: commands get the recorded text, tools that take
+//! a parsed value get one that is equal to it or none, and results stay as they came.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,5 @@
-//! Every entrance of JSON from outside, as the schema of the events lists them: what no record can carry costs one call or
-//! one command, and never the session.
+//! Every entrance of JSON from outside, as the schema of the events lists them: what no record can
+//! carry costs one call or one command, and never the session.
 
 mod world;
 
@@ -11,7 +11,8 @@ use recount::session::{Observation, event_schema};
 
 use self::world::{BAD_KINDS, World, deep};
 
-/// The fields of observations that carry any JSON, as paths of member names: `state_changed.changes.value`.
+/// The fields of observations that carry any JSON, as paths of member names:
+/// `state_changed.changes.value`.
 fn fields_of_any_json() -> BTreeSet<String> {
     let schema = event_schema();
     let mut found = BTreeSet::new();

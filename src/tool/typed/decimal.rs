@@ -75,7 +75,8 @@ impl Decimal {
 
 impl PartialOrd for Decimal {
     fn partial_cmp(&self, other: &Decimal) -> Option<Ordering> {
-        // Without zeros at the end, the longer of two digit texts with the same start is the greater amount.
+        // Without zeros at the end, the longer of two digit texts with the same start is the
+        // greater amount.
         let amounts = self.amount().cmp(&other.amount());
         Some(match (self.negative, other.negative) {
             (false, false) => amounts,

@@ -144,7 +144,8 @@ impl World {
         assert_eq!(called, Ok(json!({"pong": true})), "after {after}");
     }
 
-    /// Lets `bad` in where the field is filled from, and returns what whoever gave it is told, if anybody waits for it.
+    /// Lets `bad` in where the field is filled from, and returns what whoever gave it is told, if
+    /// anybody waits for it.
     pub(crate) fn enters(field: &str, bad: &Value) -> Option<String> {
         let object = json!({ "a": bad });
         let (world, told) = match field {
@@ -181,7 +182,7 @@ impl World {
             "tool_paused.state" => on_record(World::called("remembers", bad)),
             "tool_asked.payload_schema" => on_record(World::called("asks_for", bad)),
             "tool_asked.state" => on_record(World::called("asks", bad)),
-            "tool_event_emitted.data" => (World::called("emits", bad), None),
+            "tool_event_emitted.data" => on_record(World::called("emits", bad)),
             "llm_replied.usage" => on_record(World::called("counting_agent", bad)),
             "state_changed.changes.value" => {
                 let world = World::called("writes", bad);
@@ -296,8 +297,8 @@ impl ToolFunction for Gives {
                 .payload_schema(bad)
                 .into(),
             "emits" => {
-                context.emit(&Noted(bad)).ok();
-                ToolOutcome::Returned(json!({}))
+                let emitted = context.emit(&Noted(bad));
+                emitted.map(|()| json!({})).into()
             }
             "writes" => {
                 context.state.set("k", bad);
