@@ -71,8 +71,8 @@ impl AgentHooks {
 pub(super) struct BeforeToolResponse(Arc<Before>);
 
 impl BeforeToolResponse {
-    /// What it makes of one response. What it repeats of that keeps the digits that a parsed value
-    /// does not hold.
+    /// One response as the hook words it. Parts that the hook repeats keep the digits that a parsed
+    /// value does not hold.
     pub(super) async fn of_one(
         &self,
         (name, id): (String, Option<String>),

@@ -51,7 +51,7 @@ impl SessionTask {
 }
 
 impl SessionTask {
-    /// What a command becomes, unless the redactor makes it unfit for the record.
+    /// The observation of a command, unless the redactor makes it unfit for the record.
     pub(super) fn fits_redacted(&self, observation: Observation) -> Result<Observation, Rejection> {
         let redactor = self.agent.hooks.redactor.as_ref();
         match redactor.and_then(|it| it.unfit(&observation)) {

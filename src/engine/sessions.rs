@@ -88,7 +88,7 @@ impl NewSession {
             rules: RULES,
             program: PROGRAM.to_owned(),
         };
-        // A session whose first record the journal does not take would be one that nobody can open.
+        // A session without a first record could never be opened again.
         if let Some(rejection) = unfit(&opened.clone().into()) {
             return Err(Error::Refused(rejection));
         }

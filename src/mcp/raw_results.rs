@@ -54,7 +54,7 @@ pub(super) fn marked(message: &str) -> Option<String> {
 /// The structured content of a result as text.
 ///
 /// # Errors
-/// What keeps it from being JSON on record.
+/// The reason for which it cannot be on record.
 pub(super) fn content(value: &Value) -> Result<Json, String> {
     let text = value.as_str().and_then(|it| it.strip_prefix(mark()));
     match text {
@@ -80,7 +80,7 @@ pub(super) struct MarkedLines<R> {
 struct Marker {
     /// The line that is being read.
     line: Vec<u8>,
-    /// What was read and not handed on yet.
+    /// Bytes that were read and not handed on yet.
     ready: Vec<u8>,
     at: usize,
     /// True within a line that is too long to be kept, and goes on as it is.

@@ -274,7 +274,7 @@ pub enum Rejection {
     TooDeep,
     /// Its JSON is such that not every reader of the record would read it, or read the same.
     UnfitJson {
-        /// What is wrong with it.
+        /// The problem that was found in it.
         problem: JsonProblem,
     },
 }

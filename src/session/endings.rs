@@ -1,4 +1,4 @@
-//! How calls end, in words.
+//! The words for the ends of calls.
 
 use super::decision::{CancelReason, Outcome};
 

@@ -1,4 +1,4 @@
-//! Numbers on a screen: whoever approves sees the digits that run.
+//! Numbers on a screen: the approver sees the digits that run.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is approved is what runs, digit for digit: commands get the recorded text, tools that take
+//! The approved digits run, and no others: commands get the recorded text, tools that take
 //! a parsed value get one that is equal to it or none, and results stay as they came.
 
 use std::sync::{Arc, Mutex};
@@ -138,7 +138,7 @@ impl World {
         returned.expect("the tool has returned")
     }
 
-    /// What the model was told, as text.
+    /// The last response to the model, as text.
     fn told(&self) -> String {
         let transcript = self.model.transcript();
         let (_, answer, _) = transcript.answers().last().unwrap();

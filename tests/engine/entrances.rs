@@ -61,7 +61,7 @@ fn unfit_json_at_any_entrance_leaves_the_session_alive() {
     for field in &fields {
         for (bad, words) in BAD_KINDS {
             let told = World::enters(field, &bad());
-            // What nobody waits for, such as an event, is left out of the record.
+            // Some entrances have no caller that waits for an error.
             if let Some(told) = told {
                 assert!(told.contains(words), "{field} {words}: {told}");
             }

@@ -80,7 +80,7 @@ async fn over_http(content: &'static str, kind: &'static str) -> McpServer {
     McpServer::http(format!("{url}/mcp"))
 }
 
-/// What is on record of the first result.
+/// The first result on record.
 async fn recorded(server: McpServer) -> Json {
     let mut tools = ToolDispatcher::new();
     tools.register(T::mcp(server).await.unwrap()).unwrap();

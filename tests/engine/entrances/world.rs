@@ -13,7 +13,7 @@ use recount::tool::{Ask, LlmAgent, LlmReply, LlmSaid, ScriptedLlm, ToolEvent, To
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-/// What no record carries, and the words of its refusal.
+/// JSON that no record carries, and the words of its refusal.
 pub(crate) const BAD_KINDS: [(fn() -> Value, &str); 3] = [
     (|| deep(65, json!(1)), "deeper than 64 levels"),
     (|| json!("x".repeat(5 << 20)), "bytes"),
@@ -28,7 +28,7 @@ pub(crate) fn deep(levels: usize, innermost: Value) -> Value {
     (0..levels).fold(innermost, |inner, _| json!([inner]))
 }
 
-/// What outlives the process of a session, and the process.
+/// A session, its process, and the journal that outlives it.
 pub(crate) struct World {
     journal: Arc<SurvivingJournal>,
     clock: Arc<ManualClock>,
@@ -144,8 +144,8 @@ impl World {
         assert_eq!(called, Ok(json!({"pong": true})), "after {after}");
     }
 
-    /// Lets `bad` in where the field is filled from, and returns what whoever gave it is told, if
-    /// anybody waits for it.
+    /// Lets `bad` in where the field is filled from, and returns the words of the refusal, if
+    /// a caller waits for them.
     pub(crate) fn enters(field: &str, bad: &Value) -> Option<String> {
         let object = json!({ "a": bad });
         let (world, told) = match field {
