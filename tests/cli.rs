@@ -24,6 +24,8 @@ mod copying;
 mod damage;
 #[path = "cli/demo.rs"]
 mod demo;
+#[path = "cli/digits.rs"]
+mod digits;
 #[path = "cli/doors.rs"]
 mod doors;
 #[path = "cli/errors.rs"]

@@ -19,6 +19,8 @@ mod asking_tasks;
 mod calls;
 #[path = "mcp/command_line.rs"]
 mod command_line;
+#[path = "mcp/digits.rs"]
+mod digits;
 #[path = "mcp/door.rs"]
 mod door;
 #[path = "mcp/following.rs"]

@@ -335,6 +335,8 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::UnfitState { .. } => "unfit-state",
         Rejection::SessionClosed => "session-closed",
         Rejection::TooLarge { .. } => "too-large",
+        Rejection::TooDeep => "too-deep",
+        Rejection::UnfitJson { .. } => "unfit-json",
     }
 }
 

@@ -24,6 +24,7 @@ mod ids;
 mod import;
 mod keys;
 mod log;
+mod members;
 mod names;
 mod on_record;
 mod one_line;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 
 use super::age;
 use super::failure::{Exit, Failure};
 use super::keys::Keys;
+use super::members::{Members, members};
 use super::one_line::{cut, one_line};
 use super::opening::quoted;
 use super::screen::{COLUMNS, Screen};
@@ -93,8 +93,8 @@ impl Pending {
     }
 }
 
-fn as_json(it: &PendingConfirmation) -> serde_json::Value {
-    json!({
+fn as_json(it: &PendingConfirmation) -> Members {
+    members!({
         "waits_for": "answer",
         "request": it.id,
         "session": it.session,
@@ -123,8 +123,8 @@ fn as_json(it: &PendingConfirmation) -> serde_json::Value {
     })
 }
 
-fn paused_as_json(it: &PausedCall) -> serde_json::Value {
-    json!({
+fn paused_as_json(it: &PausedCall) -> Members {
+    members!({
         "waits_for": "response",
         "call_id": it.id,
         "ticket": Ticket::from(it),

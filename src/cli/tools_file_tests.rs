@@ -66,6 +66,10 @@ async fn the_tools_of_the_example_file_run() {
                 Ok(())
             })
             .await;
+        let outcome = match outcome {
+            ToolOutcome::Text(text) => ToolOutcome::Returned(text.to_value()),
+            other => other,
+        };
         assert_eq!(outcome, expected, "{name}");
     }
 }

@@ -95,7 +95,9 @@ impl Refusal {
             | Rejection::ResponseNotAnObject
             | Rejection::UnfitState { .. }
             | Rejection::SessionClosed
-            | Rejection::TooLarge { .. } => {}
+            | Rejection::TooLarge { .. }
+            | Rejection::TooDeep
+            | Rejection::UnfitJson { .. } => {}
         }
         if let Some(at) = refusal.at {
             // The time is a courtesy: without it the seq still says where to look.

@@ -58,7 +58,7 @@ impl SessionTask {
         let args = in_text.unwrap_or(args);
         let given = self.is_stream(&name).then(Vec::new);
         let dispatcher = &self.agent.dispatcher;
-        let checked = dispatcher.check_arguments(&name, &args.to_value());
+        let checked = dispatcher.check_text(&name, &args, &[]);
         let received = FunctionCallReceived {
             epoch: Seq(0),
             id: None,

@@ -126,9 +126,8 @@ impl SessionTask {
         let checked = opened.and_then(|args| {
             let not_found = || ToolError::NotFound(call.name.clone());
             let tool = dispatcher.shared(&call.name).ok_or_else(not_found)?;
-            let value = args.to_value();
-            dispatcher
-                .check_opened(&call.name, &value, &call.sealed_args)
+            let value = dispatcher
+                .check_text(&call.name, &args, &call.sealed_args)
                 .map_err(ToolError::InvalidArgs)?;
             let secret = [dispatcher.secret_arguments(&call.name), &call.sealed_args].concat();
             let context = context.with_args(args).with_secret(secret);

@@ -13,7 +13,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::error::Error;
 use super::prepared::Prepared;
-use super::{Engine, FunctionResponse, Inner, Ticket};
+use super::responding::supplies_json;
+use super::{Engine, Inner, Ticket};
 use crate::ledger::{Ledger, Recorded};
 use crate::session::{
     Actor, Decision, Event, Json, Observation, Outcome, Rejection, ResponseShape, Seq, SessionId,
@@ -215,9 +216,9 @@ impl Followed {
                 "the tool panicked".to_owned(),
             )))
         };
-        let failed = |error: &ToolError| shape.error(error.kind(), &error.to_string());
+        let failed = |error: &ToolError| Json::of(&shape.error(error.kind(), &error.to_string()));
         let response = match followed.unwrap_or_else(panicked) {
-            Some(Ok(value)) => shape.success(value, None),
+            Some(Ok(result)) => shape.success_of_text(&result, None),
             Some(Err(error)) => failed(&error),
             // It is left to whoever responds.
             None => return,
@@ -226,10 +227,11 @@ impl Followed {
             return;
         };
         let engine = Engine { inner };
-        let respond = async |response: Value| {
-            let response = FunctionResponse::new(&ticket.tool, response);
+        let respond = async |response: Json| {
             let by = Actor::embedder(&ticket.tool);
-            engine.respond(ticket, response, by).await
+            let name = ticket.tool.clone();
+            let supply = supplies_json(ticket, name, response, false, by);
+            engine.supply(supply).await
         };
         let mut responded = respond(response).await;
         if let Err(Error::Refused(why)) = &responded
@@ -262,6 +264,9 @@ impl Followed {
 fn is_of_the_response(why: &Rejection) -> bool {
     matches!(
         why,
-        Rejection::TooLarge { .. } | Rejection::ResponseNotAnObject
+        Rejection::TooLarge { .. }
+            | Rejection::TooDeep
+            | Rejection::UnfitJson { .. }
+            | Rejection::ResponseNotAnObject
     )
 }

@@ -19,9 +19,9 @@ use super::redaction::Redactor;
 use super::task::SessionTask;
 use crate::session::{
     Actor, Author, Command, Effect, Hook, HookAnswered, Hooks, Json, Observation, Phase, Rejection,
-    ResponseShape, Seq, StateChanged, admit, fits, response::success_response,
+    ResponseShape, Seq, StateChanged, admit, fits, fits_state, response::success_response,
 };
-use crate::tool::{FunctionCall, FunctionResponse, State};
+use crate::tool::{FunctionCall, FunctionResponse, State, exact_value, is_inexact, restored};
 
 type Calls = Vec<FunctionCall>;
 type Responses = Vec<FunctionResponse>;
@@ -71,15 +71,32 @@ impl AgentHooks {
 pub(super) struct BeforeToolResponse(Arc<Before>);
 
 impl BeforeToolResponse {
-    /// What it makes of one response.
+    /// One response as the hook words it. Parts that the hook repeats keep the digits that a parsed
+    /// value does not hold.
     pub(super) async fn of_one(
         &self,
-        response: FunctionResponse,
+        (name, id): (String, Option<String>),
+        text: Json,
         state: &State,
         shape: ResponseShape,
     ) -> Json {
-        let mut changed = self.of_all(vec![response], state, shape).await;
-        changed.pop().unwrap_or_else(|| withheld(shape))
+        if !is_readable(&text) {
+            // The record refuses it, and the hook would see something else.
+            return text;
+        }
+        let response = text.to_value();
+        let shown = FunctionResponse {
+            name,
+            response: response.clone(),
+            id,
+        };
+        let mut changed = self.of_all(vec![shown], state, shape).await;
+        let words = changed.pop().unwrap_or_else(|| withheld(shape));
+        if is_inexact(&text) {
+            restored(&words.to_value(), &response, &text)
+        } else {
+            words
+        }
     }
 
     /// What it makes of several, in their order. One that it gives no answer for, or all if it fails, are withheld: what
@@ -140,17 +157,22 @@ impl SessionTask {
         for effect in others {
             self.performer.begun(effect, InFlight::Left);
         }
-        let shown = ours.iter().filter_map(|effect| {
+        let (mut shown, mut unread) = (Vec::new(), Vec::new());
+        for effect in &ours {
             let Effect::AskHook { call, .. } = effect else {
-                return None;
+                continue;
             };
-            let open = self.session.calls.get(call)?;
+            let Some(open) = self.session.calls.get(call) else {
+                continue;
+            };
             let (id, name) = (open.wire_id.clone(), open.name.clone());
-            let args = open.args.to_value();
-            Some((*call, FunctionCall { id, name, args }))
-        });
-        let shown: Vec<(Seq, FunctionCall)> = shown.collect();
-        if shown.is_empty() {
+            match exact_value(&open.args, &[]) {
+                Ok(args) => shown.push((*call, FunctionCall { id, name, args })),
+                // A hook must not answer for other numbers than those that came.
+                Err(problem) => unread.push(unread_by_hook(*call, &problem)),
+            }
+        }
+        if shown.is_empty() && unread.is_empty() {
             return;
         }
         let (own, state, seen) = (self.own.clone(), self.state(), self.state());
@@ -160,12 +182,16 @@ impl SessionTask {
         );
         let written = state.clone();
         let asking = async move {
-            let calls = shown.iter().map(|(_, call)| call.clone()).collect();
-            let said = contained(async move { hook(calls, state).await }).await;
+            let calls: Calls = shown.iter().map(|(_, call)| call.clone()).collect();
+            let said = match calls.is_empty() {
+                true => Ok(None),
+                false => contained(async move { hook(calls, state).await }).await,
+            };
             let mut answers = answers(&shown, said);
             if let Some(before) = before {
                 changed(&before, &shown, &mut answers, &seen, shape).await;
             }
+            answers.extend(unread);
             let _ = own.send(Input::HookAnswered {
                 answers,
                 state: written,
@@ -188,14 +214,10 @@ impl SessionTask {
         ) else {
             return Ok(InFlight::Left);
         };
-        let response = FunctionResponse {
-            name: delivery.name.clone(),
-            response: body.to_value(),
-            id: delivery.wire_id.clone(),
-        };
+        let named = (delivery.name.clone(), delivery.wire_id.clone());
         let (own, state, shape) = (self.own.clone(), self.state(), self.agent.policies.response);
         let asking = async move {
-            let changed = before.of_one(response, &state, shape).await;
+            let changed = before.of_one(named, body, &state, shape).await;
             let answer = HookAnswered {
                 hook: Hook::BeforeToolResponse,
                 call,
@@ -254,7 +276,7 @@ impl SessionTask {
         let written = state.take_changes().and_then(|changes| {
             let author = Author::Hook(hook.to_owned());
             let nothing = changes.is_empty() || self.session.closed;
-            let changed = fits(StateChanged { changes, author }.into());
+            let changed = fits_state(&self.session, StateChanged { changes, author });
             let changed = changed.map_err(|rejection| rejection.to_string())?;
             Ok((!nothing).then_some(changed))
         });
@@ -319,12 +341,8 @@ impl SessionTask {
         }
         let (own, state, shape) = (self.own.clone(), self.state(), self.agent.policies.response);
         let asking = async move {
-            let shown = FunctionResponse {
-                name: name.clone(),
-                response: response.to_value(),
-                id,
-            };
-            let response = before.of_one(shown, &state, shape).await;
+            let named = (name.clone(), id);
+            let response = before.of_one(named, response, &state, shape).await;
             let command = Command::SupplyResponse {
                 call,
                 name,
@@ -344,6 +362,32 @@ impl SessionTask {
         self.extracting
             .push(AbortOnDropHandle::new(tokio::spawn(asking)));
         None
+    }
+}
+
+/// The response in an answer that a hook may be shown.
+fn shown_of(answer: &HookAnswered) -> Option<&Json> {
+    answer.response.as_ref().filter(|it| is_readable(it))
+}
+
+/// True if the text reads as the value that is written there: what was made of a value may nest too
+/// deep for that, or have a key that is reserved.
+fn is_readable(text: &Json) -> bool {
+    Json::parse(text.as_str()).is_ok()
+}
+
+/// The refusal of a call whose arguments the hook `on_tool_call` cannot be shown as they came.
+fn unread_by_hook(call: Seq, problem: &str) -> HookAnswered {
+    HookAnswered {
+        hook: Hook::OnToolCall,
+        call,
+        of: None,
+        response: None,
+        failure: Some(format!(
+            "the hook on_tool_call was not asked, because it takes parsed arguments: {problem}"
+        )),
+        gated: None,
+        by: None,
     }
 }
 
@@ -399,7 +443,7 @@ async fn changed(
     let given = given.filter_map(|((_, call), answer)| {
         Some(FunctionResponse {
             name: call.name.clone(),
-            response: answer.response.as_ref()?.to_value(),
+            response: shown_of(answer)?.to_value(),
             id: call.id.clone(),
         })
     });
@@ -408,7 +452,7 @@ async fn changed(
         return;
     }
     let mut words = before.of_all(given, state, shape).await.into_iter();
-    for answer in answers.iter_mut().filter(|it| it.response.is_some()) {
+    for answer in answers.iter_mut().filter(|it| shown_of(it).is_some()) {
         answer.response = words.next();
     }
 }

@@ -10,11 +10,11 @@ use super::task::SessionTask;
 use crate::session::catalog::ToolKind;
 use crate::session::{
     Author, Call, FunctionResponseScheduling, Hook, Json, Observation, Rejection, ResponseShape,
-    Seq, SessionId, StateChanged, ToolPaused, ToolReturned, ToolYielded, fits,
+    Seq, SessionId, StateChanged, ToolPaused, ToolReturned, ToolYielded, fits, fits_state, unfit,
 };
 use crate::tool::{
-    DefaultResultFormatter, FunctionCall, FunctionResponse, ResultFormatter, State, ToolError,
-    ToolOutcome,
+    DefaultResultFormatter, FunctionCall, ResultFormatter, State, ToolError, ToolOutcome,
+    is_inexact, restored,
 };
 
 /// What the model is told of one run: in whose words, and who may change them.
@@ -83,7 +83,7 @@ impl SessionTask {
             Ok(changes) if failed || changes.is_empty() => Ok(None),
             Ok(changes) => {
                 let author = Author::Tool { call, attempt };
-                fits(StateChanged { changes, author }.into()).map(Some)
+                fits_state(&self.session, StateChanged { changes, author }).map(Some)
             }
             Err(_) if failed => Ok(None),
             Err(problem) => Err(Rejection::UnfitState { problem }),
@@ -113,6 +113,13 @@ impl SessionTask {
         {
             let telling = self.telling(it.call, call.attempts, call);
             it.response = Some(telling.cancelled());
+            if unfit(observation).is_some()
+                && let Observation::OperatorCancelled(it) = observation
+            {
+                // The words of a formatter are not worth a session, nor a call that cannot be
+                // cancelled.
+                it.response = None;
+            }
         }
     }
 
@@ -125,8 +132,16 @@ impl SessionTask {
         // Nobody waits any more for a call that is not open.
         let open = self.session.calls.get(&seq);
         let failed = ToolOutcome::Failed(ToolError::ExecutionFailed(told));
-        let told = open.map(|call| self.telling(seq, attempt, call).worded(failed));
-        told.into_iter().map(|worded| worded.0).collect()
+        let told = open.map(|call| {
+            let telling = self.telling(seq, attempt, call);
+            let (worded, _) = telling.worded(failed.clone());
+            match fits(worded) {
+                Ok(worded) => worded,
+                // The words of a formatter may not fit, either.
+                Err(_) => telling.in_default_words().worded(failed).0,
+            }
+        });
+        told.into_iter().collect()
     }
 
     /// Whether the tool's results come one by one, so that its end carries none.
@@ -160,6 +175,14 @@ impl Telling {
             id: self.wire_id.clone(),
             name: self.name.clone(),
             args: self.args.to_value(),
+        }
+    }
+
+    /// The same without the formatter that was chosen.
+    fn in_default_words(self) -> Telling {
+        Telling {
+            formatter: None,
+            ..self
         }
     }
 
@@ -207,12 +230,8 @@ impl Telling {
         let Some(before) = &self.before else {
             return response;
         };
-        let shown = FunctionResponse {
-            name: self.name.clone(),
-            response: response.to_value(),
-            id: self.wire_id.clone(),
-        };
-        before.of_one(shown, state, self.shape).await
+        let named = (self.name.clone(), self.wire_id.clone());
+        before.of_one(named, response, state, self.shape).await
     }
 
     /// How the run ended, as it goes on record.
@@ -243,12 +262,16 @@ impl Telling {
     fn worded(&self, outcome: ToolOutcome) -> (Observation, bool) {
         match outcome {
             ToolOutcome::Returned(value) => self.returned(Ok(value), None),
+            ToolOutcome::Text(text) => self.returned_text(&text),
             ToolOutcome::Scheduled(value, scheduling) => self.returned(Ok(value), Some(scheduling)),
             ToolOutcome::Failed(error) => self.returned(Err(error), None),
             ToolOutcome::Asked(ask) => (ask.recorded(self.call, self.attempt).into(), false),
             ToolOutcome::Paused(pending) => {
-                let interim = pending.interim;
-                let interim = interim.map(|value| Json::of(&self.shape.success(value, None)));
+                let text = pending.interim_text;
+                let interim = pending.interim.map(|value| match text {
+                    Some(text) => self.shape.success_of_text(&text, None),
+                    None => Json::of(&self.shape.success(value, None)),
+                });
                 let state = pending.state.as_ref().map(Json::of);
                 let (call, attempt) = (self.call, self.attempt);
                 let paused = ToolPaused {
@@ -260,6 +283,23 @@ impl Telling {
                 (paused.into(), false)
             }
         }
+    }
+
+    fn returned_text(&self, text: &Json) -> (Observation, bool) {
+        let value = text.to_value();
+        let (mut observation, failed) = self.returned(Ok(value.clone()), None);
+        if let Observation::ToolReturned(it) = &mut observation {
+            match self.background {
+                // A formatter words the value; what it repeats of that has all its digits in the
+                // text.
+                Some(_) if is_inexact(text) => {
+                    it.response = restored(&it.response.to_value(), &value, text);
+                }
+                Some(_) => {}
+                None => it.response = self.shape.success_of_text(text, None),
+            }
+        }
+        (observation, failed)
     }
 
     fn returned(

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::session::{Condition, PhaseDeclaration, PolicySet, Transition, recorded_key};
+use crate::session::{
+    Condition, DEPTH_MAX, PhaseDeclaration, PolicySet, Transition, recorded_key, unfit_policy,
+};
 use crate::tool::ToolDispatcher;
 
 /// A phase about to be described; [`done`](PhaseBuilder::done) goes back to what it is a part of.
@@ -122,6 +124,13 @@ pub(super) fn mistakes(policies: &PolicySet, tools: &ToolDispatcher) -> Vec<Stri
                 ));
             }
             mistakes.extend(unfit_keys(name, &transition.when));
+            let unfit = unfit_policy(&transition.when, DEPTH_MAX);
+            mistakes.extend(unfit.map(|why| {
+                let to = &transition.to;
+                format!(
+                    "phase {name:?}: no record carries the condition that leads to {to:?}: {why}"
+                )
+            }));
         }
     }
     for (tool, policy) in &policies.tools {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::agent::Agent;
 use super::task::SessionTask;
-use crate::session::{Command, Finding, Json, Observation, Rejection, bytes_if_too_large};
+use crate::session::{Command, Finding, Json, Observation, Rejection, unfit};
 use crate::tool::ToolError;
 
 impl Agent {
@@ -51,11 +51,11 @@ impl SessionTask {
 }
 
 impl SessionTask {
-    /// What a command becomes, unless the redactor makes it too large.
+    /// The observation of a command, unless the redactor makes it unfit for the record.
     pub(super) fn fits_redacted(&self, observation: Observation) -> Result<Observation, Rejection> {
         let redactor = self.agent.hooks.redactor.as_ref();
-        match redactor.and_then(|it| it.bytes_if_too_large(&observation)) {
-            Some(bytes) => Err(Rejection::TooLarge { bytes }),
+        match redactor.and_then(|it| it.unfit(&observation)) {
+            Some(rejection) => Err(rejection),
             None => Ok(observation),
         }
     }
@@ -88,11 +88,11 @@ impl Redactor {
     /// Takes out of an observation what the redactor finds in its texts, and in the values of its JSON.
     pub(super) fn redact(&self, observation: &mut Observation) {
         self.replace_in(observation);
-        let Some(bytes) = bytes_if_too_large(observation) else {
+        let Some(rejection) = unfit(observation) else {
             return;
         };
         let kind = observation.kind();
-        tracing::error!(kind, bytes, "the redactor made a record too large");
+        tracing::error!(kind, %rejection, "the redactor made a record unfit for the journal");
         Redactor(Words::None).replace_in(observation);
         if let Observation::FunctionCallReceived(it) = observation
             && it.args.is_some()
@@ -108,11 +108,11 @@ impl Redactor {
         }
     }
 
-    /// How large a command's observation would be on record, where that is too large.
-    fn bytes_if_too_large(&self, observation: &Observation) -> Option<usize> {
+    /// The reason for which the redacted observation of a command does not fit the record.
+    fn unfit(&self, observation: &Observation) -> Option<Rejection> {
         let mut redacted = observation.clone();
         self.replace_in(&mut redacted);
-        bytes_if_too_large(&redacted)
+        unfit(&redacted)
     }
 
     fn replace_in(&self, observation: &mut Observation) {
@@ -396,11 +396,7 @@ mod tests {
             scheduling: None,
             ends_session: Some("4111".to_owned()),
         };
-        assert!(
-            verbose
-                .bytes_if_too_large(&returned.clone().into())
-                .is_some()
-        );
+        assert!(verbose.unfit(&returned.clone().into()).is_some());
         let mut returned = Observation::from(returned);
         verbose.redact(&mut returned);
         let body = crate::session::Event::Observed(returned).body().unwrap();

@@ -1,7 +1,9 @@
 //! What is on record of the run of a text agent, as the agent is told of it.
 
+use std::collections::BTreeMap;
+
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::agent_secrets::Secrets;
 use super::error::Error;
@@ -145,20 +147,20 @@ impl SessionTask {
             && !made.gave.is_empty()
         {
             let given = self.given(&made.gave).await?;
-            return Ok(Json::of(&json!({ "output": given })));
+            return Ok(Json::of_serialized(&BTreeMap::from([("output", given)])));
         }
         let body = self.response_body(ended).await?;
         Ok(body.unwrap_or_else(Json::empty_object))
     }
 
     /// What a streaming tool gave.
-    async fn given(&self, gave: &[Seq]) -> Result<Vec<Value>, Error> {
+    async fn given(&self, gave: &[Seq]) -> Result<Vec<Json>, Error> {
         let mut given = Vec::with_capacity(gave.len());
         for seq in gave {
             if let Some(recorded) = self.recorded(*seq).await?
                 && let Event::Observed(Observation::ToolYielded(it)) = &recorded.fact.event
             {
-                given.push(it.response.to_value());
+                given.push(it.response.clone());
             }
         }
         Ok(given)

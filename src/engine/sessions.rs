@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::task::Begin;
 use super::{Callbacks, Engine, Error, LiveHandle, PROGRAM};
-use crate::session::{Actor, RULES, SessionOpened};
+use crate::session::{Actor, RULES, SessionOpened, unfit};
 
 /// A session about to begin.
 pub struct NewSession {
@@ -88,6 +88,10 @@ impl NewSession {
             rules: RULES,
             program: PROGRAM.to_owned(),
         };
+        // A session without a first record could never be opened again.
+        if let Some(rejection) = unfit(&opened.clone().into()) {
+            return Err(Error::Refused(rejection));
+        }
         let id = self.engine.inner.clock.new_session();
         let mut handle = self.engine.handle(id, agent, Begin::Open(opened));
         handle.attend(self.callbacks);

@@ -381,14 +381,15 @@ impl SessionTask {
     ) -> Result<(), Error> {
         let depth_max = self.json_depth_max();
         let dispatcher = &self.agent.dispatcher;
-        let check =
-            |name: &str, args: &Json| dispatcher.check_arguments(name, &args.to_value()).err();
+        let check = |name: &str, args: &Json| dispatcher.check_text(name, args, &[]).err();
         let Heard {
             mut observations,
             handle,
         } = translate::heard(epoch, text, depth_max, &check);
         self.note_connection(epoch, &mut observations);
         self.seal_secrets(&mut observations).await?;
+        let bound = |it| translate::bound_call(epoch, it);
+        observations.iter_mut().for_each(bound);
         before.extend(observations);
         if before.is_empty() {
             return Ok(());

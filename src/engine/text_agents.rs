@@ -21,7 +21,7 @@ use super::run_of_agent::OnRecord;
 use super::task::SessionTask;
 use crate::session::{
     Author, Call, FunctionCallReceived, Json, LlmAsked, LlmPart, LlmReplied, MalformedArgs,
-    ObjectHash, Observation, Rejection, Seq, StateChanged, fits,
+    ObjectHash, Observation, Rejection, Seq, StateChanged, fits, fits_state,
 };
 use crate::tool::{
     AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, LlmError, LlmReply, LlmRequest, LlmSaid,
@@ -124,7 +124,8 @@ impl SessionTask {
         let changes = changes.map_err(|problem| Rejection::UnfitState { problem })?;
         if !changes.is_empty() && self.runs(call, attempt) {
             let author = Author::Tool { call, attempt };
-            observations.push(fits(StateChanged { changes, author }.into())?);
+            let changed = StateChanged { changes, author };
+            observations.push(fits_state(&self.session, changed)?);
         }
         observations.push(fits(asks.asked.into())?);
         Ok(observations)
@@ -155,7 +156,7 @@ impl SessionTask {
             problem: "expected a JSON object of arguments".to_owned(),
         });
         let dispatcher = &self.agent.dispatcher;
-        let check = || dispatcher.check_arguments(&name, &args.to_value()).err();
+        let check = || dispatcher.check_text(&name, &args, &[]).err();
         let received = FunctionCallReceived {
             epoch: Seq(0),
             id,

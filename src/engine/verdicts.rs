@@ -4,7 +4,7 @@ use super::inbox::Input;
 use super::performer::InFlight;
 use super::task::SessionTask;
 use crate::session::{Hook, HookAnswered, Seq};
-use crate::tool::{State, verdict};
+use crate::tool::{State, exact_value, verdict};
 
 impl SessionTask {
     /// Asks the tool's predicate about a call, with the arguments as its tool would get them.
@@ -16,7 +16,10 @@ impl SessionTask {
         let (args, own, state) = (self.opened_arguments(call), self.own.clone(), self.state());
         super::effects::task(tokio_util::sync::CancellationToken::new(), async move {
             let said = match (tool, args) {
-                (Some(tool), Ok(args)) => verdict(&tool, args.to_value(), state).await,
+                (Some(tool), Ok(args)) => match exact_value(&args, &[]) {
+                    Ok(args) => verdict(&tool, args, state).await,
+                    Err(_) => Err("its arguments have a number that a parsed value does not hold"),
+                },
                 (Some(_), Err(_)) => Err("its arguments cannot be opened"),
                 (None, _) => Err("the tool is not here"),
             };

@@ -4,7 +4,7 @@ use super::wire::{FunctionCall, ServerContent, ServerMessage, Transcription};
 use crate::session::{
     CallCancellationReceived, Event, FrameRejected, FunctionCallReceived, GoAwayReceived, Json,
     MalformedArgs, ModelOutputReceived, Observation, ResumptionHandle, ResumptionHandleReceived,
-    Seq, Speaker, TranscriptReceived, TurnCompleted, TurnInterrupted, UsageReported,
+    Seq, Speaker, TranscriptReceived, TurnCompleted, TurnInterrupted, UsageReported, unfit,
 };
 
 /// What the declared schema has against the arguments of a call.
@@ -113,7 +113,21 @@ fn bound(epoch: Seq, part: &mut Observation) {
     if bytes <= PART_BYTES_MAX {
         return;
     }
-    let problem = format!("{bytes} bytes long, the limit is {PART_BYTES_MAX}");
+    let limit = format!("{bytes} bytes long, the limit is {PART_BYTES_MAX}");
+    reject(epoch, part, &limit);
+}
+
+/// Bounds a call whose record the journal would not take: what is sealed nests one level deeper
+/// than what came.
+pub(crate) fn bound_call(epoch: Seq, part: &mut Observation) {
+    if let Observation::FunctionCallReceived(_) = part
+        && let Some(rejection) = unfit(part)
+    {
+        reject(epoch, part, &format!("not to be recorded: {rejection}"));
+    }
+}
+
+fn reject(epoch: Seq, part: &mut Observation, problem: &str) {
     let short = |name: &Option<String>| name.as_ref().is_none_or(|it| it.len() <= NAME_BYTES_MAX);
     if let Observation::FunctionCallReceived(call) = part
         && short(&call.name)
@@ -123,6 +137,7 @@ fn bound(epoch: Seq, part: &mut Observation) {
         call.args = None;
         call.original_args = None;
         call.invalid_args = None;
+        call.sealed_args.clear();
         call.malformed_args = Some(MalformedArgs {
             text: String::new(),
             problem,

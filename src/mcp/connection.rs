@@ -14,6 +14,7 @@ use super::causes;
 use super::child::ChildProcess;
 use super::definition::Definition;
 use super::http;
+use super::raw_results::MarkedLines;
 use super::server::{McpServer, Way};
 use crate::session::ObjectHash;
 
@@ -58,7 +59,8 @@ impl Connection {
         let (service, child) = match &server.way {
             Way::Stdio { program, args } => {
                 let (mut child, pipes) = ChildProcess::start(server, program, args)?;
-                let service = match asker.serve(pipes).await {
+                let (stdout, stdin) = pipes;
+                let service = match asker.serve((MarkedLines::of(stdout), stdin)).await {
                     Ok(service) => service,
                     Err(error) => {
                         let epitaph = child.epitaph().await;

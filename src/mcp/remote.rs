@@ -14,6 +14,7 @@ use super::error::McpError;
 use super::server::{McpServer, Way};
 use super::{http, result, shown, unanswered};
 use crate::live::secret::Unsaid;
+use crate::session::Json;
 use crate::tool::{ToolContext, ToolError};
 
 /// A server as its tools know it.
@@ -27,7 +28,7 @@ pub(super) struct Remote {
 /// How a server answers a call.
 pub(super) enum Answer {
     /// With its result.
-    Result(Value),
+    Result(Json),
     /// With a task that will have it.
     Task(Task),
 }
@@ -70,11 +71,16 @@ impl Remote {
     }
 
     /// A result or an error as it may go on record.
-    pub(super) fn shown(&self, outcome: Result<Value, ToolError>) -> Result<Value, ToolError> {
+    pub(super) fn shown(&self, outcome: Result<Json, ToolError>) -> Result<Json, ToolError> {
         match outcome {
-            Ok(value) => Ok(shown::without(&self.unsaid, value)),
+            Ok(text) => Ok(shown::without_in_text(&self.unsaid, text)),
             Err(error) => Err(self.error_without_secrets(error)),
         }
+    }
+
+    /// Words of ours that repeat what the server said, as they may go on record.
+    pub(super) fn shown_value(&self, value: Value) -> Value {
+        shown::without(&self.unsaid, value)
     }
 
     /// Calls a tool, connecting again first where the connection is lost.
@@ -241,7 +247,7 @@ impl Remote {
     }
 
     /// A server may repeat what it was sent; none of it goes on record.
-    fn error_without_secrets(&self, error: ToolError) -> ToolError {
+    pub(super) fn error_without_secrets(&self, error: ToolError) -> ToolError {
         let clean = |text: String| self.unsaid.out_of(text);
         match error {
             ToolError::ExecutionFailed(text) => ToolError::ExecutionFailed(clean(text)),

@@ -2,10 +2,12 @@
 
 use rmcp::ServiceError;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 
-use super::{causes, unanswered};
-use crate::tool::ToolError;
+use super::{causes, raw_results, unanswered};
+use crate::session::Json;
+use crate::tool::{ToolError, is_inexact};
 
 /// The result of a call: `{"content": [blocks], "structuredContent": value}`.
 ///
@@ -13,25 +15,39 @@ use crate::tool::ToolError;
 /// "data": base64}`, `{"type": "resource_link", "uri": …, "name": …}`. Where there is structured content, texts that only
 /// repeat it are left out; what there is none of is left out, too, except that a result always has `content` or
 /// `structuredContent`.
-pub(super) fn told(result: CallToolResult) -> Result<Value, ToolError> {
+///
+/// The structured content is as the server wrote it, number for number.
+pub(super) fn told(result: CallToolResult) -> Result<Json, ToolError> {
+    let structured = result.structured_content.as_ref().map(raw_results::content);
     if result.is_error == Some(true) {
-        return Err(ToolError::ExecutionFailed(failure(&result)));
+        let structured = structured.and_then(Result::ok);
+        return Err(ToolError::ExecutionFailed(failure(&result, structured)));
     }
-    let structured = result.structured_content;
+    let structured = structured.transpose().map_err(|problem| {
+        let what = "the structured content of the result is not JSON as Recount takes it";
+        ToolError::ExecutionFailed(format!("{what}: {problem}"))
+    })?;
     let content: Vec<Value> = result
         .content
         .iter()
         .filter(|block| !repeats(block, structured.as_ref()))
         .map(block)
         .collect();
-    let mut told = Map::new();
-    if structured.is_none() || !content.is_empty() {
-        told.insert("content".to_owned(), content.into());
-    }
-    if let Some(structured) = structured {
-        told.insert("structuredContent".to_owned(), structured);
-    }
-    Ok(told.into())
+    let is_told = structured.is_none() || !content.is_empty();
+    Ok(Json::of_serialized(&Told {
+        content: is_told.then_some(content),
+        structured_content: structured,
+    }))
+}
+
+/// A result as it goes on record.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<Json>,
 }
 
 fn block(block: &ContentBlock) -> Value {
@@ -43,21 +59,24 @@ fn block(block: &ContentBlock) -> Value {
 }
 
 /// A server that gives structured content says the same as text, for clients that do not know it.
-fn repeats(block: &ContentBlock, structured: Option<&Value>) -> bool {
+fn repeats(block: &ContentBlock, structured: Option<&Json>) -> bool {
     let (ContentBlock::Text(text), Some(structured)) = (block, structured) else {
         return false;
     };
-    serde_json::from_str::<Value>(&text.text).is_ok_and(|it| it == *structured)
+    Json::parse(&text.text).is_ok_and(|it| {
+        let is_same = !is_inexact(structured) && it.to_value() == structured.to_value();
+        is_same || it.canonical() == structured.canonical()
+    })
 }
 
 /// What the tool says of its failure.
-fn failure(result: &CallToolResult) -> String {
+fn failure(result: &CallToolResult, structured: Option<Json>) -> String {
     let texts = result.content.iter().filter_map(|block| match block {
         ContentBlock::Text(text) => Some(text.text.as_str()),
         _ => None,
     });
     let texts: Vec<&str> = texts.collect();
-    match (texts.is_empty(), &result.structured_content) {
+    match (texts.is_empty(), structured) {
         (false, _) => texts.join("\n"),
         (true, Some(value)) => value.to_string(),
         (true, None) => "the tool failed and does not say why".to_owned(),
@@ -111,7 +130,7 @@ mod tests {
     use super::*;
 
     fn of(result: Value) -> Result<Value, ToolError> {
-        told(serde_json::from_value(result).unwrap())
+        told(serde_json::from_value(result).unwrap()).map(|it| it.to_value())
     }
 
     #[test]

@@ -4,6 +4,19 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use crate::live::secret::Unsaid;
+use crate::session::Json;
+use crate::tool::restored;
+
+/// As [`without`], of a text, whose numbers keep their digits.
+pub(super) fn without_in_text(unsaid: &Unsaid, text: Json) -> Json {
+    let value = text.to_value();
+    let clean = without(unsaid, value.clone());
+    if clean == value {
+        text
+    } else {
+        restored(&clean, &value, &text)
+    }
+}
 
 /// JSON without what must not stand in it, in its names, too.
 pub(super) fn without(unsaid: &Unsaid, value: Value) -> Value {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::asker::Followed;
 use super::remote::Remote;
 use super::result;
+use crate::session::Json;
 use crate::tool::ToolError;
 
 /// What the model is told of a task: `{"status": "working", "task": id}`, with the server's `message`
@@ -36,13 +37,13 @@ pub(super) fn id_in(state: &Value) -> Option<&str> {
 
 /// What has become of a task.
 enum Asked {
-    Ended(Result<Value, ToolError>),
+    Ended(Result<Json, ToolError>),
     Runs(Duration),
 }
 
 impl Remote {
     /// Asks after a task until it has ended, also where the server is away for a while.
-    pub(super) async fn outcome_of(&self, id: &str) -> Result<Value, ToolError> {
+    pub(super) async fn outcome_of(&self, id: &str) -> Result<Json, ToolError> {
         let mut failed = 0;
         let mut wait = FIRST_WAIT;
         let mut followed = Followed::new(id);
@@ -125,7 +126,10 @@ impl Remote {
             }
             told.map_err(|error| result::failed(error, &self.name))
         };
-        if let Err(error) = self.shown(told.await.map(|()| Value::Null)) {
+        if let Err(error) = told
+            .await
+            .map_err(|error| self.error_without_secrets(error))
+        {
             tracing::info!(target: "recount::mcp", server = %self.name, %error, "a task was not cancelled");
         }
     }

@@ -10,8 +10,8 @@ use super::error::{McpError, McpMistake};
 use super::pattern;
 use super::remote::{Answer, Remote};
 use super::task;
-use crate::session::ToolPolicy;
 use crate::session::policy::InDoubt;
+use crate::session::{Json, ToolPolicy};
 use crate::tool::{
     Pending, PolicyTool, Ticket, ToolContext, ToolError, ToolFunction, ToolOutcome, Toolset,
 };
@@ -78,9 +78,9 @@ fn tool(remote: &Arc<Remote>, definition: Definition) -> PolicyTool {
 
 impl McpTool {
     /// The result, waited for where the server has taken the call on as a task.
-    async fn result(&self, args: Value, context: Option<&ToolContext>) -> Result<Value, ToolError> {
+    async fn result(&self, args: Value, context: Option<&ToolContext>) -> Result<Json, ToolError> {
         match self.remote.call(&self.definition, args, context).await? {
-            Answer::Result(value) => Ok(value),
+            Answer::Result(result) => Ok(result),
             Answer::Task(task) => self.remote.outcome_of(&task.task_id).await,
         }
     }
@@ -101,7 +101,7 @@ impl ToolFunction for McpTool {
     }
 
     async fn call(&self, args: Value) -> Result<Value, ToolError> {
-        self.result(args, None).await
+        self.result(args, None).await.map(|it| it.to_value())
     }
 
     async fn call_with_context(
@@ -109,30 +109,30 @@ impl ToolFunction for McpTool {
         args: Value,
         context: ToolContext,
     ) -> Result<Value, ToolError> {
-        self.result(args, Some(&context)).await
+        let result = self.result(args, Some(&context)).await;
+        result.map(|it| it.to_value())
     }
 
     async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
         if context.ticket().is_none() {
-            return self.result(args, Some(&context)).await.into();
+            let result = self.result(args, Some(&context)).await;
+            return result.map_or_else(ToolOutcome::Failed, ToolOutcome::Text);
         }
         match self
             .remote
             .call(&self.definition, args, Some(&context))
             .await
         {
-            Ok(Answer::Result(value)) => ToolOutcome::Returned(value),
+            Ok(Answer::Result(result)) => ToolOutcome::Text(result),
             Ok(Answer::Task(task)) => {
-                let shown = |value| self.remote.shown(Ok(value));
                 let state = task::state(&task);
                 // By an id with something hidden in it nobody finds the task again.
-                if shown(state.clone()).as_ref() != Ok(&state) {
+                if self.remote.shown_value(state.clone()) != state {
                     let what = "the server took the call on as a task whose id holds a secret, so it cannot be followed";
                     return ToolOutcome::Failed(ToolError::UnknownOutcome(what.to_owned()));
                 }
-                let told = shown(task::interim(&task)).map(Pending::with_interim);
-                let pending = told.map(|it| it.with_state(state));
-                pending.map_or_else(ToolOutcome::Failed, ToolOutcome::Paused)
+                let told = self.remote.shown_value(task::interim(&task));
+                Pending::with_interim(told).with_state(state).into()
             }
             Err(error) => ToolOutcome::Failed(error),
         }
@@ -142,7 +142,12 @@ impl ToolFunction for McpTool {
         true
     }
 
-    async fn follow(&self, _ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
+    async fn follow(&self, ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
+        let followed = self.follow_text(ticket, state).await;
+        followed.map(|result| result.map(|it| it.to_value()))
+    }
+
+    async fn follow_text(&self, _ticket: &Ticket, state: Value) -> Option<Result<Json, ToolError>> {
         // What was declared long-running pauses with a result that is none of a task.
         let id = task::id_in(&state)?;
         Some(self.remote.outcome_of(id).await)

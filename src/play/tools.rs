@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::session::catalog::{Catalog, ToolDeclaration, ToolKind};
 use crate::session::{
-    CallId, Observation, PolicySet, StateChange, ToolAsked, ToolReturned, ToolYielded,
+    CallId, Json, Observation, PolicySet, StateChange, ToolAsked, ToolReturned, ToolYielded,
 };
 use crate::tool::{
     Ask, InputEvent, InputStreamingTool, Pending, PolicyTool, StreamingTool, ToolConfirmation,
@@ -135,8 +135,8 @@ impl Recorded {
                     Some(returned(&it))
                 }
                 Observation::ToolPaused(it) => {
-                    let interim = it.interim.map(|it| it.to_value());
-                    let pending = interim.map_or_else(Pending::new, Pending::with_interim);
+                    let interim = it.interim;
+                    let pending = interim.map_or_else(Pending::new, Pending::with_interim_text);
                     let state = it.state.map(|it| it.to_value());
                     let pending = state.into_iter().fold(pending, Pending::with_state);
                     Some(ToolOutcome::Paused(pending))
@@ -208,22 +208,28 @@ impl Recorded {
 /// How a run ended: what is on record is in the words for the model, and is put into the same again.
 fn returned(it: &ToolReturned) -> ToolOutcome {
     let response = it.response.to_value();
-    let told = match response.get("output") {
-        Some(output) if response.get("scheduling").is_some() => output.clone(),
-        Some(_) | None => response,
+    let (told, place) = match response.get("output") {
+        Some(output) if response.get("scheduling").is_some() => (output.clone(), "/output"),
+        Some(_) | None => (response, ""),
     };
     if it.failed {
         return ToolOutcome::Failed(ToolError::of_response(&told));
     }
     // In the background the result stands within words of ours.
     let is_worded = told.get("status").and_then(Value::as_str) == Some("completed");
-    let result = match told.get("result") {
-        Some(result) if is_worded && told.get("tool").is_some() => result.clone(),
-        Some(_) | None => told,
+    let (result, place) = match told.get("result") {
+        Some(result) if is_worded && told.get("tool").is_some() => {
+            (result.clone(), format!("{place}/result"))
+        }
+        Some(_) | None => (told, place.to_owned()),
     };
+    let text = it.response.text_at(&place).map(Json::parse);
     match it.scheduling {
         Some(scheduling) => ToolOutcome::Scheduled(result, scheduling),
-        None => ToolOutcome::Returned(result),
+        None => match text {
+            Some(Ok(text)) => ToolOutcome::Text(text),
+            Some(Err(_)) | None => ToolOutcome::Returned(result),
+        },
     }
 }
 
@@ -267,6 +273,12 @@ impl ToolFunction for Recorded {
         self.declared.parameters.clone()
     }
 
+    /// The record does not say which tools read the text, except that those of other programs do
+    /// not.
+    fn reads_text(&self) -> bool {
+        self.declared.definition.is_none()
+    }
+
     async fn call(&self, _args: Value) -> Result<Value, ToolError> {
         let told = "a recorded tool runs where a fixture is played".to_owned();
         Err(ToolError::NotAvailable(told))
@@ -291,6 +303,7 @@ fn ended(outcome: ToolOutcome) -> Result<(), ToolError> {
     match outcome {
         ToolOutcome::Failed(error) => Err(error),
         ToolOutcome::Returned(_)
+        | ToolOutcome::Text(_)
         | ToolOutcome::Scheduled(..)
         | ToolOutcome::Paused(_)
         | ToolOutcome::Asked(_) => Ok(()),

@@ -1,11 +1,16 @@
 //! Whether a command is taken: the one place that says no to somebody outside.
 
+#[cfg(feature = "engine")]
+use serde::Serialize;
+
 use super::actor::Actor;
 use super::call::Phase;
 use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
+use super::condition::Condition;
 use super::decision::About;
 use super::finding::Finding;
 use super::id::Seq;
+use super::json::{BODY_DEPTH_MAX, DEPTH_MAX, JsonProblem, check, levels};
 use super::object::ObjectHash;
 use super::observation::{
     AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, OutcomeFound,
@@ -26,22 +31,86 @@ pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejecti
     fits(observation_of(session, command)?)
 }
 
-/// The observation, unless it is larger than what goes on record.
+/// The observation, unless the journal would not take its record.
+///
+/// It is the one gate for what comes from outside: the journal refuses the whole append for one
+/// such record, and a session whose append is refused stops.
 ///
 /// # Errors
-/// [`Rejection::TooLarge`].
+/// [`Rejection::TooLarge`], [`Rejection::TooDeep`] or [`Rejection::UnfitJson`].
 pub fn fits(observation: Observation) -> Result<Observation, Rejection> {
-    match bytes_if_too_large(&observation) {
+    match unfit(&observation) {
         None => Ok(observation),
-        Some(bytes) => Err(Rejection::TooLarge { bytes }),
+        Some(rejection) => Err(rejection),
     }
 }
 
-/// How many bytes the body of an observation takes, where that is more than goes on record.
-pub(crate) fn bytes_if_too_large(observation: &Observation) -> Option<usize> {
-    // What cannot be written at all is for the journal to say.
-    let bytes = observation.body().map_or(0, |body| body.len());
-    (bytes > BODY_BYTES_MAX).then_some(bytes)
+/// The reason for which the journal would not take the record of an observation, if there is one.
+pub(crate) fn unfit(observation: &Observation) -> Option<Rejection> {
+    // A body that cannot be written at all is for the journal to refuse.
+    let body = observation.body().ok()?;
+    let bytes = body.len();
+    if bytes > BODY_BYTES_MAX {
+        return Some(Rejection::TooLarge { bytes });
+    }
+    // The schema is written again in the question, which stands one level deeper where it is asked
+    // anew.
+    if let Observation::ToolAsked(it) = observation
+        && let Some(schema) = &it.payload_schema
+        && levels(schema.as_str()) >= DEPTH_MAX
+    {
+        return Some(Rejection::TooDeep);
+    }
+    match check(&body, BODY_DEPTH_MAX) {
+        Ok(()) => None,
+        Err(JsonProblem::TooDeep) => Some(Rejection::TooDeep),
+        Err(problem) => Some(Rejection::UnfitJson { problem }),
+    }
+}
+
+/// The observation of a write to the state, unless the journal would not take its record, or that
+/// of a verdict: a verdict repeats all values that the conditions of its tool read.
+///
+/// # Errors
+/// As of [`fits`].
+pub fn fits_state(session: &Session, changed: StateChanged) -> Result<Observation, Rejection> {
+    let bytes_of = |key: &str| {
+        let written = changed.changes.iter().rev().find(|it| it.key == key);
+        let value = written.map(|it| &it.value).or_else(|| session.value(key));
+        value.map_or(0, |it| key.len() + it.as_str().len())
+    };
+    for policy in session.terms.policies.tools.values() {
+        let conditions = [policy.when.as_ref(), policy.confirm_when.as_ref()];
+        let mut keys: Vec<&str> = conditions
+            .into_iter()
+            .flatten()
+            .flat_map(Condition::keys)
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let bytes = keys.into_iter().map(bytes_of).sum();
+        if bytes > BODY_BYTES_MAX {
+            return Err(Rejection::TooLarge { bytes });
+        }
+    }
+    fits(changed.into())
+}
+
+/// The reason for which a part of the policies would not stand in a record, `levels` deep at most:
+/// a decision that repeats it could not be recorded, and its session would stop.
+#[cfg(feature = "engine")]
+pub(crate) fn unfit_policy<T: Serialize + ?Sized>(part: &T, levels: usize) -> Option<Rejection> {
+    let text = serde_json::to_string(part).unwrap_or_default();
+    let bytes = text.len();
+    // Beside it stands what else the decision says.
+    if bytes > BODY_BYTES_MAX / 2 {
+        return Some(Rejection::TooLarge { bytes });
+    }
+    match check(&text, levels) {
+        Ok(()) => None,
+        Err(JsonProblem::TooDeep) => Some(Rejection::TooDeep),
+        Err(problem) => Some(Rejection::UnfitJson { problem }),
+    }
 }
 
 fn observation_of(session: &Session, command: Command) -> Result<Observation, Rejection> {
@@ -147,7 +216,7 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             if session.closed {
                 return Err(Rejection::SessionClosed);
             }
-            changed(changes, by)
+            changed(session, changes, by)
         }
         Command::CloseSession { reason, by } => {
             if session.closed {
@@ -158,7 +227,11 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
     }
 }
 
-fn changed(mut changes: Vec<StateChange>, by: Actor) -> Result<Observation, Rejection> {
+fn changed(
+    session: &Session,
+    mut changes: Vec<StateChange>,
+    by: Actor,
+) -> Result<Observation, Rejection> {
     let unfit = |problem| Rejection::UnfitState { problem };
     if changes.is_empty() {
         return Err(unfit("there is nothing to write to the state".to_owned()));
@@ -168,7 +241,7 @@ fn changed(mut changes: Vec<StateChange>, by: Actor) -> Result<Observation, Reje
         change.key = key.to_owned();
     }
     let author = Author::Program(by);
-    Ok(StateChanged { changes, author }.into())
+    fits_state(session, StateChanged { changes, author })
 }
 
 /// What is put on record of a refused answer, if anything.
@@ -179,16 +252,17 @@ pub fn refusal_on_record(
     rejection: &Rejection,
 ) -> Option<Observation> {
     let refused = session.requests.get(&request)?.refused;
-    (refused <= REFUSALS_RECORDED_MAX).then(|| {
-        let last_recorded = refused == REFUSALS_RECORDED_MAX;
-        AnswerRefused {
-            request,
-            refusal: rejection.code().to_owned(),
-            by: by.clone(),
-            last_recorded,
-        }
-        .into()
-    })
+    if refused > REFUSALS_RECORDED_MAX {
+        return None;
+    }
+    let refused = AnswerRefused {
+        request,
+        refusal: rejection.code().to_owned(),
+        by: by.clone(),
+        last_recorded: refused == REFUSALS_RECORDED_MAX,
+    };
+    // A name may be too large, too; then the refusal is only returned.
+    fits(refused.into()).ok()
 }
 
 /// The request that is open about a call, if a person is being asked about it.

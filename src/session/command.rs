@@ -4,7 +4,7 @@ use super::actor::Actor;
 use super::decision::{CancelReason, Outcome};
 use super::finding::{Finding, FoundAs};
 use super::id::{Seq, SessionId};
-use super::json::Json;
+use super::json::{DEPTH_MAX, Json, JsonProblem};
 use super::object::ObjectHash;
 use super::observation::StateChange;
 use super::state::{Reconciled, Supplied};
@@ -269,6 +269,14 @@ pub enum Rejection {
         /// What came, in bytes.
         bytes: usize,
     },
+    /// Its JSON nests deeper than a record takes: [`DEPTH_MAX`] levels, those included that are
+    /// wrapped around it on record.
+    TooDeep,
+    /// Its JSON is such that not every reader of the record would read it, or read the same.
+    UnfitJson {
+        /// The problem that was found in it.
+        problem: JsonProblem,
+    },
 }
 
 /// How large the body of a record may get by what comes from outside. Sealed it takes a third more, which the journal
@@ -320,6 +328,8 @@ impl Rejection {
             Rejection::UnfitState { .. } => "unfit_state",
             Rejection::SessionClosed => "session_closed",
             Rejection::TooLarge { .. } => "too_large",
+            Rejection::TooDeep => "too_deep",
+            Rejection::UnfitJson { .. } => "unfit_json",
         }
     }
 
@@ -341,7 +351,9 @@ impl Rejection {
             | Rejection::WrongName { .. }
             | Rejection::ResponseNotAnObject
             | Rejection::UnfitState { .. }
-            | Rejection::TooLarge { .. } => true,
+            | Rejection::TooLarge { .. }
+            | Rejection::TooDeep
+            | Rejection::UnfitJson { .. } => true,
             Rejection::UnknownRequest { .. }
             | Rejection::AlreadyAnswered(_)
             | Rejection::RequestExpired { .. }
@@ -455,41 +467,13 @@ impl std::fmt::Display for Rejection {
                     "it takes {bytes} bytes on record, the limit is {BODY_BYTES_MAX}"
                 )
             }
+            Rejection::TooDeep => write!(
+                f,
+                "it nests deeper than {DEPTH_MAX} levels, with what is wrapped around it on record"
+            ),
+            Rejection::UnfitJson { problem } => write!(f, "its JSON does not do: {problem}"),
         }
     }
 }
 
 impl std::error::Error for Rejection {}
-
-impl CancelReason {
-    /// The reason as a clause.
-    pub fn in_words(self) -> &'static str {
-        match self {
-            CancelReason::Model => "the model took the call back",
-            CancelReason::Operator => "an operator cancelled the call",
-            CancelReason::SessionClosed => "the session was closed",
-            CancelReason::RunnerGone => "the process in which the tool waited is gone",
-            CancelReason::ToolEnded => "the tool went on without the answer",
-            CancelReason::ParentEnded => "the call of the agent that made it has ended",
-        }
-    }
-}
-
-impl Outcome {
-    /// The outcome as a clause.
-    pub fn in_words(self) -> &'static str {
-        match self {
-            Outcome::Interim => "it goes on",
-            Outcome::Returned => "the tool returned",
-            Outcome::Failed => "the tool failed",
-            Outcome::Supplied => "its result was supplied",
-            Outcome::Refused => "the policies refused it",
-            Outcome::Denied => "a person denied it",
-            Outcome::Expired => "nobody answered in time",
-            Outcome::TimedOut => "its time was up",
-            Outcome::Cancelled => "an operator cancelled it",
-            Outcome::Unknown => "it was cut off and its outcome is unknown",
-            Outcome::Withdrawn => "it was withdrawn",
-        }
-    }
-}

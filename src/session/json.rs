@@ -3,6 +3,7 @@
 //! A number read into a float and written again is another number; an approval given for one must not run with the
 //! other. So arguments, responses and results stay text: white space between tokens goes, every token stays.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -32,6 +33,10 @@ pub enum JsonProblem {
 /// How deep arguments may nest.
 pub const DEPTH_MAX: usize = 64;
 
+/// The levels of a record's body: those of a JSON value that stands in it, and the object around
+/// that.
+pub(super) const BODY_DEPTH_MAX: usize = DEPTH_MAX + 1;
+
 impl Json {
     /// Keeps `text`, without white space between tokens.
     ///
@@ -52,7 +57,7 @@ impl Json {
             let _: &RawValue = serde_json::from_str(text).map_err(syntax)?;
         }
         let kept = RawValue::from_string(kept).map_err(syntax)?;
-        check(kept.get())?;
+        check(kept.get(), DEPTH_MAX)?;
         Ok(Json(kept))
     }
 
@@ -256,8 +261,8 @@ fn compact(text: &str) -> String {
     out
 }
 
-/// Finds what valid JSON may still get wrong: depth, repeated keys, reserved keys, half surrogates.
-fn check(text: &str) -> Result<(), JsonProblem> {
+/// The levels of objects and arrays within each other in valid JSON.
+pub(super) fn levels(text: &str) -> usize {
     let deepest = text
         .bytes()
         .scan(
@@ -277,7 +282,13 @@ fn check(text: &str) -> Result<(), JsonProblem> {
             },
         )
         .max();
-    if deepest > Some(DEPTH_MAX) {
+    deepest.unwrap_or_default()
+}
+
+/// Finds what valid JSON may still get wrong: more levels than `depth`, repeated keys, reserved
+/// keys, half surrogates, and numbers beyond all floats.
+pub(super) fn check(text: &str, depth: usize) -> Result<(), JsonProblem> {
+    if levels(text) > depth {
         return Err(JsonProblem::TooDeep);
     }
     match serde_json::from_str::<Checked>(text) {
@@ -354,14 +365,15 @@ impl<'de> Deserialize<'de> for Checked {
                 mut map: A,
             ) -> Result<Checked, A::Error> {
                 let mut seen = std::collections::BTreeSet::new();
-                while let Some(key) = map.next_key::<String>()? {
+                while let Some(Key(key)) = map.next_key()? {
                     map.next_value::<Checked>()?;
+                    let quoted = |key: &str| serde_json::Value::from(key);
                     if key.starts_with(SERDE_JSON_KEYS) {
-                        let key = serde_json::Value::String(key);
+                        let key = quoted(&key);
                         return Err(A::Error::custom(format!("{RESERVED}{key}")));
                     }
-                    if !seen.insert(key.clone()) {
-                        let key = serde_json::Value::String(key);
+                    if let Some(key) = seen.replace(key) {
+                        let key = quoted(&key);
                         return Err(A::Error::custom(format!("{DUPLICATE}{key}")));
                     }
                 }
@@ -371,6 +383,10 @@ impl<'de> Deserialize<'de> for Checked {
         deserializer.deserialize_any(Visitor)
     }
 }
+
+/// A key, which is copied only where it holds escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 #[expect(
@@ -460,7 +476,7 @@ mod tests {
     fn by_the_rules(text: &str) -> Option<String> {
         serde_json::from_str::<&RawValue>(text).ok()?;
         let kept = compact(text);
-        check(&kept).ok().map(|()| kept)
+        check(&kept, DEPTH_MAX).ok().map(|()| kept)
     }
 
     /// Texts that are JSON, nearly JSON, or nothing of the kind.

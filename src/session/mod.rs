@@ -16,6 +16,7 @@ mod command;
 mod condition;
 mod decision;
 mod effect;
+mod endings;
 mod event;
 #[cfg(feature = "schema")]
 mod event_schema;
@@ -55,9 +56,9 @@ mod upcast;
 mod waiting;
 
 pub use actor::{ActedAs, Actor, ActorKind, Authentication};
+pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, fits_state, open_request, refusal_on_record};
 #[cfg(feature = "engine")]
-pub(crate) use admit::bytes_if_too_large;
-pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, open_request, refusal_on_record};
+pub(crate) use admit::{unfit, unfit_policy};
 pub use agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use capabilities::Capabilities;

@@ -65,6 +65,29 @@ impl ResponseShape {
         }
     }
 
+    /// [`success`](ResponseShape::success) of a result that is text, number for number.
+    #[cfg(feature = "engine")]
+    pub(crate) fn success_of_text(
+        self,
+        result: &Json,
+        scheduling: Option<FunctionResponseScheduling>,
+    ) -> Json {
+        /// A result within the words around it.
+        #[derive(Serialize)]
+        struct Wrapped<'a> {
+            output: &'a Json,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            scheduling: Option<FunctionResponseScheduling>,
+        }
+        let scheduling = match self {
+            ResponseShape::Plain if result.is_object() => return result.clone(),
+            ResponseShape::Plain => None,
+            ResponseShape::Envelope => Some(scheduling.unwrap_or_default()),
+        };
+        let output = result;
+        Json::of_serialized(&Wrapped { output, scheduling })
+    }
+
     /// The answer to a call that did not succeed.
     #[must_use]
     pub fn error(self, kind: &str, message: &str) -> Value {

@@ -6,9 +6,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ToolConfirmation;
+use super::digits::exact_value;
 #[cfg(feature = "live")]
 use super::policy_file::keys::unknown_key;
-use super::typed::exact_value;
 use crate::session::{Json, UnfitAnswer};
 
 /// The keys of an answer at a door where nothing else may stand.
@@ -109,7 +109,7 @@ impl AnswerMembers {
         let Some((key, json)) = self.take(spellings)? else {
             return Ok(None);
         };
-        let value = exact_value(&json);
+        let value = exact_value(&json, &[]);
         let value = value.map_err(|problem| malformed(&format!("{key:?}: {problem}")))?;
         Ok(Some(value).filter(|it| !it.is_null()))
     }

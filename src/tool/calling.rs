@@ -106,6 +106,7 @@ impl ToolDispatcher {
             name,
             seq: Seq(0),
             args: Some(args),
+            text: None,
             limit,
             cancel,
             asked: None,
@@ -147,6 +148,8 @@ struct Call<'a> {
     name: &'a str,
     seq: Seq,
     args: Option<Value>,
+    /// The text of the arguments, where they came in one.
+    text: Option<Json>,
     limit: Option<Duration>,
     /// Whoever made the call fires it; others may go by it, too, so nobody here does.
     cancel: Option<&'a CancellationToken>,
@@ -180,7 +183,13 @@ impl Call<'_> {
             Some(object) => (object.to_value(), (object, Some(text))),
             None => (args, (text, None)),
         };
-        let invalid = tools.check_arguments(name, &args).err();
+        let invalid = if texts.1.is_some() {
+            self.text = Some(texts.0.clone());
+            tools.check_text(name, &texts.0, &[]).err()
+        } else {
+            // A value that the program made is equal to its text.
+            tools.check_arguments(name, &args).err()
+        };
         let (seq, next) = tools.pipeline.receive(tools, name, texts, invalid)?;
         (self.seq, self.args, self.over) = (seq, Some(args), false);
         Ok(next)
@@ -252,7 +261,13 @@ impl Call<'_> {
         let author = Author::Tool { call, attempt };
         let changed = (!changes.is_empty()).then_some(StateChanged { changes, author });
         let pipeline = &self.tools.pipeline;
+        let mut printed = None;
         let (result, scheduling) = match outcome {
+            ToolOutcome::Text(text) => {
+                let value = text.to_value();
+                printed = Some(text);
+                (Ok(value), None)
+            }
             ToolOutcome::Returned(_) if is_streaming(tool) => (Ok(Value::Array(yielded)), None),
             ToolOutcome::Returned(value) => (Ok(value), None),
             ToolOutcome::Scheduled(value, scheduling) => (Ok(value), Some(scheduling)),
@@ -263,7 +278,8 @@ impl Call<'_> {
                 return pipeline.report(call, changed, asked.into(), None);
             }
             ToolOutcome::Paused(pending) => {
-                let interim = pending.interim.as_ref().map(Json::of);
+                let value = pending.interim.as_ref().map(Json::of);
+                let interim = pending.interim_text.clone().or(value);
                 let state = pending.state.as_ref().map(Json::of);
                 let paused = ToolPaused {
                     call,
@@ -274,7 +290,11 @@ impl Call<'_> {
                 return pipeline.report(call, changed, paused.into(), None);
             }
         };
-        let returned = self.returned(attempt, &result, scheduling);
+        let mut returned = self.returned(attempt, &result, scheduling);
+        if let Some(text) = printed {
+            let shape = self.tools.terms().policies.response;
+            returned.response = shape.success_of_text(&text, None);
+        }
         let next = pipeline.report(call, changed, returned.into(), result.as_ref().ok());
         self.result = Some(result);
         next
@@ -300,7 +320,8 @@ impl Call<'_> {
             .into_iter()
             .fold(context, ToolContext::with_confirmation);
         let Some(ask) = self.asked.as_deref() else {
-            return context;
+            let text = self.text.clone().into_iter();
+            return text.fold(context, ToolContext::with_args);
         };
         // A tool that goes on is not given its arguments again, and finds them here.
         let args = pipeline.asked_about(self.seq).into_iter();
@@ -354,7 +375,7 @@ impl Call<'_> {
             return self.passed(deadline, due.unwrap_or_default());
         };
         if let Some(edited) = answered.edited_args.as_ref().filter(|_| answered.confirmed) {
-            self.args = Some(edited.to_value());
+            (self.args, self.text) = (Some(edited.to_value()), None);
         }
         self.confirmation = Some(Box::new(ToolConfirmation::recorded(answered.clone(), hint)));
         self.observe(answered)

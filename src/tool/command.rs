@@ -8,12 +8,15 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
+use super::digits::is_text_of;
 use super::process_group::ProcessGroup;
-use super::{ToolContext, ToolError, ToolFunction};
+use super::{ToolContext, ToolError, ToolFunction, ToolOutcome};
+use crate::session::Json;
 
 /// A tool that is a program.
 ///
-/// The arguments of the call are JSON on its standard input; what it prints is the result, as JSON, and nothing is `null`.
+/// The arguments of the call are JSON on its standard input, as they are on record; what it prints
+/// is the result, as JSON, and nothing is `null`. Numbers keep all their digits on both ways.
 /// An exit code other than 0 is a failure told in the last words of its standard error. `RECOUNT_SESSION`, `RECOUNT_CALL`,
 /// `RECOUNT_ATTEMPT` and `RECOUNT_IDEMPOTENCY_KEY` are in its environment. It is killed when the call is cancelled or takes
 /// too long, and with it the programs that it has started, unless they made a process group of their own, as `setsid` and `timeout` do; it goes on where this process
@@ -57,7 +60,7 @@ impl CommandTool {
         }
     }
 
-    async fn run(&self, input: &Value, context: Option<&ToolContext>) -> Result<Value, ToolError> {
+    async fn run(&self, input: &Json, context: Option<&ToolContext>) -> Result<Json, ToolError> {
         let failed = |what: &str, error: io::Error| {
             ToolError::ExecutionFailed(format!("{what} {:?}: {error}", self.program))
         };
@@ -82,7 +85,7 @@ impl CommandTool {
         let write = async {
             if let Some(mut stdin) = stdin {
                 // A program may leave its input unread; whether it did its work, its exit code tells.
-                let written = stdin.write_all(input.to_string().as_bytes()).await;
+                let written = stdin.write_all(input.as_str().as_bytes()).await;
                 written.and(stdin.shutdown().await).ok();
             }
         };
@@ -112,8 +115,13 @@ impl ToolFunction for CommandTool {
         self.parameters.clone()
     }
 
+    fn reads_text(&self) -> bool {
+        true
+    }
+
     async fn call(&self, args: Value) -> Result<Value, ToolError> {
-        self.run(&args, None).await
+        let printed = self.run(&Json::of(&args), None).await?;
+        Ok(printed.to_value())
     }
 
     async fn call_with_context(
@@ -121,8 +129,20 @@ impl ToolFunction for CommandTool {
         args: Value,
         context: ToolContext,
     ) -> Result<Value, ToolError> {
-        self.run(&args, Some(&context)).await
+        let printed = self.run(&text_of(args, &context), Some(&context)).await?;
+        Ok(printed.to_value())
     }
+
+    async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
+        let printed = self.run(&text_of(args, &context), Some(&context)).await;
+        printed.map_or_else(ToolOutcome::Failed, ToolOutcome::Text)
+    }
+}
+
+/// The arguments as they are on record, unless another tool that wraps this one has changed them.
+fn text_of(args: Value, context: &ToolContext) -> Json {
+    let text = context.args.as_ref().filter(|text| is_text_of(text, &args));
+    text.cloned().unwrap_or_else(|| Json::of(&args))
 }
 
 /// A program that runs, and what it has started: they are killed with this value, unless it was waited for.
@@ -173,22 +193,24 @@ fn failure(status: ExitStatus, err: &[u8]) -> String {
     }
 }
 
-fn result(out: &[u8]) -> Result<Value, ToolError> {
+fn result(out: &[u8]) -> Result<Json, ToolError> {
     if out.len() as u64 > OUTPUT_BYTES_MAX {
         let text = format!("the program printed more than {OUTPUT_BYTES_MAX} bytes");
         return Err(ToolError::ExecutionFailed(text));
     }
     if out.trim_ascii().is_empty() {
-        return Ok(Value::Null);
+        return Ok(Json::of(&Value::Null));
     }
-    serde_json::from_slice(out).map_err(|error| {
+    let printed = str::from_utf8(out).map_err(|error| error.to_string());
+    let printed = printed.and_then(|text| Json::parse(text).map_err(|it| it.to_string()));
+    printed.map_err(|problem| {
         let shown: String = String::from_utf8_lossy(out)
             .trim()
             .chars()
             .take(SHOWN_CHARS_MAX)
             .collect();
         ToolError::ExecutionFailed(format!(
-            "the program printed something that is not JSON ({error}): {shown:?}"
+            "the program printed something that is not JSON on record ({problem}): {shown:?}"
         ))
     })
 }

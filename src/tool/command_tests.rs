@@ -28,7 +28,10 @@ fn shell(script: &str) -> PolicyTool {
 }
 
 async fn outcome(script: &str, args: Value) -> ToolOutcome {
-    shell(script).run(args, context(), nothing_yielded).await
+    match shell(script).run(args, context(), nothing_yielded).await {
+        ToolOutcome::Text(text) => ToolOutcome::Returned(text.to_value()),
+        other => other,
+    }
 }
 
 async fn failure_of(script: &str) -> String {

@@ -228,7 +228,8 @@ impl ToolContext {
     /// Tells the embedding program something; see [`ToolEvent`].
     ///
     /// # Errors
-    /// Where the event does not serialise; [`ToolError::LimitReached`] where 1,024 events of this run wait for the journal.
+    /// Where the event does not serialise, or cannot be on record; [`ToolError::LimitReached`]
+    /// where 1,024 events of this run wait for the journal.
     pub fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {
         self.emitter.emit(event)
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::arguments::{ArgumentCheck, check_schema};
+use super::digits::{bounds, exact_value};
 use super::gate_choice::GateChoice;
 use super::mistake::{duplicate, mistakes_of};
 use super::pipeline::Pipeline;
@@ -16,9 +17,9 @@ use super::{
     ConfirmationProvider, Emitted, InputStreamingTool, PolicyTool, RegistrationError, Services,
     StreamingTool, Subscription, ToolEvent, ToolFunction, ToolMistake, Toolset, hear,
 };
-use crate::session::Fact;
 use crate::session::catalog::{Catalog, ToolDeclaration};
 use crate::session::policy::{PolicySet, ToolPolicy};
+use crate::session::{Fact, Json};
 
 /// The tools of an agent by name.
 ///
@@ -413,23 +414,45 @@ impl ToolDispatcher {
     /// # Errors
     /// A text that a model can act on: where, what was expected, what was found.
     pub fn check_arguments(&self, name: &str, args: &Value) -> Result<(), String> {
-        self.check_opened(name, args, &[])
+        let entry = self.named(name)?;
+        entry.arguments.check(args, &entry.declaration.secret)
     }
 
-    /// As [`check_arguments`](Self::check_arguments), of arguments of which some were sealed on record.
-    pub(crate) fn check_opened(
+    /// Checks arguments as they came, of which some may be `sealed` on record, and returns them
+    /// parsed.
+    ///
+    /// A tool that takes a parsed value gets one that is equal to the text, or none. A tool that
+    /// reads the text itself may get a value whose numbers lack digits beside it.
+    pub(crate) fn check_text(
         &self,
         name: &str,
-        args: &Value,
+        args: &Json,
         sealed: &[String],
-    ) -> Result<(), String> {
-        match self.entries.get(name) {
-            Some(entry) => {
-                let secret = [entry.declaration.secret.as_slice(), sealed].concat();
-                entry.arguments.check(args, &secret)
+    ) -> Result<Value, String> {
+        let entry = self.named(name)?;
+        let secret = [entry.declaration.secret.as_slice(), sealed].concat();
+        let inexact = match exact_value(args, &secret) {
+            Ok(value) => {
+                entry.arguments.check(&value, &secret)?;
+                return Ok(value);
             }
-            None => Err(format!("no tool is named {name:?}")),
+            Err(problem) => problem,
+        };
+        if !entry.tool.reads_text() {
+            return Err(inexact);
         }
+        if entry.declaration.parameters.is_some() {
+            // The schema cannot be asked about the number itself, only about those next to it.
+            for bound in &bounds(args).ok_or(inexact)? {
+                entry.arguments.check(bound, &secret)?;
+            }
+        }
+        Ok(args.to_value())
+    }
+
+    fn named(&self, name: &str) -> Result<&Entry, String> {
+        let entry = self.entries.get(name);
+        entry.ok_or_else(|| format!("no tool is named {name:?}"))
     }
 
     /// The parameter schema of a tool.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::policy_tool::Body;
 use super::{PolicyTool, Ticket, ToolError};
+use crate::session::Json;
 
 impl PolicyTool {
     /// Whether it knows itself how a call goes on that it has paused.
@@ -22,9 +23,9 @@ impl PolicyTool {
         &self,
         ticket: &Ticket,
         state: Value,
-    ) -> Option<Result<Value, ToolError>> {
+    ) -> Option<Result<Json, ToolError>> {
         match &self.body {
-            Body::Function(tool) => tool.follow(ticket, state).await,
+            Body::Function(tool) => tool.follow_text(ticket, state).await,
             Body::Agent(_)
             | Body::Streaming(_)
             | Body::InputStreaming(_)

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{Ticket, ToolConfirmation, ToolContext, ToolError, ToolOutcome};
+use crate::session::Json;
 
 /// A function the model may call.
 ///
@@ -46,6 +47,15 @@ pub trait ToolFunction: Send + Sync + 'static {
 
     /// The JSON Schema of its arguments; without one, any object is accepted.
     fn parameters(&self) -> Option<Value>;
+
+    /// True if it reads its arguments as the text in [`ToolContext::args`], with every digit.
+    ///
+    /// Any other tool is not called with a number that a [`Value`] does not hold, such as
+    /// 20000000000000000001: the call has invalid arguments. Where this is true, the value that it
+    /// gets may lack digits.
+    fn reads_text(&self) -> bool {
+        false
+    }
 
     /// Does the work.
     async fn call(&self, args: Value) -> Result<Value, ToolError>;
@@ -172,6 +182,13 @@ pub trait ToolFunction: Send + Sync + 'static {
         None
     }
 
+    /// As [`follow`](Self::follow), with the result as the text that goes on record; this is what
+    /// the engine calls.
+    async fn follow_text(&self, ticket: &Ticket, state: Value) -> Option<Result<Json, ToolError>> {
+        let followed = self.follow(ticket, state).await;
+        followed.map(|result| result.map(|value| Json::of(&value)))
+    }
+
     /// Calls off what it has begun, where that can be done: a call that it was following was taken back by a person, or by the model
     /// where its policy has `withdraw_on_cancel` (else the call goes on), or its session was closed. The `state` is as of [`follow`](Self::follow), which is dropped before. Of a call that ends while no
     /// engine follows it, it is not told.
@@ -212,6 +229,10 @@ impl<F: ToolFunction + ?Sized> ToolFunction for Arc<F> {
         (**self).parameters()
     }
 
+    fn reads_text(&self) -> bool {
+        (**self).reads_text()
+    }
+
     async fn call(&self, args: Value) -> Result<Value, ToolError> {
         (**self).call(args).await
     }
@@ -243,6 +264,10 @@ impl<F: ToolFunction + ?Sized> ToolFunction for Arc<F> {
 
     async fn follow(&self, ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
         (**self).follow(ticket, state).await
+    }
+
+    async fn follow_text(&self, ticket: &Ticket, state: Value) -> Option<Result<Json, ToolError>> {
+        (**self).follow_text(ticket, state).await
     }
 
     async fn call_off(&self, ticket: &Ticket, state: Value) {

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{Ticket, ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome};
+use crate::session::Json;
 
 /// A tool that begins something and returns: its result is supplied later from outside, by the call's id.
 ///
@@ -51,6 +52,10 @@ impl ToolFunction for LongRunningFunctionTool {
         self.function.parameters()
     }
 
+    fn reads_text(&self) -> bool {
+        self.function.reads_text()
+    }
+
     async fn call(&self, args: Value) -> Result<Value, ToolError> {
         self.function.call(args).await
     }
@@ -82,6 +87,10 @@ impl ToolFunction for LongRunningFunctionTool {
 
     async fn follow(&self, ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
         self.function.follow(ticket, state).await
+    }
+
+    async fn follow_text(&self, ticket: &Ticket, state: Value) -> Option<Result<Json, ToolError>> {
+        self.function.follow_text(ticket, state).await
     }
 
     async fn call_off(&self, ticket: &Ticket, state: Value) {

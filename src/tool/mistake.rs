@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::policy_tool::{Body, PolicyTool};
 use crate::session::catalog::{Behavior, ToolDeclaration, ToolKind};
-use crate::session::recorded_key;
+use crate::session::{DEPTH_MAX, recorded_key, unfit_policy};
 
 /// Tools were not registered; says everything that is wrong with them.
 ///
@@ -290,6 +290,25 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
         "keys that stand on record",
         (!unfit.is_empty()).then(|| unfit.join("; ")),
     );
+    let unfit = |part: Option<&Value>| {
+        // It stands in a question that is asked anew, or within the words of a response.
+        let rejection = part.and_then(|it| unfit_policy(it, DEPTH_MAX - 1));
+        rejection.map(|it| it.to_string())
+    };
+    let carried = "what a record carries";
+    note(
+        "confirm_payload",
+        carried,
+        unfit(policy.confirm_payload.as_ref()),
+    );
+    note(
+        "acknowledge",
+        carried,
+        unfit(policy.acknowledgement.as_ref()),
+    );
+    let hint = policy.confirm_message.as_ref();
+    let hint = hint.and_then(|hint| unfit_policy(hint, DEPTH_MAX));
+    note("confirm", carried, hint.map(|it| it.to_string()));
     let pointers = tool.secret.iter();
     let odd = pointers
         .filter(|path| !path.starts_with('/'))

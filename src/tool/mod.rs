@@ -13,6 +13,7 @@ mod command;
 mod confirmation;
 mod context;
 mod defaults;
+mod digits;
 mod dispatcher;
 mod error;
 mod following;
@@ -70,6 +71,7 @@ pub use defaults::{
     ContextGiven, END_SESSION, ESCALATE, EndSession, Escalated, Escalation, EscalationReply,
     EscalationRequest, EscalationStatus, GET_CONTEXT,
 };
+pub(crate) use digits::{exact_value, is_inexact, restored};
 pub use dispatcher::ToolDispatcher;
 pub use error::ToolError;
 pub use function::ToolFunction;

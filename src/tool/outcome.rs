@@ -24,6 +24,8 @@ use crate::session::{FunctionResponseScheduling, Json, Seq, ToolAsked};
 pub enum ToolOutcome {
     /// It returned its result; `null` is a result, too.
     Returned(Value),
+    /// It returned its result, as the JSON text that goes on record: its numbers keep their digits.
+    Text(Json),
     /// It returned its result and says when the model takes it up, whatever its policy says. Of a long-running tool the
     /// value is interim news as any other, and the policy says when.
     Scheduled(Value, FunctionResponseScheduling),
@@ -155,6 +157,8 @@ pub struct Pending {
     /// What the tool wants to know again when it [follows](super::ToolFunction::follow) the call; without it, it is what the
     /// model is told. It is on record as it is: no shape of responses, no hook and no redactor changes it.
     pub state: Option<Value>,
+    /// The text of the interim news, where it has one.
+    pub(crate) interim_text: Option<Json>,
 }
 
 impl Pending {
@@ -169,7 +173,18 @@ impl Pending {
     pub fn with_interim(interim: Value) -> Self {
         Self {
             interim: Some(interim),
-            state: None,
+            ..Self::default()
+        }
+    }
+
+    /// As [`with_interim`](Self::with_interim), number for number as the text has it; `null` is no
+    /// news.
+    pub(crate) fn with_interim_text(text: Json) -> Self {
+        let interim = Some(text.to_value()).filter(|it| !it.is_null());
+        Self {
+            interim_text: interim.as_ref().map(|_| text),
+            interim,
+            ..Self::default()
         }
     }
 

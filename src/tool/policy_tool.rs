@@ -279,6 +279,17 @@ impl PolicyTool {
         self.policy.confirm_message.as_deref()
     }
 
+    /// True if the tool reads the text of its arguments itself; see [`ToolFunction::reads_text`].
+    pub(super) fn reads_text(&self) -> bool {
+        match &self.body {
+            Body::Function(tool) => tool.reads_text(),
+            Body::Streaming(_)
+            | Body::InputStreaming(_)
+            | Body::ServerSide { .. }
+            | Body::Agent(_) => false,
+        }
+    }
+
     /// How its results are understood.
     #[must_use]
     pub fn kind(&self) -> ToolKind {
@@ -457,6 +468,7 @@ fn gate(message: Option<&str>) -> ToolPolicy {
 fn paused(outcome: ToolOutcome) -> ToolOutcome {
     match outcome {
         ToolOutcome::Returned(Value::Null) => Pending::new().into(),
+        ToolOutcome::Text(text) => Pending::with_interim_text(text).into(),
         ToolOutcome::Returned(value) | ToolOutcome::Scheduled(value, _) => {
             Pending::with_interim(value).into()
         }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::{Ask, ToolConfirmation, ToolError};
 use crate::session::{
     Event, Json, Observation, Seq, Session, Speaker, Timestamp, ToolAsked, ToolEventEmitted,
-    WaitsFor,
+    WaitsFor, unfit,
 };
 
 /// An event of a tool, of a type of yours. It goes on record; the model does not hear of it.
@@ -18,8 +18,8 @@ use crate::session::{
 /// A tool tells it by [`ToolContext::emit`](super::ToolContext::emit). The embedding program hears it once it is on record: by a
 /// closure ([`Engine::on`](crate::Engine::on), [`LiveHandle::on`](crate::LiveHandle::on),
 /// [`ToolDispatcher::on`](super::ToolDispatcher::on)) or by waiting for it
-/// ([`Updates::next_event`](crate::engine::Updates::next_event)). Emitting waits for nothing: what is too large for a record, or comes when
-/// nobody serves the session any more, is dropped.
+/// ([`Updates::next_event`](crate::engine::Updates::next_event)). Emitting waits for nothing. What no
+/// record carries is an error; what comes after the session has stopped is dropped.
 ///
 /// ```
 /// use recount::tool::ToolEvent;
@@ -196,6 +196,14 @@ impl Emitter {
             attempt: *attempt,
             name: name.to_owned(),
             data,
+        };
+        let emitted = Observation::from(emitted);
+        if let Some(rejection) = unfit(&emitted) {
+            let told = format!("event {name:?} cannot be on record: {rejection}");
+            return Err(ToolError::ExecutionFailed(told));
+        }
+        let Observation::ToolEventEmitted(emitted) = emitted else {
+            return Ok(());
         };
         let full = || {
             ToolError::LimitReached(format!(

@@ -1,8 +1,10 @@
 //! A JSON number as the decimal number it is, so that two spellings of one number are equal and no digit is lost.
 
+use std::cmp::Ordering;
+
 /// What a JSON number says: `digits` times ten to the power of `exponent`, with no zero at either end of the digits.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Decimal {
+pub(in crate::tool) struct Decimal {
     negative: bool,
     digits: String,
     exponent: i64,
@@ -10,7 +12,7 @@ pub(super) struct Decimal {
 
 impl Decimal {
     /// Reads a number token of valid JSON.
-    pub(super) fn of(token: &str) -> Decimal {
+    pub(in crate::tool) fn of(token: &str) -> Decimal {
         let (negative, token) = match token.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, token),
@@ -58,8 +60,35 @@ impl Decimal {
     }
 }
 
+impl Decimal {
+    /// True if it is not a whole number.
+    pub(in crate::tool) fn has_fraction(&self) -> bool {
+        self.exponent < 0
+    }
+
+    /// The power of ten of the first digit, and the digits: what two amounts are compared by.
+    fn amount(&self) -> Option<(i64, &str)> {
+        let length = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
+        (length > 0).then(|| (self.exponent.saturating_add(length), self.digits.as_str()))
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Decimal) -> Option<Ordering> {
+        // Without zeros at the end, the longer of two digit texts with the same start is the
+        // greater amount.
+        let amounts = self.amount().cmp(&other.amount());
+        Some(match (self.negative, other.negative) {
+            (false, false) => amounts,
+            (true, true) => amounts.reverse(),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+        })
+    }
+}
+
 /// The token as a float, if writing that float again gives the same number.
-pub(super) fn kept_by_f64(token: &str) -> Option<f64> {
+pub(in crate::tool) fn kept_by_f64(token: &str) -> Option<f64> {
     let float: f64 = token.parse().ok()?;
     (float.is_finite() && Decimal::of(&format!("{float:e}")) == Decimal::of(token)).then_some(float)
 }

@@ -8,7 +8,7 @@ use crate::tool::arguments::{self, within};
 
 /// Why arguments do not fit a type: where, what was expected, what came.
 #[derive(Debug)]
-pub(super) struct Misfit {
+pub(in crate::tool) struct Misfit {
     /// The JSON Pointer to the value.
     place: String,
     problem: Problem,
@@ -45,7 +45,7 @@ impl Misfit {
     }
 
     /// What the model is told, quoting nothing of the arguments whose pointers are `secret`.
-    pub(super) fn told(&self, secret: &[String]) -> String {
+    pub(in crate::tool) fn told(&self, secret: &[String]) -> String {
         // What was read through a buffer is reported at the object around it, so whatever encloses a secret may quote it.
         let hidden = secret
             .iter()

@@ -3,7 +3,7 @@
 mod decimal;
 mod float_places;
 mod misfit;
-mod reader;
+pub(super) mod reader;
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,7 +14,9 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use self::misfit::Misfit;
+pub(super) use self::decimal::{Decimal, kept_by_f64};
+pub(super) use self::misfit::Misfit;
+use super::digits::is_text_of;
 use super::{ToolContext, ToolError, ToolFunction};
 use crate::session::Json;
 
@@ -186,6 +188,10 @@ impl ToolFunction for TypedTool {
         self.parameters.clone()
     }
 
+    fn reads_text(&self) -> bool {
+        true
+    }
+
     async fn call(&self, args: Value) -> Result<Value, ToolError> {
         match &self.handler {
             Handler::Plain(run) => {
@@ -205,7 +211,7 @@ impl ToolFunction for TypedTool {
         context: ToolContext,
     ) -> Result<Value, ToolError> {
         // Whoever wraps a tool may have changed the value; then the text is not what it is to run with.
-        let text = context.args.clone().filter(|text| text.to_value() == args);
+        let text = context.args.clone().filter(|text| is_text_of(text, &args));
         let text = text.unwrap_or_else(|| Json::of(&args));
         let secret = context.secret.clone();
         let running = match &self.handler {
@@ -227,11 +233,6 @@ fn parameters<A: JsonSchema>() -> Option<Value> {
     schema.remove("title");
     let keywords = schema.as_object().filter(|it| !it.is_empty());
     keywords.cloned().map(Value::Object)
-}
-
-/// A JSON text as a value, if that holds every number as it is written; else where it does not, in words.
-pub(super) fn exact_value(json: &Json) -> Result<Value, String> {
-    reader::read(json).map_err(|misfit: Misfit| misfit.told(&[]))
 }
 
 fn read<A: DeserializeOwned>(schema: Option<&Value>, args: &Json) -> Result<A, Misfit> {

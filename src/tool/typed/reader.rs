@@ -16,7 +16,7 @@ use super::misfit::Misfit;
 use crate::session::Json;
 
 /// Reads a type from a JSON text.
-pub(super) fn read<T: DeserializeOwned>(json: &Json) -> Result<T, Misfit> {
+pub(in crate::tool) fn read<T: DeserializeOwned>(json: &Json) -> Result<T, Misfit> {
     T::deserialize(Reader::of(json.as_str()))
 }
 

@@ -1,0 +1,203 @@
+//! Answers over HTTP whose body is one JSON message, read as the server wrote it.
+//!
+//! rmcp reads such a body into values at once. So the requests whose results go on record are
+//! posted here where a server answers in that way; every answer means what it means to rmcp.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, StatusCode};
+use reqwest::Response;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
+    StreamableHttpPostResponse, StreamableHttpResponseLimits,
+};
+use sse_stream::SseStream;
+
+use super::http_marking::{Answered, marking};
+use super::raw_results::marked;
+
+/// A request on its way to a server.
+pub(super) struct Posted {
+    pub(super) uri: Arc<str>,
+    pub(super) message: ClientJsonRpcMessage,
+    pub(super) session: Option<Arc<str>>,
+    pub(super) token: Option<String>,
+    pub(super) headers: HashMap<HeaderName, HeaderValue>,
+}
+
+impl Posted {
+    /// True if the answer may hold the result of a call.
+    pub(super) fn may_bring_result(&self) -> bool {
+        match &self.message {
+            ClientJsonRpcMessage::Request(it) => matches!(
+                it.request,
+                ClientRequest::CallToolRequest(_) | ClientRequest::GetTaskRequest(_)
+            ),
+            ClientJsonRpcMessage::Response(_)
+            | ClientJsonRpcMessage::Notification(_)
+            | ClientJsonRpcMessage::Error(_) => false,
+        }
+    }
+
+    /// Posts it, and reads the answer.
+    pub(super) async fn answered(
+        self,
+        client: &reqwest::Client,
+        limits: StreamableHttpResponseLimits,
+    ) -> Answered<StreamableHttpPostResponse> {
+        let body = serde_json::to_vec(&self.message)?;
+        let mut request = client
+            .post(self.uri.as_ref())
+            .header(ACCEPT, "text/event-stream, application/json")
+            .header(CONTENT_TYPE, "application/json")
+            .body(body);
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        if let Some(token) = self.token {
+            request = request.bearer_auth(token);
+        }
+        let in_session = self.session.is_some();
+        if let Some(session) = self.session {
+            request = request.header(SESSION, session.as_ref());
+        }
+        let response = request.send().await?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && in_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if !status.is_success() {
+            return failed(response, limits).await;
+        }
+        let session = text_of(&response, SESSION);
+        match kind_of(&response) {
+            Kind::Json => {
+                let body = body_of(response, limits.max_json_response_size).await?;
+                let message = message_in(&body)?;
+                Ok(StreamableHttpPostResponse::Json(message, session))
+            }
+            Kind::Events => {
+                let mut held = Held::default();
+                let pieces = response.bytes_stream().map(move |piece| {
+                    let piece = piece.map_err(io::Error::other)?;
+                    held.take(&piece, limits.max_sse_event_size).map(|()| piece)
+                });
+                let events = marking(SseStream::from_bytes_stream(pieces).boxed());
+                Ok(StreamableHttpPostResponse::Sse(events, session))
+            }
+            Kind::Other => {
+                let kind = text_of(&response, CONTENT_TYPE.as_str());
+                Err(StreamableHttpError::UnexpectedContentType(kind))
+            }
+        }
+    }
+}
+
+/// An answer that is no success: what the server says in JSON, or else its status.
+async fn failed(
+    response: Response,
+    limits: StreamableHttpResponseLimits,
+) -> Answered<StreamableHttpPostResponse> {
+    let status = response.status();
+    let is_forbidden = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    if is_forbidden && let Some(challenge) = text_of(&response, WWW_AUTHENTICATE.as_str()) {
+        return Err(if status == StatusCode::UNAUTHORIZED {
+            StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))
+        } else {
+            let scope = InsufficientScopeError::new(challenge, None);
+            StreamableHttpError::InsufficientScope(scope)
+        });
+    }
+    let is_busy = status == StatusCode::TOO_MANY_REQUESTS;
+    let retry_after = text_of(&response, RETRY_AFTER.as_str());
+    let by_status = (is_busy || status.is_server_error())
+        .then(|| HttpStatusError::new(status.as_u16(), retry_after));
+    let session = text_of(&response, SESSION);
+    let is_json = matches!(kind_of(&response), Kind::Json);
+    if is_json && !is_forbidden && !is_busy {
+        let body = body_of(response, limits.max_json_response_size).await;
+        if let Ok(body) = &body
+            && let Ok(error @ ServerJsonRpcMessage::Error(_)) = message_in(body)
+        {
+            return Ok(StreamableHttpPostResponse::Json(error, session));
+        }
+    }
+    Err(match by_status {
+        Some(by_status) => by_status.into(),
+        None => StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}"))),
+    })
+}
+
+fn message_in(body: &[u8]) -> Answered<ServerJsonRpcMessage> {
+    let text = String::from_utf8_lossy(body);
+    let marked = marked(&text);
+    let text = marked.as_deref().unwrap_or(&text);
+    Ok(serde_json::from_str(text)?)
+}
+
+async fn body_of(response: Response, max_size: usize) -> Answered<Vec<u8>> {
+    let mut body = Vec::new();
+    let mut pieces = response.bytes_stream();
+    while let Some(piece) = pieces.next().await {
+        body.extend_from_slice(&piece?);
+        if body.len() > max_size {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size });
+        }
+    }
+    Ok(body)
+}
+
+/// The bytes of an event that has not ended.
+#[derive(Default)]
+struct Held(usize);
+
+impl Held {
+    fn take(&mut self, piece: &[u8], bytes_max: usize) -> io::Result<()> {
+        let end = |ending: &[u8]| piece.windows(ending.len()).rposition(|it| it == ending);
+        let last = end(b"\n\n").max(end(b"\n\r\n"));
+        self.0 = match last {
+            Some(at) => piece.len() - at,
+            None => self.0.saturating_add(piece.len()),
+        };
+        if self.0 > bytes_max {
+            let told = format!("an event of more than {bytes_max} bytes");
+            return Err(io::Error::other(told));
+        }
+        Ok(())
+    }
+}
+
+/// The form of an answer.
+enum Kind {
+    Json,
+    Events,
+    Other,
+}
+
+fn kind_of(response: &Response) -> Kind {
+    let kind = text_of(response, CONTENT_TYPE.as_str()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        Kind::Json
+    } else if kind.eq_ignore_ascii_case("text/event-stream") {
+        Kind::Events
+    } else {
+        Kind::Other
+    }
+}
+
+fn text_of(response: &Response, header: &str) -> Option<String> {
+    let value = response.headers().get(header)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+const SESSION: &str = "Mcp-Session-Id";
