@@ -138,12 +138,12 @@ pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compac
     names.swap_index().map_err(doing())?;
     if filled.closed {
         names.step("note how all files are");
-        closed::write(&directory.path).map_err(doing())?;
+        closed::write_with_end(&directory.path, filled.end).map_err(doing())?;
     }
     Ok(Compacted {
         bytes_before,
         bytes_after: bytes_in(&names.path(SLED)).map_err(doing())?,
-        records: filled.records,
+        records: filled.end.records,
         removed,
     })
 }

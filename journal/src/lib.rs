@@ -19,6 +19,7 @@ mod merkle;
 mod open_work;
 mod outline;
 mod plain_line;
+mod private;
 mod record;
 mod repair;
 pub mod seal;

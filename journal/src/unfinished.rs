@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 use crate::log::disk::sync_directory;
-use crate::store::directory::private;
+use crate::private::private;
 
 /// A directory in the making. Unless it is finished, nothing remains of it.
 #[derive(Debug)]

@@ -138,7 +138,7 @@ impl Index {
 /// Opens sled, waiting a little for its lock. The journal's own lock is held, so whoever has sled's is on the way out:
 /// a read that still runs after a close, or a child process just being started, which shares the file until it runs.
 fn patiently(config: &sled::Config) -> sled::Result<sled::Db> {
-    let locked = |error: &sled::Error| error.to_string().contains("could not acquire lock");
+    let locked = |error: &sled::Error| is_in_use(&error.to_string());
     for _ in 0..LOCK_TRIES {
         match config.open() {
             Err(error) if locked(&error) => thread::sleep(LOCK_PAUSE),
@@ -146,6 +146,11 @@ fn patiently(config: &sled::Config) -> sled::Result<sled::Db> {
         }
     }
     config.open()
+}
+
+/// True if an index could not be opened because another process or handle has it open.
+pub(crate) fn is_in_use(why: &str) -> bool {
+    why.contains("could not acquire lock")
 }
 
 /// What was let go of is freed two epochs later; each begins with a look at what there is to free.

@@ -7,6 +7,7 @@ pub mod disk;
 mod entry;
 mod files;
 mod frame;
+mod in_place;
 mod reader;
 pub(crate) mod segments;
 mod writer;

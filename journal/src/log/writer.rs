@@ -10,6 +10,7 @@ use super::disk::{Disk, DiskFile};
 use super::frame::{
     Block, FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
 };
+use super::in_place::InPlace;
 
 /// The least and the most that is preallocated at a time in a segment that was not prepared: within them, as much as this writer has written
 /// there. A commit waits for it, so it must not take long; who opens a journal for a few needs little, and whoever appends much must not wait often.
@@ -30,6 +31,7 @@ pub(crate) struct LogWriter {
     header: Option<SegmentHeader>,
     limit: u64,
     next: Option<Prepared>,
+    place: InPlace,
 }
 
 /// The next segment, zeroed and synced ahead while this one fills.
@@ -67,6 +69,7 @@ impl LogWriter {
         last: Written,
     ) -> io::Result<Self> {
         let length = file.length()?;
+        let place = InPlace::of(&*disk, &mut *file, last.segment)?;
         Ok(Self {
             disk,
             journal,
@@ -77,6 +80,7 @@ impl LogWriter {
             header: None,
             limit,
             next: None,
+            place,
         })
     }
 
@@ -165,6 +169,7 @@ impl LogWriter {
             None => self.file.write_at(self.last.end, &block.0)?,
         }
         self.file.sync()?;
+        self.place.expect(&*self.disk)?;
         self.last = Written {
             number: header.number,
             checksum,
@@ -200,6 +205,7 @@ impl LogWriter {
         if let Some(prepared) = self.next.take() {
             self.file = joined(prepared)?;
         }
+        self.place.roll(&mut *self.file, header.segment)?;
         self.length = self.file.length()?;
         self.last = Written {
             segment: header.segment,

@@ -23,8 +23,9 @@ use crate::index::Index;
 use crate::log::disk::RealDisk;
 use crate::log::segments::Stopped;
 use crate::log::{Entry, Written, read_log};
+use crate::store::closed::{self, NotedEnd};
 use crate::store::directory::Directory;
-use crate::store::{closed, settling, wall_clock};
+use crate::store::{settling, wall_clock};
 use crate::swap::{BACKUP, LOG, LOG_NEW, Names};
 use crate::{DiskJournal, Error, Progress};
 use rewriting::Rewriting;
@@ -131,7 +132,7 @@ impl fmt::Debug for RepairOptions {
 /// [`Error::InUse`], [`Error::Missing`], [`Error::NewerFormat`]; [`Error::NotAJournal`] when neither the marker nor the log says
 /// whose it is; [`Error::Damaged`] when neither log nor index has anything left; [`Error::Io`].
 pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired, Error> {
-    let (directory, marker) = claiming::claim(path.as_ref())?;
+    let (mut directory, marker) = claiming::claim(path.as_ref())?;
     let names = Names::seen_by(&directory.path, Arc::clone(&options.steps));
     let doing = || {
         Error::io(format!(
@@ -164,8 +165,13 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         Err(Error::Damaged { what, .. }) => Err(what),
         Err(error) => return Err(error),
     };
+    let (mut closed_at, no_note) = match NotedEnd::of(&directory.path) {
+        Ok(noted) => (noted, None),
+        Err(Error::Damaged { what, .. }) => (NotedEnd::default(), Some(what)),
+        Err(error) => return Err(error),
+    };
     let noted = backup.as_ref().ok().copied().flatten();
-    let sound = checked(&disk, &directory, &index, noted).map_err(doing())?;
+    let sound = checked(&disk, &directory, &index, noted, &mut closed_at).map_err(doing())?;
     report.damages.extend(marker.map(|what| Damage {
         frames: None,
         what,
@@ -178,10 +184,18 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         what,
         remedy: Remedy::Removed,
     }));
-    if let Some(streams) = sound {
+    let has_note = no_note.is_none();
+    report.damages.extend(no_note.map(|what| Damage {
+        frames: None,
+        what,
+        remedy: Remedy::Removed,
+    }));
+    if let Some((streams, last)) = sound {
         // What was cut off exactly behind a frame leaves no other trace, and nothing to restore it from.
-        let shortened = closed::shortened(&directory.path);
-        let is_short = shortened.is_some();
+        let shortened = closed_at
+            .lost(last)
+            .or_else(|| closed::shortened(&directory.path));
+        let is_short = shortened.is_some() || !has_note;
         report.damages.extend(shortened.map(|what| Damage {
             frames: None,
             what,
@@ -213,6 +227,7 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
     }
     let mut rewriting = Rewriting::new(&directory, &names, &disk, &index, report);
     let noted = noted.map_or(0, |backup| backup.frame);
+    let noted = noted.max(closed_at.frame());
     rewriting.read(options.dry_run, noted).map_err(doing())?;
     if rewriting.is_empty() {
         return Err(Error::Damaged {
@@ -236,6 +251,7 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
     closed::remove(&directory.path).map_err(doing())?;
     let aside = names.decide_repair().map_err(doing())?;
     (report.damaged_log, report.salvage) = (aside.log, aside.salvage);
+    directory.lock.hold_log(&directory.path)?;
     names.step("make the index again");
     settle(&directory, options.progress)?;
     Ok(report)
@@ -295,7 +311,8 @@ fn checked(
     directory: &Directory,
     index: &Witness,
     noted: Option<Manifest>,
-) -> std::io::Result<Option<Streams>> {
+    closed_at: &mut NotedEnd,
+) -> std::io::Result<Option<(Streams, Written)>> {
     let mut streams = Streams::default();
     let mark = index.mark;
     let mut is_known = mark.is_none_or(|mark| mark.number == 0);
@@ -307,6 +324,7 @@ fn checked(
             count += u32::from(lives);
         }
         is_known |= mark == Some(last);
+        closed_at.see(last);
         if count == header.entries {
             Ok(())
         } else {
@@ -320,7 +338,7 @@ fn checked(
                 && log.file.is_some()
                 && index.known <= log.last.number
                 && noted.is_none_or(|noted| noted == found);
-            Ok(is_whole.then_some(streams))
+            Ok(is_whole.then_some((streams, log.last)))
         }
         Err(Stopped::Damaged(_)) => Ok(None),
         Err(Stopped::Io(error)) => Err(error),

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::{Error, KeyStore, MasterKey, SessionKey};
 use crate::BoxFuture;
-use crate::store::directory::private;
+use crate::private::private;
 
 const MARKER: &str = "KEYS";
 const LOCK: &str = "LOCK";

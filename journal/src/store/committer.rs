@@ -13,6 +13,7 @@ use super::company::Crowd;
 use super::end::LogEnd;
 use super::queue::{Queued, Shared};
 use super::{closed, recovery, snapshots, system};
+use crate::backup::manifest::Manifest;
 use crate::index::{Index, kept};
 use crate::view::Added;
 
@@ -128,11 +129,15 @@ impl Committer {
         let waiting = self.vouches.then(|| self.waiting()).flatten();
         // After the last that the index is asked, which may make it write.
         self.index.flush(&recovery::index_place(&self.directory))?;
-        let trusted = !self.shared.state().doubted;
+        let (trusted, end) = {
+            let state = self.shared.state();
+            let end = Manifest::of(self.journal, state.view.last, state.view.records);
+            (!state.doubted, end)
+        };
         if self.vouches && trusted {
             // Without it the next opening is slower, and nothing else.
             let kept = snapshots::keep_waiting(&self.directory, waiting.as_deref()).is_ok();
-            closed::write_at_close(&self.directory, kept)
+            closed::write_at_close(&self.directory, end, kept)
                 .map_err(|error| format!("failed to note the close: {error}"))?;
         }
         Ok(())

@@ -54,7 +54,12 @@ impl Options {
             cache_bytes: 8 << 20,
             progress: Box::new(|_| {}),
             clock: Arc::new(wall_clock),
-            disk: Arc::new(RealDisk::new(path.join("log"))),
+            // The log stays where it is when the process changes its directory.
+            disk: Arc::new(RealDisk::new(
+                std::path::absolute(path)
+                    .unwrap_or_else(|_| path.to_owned())
+                    .join("log"),
+            )),
             segment_bytes: 64 << 20,
             floor_bytes: 64 << 20,
             vouches: true,

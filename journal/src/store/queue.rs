@@ -13,9 +13,9 @@ use futures_channel::oneshot;
 use uuid::Uuid;
 
 use super::company::Company;
-use super::directory::Lock;
 use super::end::LogEnd;
 use super::floor::Floor;
+use super::lock::Lock;
 use super::metrics::{Meter, Metrics};
 use crate::admission::Admission;
 use crate::index::Index;

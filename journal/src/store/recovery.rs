@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::closed::NotedEnd;
 use super::directory::Directory;
 use super::options::Options;
 use super::pass::{Passed, pass};
@@ -49,11 +50,22 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         snapshots::remove_drafts(&directory.path);
     }
     let place = index_place(&directory.path);
+    let noted = if options.vouches {
+        NotedEnd::of(&directory.path)?
+    } else {
+        NotedEnd::default()
+    };
     let clean = options.vouches && closed::holds(&directory.path);
     let (was_there, mut is_aside) = (place.exists(), false);
     let mut rebuilt = (!directory.created && !was_there).then(|| "it was missing".to_owned());
     let (index, mark) = match open_index(&place, options, directory.journal) {
         Ok(opened) => opened,
+        // Whoever has it has the journal, whatever became of the locks: it is not set aside.
+        Err(why) if crate::index::is_in_use(&why) => {
+            return Err(Error::InUse {
+                path: directory.path.clone(),
+            });
+        }
         Err(why) => {
             require_log(directory, options)?;
             rebuilt = Some(why);
@@ -64,7 +76,7 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     // A rotten byte may cost sled the end of what it holds, and the mark is an older one then; sizes and times stay what they were.
     let is_whole = |mark: &Written| {
         let end = (segment_name(mark.segment), mark.end);
-        closed::log_end(&directory.path) == Some(end)
+        closed::log_end(&directory.path) == Some(end) && noted.is_last(*mark)
     };
     if let Some(kept_at) = mark.filter(|(mark, _)| clean && is_whole(mark))
         && let Ok(work) = index.open_work()
@@ -80,7 +92,7 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         return keep(directory, options, index, view);
     }
     let mark = mark.map(|(mark, _)| mark);
-    let leveled = level(directory, options, index, mark, rebuilt);
+    let leveled = level(directory, options, index, mark, rebuilt, noted);
     if leveled.is_err() && (is_aside || !was_there) {
         put_back(&place, is_aside);
     }
@@ -134,6 +146,7 @@ fn level(
     mut index: Index,
     mark: Option<Written>,
     rebuilt: Option<String>,
+    mut noted: NotedEnd,
 ) -> Result<Recovered, Error> {
     let place = index_place(&directory.path);
     let stop = |stopped, index: Index, mark: Option<Written>| match stopped {
@@ -150,7 +163,9 @@ fn level(
         mut seen,
         filled,
         wrong,
-    } = match pass(&index, directory.journal, mark, options, |_| ()) {
+    } = match pass(&index, directory.journal, mark, options, |frame| {
+        noted.see(frame);
+    }) {
         Ok(passed) => passed,
         Err(stopped) => return Err(stop(stopped, index, mark)),
     };
@@ -169,11 +184,11 @@ fn level(
     if let Some(what) = backup.and_then(|backup| backup.differs(&found)) {
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
-    if let Some(what) = options
+    let shortened = options
         .vouches
         .then(|| closed::shortened(&directory.path))
-        .flatten()
-    {
+        .flatten();
+    if let Some(what) = shortened.or_else(|| noted.lost(log.last)) {
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
     let never_begun = log.file.is_none();
@@ -360,7 +375,7 @@ mod tests {
         fs::create_dir(index_place(path)).unwrap();
         copy_files(older.path(), &index_place(path));
         // As if sled had lost what came since, in files of the same sizes and times.
-        closed::write_at_close(path, false).unwrap();
+        closed::write_at_close(path, end_of(path), false).unwrap();
         let journal = DiskJournal::open(path).unwrap();
         assert!(matches!(journal.opened().index, IndexState::CaughtUp(_)));
         assert_eq!(journal.opened().records, records);
@@ -368,6 +383,13 @@ mod tests {
         let report = crate::verify::directory(path).unwrap();
         assert!(report.is_sound(), "{report:?}");
         assert_eq!(report.records, records + 2);
+    }
+
+    /// The end that the note of a journal says.
+    fn end_of(path: &Path) -> Manifest {
+        let text = fs::read(path.join("CLOSED")).unwrap();
+        let note: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        serde_json::from_value(note.get("end").unwrap().clone()).unwrap()
     }
 
     /// The mark of the index, which is asked in a copy: it writes even when it is only read.
@@ -405,12 +427,12 @@ mod tests {
         forge((mark, records));
         assert_eq!(head(), before, "it is not the file that the close kept");
         assert_eq!(head(), before, "nor is it by having been looked at");
-        closed::write_at_close(path, false).unwrap();
+        closed::write_at_close(path, end_of(path), false).unwrap();
         assert_eq!(head(), before, "the close could not keep it");
-        closed::write_at_close(path, true).unwrap();
+        closed::write_at_close(path, end_of(path), true).unwrap();
         assert_eq!(head(), told, "as if a close had kept it");
         forge((mark, records + 1));
-        closed::write_at_close(path, true).unwrap();
+        closed::write_at_close(path, end_of(path), true).unwrap();
         assert_eq!(head(), before, "it is of another state of the index");
     }
 }

@@ -9,7 +9,7 @@ use crate::index::Index;
 use crate::log::Written;
 use crate::log::disk::RealDisk;
 use crate::merkle::Tree;
-use crate::store::closed;
+use crate::store::closed::{self, NotedEnd};
 use crate::store::directory::Directory;
 use crate::swap::LOG_NEW;
 use crate::{Error, Hash};
@@ -47,7 +47,15 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
     let disk = RealDisk::reading(directory.path.join("log"));
     let index = index.as_ref().map(|(index, mark)| (index, *mark));
     let reading = Error::io(format!("read the log of {}", directory.path.display()));
-    let mut survey = survey::of_log(&disk, directory.journal, index).map_err(reading)?;
+    let mut unreadable = None;
+    let noted = NotedEnd::of(&directory.path).unwrap_or_else(|error| {
+        unreadable = Some(error.to_string());
+        NotedEnd::default()
+    });
+    let mut survey = survey::of_log(&disk, directory.journal, index, noted).map_err(reading)?;
+    if let Some(what) = unreadable {
+        survey.streams.find(None, None, what);
+    }
     if let Some(what) = trouble {
         survey.streams.find(None, None, what);
     }
@@ -61,8 +69,9 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
         if let Some(what) = backup.differs(&found) {
             survey.streams.find(None, None, what);
         }
-    } else if let Some(what) =
-        closed::shortened(&directory.path).filter(|_| survey.streams.findings.is_empty())
+    } else if let Some(what) = closed::shortened(&directory.path)
+        .or_else(|| survey.noted.lost(survey.last))
+        .filter(|_| survey.streams.findings.is_empty())
     {
         survey.streams.find(None, None, what);
     } else if !survey.clean {

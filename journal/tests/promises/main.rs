@@ -8,6 +8,7 @@
 
 mod appends;
 mod backups;
+mod closed_ends;
 mod compactions;
 mod crash_points;
 mod exports;
@@ -33,5 +34,6 @@ mod same_answers;
 mod sealing;
 mod spans;
 mod stream;
+mod whereabouts;
 mod whole_frames;
 mod witness;
