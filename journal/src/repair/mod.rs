@@ -27,6 +27,7 @@ use crate::store::closed::{self, NotedEnd};
 use crate::store::directory::Directory;
 use crate::store::{settling, wall_clock};
 use crate::swap::{BACKUP, LOG, LOG_NEW, Names};
+use crate::verify::survey;
 use crate::{DiskJournal, Error, Progress};
 use rewriting::Rewriting;
 use streams::{Streams, Verdict};
@@ -109,7 +110,8 @@ impl fmt::Debug for RepairOptions {
 }
 
 /// Repairs the log and the marker of a journal. One that is sound is not changed; an index that is damaged while the log is
-/// sound needs no repair, since opening makes it again from the log.
+/// sound is made again from that, as an opening does it too; one that is missing is left to the
+/// opening.
 ///
 /// A backup is an ordinary journal afterwards, since it does not end any more where it says.
 /// The old log stays as `log.damaged-1`, or the next free number, and the old index as `sled.damaged-1`. The system stream gets
@@ -205,9 +207,19 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         report.sessions = streams.sessions();
         report.was_closed = streams.closed;
         report.identical = true;
-        if let Some(what) = &index.trouble {
+        // What a verification finds in the index; one that was never whole, as behind a repair that
+        // was killed, too.
+        let fault = index.fault(&disk, &directory, closed_at).map_err(doing())?;
+        let fault = fault.filter(|_| !is_short);
+        if let Some(what) = index.trouble.as_ref().filter(|_| fault.is_none()) {
             report.notes.push(format!("the log is sound; {what}; that needs no repair, since the next opening makes the index again from the log"));
         }
+        let is_faulty = fault.is_some();
+        report.damages.extend(fault.map(|what| Damage {
+            frames: None,
+            what,
+            remedy: Remedy::Rewritten,
+        }));
         drop(index);
         if !options.dry_run && is_short {
             closed::remove(&directory.path).map_err(doing())?;
@@ -219,7 +231,10 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         if !options.dry_run && !has_backup {
             names.remove(BACKUP).map_err(doing())?;
         }
-        if was_noted {
+        if !options.dry_run && is_faulty {
+            names.step("make the index again");
+            settle(&directory, options.progress)?;
+        } else if was_noted {
             // sled touches its files even when they are only read.
             closed::write(&directory.path).map_err(Error::io("note how the journal was found"))?;
         }
@@ -302,6 +317,33 @@ impl Witness {
         }
         witness
     }
+
+    /// The first thing that a verification finds wrong with an index that is there, beside a log
+    /// that is sound.
+    fn fault(
+        &self,
+        disk: &RealDisk,
+        directory: &Directory,
+        noted: NotedEnd,
+    ) -> std::io::Result<Option<String>> {
+        let Some(index) = &self.index else {
+            let is_there = names_index(directory);
+            return Ok(self.trouble.clone().filter(|_| is_there));
+        };
+        if self.trouble.is_some() {
+            return Ok(self.trouble.clone());
+        }
+        let mark = self.mark.map(|mark| (index, mark));
+        let survey = survey::of_log(disk, directory.journal, mark, noted)?;
+        let is_behind = survey.is_behind(self.mark) && closed::is_noted(&directory.path);
+        let behind = is_behind.then(|| survey::BEHIND.to_owned());
+        let found = survey.findings().into_iter().next();
+        Ok(found.map(|finding| finding.what).or(behind))
+    }
+}
+
+fn names_index(directory: &Directory) -> bool {
+    Names::of(&directory.path).index().is_some()
 }
 
 /// Reads the log strictly; gives its streams if all of it is sound, reaches as far as the index knows, and ends where it was

@@ -108,6 +108,11 @@ impl Stamp {
     }
 }
 
+/// True if the directory has the note of a close.
+pub(crate) fn is_noted(directory: &Path) -> bool {
+    noted(directory).is_some()
+}
+
 /// Whether every file is as the last close left it.
 pub(crate) fn holds(directory: &Path) -> bool {
     let noted = noted(directory).map(|it| it.files);

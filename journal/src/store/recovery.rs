@@ -56,7 +56,7 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         NotedEnd::default()
     };
     let clean = options.vouches && closed::holds(&directory.path);
-    let (was_there, mut is_aside) = (place.exists(), false);
+    let (was_there, mut is_aside) = (is_there(&place), false);
     let mut rebuilt = (!directory.created && !was_there).then(|| "it was missing".to_owned());
     let (index, mark) = match open_index(&place, options, directory.journal) {
         Ok(opened) => opened,
@@ -288,7 +288,7 @@ fn open_index(
 fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
     let aside = aside(place);
     let moving = || Error::io(format!("set the damaged index {} aside", place.display()));
-    let was_there = place.exists();
+    let was_there = is_there(place);
     if was_there {
         match fs::remove_dir_all(&aside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(moving()(error)),
@@ -305,6 +305,11 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
 fn put_back(place: &Path, is_aside: bool) {
     let _left = fs::remove_dir_all(place);
     let _left = is_aside.then(|| fs::rename(aside(place), place));
+}
+
+/// True also of a link that leads nowhere.
+fn is_there(place: &Path) -> bool {
+    fs::symlink_metadata(place).is_ok()
 }
 
 fn aside(place: &Path) -> PathBuf {

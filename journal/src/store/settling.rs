@@ -4,12 +4,12 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use super::Opened;
 use super::closed::{self, NotedEnd};
 use super::directory::Directory;
 use super::options::Options;
 use super::pass::{Passed, pass};
 use super::recovery;
+use super::{After, Opened};
 use crate::Error;
 use crate::backup::manifest::Manifest;
 use crate::index::{Index, read::nowhere};
@@ -115,7 +115,8 @@ pub(crate) fn fill(
     })
 }
 
-/// Brings the index level with the log and notes how all files are, so that the next opening need not read them.
+/// Brings the index level with the log and, where that was closed, notes how all files are, so that
+/// the next opening need not read them.
 pub(crate) fn settle(directory: &Directory, options: &Options) -> Result<Opened, Error> {
     let recovered = recovery::recover(directory, options)?;
     let place = recovery::index_place(&directory.path);
@@ -123,7 +124,9 @@ pub(crate) fn settle(directory: &Directory, options: &Options) -> Result<Opened,
     let (last, records) = (recovered.view.last, recovered.view.records);
     drop(recovered.index);
     let end = Manifest::of(directory.journal, last, records);
-    closed::write_with_end(&directory.path, end)
-        .map_err(Error::io("note how the journal was left"))?;
+    if recovered.opened.after == After::Clean {
+        closed::write_with_end(&directory.path, end)
+            .map_err(Error::io("note how the journal was left"))?;
+    }
     Ok(recovered.opened)
 }

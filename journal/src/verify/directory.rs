@@ -1,5 +1,6 @@
 //! Verifies a journal where it lies: the log as the anchor, the index as its witness.
 
+use std::fs;
 use std::path::Path;
 
 use super::streams::Streams;
@@ -11,7 +12,7 @@ use crate::log::disk::RealDisk;
 use crate::merkle::Tree;
 use crate::store::closed::{self, NotedEnd};
 use crate::store::directory::Directory;
-use crate::swap::LOG_NEW;
+use crate::swap::{LOG_NEW, Names};
 use crate::{Error, Hash};
 
 /// Verifies the journal in a directory. It takes the lock, adds nothing, cuts nothing, and repairs nothing. Where nobody
@@ -40,7 +41,7 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
         ));
         None
     });
-    if directory.path.join(LOG_NEW).exists() {
+    if Names::of(&directory.path).has(LOG_NEW) {
         trouble =
             Some("a repair was cut short; opening or repairing the journal finishes it".to_owned());
     }
@@ -79,12 +80,13 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
             "the journal was not closed; nothing vouches that the log ends where it ended"
                 .to_owned(),
         );
-    } else if index.is_some_and(|(_, mark)| mark.number < survey.last.number) {
-        survey.streams.find(
-            None,
-            None,
-            "the index is behind the log although the journal was closed".to_owned(),
-        );
+    } else if survey.is_behind(index.map(|(_, mark)| mark)) {
+        if closed::is_noted(&directory.path) {
+            survey.streams.find(None, None, survey::BEHIND.to_owned());
+        } else {
+            // A repair or an opening was killed before it had made the index level.
+            notes.push("the index is behind the log; the next opening catches it up".to_owned());
+        }
     }
     let objects = survey.objects.len() as u64;
     Ok(report(survey.streams, objects, notes))
@@ -96,7 +98,7 @@ fn open_index(
     notes: &mut Vec<String>,
 ) -> Result<Option<(Index, Written)>, String> {
     let place = directory.path.join("sled");
-    if !place.exists() {
+    if fs::symlink_metadata(&place).is_err() {
         notes.push("the index is missing; the next opening rebuilds it from the log".to_owned());
         return Ok(None);
     }

@@ -82,7 +82,16 @@ pub(crate) fn of_log<'i>(
     Ok(survey)
 }
 
+/// The finding of an index that lacks frames of a log that was closed.
+pub(crate) const BEHIND: &str = "the index is behind the log although the journal was closed";
+
 impl Survey<'_> {
+    /// True if the log ends with the record of a close and an index with this mark does not reach
+    /// so far.
+    pub(crate) fn is_behind(&self, mark: Option<Written>) -> bool {
+        self.clean && mark.is_some_and(|mark| mark.number < self.last.number)
+    }
+
     /// Everything that is wrong.
     pub(crate) fn findings(self) -> Vec<Finding> {
         self.streams.findings
