@@ -103,6 +103,24 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// Users other than its owner may have written what is in the directory, so nothing there was
+    /// believed.
+    #[error("{} is not to be believed: {what}", path.display())]
+    Insecure {
+        /// The directory, or what is in it.
+        path: PathBuf,
+        /// The owner or the mode that it should not have.
+        what: String,
+    },
+    /// The superuser was about to work in the journal of another user, who could not read what it
+    /// makes there.
+    #[error("the journal at {} belongs to the user {owner}, who could not read the files that this user makes there", path.display())]
+    NotYours {
+        /// The directory.
+        path: PathBuf,
+        /// The number of its user.
+        owner: u32,
+    },
     /// There is no journal.
     #[error("there is no journal at {}", path.display())]
     Missing {

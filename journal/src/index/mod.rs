@@ -12,6 +12,7 @@ mod stored;
 
 use std::any::Any;
 use std::fs::{self, File};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -26,6 +27,7 @@ pub(crate) use stored::Room;
 
 use crate::log::Written;
 use crate::log::disk::sync_directory;
+use crate::private::private;
 
 /// sled, opened.
 pub(crate) struct Index {
@@ -37,6 +39,7 @@ pub(crate) struct Index {
 impl Index {
     /// Opens or makes the store. sled panics on some damage, so that happens on a thread of its own.
     pub(crate) fn open(path: &Path, cache_bytes: u64) -> Result<Self, String> {
+        for_its_user(path).map_err(|error| error.to_string())?;
         let config = sled::Config::default()
             .path(path)
             .cache_capacity(cache_bytes)
@@ -132,6 +135,15 @@ impl Index {
             sync_directory(place)
         };
         sync().map_err(|error| format!("failed to sync its files: {error}"))
+    }
+}
+
+/// Makes the directory, if there is none, for its user alone: sled makes its files for all.
+fn for_its_user(path: &Path) -> io::Result<()> {
+    match private().create(path) {
+        // sled says what is wrong with what is there.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

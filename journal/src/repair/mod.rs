@@ -24,7 +24,7 @@ use crate::log::disk::RealDisk;
 use crate::log::segments::Stopped;
 use crate::log::{Entry, Written, read_log};
 use crate::store::closed::{self, NotedEnd};
-use crate::store::directory::Directory;
+use crate::store::directory::{Directory, Others};
 use crate::store::{settling, wall_clock};
 use crate::swap::{BACKUP, LOG, LOG_NEW, Names};
 use crate::verify::survey;
@@ -37,6 +37,7 @@ pub struct RepairOptions {
     dry_run: bool,
     program: String,
     progress: Box<dyn Fn(Progress) + Send>,
+    others: Others,
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
     steps: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -47,6 +48,7 @@ impl Default for RepairOptions {
             dry_run: false,
             program: concat!("recount-journal ", env!("CARGO_PKG_VERSION")).to_owned(),
             progress: Box::new(|_| {}),
+            others: Others::Refused,
             clock: Arc::new(wall_clock),
             steps: Arc::new(|_| {}),
         }
@@ -86,6 +88,15 @@ impl RepairOptions {
     pub fn clock(self, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self {
             clock: Arc::new(clock),
+            ..self
+        }
+    }
+
+    /// Works in a directory that [`guard`](crate::guard()) refuses.
+    #[must_use]
+    pub fn insecure_directory(self) -> Self {
+        Self {
+            others: Others::Trusted,
             ..self
         }
     }
@@ -131,10 +142,11 @@ impl fmt::Debug for RepairOptions {
 /// ```
 ///
 /// # Errors
-/// [`Error::InUse`], [`Error::Missing`], [`Error::NewerFormat`]; [`Error::NotAJournal`] when neither the marker nor the log says
-/// whose it is; [`Error::Damaged`] when neither log nor index has anything left; [`Error::Io`].
+/// [`Error::Insecure`], [`Error::NotYours`], [`Error::InUse`], [`Error::Missing`],
+/// [`Error::NewerFormat`]; [`Error::NotAJournal`] when neither the marker nor the log says whose it
+/// is; [`Error::Damaged`] when neither log nor index has anything left; [`Error::Io`].
 pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired, Error> {
-    let (mut directory, marker) = claiming::claim(path.as_ref())?;
+    let (mut directory, marker) = claiming::claim(path.as_ref(), options.others)?;
     let names = Names::seen_by(&directory.path, Arc::clone(&options.steps));
     let doing = || {
         Error::io(format!(

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::lock::{LOCK, Lock};
 use crate::Error;
+use crate::guard::guard;
 use crate::log::disk::sync_directory;
 use crate::private::{anew, private};
 
@@ -17,6 +18,25 @@ const FORMAT: &str = "recount-journal";
 const VERSION: u64 = 1;
 const MARKER: &str = "JOURNAL";
 const MARKER_DRAFT: &str = "JOURNAL.new";
+/// The trust in users that can write to the directory beside its owner.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Others {
+    /// A directory that they can write to is refused.
+    #[default]
+    Refused,
+    /// Whatever they put there is believed.
+    Trusted,
+}
+
+impl Others {
+    fn check(self, path: &Path) -> Result<(), Error> {
+        match self {
+            Self::Refused => guard(path),
+            Self::Trusted => Ok(()),
+        }
+    }
+}
+
 /// A directory that is a journal and is ours while this lives.
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -37,12 +57,18 @@ pub(crate) struct Marker {
 
 impl Directory {
     /// Takes hold of a journal, and makes one in an empty or missing directory if told to.
-    pub(crate) fn claim(path: &Path, create: bool) -> Result<Self, Error> {
-        Self::claim_within(path, create, Duration::ZERO)
+    pub(crate) fn claim(path: &Path, create: bool, others: Others) -> Result<Self, Error> {
+        Self::claim_within(path, create, Duration::ZERO, others)
     }
 
     /// As [`claim`](Self::claim), and waits so long for whoever has the journal to let go of it.
-    pub(crate) fn claim_within(path: &Path, create: bool, wait: Duration) -> Result<Self, Error> {
+    pub(crate) fn claim_within(
+        path: &Path,
+        create: bool,
+        wait: Duration,
+        others: Others,
+    ) -> Result<Self, Error> {
+        others.check(path)?;
         let found = read_marker(path)?;
         if found.is_none() {
             let others = names(path)?.map(|names| foreign(&names));
@@ -224,12 +250,12 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let place = tempfile::tempdir().unwrap();
         let journal = place.path().join("above/journal");
-        drop(Directory::claim(&journal, true).unwrap());
+        drop(Directory::claim(&journal, true, Others::Refused).unwrap());
         assert_eq!(mode(&journal), 0o700);
         let given = place.path().join("given");
         fs::create_dir(&given).unwrap();
         fs::set_permissions(&given, fs::Permissions::from_mode(0o750)).unwrap();
-        drop(Directory::claim(&given, true).unwrap());
+        drop(Directory::claim(&given, true, Others::Refused).unwrap());
         assert_eq!(mode(&given), 0o750);
     }
 }

@@ -197,7 +197,8 @@ impl DiskJournal {
     }
 
     fn from_options(options: Options) -> Result<Self, Error> {
-        let mut directory = Directory::claim_within(&options.path, options.create, options.wait)?;
+        let mut directory =
+            Directory::claim_within(&options.path, options.create, options.wait, options.others)?;
         let recovered = recovery::recover(&directory, &options)?;
         if options.vouches {
             // It may have been made only now, and a repair that was cut short may have put a new

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::directory::Others;
 use crate::log::disk::{Disk, RealDisk};
 use crate::{DiskJournal, Error};
 
@@ -30,6 +31,7 @@ pub struct Options {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) segment_bytes: u64,
     pub(super) floor_bytes: u64,
+    pub(super) others: Others,
     /// Whether the log is in the directory, so that a clean close can vouch for it.
     pub(super) vouches: bool,
 }
@@ -62,6 +64,7 @@ impl Options {
             )),
             segment_bytes: 64 << 20,
             floor_bytes: 64 << 20,
+            others: Others::Refused,
             vouches: true,
         }
     }
@@ -96,6 +99,27 @@ impl Options {
         Self {
             read_only: true,
             create: false,
+            ..self
+        }
+    }
+
+    /// Opens a directory that users other than its owner can write to, or that the superuser finds
+    /// to be another user's. Without this it is refused, since they may have put anything there;
+    /// see
+    /// [`guard`](crate::guard()).
+    ///
+    /// ```
+    /// use recount_journal::DiskJournal;
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("journal");
+    /// let journal = DiskJournal::options(&path).insecure_directory().open()?;
+    /// # drop(journal);
+    /// # Ok::<(), recount_journal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn insecure_directory(self) -> Self {
+        Self {
+            others: Others::Trusted,
             ..self
         }
     }
@@ -170,7 +194,8 @@ impl Options {
     /// Opens the journal. This blocks: it reads the log, and catches up or rebuilds the index.
     ///
     /// # Errors
-    /// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`], and [`Error::Damaged`] when
+    /// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`],
+    /// [`Error::Insecure`], [`Error::NotYours`], and [`Error::Damaged`] when
     /// something that was acknowledged is gone or altered.
     pub fn open(self) -> Result<DiskJournal, Error> {
         DiskJournal::from_options(self)

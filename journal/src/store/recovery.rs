@@ -423,7 +423,9 @@ mod tests {
             hash: Hash::ZERO,
             at_us: 1,
         };
-        let journal = Directory::claim(path, false).unwrap().journal;
+        let journal = Directory::claim(path, false, Default::default())
+            .unwrap()
+            .journal;
         let (mark, records) = mark_of(path, journal);
         let forge = |mark| {
             let bytes = kept::to_bytes(journal, mark, [Row::head(STREAM, &told, &[])]);

@@ -11,7 +11,7 @@ use crate::log::Written;
 use crate::log::disk::RealDisk;
 use crate::merkle::Tree;
 use crate::store::closed::{self, NotedEnd};
-use crate::store::directory::Directory;
+use crate::store::directory::{Directory, Others};
 use crate::swap::{LOG_NEW, Names};
 use crate::{Error, Hash};
 
@@ -19,10 +19,23 @@ use crate::{Error, Hash};
 /// can write, it verifies the log alone.
 ///
 /// # Errors
-/// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`] and [`Error::Io`] when the journal
-/// cannot be read at all; everything else is a finding of the report.
+/// [`Error::Insecure`], [`Error::NotYours`], [`Error::InUse`], [`Error::Missing`],
+/// [`Error::NotAJournal`], [`Error::NewerFormat`] and [`Error::Io`] when the journal cannot be read
+/// at all; everything else is a finding of the report.
 pub fn directory(path: impl AsRef<Path>) -> Result<Report, Error> {
-    let directory = Directory::claim(path.as_ref(), false)?;
+    claimed(path.as_ref(), Others::Refused)
+}
+
+/// As [`directory`], also of a journal that [`guard`](crate::guard()) refuses.
+///
+/// # Errors
+/// As [`directory`], without [`Error::Insecure`] and [`Error::NotYours`].
+pub fn insecure_directory(path: impl AsRef<Path>) -> Result<Report, Error> {
+    claimed(path.as_ref(), Others::Trusted)
+}
+
+fn claimed(path: &Path, others: Others) -> Result<Report, Error> {
+    let directory = Directory::claim(path, false, others)?;
     let was_noted = closed::holds(&directory.path);
     let report = report_on(&directory)?;
     if was_noted && report.is_sound() && directory.lock.can_write {

@@ -25,6 +25,8 @@ mod layout;
 mod limits;
 mod log_injuries;
 mod opening;
+#[cfg(unix)]
+mod others_write;
 mod power_loss;
 mod random;
 mod repairs;
