@@ -78,7 +78,9 @@ pub enum Error {
         limit: usize,
     },
     /// The disk is nearly full; nothing was written, and appends are taken again as soon as there is room.
-    #[error("the disk has {free} bytes free, fewer than the floor of {floor}; nothing was written")]
+    #[error(
+        "the disk has no room: {free} bytes are free, {floor} are to stay free; nothing was written"
+    )]
     NoSpace {
         /// What is free.
         free: u64,
@@ -114,7 +116,7 @@ pub enum Error {
     },
     /// The superuser was about to work in the journal of another user, who could not read what it
     /// makes there.
-    #[error("the journal at {} belongs to the user {owner}, who could not read the files that this user makes there", path.display())]
+    #[error("the journal at {} is of the user {owner}, not to be written by another", path.display())]
     NotYours {
         /// The directory.
         path: PathBuf,

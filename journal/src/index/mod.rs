@@ -165,6 +165,16 @@ pub(crate) fn is_in_use(why: &str) -> bool {
     why.contains("could not acquire lock")
 }
 
+/// The error of a disk that took nothing more, which says nothing against the index: full, over its
+/// quota, or read-only. sled hands its cause on in words only, which end with the system's number.
+pub(crate) fn refused_by_disk(why: &str) -> Option<io::Error> {
+    let numbers = [28, 122, 30];
+    let number = numbers
+        .into_iter()
+        .find(|number| why.contains(&format!("(os error {number})")))?;
+    cfg!(target_os = "linux").then(|| io::Error::from_raw_os_error(number))
+}
+
 /// What was let go of is freed two epochs later; each begins with a look at what there is to free.
 const EPOCHS: usize = 4;
 

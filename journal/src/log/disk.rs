@@ -44,6 +44,14 @@ pub trait Disk: Send + Sync + 'static {
     /// Whatever the system says.
     fn free_space(&self) -> io::Result<u64>;
 
+    /// How many bytes the disk holds in all, used and free; `u64::MAX` where that cannot be told.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn total_space(&self) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
+
     /// The identity of the file that has a name now, or of the directory itself for `None`. By
     /// itself it tells nothing, and then a log that is moved, replaced or removed while it is open
     /// goes unnoticed.
@@ -143,6 +151,14 @@ impl RealDisk {
     }
 }
 
+impl RealDisk {
+    /// The directory, or the nearest one above it that is there.
+    fn place(&self) -> &Path {
+        let place = self.directory.ancestors().find(|place| place.exists());
+        place.unwrap_or(Path::new("."))
+    }
+}
+
 impl Disk for RealDisk {
     fn open(&self, name: &str, create: bool) -> io::Result<Box<dyn DiskFile>> {
         if create {
@@ -187,9 +203,11 @@ impl Disk for RealDisk {
 
     fn free_space(&self) -> io::Result<u64> {
         // The directory may not have been made yet; where it will stand counts.
-        let here = Path::new(".");
-        let place = self.directory.ancestors().find(|place| place.exists());
-        available_bytes(place.unwrap_or(here))
+        available_bytes(self.place())
+    }
+
+    fn total_space(&self) -> io::Result<u64> {
+        total_bytes(self.place())
     }
 
     fn identity(&self, name: Option<&str>) -> io::Result<Option<Identity>> {
@@ -222,6 +240,18 @@ pub(crate) fn identity(_facts: &fs::Metadata) -> Option<Identity> {
 fn available_bytes(place: &Path) -> io::Result<u64> {
     let system = rustix::fs::statvfs(place)?;
     Ok(system.f_bavail.saturating_mul(system.f_frsize))
+}
+
+/// The size of the file system that holds a path.
+#[cfg(unix)]
+fn total_bytes(place: &Path) -> io::Result<u64> {
+    let system = rustix::fs::statvfs(place)?;
+    Ok(system.f_blocks.saturating_mul(system.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn total_bytes(_place: &Path) -> io::Result<u64> {
+    Ok(u64::MAX)
 }
 
 #[cfg(not(unix))]

@@ -206,7 +206,7 @@ impl DiskJournal {
             directory.lock.hold_log(&directory.path)?;
         }
         let (index, opened) = (Arc::new(recovered.index), recovered.opened);
-        let floor = Floor::new(Arc::clone(&options.disk), options.floor_bytes);
+        let floor = Floor::new(Arc::clone(&options.disk), options.floor());
         let end = recovered
             .writer
             .map(|it| LogEnd::new(it, Arc::clone(&index)));

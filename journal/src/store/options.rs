@@ -30,11 +30,16 @@ pub struct Options {
     pub(super) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
     pub(super) disk: Arc<dyn Disk>,
     pub(super) segment_bytes: u64,
-    pub(super) floor_bytes: u64,
+    pub(super) floor_bytes: Option<u64>,
     pub(super) others: Others,
     /// Whether the log is in the directory, so that a clean close can vouch for it.
     pub(super) vouches: bool,
 }
+
+/// The most that stays free where nothing is set, in bytes.
+const FLOOR_MAX: u64 = 64 << 20;
+/// The share of the disk that stays free where nothing is set: on one of 64 MiB it is 3 MiB.
+const FLOOR_SHARE: u64 = 20;
 
 /// How far an opening or a copy has come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -63,7 +68,7 @@ impl Options {
                     .join("log"),
             )),
             segment_bytes: 64 << 20,
-            floor_bytes: 64 << 20,
+            floor_bytes: None,
             others: Others::Refused,
             vouches: true,
         }
@@ -181,14 +186,23 @@ impl Options {
         }
     }
 
-    /// How much of the disk stays free, 64 MiB unless set: with less, appends are refused with [`Error::NoSpace`] before
-    /// anything is written, and taken again as soon as there is room. 0 turns this off.
+    /// How much of the disk stays free: unless set, a twentieth of the disk, 64 MiB at most. With
+    /// less, appends are refused with [`Error::NoSpace`] before anything is written, and taken
+    /// again as soon as there is room. 0 turns this off.
     #[must_use]
     pub fn floor_bytes(self, floor_bytes: u64) -> Self {
         Self {
-            floor_bytes,
+            floor_bytes: Some(floor_bytes),
             ..self
         }
+    }
+
+    /// The floor that was set, or the one for the size of the disk.
+    pub(super) fn floor(&self) -> u64 {
+        self.floor_bytes.unwrap_or_else(|| {
+            let total = self.disk.total_space().unwrap_or(u64::MAX);
+            FLOOR_MAX.min(total / FLOOR_SHARE)
+        })
     }
 
     /// Opens the journal. This blocks: it reads the log, and catches up or rebuilds the index.

@@ -66,6 +66,8 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
                 path: directory.path.clone(),
             });
         }
+        // Nor is one that the disk had no room to open.
+        Err(why) if crate::index::refused_by_disk(&why).is_some() => return Err(nowhere(why)),
         Err(why) => {
             require_log(directory, options)?;
             rebuilt = Some(why);
