@@ -189,9 +189,9 @@ impl From<journal::Error> for Failure {
                 )
             }
             journal::Error::Insecure { .. } => Failure::new("insecure-directory", what)
-                .advice("take the write permission from others, such as `chmod go-w PATH`"),
+                .advice("take the write permission from others, such as `chmod go-w PATH`; `--insecure-directory` believes it all the same"),
             journal::Error::NotYours { owner, .. } => Failure::new(NOT_YOURS, what)
-                .advice(format!("run it as that user: `sudo -u '#{owner}' recount …`")),
+                .advice(format!("run it as that user: `sudo -u '#{owner}' recount …`; `--insecure-directory` goes on as this one")),
             journal::Error::Missing { path } => Failure::no_journal(&path),
             journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what)
                 .advice("give the directory that holds the file JOURNAL; where only that is damaged, `recount repair PATH` restores it"),
