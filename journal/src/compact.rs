@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::index::Index;
 use crate::store::closed;
-use crate::store::directory::Directory;
+use crate::store::directory::{Directory, Others};
 use crate::store::settling::{self, Witness};
 use crate::swap::{Names, SLED, SLED_NEW};
 use crate::{DiskJournal, Error, Progress};
@@ -17,6 +17,7 @@ use crate::{DiskJournal, Error, Progress};
 pub struct CompactOptions {
     cache_bytes: u64,
     progress: Box<dyn Fn(Progress) + Send>,
+    others: Others,
     steps: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -25,6 +26,7 @@ impl Default for CompactOptions {
         Self {
             cache_bytes: 16 << 20,
             progress: Box::new(|_| {}),
+            others: Others::Refused,
             steps: Arc::new(|_| {}),
         }
     }
@@ -45,6 +47,15 @@ impl CompactOptions {
     pub fn progress(self, progress: impl Fn(Progress) + Send + 'static) -> Self {
         Self {
             progress: Box::new(progress),
+            ..self
+        }
+    }
+
+    /// Works in a directory that [`guard`](crate::guard()) refuses.
+    #[must_use]
+    pub fn insecure_directory(self) -> Self {
+        Self {
+            others: Others::Trusted,
             ..self
         }
     }
@@ -99,10 +110,12 @@ pub struct Compacted {
 /// ```
 ///
 /// # Errors
-/// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`]; [`Error::Damaged`] when the log is not
-/// sound, which a repair must cure first, and when the index does not say any more up to where its frames reach; [`Error::Io`] and [`Error::Index`] when the new index cannot be written.
+/// [`Error::Insecure`], [`Error::NotYours`], [`Error::InUse`], [`Error::Missing`],
+/// [`Error::NotAJournal`], [`Error::NewerFormat`]; [`Error::Damaged`] when the log is not sound,
+/// which a repair must cure first, and when the index does not say any more up to where its frames
+/// reach; [`Error::Io`] and [`Error::Index`] when the new index cannot be written.
 pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compacted, Error> {
-    let directory = Directory::claim(path.as_ref(), false)?;
+    let directory = Directory::claim(path.as_ref(), false, options.others)?;
     let doing = || Error::io(format!("compact the index of {}", directory.path.display()));
     let names = Names::seen_by(&directory.path, options.steps);
     names.finish().map_err(doing())?;
@@ -138,12 +151,12 @@ pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compac
     names.swap_index().map_err(doing())?;
     if filled.closed {
         names.step("note how all files are");
-        closed::write(&directory.path).map_err(doing())?;
+        closed::write_with_end(&directory.path, filled.end).map_err(doing())?;
     }
     Ok(Compacted {
         bytes_before,
         bytes_after: bytes_in(&names.path(SLED)).map_err(doing())?,
-        records: filled.records,
+        records: filled.end.records,
         removed,
     })
 }

@@ -78,7 +78,9 @@ pub enum Error {
         limit: usize,
     },
     /// The disk is nearly full; nothing was written, and appends are taken again as soon as there is room.
-    #[error("the disk has {free} bytes free, fewer than the floor of {floor}; nothing was written")]
+    #[error(
+        "the disk has no room: {free} bytes are free, {floor} are to stay free; nothing was written"
+    )]
     NoSpace {
         /// What is free.
         free: u64,
@@ -102,6 +104,24 @@ pub enum Error {
     InUse {
         /// The directory.
         path: PathBuf,
+    },
+    /// Users other than its owner may have written what is in the directory, so nothing there was
+    /// believed.
+    #[error("{} is not to be believed: {what}", path.display())]
+    Insecure {
+        /// The directory, or what is in it.
+        path: PathBuf,
+        /// The owner or the mode that it should not have.
+        what: String,
+    },
+    /// The superuser was about to work in the journal of another user, who could not read what it
+    /// makes there.
+    #[error("the journal at {} is of the user {owner}, not to be written by another", path.display())]
+    NotYours {
+        /// The directory.
+        path: PathBuf,
+        /// The number of its user.
+        owner: u32,
     },
     /// There is no journal.
     #[error("there is no journal at {}", path.display())]

@@ -153,7 +153,7 @@ fn write(mut writer: LogWriter, frames: Receiver<Vec<Append>>) -> io::Result<()>
     });
     // Whoever still sends is told.
     drop(frames);
-    written.and(writer.close())
+    written.map_err(io::Error::from).and(writer.close())
 }
 
 /// Makes appends of the lines of a file.

@@ -57,7 +57,8 @@ impl Names {
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.path(name).exists()
+        // A link that leads nowhere is there, too.
+        fs::symlink_metadata(self.path(name)).is_ok()
     }
 
     /// Tells of a step that is about to be done.

@@ -1,17 +1,20 @@
 //! A directory that gets its name when it is complete; until then it stands beside that under another.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
 use crate::log::disk::sync_directory;
-use crate::store::directory::private;
+use crate::private::private;
 
 /// A directory in the making. Unless it is finished, nothing remains of it.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     path: PathBuf,
+    /// Locked until it is finished, so that what a killed process left is known by its free lock.
+    lock: Option<File>,
     to: PathBuf,
     finished: bool,
 }
@@ -30,6 +33,7 @@ impl Unfinished {
             Err(error) => return Err(Error::io(format!("look at {}", to.display()))(error)),
         }
         let name = to.file_name().ok_or_else(occupied)?;
+        remove_left(to, name);
         let mut number = 1_u64;
         loop {
             let mut part = name.to_owned();
@@ -41,6 +45,7 @@ impl Unfinished {
                 Err(error) => return Err(Error::io(format!("make {}", path.display()))(error)),
                 Ok(()) => {
                     return Ok(Self {
+                        lock: locked(&path),
                         path,
                         to: to.to_owned(),
                         finished: false,
@@ -69,6 +74,7 @@ impl Unfinished {
         };
         let renamed: io::Result<()> = rename();
         renamed.map_err(Error::io(format!("give {} its name", self.to.display())))?;
+        self.lock.take();
         self.finished = true;
         Ok(())
     }
@@ -79,6 +85,38 @@ impl Drop for Unfinished {
         if !self.finished {
             // What cannot be removed has a name that says what it is.
             let _left = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// The lock on a directory; none where another process holds it, or where directories cannot be
+/// locked.
+fn locked(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
+    file.try_lock().is_ok().then_some(file)
+}
+
+/// Removes the directories that killed processes left beside a place.
+fn remove_left(to: &Path, name: &OsStr) {
+    let prefix = format!("{}.", name.to_string_lossy());
+    let is_part = |entry: &DirEntry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let ids = name
+            .strip_prefix(&prefix)
+            .and_then(|it| it.strip_suffix(".part"));
+        let ids = ids.and_then(|it| it.split_once('-'));
+        ids.is_some_and(|(process, number)| {
+            process.parse::<u32>().is_ok() && number.parse::<u64>().is_ok()
+        })
+    };
+    let beside = fs::read_dir(parent(to)).into_iter().flatten().flatten();
+    for left in beside.filter(is_part) {
+        let is_own = left.file_type().is_ok_and(|it| it.is_dir());
+        if let Some(lock) = locked(&left.path()).filter(|_| is_own) {
+            // What cannot be removed has a name that says what it is.
+            let _left = fs::remove_dir_all(left.path());
+            drop(lock);
         }
     }
 }
@@ -124,6 +162,33 @@ mod tests {
         Unfinished::begin(&to).unwrap().finish().unwrap();
         assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
         assert!(left.path().join("file").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn part_of_killed_process_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("copy");
+        let at_work = Unfinished::begin(&to).unwrap();
+        let left = to.with_file_name("copy.4711-1.part");
+        fs::create_dir_all(left.join("log")).unwrap();
+        fs::write(left.join("log/1.log"), "left").unwrap();
+        // Of another place, and of no place.
+        let others = [
+            "copy.4711.part",
+            "copy.x-1.part",
+            "copies.4711-1.part",
+            "copy.part",
+        ];
+        for other in others {
+            fs::create_dir(to.with_file_name(other)).unwrap();
+        }
+        drop(Unfinished::begin(&to).unwrap());
+        assert!(!left.exists());
+        assert!(at_work.path().exists());
+        for other in others {
+            assert!(to.with_file_name(other).exists(), "{other}");
+        }
     }
 
     #[test]

@@ -29,6 +29,11 @@ impl Compact {
         let meter = Meter::new("Building a new index");
         let options = CompactOptions::default()
             .progress(move |Progress { done, total }| meter.show(done, total));
+        let options = if super::opening::trusts_others() {
+            options.insecure_directory()
+        } else {
+            options
+        };
         let compacted = compact(&self.path, options)?;
         if self.json {
             screen.json(&as_json(&compacted))?;

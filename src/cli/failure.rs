@@ -85,7 +85,15 @@ impl Failure {
             return Failure::new(READER_GONE, "the reader of the output is gone")
                 .exit(Exit::ReaderGone);
         }
-        Failure::new(IO, format!("failed to {doing}: {error}"))
+        let what = format!("failed to {doing}: {error}");
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Failure::new(NO_SPACE, what).advice("make room on the disk, then try again")
+            }
+            io::ErrorKind::ReadOnlyFilesystem => Failure::new("read-only", what)
+                .advice("the disk takes no writes; work on a copy, or mount it for writing"),
+            _ => Failure::new(IO, what),
+        }
     }
 
     /// Something failed behind a word that counts: that it is on record is what whoever said it must know.
@@ -130,8 +138,14 @@ const READER_GONE: &str = "reader-gone";
 /// The code of what the system could not do.
 const IO: &str = "io";
 
+/// The code of a disk without room.
+const NO_SPACE: &str = "no-space";
+
 /// The code of a journal that another process has open.
 pub(super) const IN_USE: &str = "journal-in-use";
+
+/// The code of a journal of another user, met by the superuser.
+pub(super) const NOT_YOURS: &str = "not-yours";
 
 /// The code of a record that this program does not know.
 const UNREADABLE: &str = "unreadable";
@@ -174,6 +188,10 @@ impl From<journal::Error> for Failure {
                     "one process at a time has a journal open; ask that one, or stop it first",
                 )
             }
+            journal::Error::Insecure { .. } => Failure::new("insecure-directory", what)
+                .advice("take the write permission from others, such as `chmod go-w PATH`; `--insecure-directory` believes it all the same"),
+            journal::Error::NotYours { owner, .. } => Failure::new(NOT_YOURS, what)
+                .advice(format!("run it as that user: `sudo -u '#{owner}' recount …`; `--insecure-directory` goes on as this one")),
             journal::Error::Missing { path } => Failure::no_journal(&path),
             journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what)
                 .advice("give the directory that holds the file JOURNAL; where only that is damaged, `recount repair PATH` restores it"),
@@ -194,7 +212,7 @@ impl From<journal::Error> for Failure {
             }
             journal::Error::Conflict { .. } => Failure::new("conflict", what)
                 .advice("somebody else wrote to the session; look at it again before you retry"),
-            journal::Error::NoSpace { .. } => Failure::new("no-space", what)
+            journal::Error::NoSpace { .. } => Failure::new(NO_SPACE, what)
                 .advice("make room on the disk of the journal, then try again"),
             journal::Error::Io { doing, source } => Failure::io(one_line(&doing), &source),
             _ => Failure::new("journal", what),

@@ -2,22 +2,64 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use recount_journal::DiskJournal;
+use recount_journal::verify::{self, Report};
+use recount_journal::{DiskJournal, Options};
 
-use super::failure::{Failure, IN_USE};
+use super::failure::{Exit, Failure, IN_USE};
 use super::progress::Meter;
 use crate::ledger::Ledger;
+
+/// Set once where the command line says `--insecure-directory`, before any journal is opened.
+static TRUSTS_OTHERS: AtomicBool = AtomicBool::new(false);
+
+/// Has every journal of this process opened that users other than its owner can write to.
+pub(super) fn trust_others() {
+    TRUSTS_OTHERS.store(true, Ordering::Relaxed);
+}
+
+pub(super) fn trusts_others() -> bool {
+    TRUSTS_OTHERS.load(Ordering::Relaxed)
+}
+
+/// The settings for opening the journal at `path`, with what the command line and the environment
+/// say of all journals: `RECOUNT_SPACE_FLOOR` is the number of bytes that stay free on its disk.
+pub(super) fn options(path: &Path) -> Result<Options, Failure> {
+    let mut options = DiskJournal::options(path);
+    if trusts_others() {
+        options = options.insecure_directory();
+    }
+    let Ok(floor) = std::env::var("RECOUNT_SPACE_FLOOR") else {
+        return Ok(options);
+    };
+    match floor.parse() {
+        Ok(bytes) => Ok(options.floor_bytes(bytes)),
+        Err(_) => {
+            let what = format!("RECOUNT_SPACE_FLOOR: expected a number of bytes, found {floor:?}");
+            Err(Failure::new("bad-request", what).exit(Exit::Usage))
+        }
+    }
+}
 
 /// The journal at `path`, to look at. Nothing is created and no record is added.
 pub(super) fn reading(path: &Path) -> Result<Ledger, Failure> {
     let meter = Meter::new("Reading the log");
-    let journal = DiskJournal::options(path)
+    let journal = options(path)?
         .read_only()
         .progress(move |it| meter.show(it.done, it.total))
         .open()
         .map_err(|it| copied(it.into()))?;
     Ok(Ledger::new(Arc::new(journal)))
+}
+
+/// What a verification of the journal at `path` finds.
+pub(super) fn verified(path: &Path) -> Result<Report, recount_journal::Error> {
+    if trusts_others() {
+        verify::insecure_directory(path)
+    } else {
+        verify::directory(path)
+    }
 }
 
 /// Beside the process that has a journal open, a copy is looked at, which is a journal, too.
@@ -31,7 +73,7 @@ pub(super) fn copied(failure: Failure) -> Failure {
 /// The journal at `path`, to add to.
 pub(super) fn writing(path: &Path) -> Result<Ledger, Failure> {
     let meter = Meter::new("Reading the log");
-    let journal = DiskJournal::options(path)
+    let journal = options(path)?
         .create(false)
         .program(crate::engine::PROGRAM)
         .progress(move |it| meter.show(it.done, it.total))

@@ -69,6 +69,9 @@ struct CommandLine {
         hide_possible_values = true
     )]
     color: ColorChoice,
+    /// Believe a journal whose directory others can write to, or that another user owns.
+    #[arg(long, global = true)]
+    insecure_directory: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -115,6 +118,9 @@ enum Command {
 pub fn run() -> ExitCode {
     let command_line = CommandLine::parse();
     follow_tracing();
+    if command_line.insecure_directory {
+        super::opening::trust_others();
+    }
     let mut screen = Screen::new(Palette::chosen(command_line.color));
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -39,6 +39,11 @@ impl Repair {
         if self.dry_run {
             options = options.dry_run();
         }
+        let options = if super::opening::trusts_others() {
+            options.insecure_directory()
+        } else {
+            options
+        };
         let repaired = repair(&self.path, options)?;
         if self.json {
             screen.json(&as_json(&repaired, self.dry_run))?;

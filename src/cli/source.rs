@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::failure::{Failure, IN_USE};
+use super::failure::{Failure, IN_USE, NOT_YOURS};
 use super::keys::Keys;
 use super::unanswered::{out_of_reach, refused, unanswered};
 use super::{opening, os_user};
@@ -95,6 +95,13 @@ impl Source {
             let in_use = match open(path) {
                 Ok(ledger) => return Ok(Source::Journal(keys.of(ledger)?)),
                 Err(failure) if failure.code == IN_USE => failure,
+                // The superuser may ask the service of another user, and makes no files there.
+                Err(failure) if failure.code == NOT_YOURS => {
+                    let service = Client::connect(path).await;
+                    return service
+                        .map(|client| Source::Service(Box::new(client)))
+                        .map_err(|_| failure);
+                }
                 Err(failure) => return Err(failure),
             };
             if let Some(refused) = refused.filter(|_| begun.elapsed() >= PATIENCE) {

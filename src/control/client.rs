@@ -60,6 +60,12 @@ impl Client {
     /// # Errors
     /// Why it cannot be reached.
     pub async fn connect(directory: &Path) -> Result<Client, ConnectError> {
+        // Where others can write, the file may be anybody's; the superuser may ask another user's
+        // service.
+        match recount_journal::guard(directory) {
+            Ok(()) | Err(recount_journal::Error::NotYours { .. }) => {}
+            Err(error) => return Err(super::file::unusable(directory, error.to_string())),
+        }
         Client::take(Offer::read(directory)?).await
     }
 

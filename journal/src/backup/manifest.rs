@@ -1,4 +1,5 @@
-//! What a backup says of itself: where its log ends, so that one that was cut or went on is told.
+//! Where a log ends, as a backup and the note of a close say it, so that one that was cut or went
+//! on is told.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -9,9 +10,10 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::log::Written;
+use crate::private;
 use crate::swap::BACKUP as NAME;
 
-/// The content of the file `BACKUP`.
+/// The content of the file `BACKUP`, and of `end` in `CLOSED`.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Manifest {
     journal: Uuid,
@@ -21,7 +23,7 @@ pub(crate) struct Manifest {
     segment: u64,
     /// Where in that the last frame ends.
     end: u64,
-    records: u64,
+    pub(crate) records: u64,
 }
 
 impl Manifest {
@@ -34,6 +36,24 @@ impl Manifest {
             end: last.end,
             records,
         }
+    }
+
+    /// True if a frame is the last one that this speaks of, at its place.
+    pub(crate) fn ends_with(&self, frame: Written) -> bool {
+        let Self {
+            frame: number,
+            checksum,
+            segment,
+            end,
+            ..
+        } = *self;
+        frame
+            == Written {
+                number,
+                checksum,
+                segment,
+                end,
+            }
     }
 
     /// What the directory says, `None` when it is no backup.
@@ -53,7 +73,10 @@ impl Manifest {
     }
 
     pub(crate) fn write(&self, directory: &Path) -> io::Result<()> {
-        let mut file = fs::File::create_new(directory.join(NAME))?;
+        let mut file = private::options()
+            .write(true)
+            .create_new(true)
+            .open(directory.join(NAME))?;
         file.write_all(&serde_json::to_vec(self)?)?;
         file.write_all(b"\n")?;
         file.sync_all()

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::log::disk::{Disk, RealDisk};
 use crate::log::segment_name;
 use crate::log::segments::Stopped;
-use crate::store::closed;
+use crate::store::closed::{self, NotedEnd};
 use crate::store::directory::{journal_at, write_marker};
 use crate::unfinished::Unfinished;
 use crate::verify::{self, Report, survey};
@@ -209,7 +209,8 @@ fn copied(
 
 /// Says which record the damage is at, by reading everything that can be read.
 fn damaged(disk: &dyn Disk, journal: Uuid, what: String) -> Error {
-    let findings = survey::of_log(disk, journal, None).map(survey::Survey::findings);
+    let findings =
+        survey::of_log(disk, journal, None, NotedEnd::default()).map(survey::Survey::findings);
     let placed = findings.ok().and_then(|findings| {
         findings
             .into_iter()

@@ -12,6 +12,7 @@ mod stored;
 
 use std::any::Any;
 use std::fs::{self, File};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -26,6 +27,7 @@ pub(crate) use stored::Room;
 
 use crate::log::Written;
 use crate::log::disk::sync_directory;
+use crate::private::private;
 
 /// sled, opened.
 pub(crate) struct Index {
@@ -37,6 +39,7 @@ pub(crate) struct Index {
 impl Index {
     /// Opens or makes the store. sled panics on some damage, so that happens on a thread of its own.
     pub(crate) fn open(path: &Path, cache_bytes: u64) -> Result<Self, String> {
+        for_its_user(path).map_err(|error| error.to_string())?;
         let config = sled::Config::default()
             .path(path)
             .cache_capacity(cache_bytes)
@@ -135,10 +138,19 @@ impl Index {
     }
 }
 
+/// Makes the directory, if there is none, for its user alone: sled makes its files for all.
+fn for_its_user(path: &Path) -> io::Result<()> {
+    match private().create(path) {
+        // sled says what is wrong with what is there.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Opens sled, waiting a little for its lock. The journal's own lock is held, so whoever has sled's is on the way out:
 /// a read that still runs after a close, or a child process just being started, which shares the file until it runs.
 fn patiently(config: &sled::Config) -> sled::Result<sled::Db> {
-    let locked = |error: &sled::Error| error.to_string().contains("could not acquire lock");
+    let locked = |error: &sled::Error| is_in_use(&error.to_string());
     for _ in 0..LOCK_TRIES {
         match config.open() {
             Err(error) if locked(&error) => thread::sleep(LOCK_PAUSE),
@@ -146,6 +158,21 @@ fn patiently(config: &sled::Config) -> sled::Result<sled::Db> {
         }
     }
     config.open()
+}
+
+/// True if an index could not be opened because another process or handle has it open.
+pub(crate) fn is_in_use(why: &str) -> bool {
+    why.contains("could not acquire lock")
+}
+
+/// The error of a disk that took nothing more, which says nothing against the index: full, over its
+/// quota, or read-only. sled hands its cause on in words only, which end with the system's number.
+pub(crate) fn refused_by_disk(why: &str) -> Option<io::Error> {
+    let numbers = [28, 122, 30];
+    let number = numbers
+        .into_iter()
+        .find(|number| why.contains(&format!("(os error {number})")))?;
+    cfg!(target_os = "linux").then(|| io::Error::from_raw_os_error(number))
 }
 
 /// What was let go of is freed two epochs later; each begins with a look at what there is to free.

@@ -134,6 +134,9 @@ fn at(session: Uuid, what: String) -> Error {
 }
 
 pub(crate) fn nowhere(what: String) -> Error {
+    if let Some(source) = super::refused_by_disk(&what) {
+        return Error::io("write the index")(source);
+    }
     Error::Index {
         session: None,
         seq: None,

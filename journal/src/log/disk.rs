@@ -1,8 +1,10 @@
 //! The few file operations the log needs, so that tests can stand in for the disk.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::private::{self, private};
 
 /// A flat directory of files.
 pub trait Disk: Send + Sync + 'static {
@@ -41,6 +43,34 @@ pub trait Disk: Send + Sync + 'static {
     /// # Errors
     /// Whatever the system says.
     fn free_space(&self) -> io::Result<u64>;
+
+    /// How many bytes the disk holds in all, used and free; `u64::MAX` where that cannot be told.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn total_space(&self) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
+
+    /// The identity of the file that has a name now, or of the directory itself for `None`. By
+    /// itself it tells nothing, and then a log that is moved, replaced or removed while it is open
+    /// goes unnoticed.
+    ///
+    /// # Errors
+    /// Whatever the system says, `NotFound` for a file that is not there.
+    fn identity(&self, name: Option<&str>) -> io::Result<Option<Identity>> {
+        let _ = name;
+        Ok(None)
+    }
+}
+
+/// What tells a file or directory from every other one of the machine, whatever its name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Identity {
+    /// The device that holds it.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
 }
 
 /// One open file.
@@ -74,6 +104,14 @@ pub trait DiskFile: Send {
     /// # Errors
     /// Whatever the system says.
     fn sync(&mut self) -> io::Result<()>;
+
+    /// Its identity, as [`Disk::identity`] gives it for its name.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn identity(&mut self) -> io::Result<Option<Identity>> {
+        Ok(None)
+    }
 }
 
 /// A directory of the file system.
@@ -113,12 +151,20 @@ impl RealDisk {
     }
 }
 
+impl RealDisk {
+    /// The directory, or the nearest one above it that is there.
+    fn place(&self) -> &Path {
+        let place = self.directory.ancestors().find(|place| place.exists());
+        place.unwrap_or(Path::new("."))
+    }
+}
+
 impl Disk for RealDisk {
     fn open(&self, name: &str, create: bool) -> io::Result<Box<dyn DiskFile>> {
         if create {
-            fs::create_dir_all(&self.directory)?;
+            private().create(&self.directory)?;
         }
-        let file = OpenOptions::new()
+        let file = private::options()
             .read(true)
             .write(self.writes)
             .create(create)
@@ -157,10 +203,36 @@ impl Disk for RealDisk {
 
     fn free_space(&self) -> io::Result<u64> {
         // The directory may not have been made yet; where it will stand counts.
-        let here = Path::new(".");
-        let place = self.directory.ancestors().find(|place| place.exists());
-        available_bytes(place.unwrap_or(here))
+        available_bytes(self.place())
     }
+
+    fn total_space(&self) -> io::Result<u64> {
+        total_bytes(self.place())
+    }
+
+    fn identity(&self, name: Option<&str>) -> io::Result<Option<Identity>> {
+        let facts = match name {
+            Some(name) => fs::metadata(self.directory.join(name))?,
+            None => fs::metadata(&self.directory)?,
+        };
+        Ok(identity(&facts))
+    }
+}
+
+/// The identity of a file or directory, where the system has such a thing.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere there is none")]
+pub(crate) fn identity(facts: &fs::Metadata) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    Some(Identity {
+        device: facts.dev(),
+        inode: facts.ino(),
+    })
+}
+
+#[cfg(not(unix))]
+pub(crate) fn identity(_facts: &fs::Metadata) -> Option<Identity> {
+    None
 }
 
 /// What an ordinary user may still write to the file system that holds a path.
@@ -168,6 +240,18 @@ impl Disk for RealDisk {
 fn available_bytes(place: &Path) -> io::Result<u64> {
     let system = rustix::fs::statvfs(place)?;
     Ok(system.f_bavail.saturating_mul(system.f_frsize))
+}
+
+/// The size of the file system that holds a path.
+#[cfg(unix)]
+fn total_bytes(place: &Path) -> io::Result<u64> {
+    let system = rustix::fs::statvfs(place)?;
+    Ok(system.f_blocks.saturating_mul(system.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn total_bytes(_place: &Path) -> io::Result<u64> {
+    Ok(u64::MAX)
 }
 
 #[cfg(not(unix))]
@@ -203,6 +287,10 @@ impl DiskFile for File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn identity(&mut self) -> io::Result<Option<Identity>> {
+        Ok(identity(&self.metadata()?))
     }
 }
 

@@ -7,6 +7,7 @@ pub mod disk;
 mod entry;
 mod files;
 mod frame;
+mod in_place;
 mod reader;
 pub(crate) mod segments;
 mod writer;
@@ -19,4 +20,4 @@ pub(crate) use frame::{
 };
 pub(crate) use reader::{Bad, LogReader, Step};
 pub(crate) use segments::read as read_log;
-pub(crate) use writer::LogWriter;
+pub(crate) use writer::{LogWriter, Unwritten};

@@ -10,6 +10,7 @@ use super::disk::{Disk, DiskFile};
 use super::frame::{
     Block, FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
 };
+use super::in_place::InPlace;
 
 /// The least and the most that is preallocated at a time in a segment that was not prepared: within them, as much as this writer has written
 /// there. A commit waits for it, so it must not take long; who opens a journal for a few needs little, and whoever appends much must not wait often.
@@ -30,6 +31,7 @@ pub(crate) struct LogWriter {
     header: Option<SegmentHeader>,
     limit: u64,
     next: Option<Prepared>,
+    place: InPlace,
 }
 
 /// The next segment, zeroed and synced ahead while this one fills.
@@ -67,6 +69,7 @@ impl LogWriter {
         last: Written,
     ) -> io::Result<Self> {
         let length = file.length()?;
+        let place = InPlace::of(&*disk, &mut *file, last.segment)?;
         Ok(Self {
             disk,
             journal,
@@ -77,6 +80,7 @@ impl LogWriter {
             header: None,
             limit,
             next: None,
+            place,
         })
     }
 
@@ -122,11 +126,11 @@ impl LogWriter {
         self.cut(unused.as_slice())
     }
 
-    /// Writes and syncs one commit. After an error the writer must not be used again.
+    /// Writes and syncs one commit. After [`Unwritten::Failed`] the writer must not be used again.
     pub(crate) fn commit<'e>(
         &mut self,
         entries: impl Iterator<Item = &'e [u8]> + Clone,
-    ) -> io::Result<(Written, Block)> {
+    ) -> Result<(Written, Block), Unwritten> {
         // The frame stays in memory until the index has it, so it takes the room that it needs and none to grow.
         let entries_bytes: usize = entries.clone().map(<[u8]>::len).sum();
         let mut block = Vec::with_capacity(FRAME_HEADER + entries_bytes);
@@ -152,19 +156,12 @@ impl LogWriter {
             place.copy_from_slice(&bytes);
         }
         let size = block.0.len() as u64;
-        if self.last.end + size > self.limit && self.last.end > SEGMENT_HEADER {
-            self.roll()?;
-        }
-        self.reserve(size)?;
-        match self.header.take() {
-            Some(header) => {
-                let mut bytes = header.encode();
-                bytes.extend_from_slice(&block.0);
-                self.file.write_at(0, &bytes)?;
-            }
-            None => self.file.write_at(self.last.end, &block.0)?,
+        if let Err(error) = self.put(&block) {
+            return Err(self.taken_back(error));
         }
         self.file.sync()?;
+        self.header = None;
+        self.place.expect(&*self.disk)?;
         self.last = Written {
             number: header.number,
             checksum,
@@ -175,6 +172,42 @@ impl LogWriter {
             self.prepare_next()?;
         }
         Ok((self.last, block))
+    }
+
+    /// Writes a frame behind the last one, where there is room for it.
+    fn put(&mut self, block: &Block) -> io::Result<()> {
+        let size = block.0.len() as u64;
+        if self.last.end + size > self.limit && self.last.end > SEGMENT_HEADER {
+            self.roll()?;
+        }
+        self.reserve(size)?;
+        match &self.header {
+            Some(header) => {
+                let mut bytes = header.encode();
+                bytes.extend_from_slice(&block.0);
+                self.file.write_at(0, &bytes)
+            }
+            None => self.file.write_at(self.last.end, &block.0),
+        }
+    }
+
+    /// Cuts off what a disk that is full took of a frame. Nothing of it was synced, and the cut is,
+    /// so the log is what it was before. After any other failure nobody knows what the disk has.
+    fn taken_back(&mut self, error: io::Error) -> Unwritten {
+        if !is_full(&error) {
+            return Unwritten::Failed(error);
+        }
+        // A segment without a frame has no header either.
+        let end = match &self.header {
+            Some(_) => 0,
+            None => self.last.end,
+        };
+        let cut = self.file.truncate(end).and_then(|()| self.file.sync());
+        self.length = end;
+        match cut {
+            Ok(()) => Unwritten::NoRoom,
+            Err(error) => Unwritten::Failed(error),
+        }
     }
 
     /// Whether a commit of so many bytes only overwrites what was prepared.
@@ -200,6 +233,7 @@ impl LogWriter {
         if let Some(prepared) = self.next.take() {
             self.file = joined(prepared)?;
         }
+        self.place.roll(&mut *self.file, header.segment)?;
         self.length = self.file.length()?;
         self.last = Written {
             segment: header.segment,
@@ -221,7 +255,9 @@ impl LogWriter {
             let mut file = disk.open(&name, true)?;
             file.truncate(0)?;
             let mut from = 0;
-            while from < limit {
+            // Where the disk has no room for much more, the commits find what they need themselves.
+            let is_roomy = disk.free_space()? / 2 > limit;
+            while is_roomy && from < limit {
                 let to = limit.min(from + STEP);
                 zero(&mut *file, from, to)?;
                 file.sync()?;
@@ -249,7 +285,7 @@ impl LogWriter {
         let ahead = (self.last.end - self.begun).clamp(least, most);
         let mut target = (required + ahead).min(self.limit.max(required));
         match zero(&mut *self.file, self.length, target) {
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+            Err(error) if is_full(&error) => {
                 target = required;
                 zero(&mut *self.file, self.length, target)?;
             }
@@ -266,6 +302,38 @@ impl Drop for LogWriter {
         // One that was not needed in the end may have failed.
         let _unused = self.next.take().map(joined);
     }
+}
+
+/// A commit that is not in the log.
+#[derive(Debug)]
+pub(crate) enum Unwritten {
+    /// The disk is full, and the log is as it was before.
+    NoRoom,
+    /// Nobody knows what the disk has.
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unwritten {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Unwritten> for io::Error {
+    fn from(unwritten: Unwritten) -> Self {
+        match unwritten {
+            Unwritten::NoRoom => io::ErrorKind::StorageFull.into(),
+            Unwritten::Failed(error) => error,
+        }
+    }
+}
+
+/// True if there is no room on the disk, or none for this user.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 fn joined(prepared: Prepared) -> io::Result<Box<dyn DiskFile>> {
@@ -348,7 +416,7 @@ mod tests {
         // What of the room for more was there is used up first.
         let mut commits = (0..10_000).map(|_| writer.commit([&[7; 200][..]].into_iter()));
         let full = commits.find_map(Result::err).unwrap();
-        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+        assert!(matches!(full, Unwritten::NoRoom));
     }
 
     #[test]

@@ -9,13 +9,13 @@ use crate::Error;
 use crate::index::Index;
 use crate::log::LogReader;
 use crate::log::disk::{Disk, RealDisk};
-use crate::store::directory::Directory;
+use crate::store::directory::{Directory, Others};
 use crate::store::recovery::index_place;
 use crate::swap::LOG;
 
 /// The journal, and what is wrong with its marker.
-pub(super) fn claim(path: &Path) -> Result<(Directory, Option<String>), Error> {
-    let mut directory = match Directory::claim(path, false) {
+pub(super) fn claim(path: &Path, others: Others) -> Result<(Directory, Option<String>), Error> {
+    let mut directory = match Directory::claim(path, false, others) {
         Ok(directory) => directory,
         Err(Error::NotAJournal { path, found }) => {
             return match agreed(&path) {

@@ -23,9 +23,11 @@ use crate::index::Index;
 use crate::log::disk::RealDisk;
 use crate::log::segments::Stopped;
 use crate::log::{Entry, Written, read_log};
-use crate::store::directory::Directory;
-use crate::store::{closed, settling, wall_clock};
+use crate::store::closed::{self, NotedEnd};
+use crate::store::directory::{Directory, Others};
+use crate::store::{settling, wall_clock};
 use crate::swap::{BACKUP, LOG, LOG_NEW, Names};
+use crate::verify::survey;
 use crate::{DiskJournal, Error, Progress};
 use rewriting::Rewriting;
 use streams::{Streams, Verdict};
@@ -35,6 +37,7 @@ pub struct RepairOptions {
     dry_run: bool,
     program: String,
     progress: Box<dyn Fn(Progress) + Send>,
+    others: Others,
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
     steps: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -45,6 +48,7 @@ impl Default for RepairOptions {
             dry_run: false,
             program: concat!("recount-journal ", env!("CARGO_PKG_VERSION")).to_owned(),
             progress: Box::new(|_| {}),
+            others: Others::Refused,
             clock: Arc::new(wall_clock),
             steps: Arc::new(|_| {}),
         }
@@ -88,6 +92,15 @@ impl RepairOptions {
         }
     }
 
+    /// Works in a directory that [`guard`](crate::guard()) refuses.
+    #[must_use]
+    pub fn insecure_directory(self) -> Self {
+        Self {
+            others: Others::Trusted,
+            ..self
+        }
+    }
+
     /// Is told of every change of the directory before it is made, so that a test can end the process there.
     #[cfg(feature = "testing")]
     #[must_use]
@@ -108,7 +121,8 @@ impl fmt::Debug for RepairOptions {
 }
 
 /// Repairs the log and the marker of a journal. One that is sound is not changed; an index that is damaged while the log is
-/// sound needs no repair, since opening makes it again from the log.
+/// sound is made again from that, as an opening does it too; one that is missing is left to the
+/// opening.
 ///
 /// A backup is an ordinary journal afterwards, since it does not end any more where it says.
 /// The old log stays as `log.damaged-1`, or the next free number, and the old index as `sled.damaged-1`. The system stream gets
@@ -128,10 +142,11 @@ impl fmt::Debug for RepairOptions {
 /// ```
 ///
 /// # Errors
-/// [`Error::InUse`], [`Error::Missing`], [`Error::NewerFormat`]; [`Error::NotAJournal`] when neither the marker nor the log says
-/// whose it is; [`Error::Damaged`] when neither log nor index has anything left; [`Error::Io`].
+/// [`Error::Insecure`], [`Error::NotYours`], [`Error::InUse`], [`Error::Missing`],
+/// [`Error::NewerFormat`]; [`Error::NotAJournal`] when neither the marker nor the log says whose it
+/// is; [`Error::Damaged`] when neither log nor index has anything left; [`Error::Io`].
 pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired, Error> {
-    let (directory, marker) = claiming::claim(path.as_ref())?;
+    let (mut directory, marker) = claiming::claim(path.as_ref(), options.others)?;
     let names = Names::seen_by(&directory.path, Arc::clone(&options.steps));
     let doing = || {
         Error::io(format!(
@@ -164,8 +179,13 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         Err(Error::Damaged { what, .. }) => Err(what),
         Err(error) => return Err(error),
     };
+    let (mut closed_at, no_note) = match NotedEnd::of(&directory.path) {
+        Ok(noted) => (noted, None),
+        Err(Error::Damaged { what, .. }) => (NotedEnd::default(), Some(what)),
+        Err(error) => return Err(error),
+    };
     let noted = backup.as_ref().ok().copied().flatten();
-    let sound = checked(&disk, &directory, &index, noted).map_err(doing())?;
+    let sound = checked(&disk, &directory, &index, noted, &mut closed_at).map_err(doing())?;
     report.damages.extend(marker.map(|what| Damage {
         frames: None,
         what,
@@ -178,10 +198,18 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         what,
         remedy: Remedy::Removed,
     }));
-    if let Some(streams) = sound {
+    let has_note = no_note.is_none();
+    report.damages.extend(no_note.map(|what| Damage {
+        frames: None,
+        what,
+        remedy: Remedy::Removed,
+    }));
+    if let Some((streams, last)) = sound {
         // What was cut off exactly behind a frame leaves no other trace, and nothing to restore it from.
-        let shortened = closed::shortened(&directory.path);
-        let is_short = shortened.is_some();
+        let shortened = closed_at
+            .lost(last)
+            .or_else(|| closed::shortened(&directory.path));
+        let is_short = shortened.is_some() || !has_note;
         report.damages.extend(shortened.map(|what| Damage {
             frames: None,
             what,
@@ -191,9 +219,19 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         report.sessions = streams.sessions();
         report.was_closed = streams.closed;
         report.identical = true;
-        if let Some(what) = &index.trouble {
+        // What a verification finds in the index; one that was never whole, as behind a repair that
+        // was killed, too.
+        let fault = index.fault(&disk, &directory, closed_at).map_err(doing())?;
+        let fault = fault.filter(|_| !is_short);
+        if let Some(what) = index.trouble.as_ref().filter(|_| fault.is_none()) {
             report.notes.push(format!("the log is sound; {what}; that needs no repair, since the next opening makes the index again from the log"));
         }
+        let is_faulty = fault.is_some();
+        report.damages.extend(fault.map(|what| Damage {
+            frames: None,
+            what,
+            remedy: Remedy::Rewritten,
+        }));
         drop(index);
         if !options.dry_run && is_short {
             closed::remove(&directory.path).map_err(doing())?;
@@ -205,7 +243,10 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
         if !options.dry_run && !has_backup {
             names.remove(BACKUP).map_err(doing())?;
         }
-        if was_noted {
+        if !options.dry_run && is_faulty {
+            names.step("make the index again");
+            settle(&directory, options.progress)?;
+        } else if was_noted {
             // sled touches its files even when they are only read.
             closed::write(&directory.path).map_err(Error::io("note how the journal was found"))?;
         }
@@ -213,6 +254,7 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
     }
     let mut rewriting = Rewriting::new(&directory, &names, &disk, &index, report);
     let noted = noted.map_or(0, |backup| backup.frame);
+    let noted = noted.max(closed_at.frame());
     rewriting.read(options.dry_run, noted).map_err(doing())?;
     if rewriting.is_empty() {
         return Err(Error::Damaged {
@@ -236,6 +278,7 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
     closed::remove(&directory.path).map_err(doing())?;
     let aside = names.decide_repair().map_err(doing())?;
     (report.damaged_log, report.salvage) = (aside.log, aside.salvage);
+    directory.lock.hold_log(&directory.path)?;
     names.step("make the index again");
     settle(&directory, options.progress)?;
     Ok(report)
@@ -286,6 +329,33 @@ impl Witness {
         }
         witness
     }
+
+    /// The first thing that a verification finds wrong with an index that is there, beside a log
+    /// that is sound.
+    fn fault(
+        &self,
+        disk: &RealDisk,
+        directory: &Directory,
+        noted: NotedEnd,
+    ) -> std::io::Result<Option<String>> {
+        let Some(index) = &self.index else {
+            let is_there = names_index(directory);
+            return Ok(self.trouble.clone().filter(|_| is_there));
+        };
+        if self.trouble.is_some() {
+            return Ok(self.trouble.clone());
+        }
+        let mark = self.mark.map(|mark| (index, mark));
+        let survey = survey::of_log(disk, directory.journal, mark, noted)?;
+        let is_behind = survey.is_behind(self.mark) && closed::is_noted(&directory.path);
+        let behind = is_behind.then(|| survey::BEHIND.to_owned());
+        let found = survey.findings().into_iter().next();
+        Ok(found.map(|finding| finding.what).or(behind))
+    }
+}
+
+fn names_index(directory: &Directory) -> bool {
+    Names::of(&directory.path).index().is_some()
 }
 
 /// Reads the log strictly; gives its streams if all of it is sound, reaches as far as the index knows, and ends where it was
@@ -295,7 +365,8 @@ fn checked(
     directory: &Directory,
     index: &Witness,
     noted: Option<Manifest>,
-) -> std::io::Result<Option<Streams>> {
+    closed_at: &mut NotedEnd,
+) -> std::io::Result<Option<(Streams, Written)>> {
     let mut streams = Streams::default();
     let mark = index.mark;
     let mut is_known = mark.is_none_or(|mark| mark.number == 0);
@@ -307,6 +378,7 @@ fn checked(
             count += u32::from(lives);
         }
         is_known |= mark == Some(last);
+        closed_at.see(last);
         if count == header.entries {
             Ok(())
         } else {
@@ -320,7 +392,7 @@ fn checked(
                 && log.file.is_some()
                 && index.known <= log.last.number
                 && noted.is_none_or(|noted| noted == found);
-            Ok(is_whole.then_some(streams))
+            Ok(is_whole.then_some((streams, log.last)))
         }
         Err(Stopped::Damaged(_)) => Ok(None),
         Err(Stopped::Io(error)) => Err(error),

@@ -17,6 +17,7 @@ use super::streams::{Streams, Verdict};
 use crate::index::Index;
 use crate::log::disk::{Disk, RealDisk};
 use crate::log::{Block, FRAME_HEADER};
+use crate::private::anew;
 use crate::store::directory::Directory;
 use crate::store::system;
 use crate::swap::{LOG_PART, Names, SALVAGE_PART};
@@ -290,7 +291,7 @@ impl<'r> Rewriting<'r> {
         let out = match &mut self.salvage {
             Some(out) => out,
             None => {
-                let file = File::create(self.names.path(SALVAGE_PART))?;
+                let file = anew(&self.names.path(SALVAGE_PART))?;
                 self.salvage.insert(BufWriter::new(file))
             }
         };

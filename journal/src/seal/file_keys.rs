@@ -9,7 +9,7 @@
 //!
 //! Each file is written beside its place, synced, and renamed. The check is sealed by the master key.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::{Error, KeyStore, MasterKey, SessionKey};
 use crate::BoxFuture;
-use crate::store::directory::private;
+use crate::private::{self, anew, private};
 
 const MARKER: &str = "KEYS";
 const LOCK: &str = "LOCK";
@@ -296,11 +296,7 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
 fn write(directory: &Path, path: &Path, content: &[u8]) -> Result<(), Error> {
     let draft = directory.join(DRAFT);
     let written = (|| {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&draft)?;
+        let mut file = anew(&draft)?;
         file.write_all(content)?;
         file.sync_all()?;
         fs::rename(&draft, path)?;
@@ -316,7 +312,7 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 
 fn lock(path: &Path) -> Result<File, Error> {
     let doing = || format!("lock the key store at {}", path.display());
-    let file = OpenOptions::new()
+    let file = private::options()
         .create(true)
         .truncate(false)
         .write(true)

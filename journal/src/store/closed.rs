@@ -1,4 +1,5 @@
-//! What a clean close leaves behind: the size and time of every file, so that an opening that finds them so need not read them.
+//! What a clean close leaves behind: where the log ends, and the size and time of every file, so
+//! that an opening that finds them so need not read them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +9,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::snapshots;
+use crate::Error;
+use crate::backup::manifest::Manifest;
+use crate::log::Written;
 use crate::log::disk::sync_directory;
+use crate::private::anew;
 
 const NAME: &str = "CLOSED";
 const DRAFT: &str = "CLOSED.new";
@@ -21,6 +26,71 @@ struct Closed {
     /// believed less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     waiting: Option<Stamp>,
+    /// The last frame of the log; in a note from before it was kept there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<Manifest>,
+}
+
+/// The end that the last close noted, held against a reading of the log. A log that goes on behind
+/// it is sound: the removal of the note is not synced, so a power loss may bring it back.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NotedEnd {
+    noted: Option<Manifest>,
+    met: bool,
+}
+
+impl NotedEnd {
+    /// The end that the note of a directory says, if there is a note and it says one.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if there is a note and it cannot be read: it was synced before it got its
+    /// name.
+    pub(crate) fn of(directory: &Path) -> Result<Self, Error> {
+        let path = directory.join(NAME);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(Error::io(format!("read {}", path.display()))(error)),
+        };
+        let closed: Closed = serde_json::from_slice(&bytes).map_err(|error| Error::Damaged {
+            session: None,
+            seq: None,
+            what: format!("its file {NAME} cannot be read: {error}"),
+        })?;
+        Ok(Self {
+            noted: closed.end,
+            met: false,
+        })
+    }
+
+    /// Takes the next frame that was read.
+    pub(crate) fn see(&mut self, frame: Written) {
+        self.met |= self.noted.is_some_and(|noted| noted.ends_with(frame));
+    }
+
+    /// The number of the last frame at the close, 0 where none was noted.
+    pub(crate) fn frame(&self) -> u64 {
+        self.noted.map_or(0, |noted| noted.frame)
+    }
+
+    /// True if a log whose last frame is this one is the one that the note speaks of.
+    pub(crate) fn is_last(&self, last: Written) -> bool {
+        self.noted.is_none_or(|noted| noted.ends_with(last))
+    }
+
+    /// What shows that a log that was read up to `last` is not the one that was closed, or not all
+    /// of it.
+    pub(crate) fn lost(&self, last: Written) -> Option<String> {
+        let noted = self.noted.filter(|_| !self.met)?.frame;
+        Some(if last.number < noted {
+            format!(
+                "the log ends at frame {}, it was closed at frame {noted}",
+                last.number
+            )
+        } else {
+            format!("frame {noted} of the log is not the one that it was closed with")
+        })
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -36,6 +106,11 @@ impl Stamp {
             changed_ns: changed_ns(facts)?,
         })
     }
+}
+
+/// True if the directory has the note of a close.
+pub(crate) fn is_noted(directory: &Path) -> bool {
+    noted(directory).is_some()
 }
 
 /// Whether every file is as the last close left it.
@@ -77,21 +152,37 @@ pub(crate) fn shortened(directory: &Path) -> Option<String> {
         .then(|| format!("the log has {bytes} of the {noted} bytes that it was closed with"))
 }
 
-/// Notes how all files are at a close, with what that kept of the streams that wait, if it could.
-pub(crate) fn write_at_close(directory: &Path, kept: bool) -> io::Result<()> {
+/// Notes how all files are at a close, and where the log ended, with what that kept of the streams
+/// that wait, if it could.
+pub(crate) fn write_at_close(directory: &Path, end: Manifest, kept: bool) -> io::Result<()> {
     let waiting = kept.then(|| stamp_of_waiting(directory));
-    write_with(directory, waiting.flatten())
+    write_with(directory, waiting.flatten(), Some(end))
 }
 
-/// Notes how all files are now. Of the streams that wait is believed what was before, since only a close knows what it kept.
+/// Notes how all files are now, where the log is known to end. Of the streams that wait is believed
+/// what was before, since only a close knows what it kept.
+pub(crate) fn write_with_end(directory: &Path, end: Manifest) -> io::Result<()> {
+    write_with(
+        directory,
+        noted(directory).and_then(|it| it.waiting),
+        Some(end),
+    )
+}
+
+/// Notes how all files are now. All else that was noted stays.
 pub(crate) fn write(directory: &Path) -> io::Result<()> {
-    write_with(directory, noted(directory).and_then(|it| it.waiting))
+    let (waiting, end) = noted(directory).map_or((None, None), |it| (it.waiting, it.end));
+    write_with(directory, waiting, end)
 }
 
-fn write_with(directory: &Path, waiting: Option<Stamp>) -> io::Result<()> {
+fn write_with(directory: &Path, waiting: Option<Stamp>, end: Option<Manifest>) -> io::Result<()> {
     let files = stamps(directory)?;
-    let closed = Closed { files, waiting };
-    let mut file = fs::File::create(directory.join(DRAFT))?;
+    let closed = Closed {
+        files,
+        waiting,
+        end,
+    };
+    let mut file = anew(&directory.join(DRAFT))?;
     file.write_all(&serde_json::to_vec(&closed)?)?;
     file.write_all(b"\n")?;
     file.sync_all()?;

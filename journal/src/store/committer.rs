@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use uuid::Uuid;
@@ -13,11 +14,15 @@ use super::company::Crowd;
 use super::end::LogEnd;
 use super::queue::{Queued, Shared};
 use super::{closed, recovery, snapshots, system};
+use crate::backup::manifest::Manifest;
 use crate::index::{Index, kept};
 use crate::view::Added;
 
 /// How many bytes the index may be behind before commits wait for it.
 const BEHIND_LIMIT: usize = 64 << 20;
+
+/// The pause between two tries to write what a full disk had no room for.
+const ROOM_PAUSE: Duration = Duration::from_millis(100);
 
 /// Sees to it that everything queued is committed.
 pub(crate) struct Committer {
@@ -66,9 +71,16 @@ impl Committer {
             let appends = self.shared.state().take();
             if !appends.is_empty() {
                 end.commit(&self.shared, appends)?;
+                self.wait_for_room()?;
             } else if self.is_over()? {
+                if self.shared.floor.is_tight() {
+                    // A closing record behind which the index is not level would be taken for
+                    // damage.
+                    return Err("the disk is full, so the journal cannot be closed".to_owned());
+                }
                 let closing = self.closing_record()?;
-                return end.commit(&self.shared, vec![closing]);
+                end.commit(&self.shared, vec![closing])?;
+                return self.wait_for_room();
             }
             // Of the last commit, whoever made it.
             end.tell(&mut crowd);
@@ -86,6 +98,20 @@ impl Committer {
         let state = self.shared.state();
         state.outcome().map_err(|error| error.to_string())?;
         Ok(state.is_over())
+    }
+
+    /// Waits a while, or for the next append, where a full disk had no room for what is queued.
+    fn wait_for_room(&self) -> Result<(), String> {
+        let state = self.shared.state();
+        if state.full().is_ok() {
+            return Ok(());
+        }
+        if state.closing {
+            return Err("the disk is full, and what was queued is not written".to_owned());
+        }
+        let waited = self.shared.arrived.wait_timeout(state, ROOM_PAUSE);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        Ok(())
     }
 
     /// What is not in the index is held in memory, and that must not grow without bounds.
@@ -128,11 +154,15 @@ impl Committer {
         let waiting = self.vouches.then(|| self.waiting()).flatten();
         // After the last that the index is asked, which may make it write.
         self.index.flush(&recovery::index_place(&self.directory))?;
-        let trusted = !self.shared.state().doubted;
+        let (trusted, end) = {
+            let state = self.shared.state();
+            let end = Manifest::of(self.journal, state.view.last, state.view.records);
+            (!state.doubted, end)
+        };
         if self.vouches && trusted {
             // Without it the next opening is slower, and nothing else.
             let kept = snapshots::keep_waiting(&self.directory, waiting.as_deref()).is_ok();
-            closed::write_at_close(&self.directory, kept)
+            closed::write_at_close(&self.directory, end, kept)
                 .map_err(|error| format!("failed to note the close: {error}"))?;
         }
         Ok(())

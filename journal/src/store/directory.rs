@@ -1,25 +1,41 @@
 //! The directory of a journal: its marker, checked before anything else, and its lock.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::lock::{LOCK, Lock};
 use crate::Error;
+use crate::guard::guard;
 use crate::log::disk::sync_directory;
+use crate::private::{anew, private};
 
 const FORMAT: &str = "recount-journal";
 const VERSION: u64 = 1;
 const MARKER: &str = "JOURNAL";
 const MARKER_DRAFT: &str = "JOURNAL.new";
-const LOCK: &str = "LOCK";
+/// The trust in users that can write to the directory beside its owner.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Others {
+    /// A directory that they can write to is refused.
+    #[default]
+    Refused,
+    /// Whatever they put there is believed.
+    Trusted,
+}
 
-/// How long to wait before looking again whether a lock is free.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+impl Others {
+    fn check(self, path: &Path) -> Result<(), Error> {
+        match self {
+            Self::Refused => guard(path),
+            Self::Trusted => Ok(()),
+        }
+    }
+}
 
 /// A directory that is a journal and is ours while this lives.
 #[derive(Debug)]
@@ -28,22 +44,6 @@ pub(crate) struct Directory {
     pub(crate) journal: Uuid,
     pub(crate) created: bool,
     pub(crate) lock: Lock,
-}
-
-/// The lock on a directory.
-#[derive(Debug)]
-pub(crate) struct Lock {
-    file: File,
-    /// Whether anything can be written beside it.
-    pub(crate) can_write: bool,
-}
-
-impl Drop for Lock {
-    /// Closing alone would leave the lock with a child process that is just being started and still shares the file.
-    fn drop(&mut self) {
-        // Closing follows, which unlocks as well as it can.
-        let _unlocked = self.file.unlock();
-    }
 }
 
 /// What the file `JOURNAL` says.
@@ -57,12 +57,18 @@ pub(crate) struct Marker {
 
 impl Directory {
     /// Takes hold of a journal, and makes one in an empty or missing directory if told to.
-    pub(crate) fn claim(path: &Path, create: bool) -> Result<Self, Error> {
-        Self::claim_within(path, create, Duration::ZERO)
+    pub(crate) fn claim(path: &Path, create: bool, others: Others) -> Result<Self, Error> {
+        Self::claim_within(path, create, Duration::ZERO, others)
     }
 
     /// As [`claim`](Self::claim), and waits so long for whoever has the journal to let go of it.
-    pub(crate) fn claim_within(path: &Path, create: bool, wait: Duration) -> Result<Self, Error> {
+    pub(crate) fn claim_within(
+        path: &Path,
+        create: bool,
+        wait: Duration,
+        others: Others,
+    ) -> Result<Self, Error> {
+        others.check(path)?;
         let found = read_marker(path)?;
         if found.is_none() {
             let others = names(path)?.map(|names| foreign(&names));
@@ -79,7 +85,7 @@ impl Directory {
                 }
             }
         }
-        let lock = lock(path, wait)?;
+        let lock = Lock::take(path, wait)?;
         // Another process may have made the journal before we had the lock.
         let (marker, created) =
             match found.map_or_else(|| read_marker(path), |marker| Ok(Some(marker)))? {
@@ -104,7 +110,7 @@ impl Directory {
             path: path.to_owned(),
             journal,
             created: false,
-            lock: lock(path, Duration::ZERO)?,
+            lock: Lock::take(path, Duration::ZERO)?,
         })
     }
 
@@ -112,16 +118,6 @@ impl Directory {
     pub(crate) fn restore_marker(&self) -> io::Result<()> {
         write_marker(&self.path, self.journal).map(drop)
     }
-}
-
-/// Makes directories, those above them included, for the user of this process alone: records quote arguments and names, and whoever can open
-/// the lock can keep it.
-pub(crate) fn private() -> DirBuilder {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
 }
 
 /// Makes a directory and those above it, their names durable wherever the path begins.
@@ -195,49 +191,13 @@ pub(crate) fn write_marker(path: &Path, id: Uuid) -> io::Result<Marker> {
         version: VERSION,
         id,
     };
-    let mut file = File::create(path.join(MARKER_DRAFT))?;
+    let mut file = anew(&path.join(MARKER_DRAFT))?;
     file.write_all(&serde_json::to_vec(&marker)?)?;
     file.write_all(b"\n")?;
     file.sync_all()?;
     fs::rename(path.join(MARKER_DRAFT), path.join(MARKER))?;
     sync_directory(path)?;
     Ok(marker)
-}
-
-fn lock(path: &Path, wait: Duration) -> Result<Lock, Error> {
-    let doing = || format!("lock the journal at {}", path.display());
-    let written = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path.join(LOCK));
-    let can_write = written.is_ok();
-    let file = written
-        .or_else(|error| match error.kind() {
-            // Where nobody may write, such as on a disk for backups, one may still look.
-            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-                let looked = File::open(path.join(LOCK)).or_else(|_| File::open(path));
-                looked.map_err(|_| error)
-            }
-            _ => Err(error),
-        })
-        .map_err(Error::io(doing()))?;
-    let begun = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(Lock { file, can_write }),
-            // The system wakes nobody after a given time, so we look again and again.
-            Err(TryLockError::WouldBlock) if begun.elapsed() < wait => {
-                thread::sleep(LOOK_AGAIN.min(wait));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::InUse {
-                    path: path.to_owned(),
-                });
-            }
-            Err(TryLockError::Error(error)) => return Err(Error::io(doing())(error)),
-        }
-    }
 }
 
 /// What stands in the directory, `None` when there is none.
@@ -290,12 +250,12 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let place = tempfile::tempdir().unwrap();
         let journal = place.path().join("above/journal");
-        drop(Directory::claim(&journal, true).unwrap());
+        drop(Directory::claim(&journal, true, Others::Refused).unwrap());
         assert_eq!(mode(&journal), 0o700);
         let given = place.path().join("given");
         fs::create_dir(&given).unwrap();
         fs::set_permissions(&given, fs::Permissions::from_mode(0o750)).unwrap();
-        drop(Directory::claim(&given, true).unwrap());
+        drop(Directory::claim(&given, true, Others::Refused).unwrap());
         assert_eq!(mode(&given), 0o750);
     }
 }

@@ -10,7 +10,7 @@ use super::company::{COMPANY, Crowd};
 use super::indexer::{GATHER_BYTES, HURRY_BYTES};
 use super::queue::{Queued, Shared, State};
 use crate::index::Index;
-use crate::log::{Block, LogWriter, Written};
+use crate::log::{Block, LogWriter, Unwritten, Written};
 
 /// How many appends of one stream alone show that nobody else appends.
 const ALONE: u32 = 8;
@@ -82,8 +82,13 @@ impl LogEnd {
         let tried = catch_unwind(AssertUnwindSafe(|| self.try_commit(shared, &appends)))
             .unwrap_or_else(|_| Err("a commit panicked".to_owned()));
         match tried {
-            Ok(()) => {
+            Ok(true) => {
                 appends.into_iter().for_each(Queued::acknowledge);
+                Ok(())
+            }
+            Ok(false) => {
+                let told = shared.floor.no_room();
+                shared.state().no_room(appends, told);
                 Ok(())
             }
             Err(cause) => {
@@ -95,15 +100,19 @@ impl LogEnd {
         }
     }
 
-    fn try_commit(&mut self, shared: &Shared, appends: &[Queued]) -> Result<(), String> {
+    /// False if the disk has no room for it and nothing was written.
+    fn try_commit(&mut self, shared: &Shared, appends: &[Queued]) -> Result<bool, String> {
         let begun = Instant::now();
         let bytes = appends.iter().map(|queued| queued.entry.len()).sum();
         let had_room = self.writer.has_room_for(bytes);
         let entries = appends.iter().map(|queued| queued.entry.as_slice());
-        let (written, block) = self
-            .writer
-            .commit(entries)
-            .map_err(|error| format!("failed to write and sync the log: {error}"))?;
+        let (written, block) = match self.writer.commit(entries) {
+            Ok(written) => written,
+            Err(Unwritten::NoRoom) => return Ok(false),
+            Err(Unwritten::Failed(error)) => {
+                return Err(format!("failed to write and sync the log: {error}"));
+            }
+        };
         let took = begun.elapsed();
         self.take_in(shared, appends, written, block, took)?;
         self.swift = swift_behind(self.swift, had_room, took);
@@ -118,7 +127,7 @@ impl LogEnd {
         }
         self.ended = Instant::now();
         self.last = (appends.len(), took);
-        Ok(())
+        Ok(true)
     }
 
     /// Takes what is on disk into the view, and tells the indexer.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{ALONE, IN_PLACE_BYTES, LogEnd, SWIFT, SWIFT_RUN, swift_behind};
 use crate::log::LogFiles;
 use crate::store::company::{Company, Crowd, share};
-use crate::store::directory::Directory;
+use crate::store::directory::{Directory, Others};
 use crate::store::floor::Floor;
 use crate::store::indexer::{GATHER_BYTES, HURRY_BYTES};
 use crate::store::queue::{COMMIT_LIMIT, Shared};
@@ -28,7 +28,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// What a journal is without its threads: what happens at the end of the log happens when a test does it.
 fn without_threads(directory: &Path, disk: &MemoryDisk) -> Shared {
     let options = DiskJournal::options(directory).disk(Arc::new(disk.clone()));
-    let claimed = Directory::claim(directory, true).unwrap();
+    let claimed = Directory::claim(directory, true, Others::Refused).unwrap();
     let recovered = recovery::recover(&claimed, &options).unwrap();
     let index = Arc::new(recovered.index);
     let end = recovered

@@ -38,11 +38,31 @@ impl Floor {
         if free >= self.floor {
             return Ok(());
         }
-        // The next append looks again.
-        self.appends.store(0, Ordering::Relaxed);
+        self.look_again();
         Err(Error::NoSpace {
             free,
             floor: self.floor,
         })
+    }
+
+    /// Has the next append look.
+    fn look_again(&self) {
+        self.appends.store(0, Ordering::Relaxed);
+    }
+
+    /// The free bytes and the floor of a disk that had no room for a commit.
+    pub(super) fn no_room(&self) -> (u64, u64) {
+        self.look_again();
+        (self.disk.free_space().unwrap_or(0), self.floor)
+    }
+
+    /// True if so little is free that the index must wait: sled cannot go on after a write that had
+    /// no room. It begins to wait at half the floor, so appends are refused before.
+    pub(super) fn is_tight(&self) -> bool {
+        self.floor > 0
+            && self
+                .disk
+                .free_space()
+                .is_ok_and(|free| free < self.floor / 2)
     }
 }

@@ -42,6 +42,10 @@ impl Indexer {
     fn work(&self) -> Result<(), String> {
         let (mut flushed, mut room) = (Instant::now(), Room::default());
         while self.wait(flushed) {
+            if self.shared.floor.is_tight() {
+                self.pause()?;
+                continue;
+            }
             self.put_blocks(&mut room)?;
             if flushed.elapsed() >= GATHER || self.shared.state().complete {
                 self.flush(&mut room)?;
@@ -70,6 +74,17 @@ impl Indexer {
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
+    }
+
+    /// Waits a while for room on the disk; at the end of the journal there is no more waiting.
+    fn pause(&self) -> Result<(), String> {
+        let state = self.shared.state();
+        if state.complete {
+            return Err("the disk has no room for it".to_owned());
+        }
+        let waited = self.shared.indexing.wait_timeout(state, GATHER);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        Ok(())
     }
 
     /// Puts all frames in that wait; until they are in, they are read from memory.

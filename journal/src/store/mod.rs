@@ -12,6 +12,7 @@ pub(crate) mod directory;
 mod end;
 mod floor;
 mod indexer;
+mod lock;
 mod metrics;
 mod options;
 mod pages;
@@ -196,10 +197,16 @@ impl DiskJournal {
     }
 
     fn from_options(options: Options) -> Result<Self, Error> {
-        let directory = Directory::claim_within(&options.path, options.create, options.wait)?;
+        let mut directory =
+            Directory::claim_within(&options.path, options.create, options.wait, options.others)?;
         let recovered = recovery::recover(&directory, &options)?;
+        if options.vouches {
+            // It may have been made only now, and a repair that was cut short may have put a new
+            // one there.
+            directory.lock.hold_log(&directory.path)?;
+        }
         let (index, opened) = (Arc::new(recovered.index), recovered.opened);
-        let floor = Floor::new(Arc::clone(&options.disk), options.floor_bytes);
+        let floor = Floor::new(Arc::clone(&options.disk), options.floor());
         let end = recovered
             .writer
             .map(|it| LogEnd::new(it, Arc::clone(&index)));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::directory::Others;
 use crate::log::disk::{Disk, RealDisk};
 use crate::{DiskJournal, Error};
 
@@ -29,10 +30,16 @@ pub struct Options {
     pub(super) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
     pub(super) disk: Arc<dyn Disk>,
     pub(super) segment_bytes: u64,
-    pub(super) floor_bytes: u64,
+    pub(super) floor_bytes: Option<u64>,
+    pub(super) others: Others,
     /// Whether the log is in the directory, so that a clean close can vouch for it.
     pub(super) vouches: bool,
 }
+
+/// The most that stays free where nothing is set, in bytes.
+const FLOOR_MAX: u64 = 64 << 20;
+/// The share of the disk that stays free where nothing is set: on one of 64 MiB it is 3 MiB.
+const FLOOR_SHARE: u64 = 20;
 
 /// How far an opening or a copy has come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,9 +61,15 @@ impl Options {
             cache_bytes: 8 << 20,
             progress: Box::new(|_| {}),
             clock: Arc::new(wall_clock),
-            disk: Arc::new(RealDisk::new(path.join("log"))),
+            // The log stays where it is when the process changes its directory.
+            disk: Arc::new(RealDisk::new(
+                std::path::absolute(path)
+                    .unwrap_or_else(|_| path.to_owned())
+                    .join("log"),
+            )),
             segment_bytes: 64 << 20,
-            floor_bytes: 64 << 20,
+            floor_bytes: None,
+            others: Others::Refused,
             vouches: true,
         }
     }
@@ -91,6 +104,27 @@ impl Options {
         Self {
             read_only: true,
             create: false,
+            ..self
+        }
+    }
+
+    /// Opens a directory that users other than its owner can write to, or that the superuser finds
+    /// to be another user's. Without this it is refused, since they may have put anything there;
+    /// see
+    /// [`guard`](crate::guard()).
+    ///
+    /// ```
+    /// use recount_journal::DiskJournal;
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("journal");
+    /// let journal = DiskJournal::options(&path).insecure_directory().open()?;
+    /// # drop(journal);
+    /// # Ok::<(), recount_journal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn insecure_directory(self) -> Self {
+        Self {
+            others: Others::Trusted,
             ..self
         }
     }
@@ -152,20 +186,30 @@ impl Options {
         }
     }
 
-    /// How much of the disk stays free, 64 MiB unless set: with less, appends are refused with [`Error::NoSpace`] before
-    /// anything is written, and taken again as soon as there is room. 0 turns this off.
+    /// How much of the disk stays free: unless set, a twentieth of the disk, 64 MiB at most. With
+    /// less, appends are refused with [`Error::NoSpace`] before anything is written, and taken
+    /// again as soon as there is room. 0 turns this off.
     #[must_use]
     pub fn floor_bytes(self, floor_bytes: u64) -> Self {
         Self {
-            floor_bytes,
+            floor_bytes: Some(floor_bytes),
             ..self
         }
+    }
+
+    /// The floor that was set, or the one for the size of the disk.
+    pub(super) fn floor(&self) -> u64 {
+        self.floor_bytes.unwrap_or_else(|| {
+            let total = self.disk.total_space().unwrap_or(u64::MAX);
+            FLOOR_MAX.min(total / FLOOR_SHARE)
+        })
     }
 
     /// Opens the journal. This blocks: it reads the log, and catches up or rebuilds the index.
     ///
     /// # Errors
-    /// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`], and [`Error::Damaged`] when
+    /// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`],
+    /// [`Error::Insecure`], [`Error::NotYours`], and [`Error::Damaged`] when
     /// something that was acknowledged is gone or altered.
     pub fn open(self) -> Result<DiskJournal, Error> {
         DiskJournal::from_options(self)

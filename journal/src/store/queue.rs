@@ -6,16 +6,16 @@
 //! Whoever holds the end of the log commits what is queued: its thread, or an append that is alone while a sync takes no longer
 //! than waking two threads would.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 use uuid::Uuid;
 
 use super::company::Company;
-use super::directory::Lock;
 use super::end::LogEnd;
 use super::floor::Floor;
+use super::lock::Lock;
 use super::metrics::{Meter, Metrics};
 use crate::admission::Admission;
 use crate::index::Index;
@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     pub(super) indexing: Condvar,
     /// Until its thread has closed it. Who wants the state too takes this first.
     pub(super) end: Mutex<Option<LogEnd>>,
-    floor: Floor,
+    pub(super) floor: Floor,
     pub(super) log: LogFiles,
 }
 
@@ -68,6 +68,8 @@ pub(crate) struct State {
     index: Option<Arc<Index>>,
     lock: Option<Lock>,
     failure: Option<String>,
+    /// The free bytes and the floor of a disk that had no room for the last commit.
+    full: Option<(u64, u64)>,
     /// A read met something in log or index that is not as it should be: the next opening must look at all of it.
     pub(crate) doubted: bool,
 }
@@ -115,6 +117,7 @@ impl Shared {
             index: Some(index),
             lock: Some(lock),
             failure: None,
+            full: None,
             doubted: false,
         };
         Self {
@@ -205,6 +208,7 @@ impl Shared {
         let head = state.admitted_head(session, &index)?;
         admission.follows(head.as_ref())?;
         if state.queue.len() >= QUEUE_LIMIT.0 || state.queued_bytes >= QUEUE_LIMIT.1 {
+            state.full()?;
             let (free, room) = oneshot::channel();
             state.waiting_for_room.push(free);
             let presses = state.press();
@@ -255,7 +259,10 @@ impl Shared {
         };
         // Settled, or a failure that the next line tells.
         let _either = settled.await;
-        self.state().usable()
+        let state = self.state();
+        state
+            .usable()
+            .and_then(|index| state.full().map(|()| index))
     }
 
     /// Waits until a frame behind this one is committed.
@@ -347,6 +354,42 @@ impl State {
         taken
     }
 
+    /// Refuses durable appends that a full disk had no room for, and what follows them in their
+    /// streams. Buffered ones were promised, so they stay in the queue for the next commit.
+    pub(super) fn no_room(&mut self, taken: Vec<Queued>, (free, floor): (u64, u64)) {
+        let queued: Vec<Queued> = taken.into_iter().chain(self.queue.drain(..)).collect();
+        self.heads.clear();
+        self.queued_bytes = 0;
+        self.pressing = false;
+        self.full = Some((free, floor));
+        let mut refused = HashSet::new();
+        for queued in queued {
+            let session = queued.added.session;
+            if queued.ack.is_some() || refused.contains(&session) {
+                refused.insert(session);
+                self.committed += 1;
+                queued.refuse_with(Error::NoSpace { free, floor });
+            } else {
+                self.heads.insert(session, queued.added.head);
+                self.queued_bytes += queued.entry.len();
+                self.queue.push_back(queued);
+            }
+        }
+        // Readers are told by what they find; appends that wait for room look again.
+        self.readers.clear();
+        self.waiting_for_room.clear();
+    }
+
+    /// The error of a full disk, while something waits in the queue that it has no room for.
+    pub(super) fn full(&self) -> Result<(), Error> {
+        match self.full {
+            Some((free, floor)) if self.committed < self.admitted => {
+                Err(Error::NoSpace { free, floor })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Whether nothing can come into the queue any more, and nothing is in it.
     pub(super) fn is_over(&self) -> bool {
         self.closing && self.queue.is_empty()
@@ -394,6 +437,7 @@ impl State {
         self.unindexed.push_back((frame.number, Arc::clone(block)));
         self.unindexed_bytes += block.0.len();
         self.committed += appends.len() as u64;
+        self.full = None;
         let committed = self.committed;
         self.readers
             .retain(|(ticket, tell)| *ticket > committed && !tell.is_canceled());
@@ -486,10 +530,14 @@ impl Queued {
     }
 
     pub(crate) fn refuse(self, cause: &str) {
+        self.refuse_with(Error::Poisoned {
+            cause: cause.to_owned(),
+        });
+    }
+
+    fn refuse_with(self, error: Error) {
         if let Some(ack) = self.ack {
-            let _gone = ack.send(Err(Error::Poisoned {
-                cause: cause.to_owned(),
-            }));
+            let _gone = ack.send(Err(error));
         }
     }
 }

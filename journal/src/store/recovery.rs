@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::closed::NotedEnd;
 use super::directory::Directory;
 use super::options::Options;
 use super::pass::{Passed, pass};
@@ -49,11 +50,24 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         snapshots::remove_drafts(&directory.path);
     }
     let place = index_place(&directory.path);
+    let noted = if options.vouches {
+        NotedEnd::of(&directory.path)?
+    } else {
+        NotedEnd::default()
+    };
     let clean = options.vouches && closed::holds(&directory.path);
-    let (was_there, mut is_aside) = (place.exists(), false);
+    let (was_there, mut is_aside) = (is_there(&place), false);
     let mut rebuilt = (!directory.created && !was_there).then(|| "it was missing".to_owned());
     let (index, mark) = match open_index(&place, options, directory.journal) {
         Ok(opened) => opened,
+        // Whoever has it has the journal, whatever became of the locks: it is not set aside.
+        Err(why) if crate::index::is_in_use(&why) => {
+            return Err(Error::InUse {
+                path: directory.path.clone(),
+            });
+        }
+        // Nor is one that the disk had no room to open.
+        Err(why) if crate::index::refused_by_disk(&why).is_some() => return Err(nowhere(why)),
         Err(why) => {
             require_log(directory, options)?;
             rebuilt = Some(why);
@@ -64,7 +78,7 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
     // A rotten byte may cost sled the end of what it holds, and the mark is an older one then; sizes and times stay what they were.
     let is_whole = |mark: &Written| {
         let end = (segment_name(mark.segment), mark.end);
-        closed::log_end(&directory.path) == Some(end)
+        closed::log_end(&directory.path) == Some(end) && noted.is_last(*mark)
     };
     if let Some(kept_at) = mark.filter(|(mark, _)| clean && is_whole(mark))
         && let Ok(work) = index.open_work()
@@ -80,7 +94,7 @@ pub(super) fn recover(directory: &Directory, options: &Options) -> Result<Recove
         return keep(directory, options, index, view);
     }
     let mark = mark.map(|(mark, _)| mark);
-    let leveled = level(directory, options, index, mark, rebuilt);
+    let leveled = level(directory, options, index, mark, rebuilt, noted);
     if leveled.is_err() && (is_aside || !was_there) {
         put_back(&place, is_aside);
     }
@@ -134,6 +148,7 @@ fn level(
     mut index: Index,
     mark: Option<Written>,
     rebuilt: Option<String>,
+    mut noted: NotedEnd,
 ) -> Result<Recovered, Error> {
     let place = index_place(&directory.path);
     let stop = |stopped, index: Index, mark: Option<Written>| match stopped {
@@ -150,7 +165,9 @@ fn level(
         mut seen,
         filled,
         wrong,
-    } = match pass(&index, directory.journal, mark, options, |_| ()) {
+    } = match pass(&index, directory.journal, mark, options, |frame| {
+        noted.see(frame);
+    }) {
         Ok(passed) => passed,
         Err(stopped) => return Err(stop(stopped, index, mark)),
     };
@@ -169,11 +186,11 @@ fn level(
     if let Some(what) = backup.and_then(|backup| backup.differs(&found)) {
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
-    if let Some(what) = options
+    let shortened = options
         .vouches
         .then(|| closed::shortened(&directory.path))
-        .flatten()
-    {
+        .flatten();
+    if let Some(what) = shortened.or_else(|| noted.lost(log.last)) {
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
     let never_begun = log.file.is_none();
@@ -273,7 +290,7 @@ fn open_index(
 fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
     let aside = aside(place);
     let moving = || Error::io(format!("set the damaged index {} aside", place.display()));
-    let was_there = place.exists();
+    let was_there = is_there(place);
     if was_there {
         match fs::remove_dir_all(&aside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(moving()(error)),
@@ -290,6 +307,11 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
 fn put_back(place: &Path, is_aside: bool) {
     let _left = fs::remove_dir_all(place);
     let _left = is_aside.then(|| fs::rename(aside(place), place));
+}
+
+/// True also of a link that leads nowhere.
+fn is_there(place: &Path) -> bool {
+    fs::symlink_metadata(place).is_ok()
 }
 
 fn aside(place: &Path) -> PathBuf {
@@ -360,7 +382,7 @@ mod tests {
         fs::create_dir(index_place(path)).unwrap();
         copy_files(older.path(), &index_place(path));
         // As if sled had lost what came since, in files of the same sizes and times.
-        closed::write_at_close(path, false).unwrap();
+        closed::write_at_close(path, end_of(path), false).unwrap();
         let journal = DiskJournal::open(path).unwrap();
         assert!(matches!(journal.opened().index, IndexState::CaughtUp(_)));
         assert_eq!(journal.opened().records, records);
@@ -368,6 +390,13 @@ mod tests {
         let report = crate::verify::directory(path).unwrap();
         assert!(report.is_sound(), "{report:?}");
         assert_eq!(report.records, records + 2);
+    }
+
+    /// The end that the note of a journal says.
+    fn end_of(path: &Path) -> Manifest {
+        let text = fs::read(path.join("CLOSED")).unwrap();
+        let note: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        serde_json::from_value(note.get("end").unwrap().clone()).unwrap()
     }
 
     /// The mark of the index, which is asked in a copy: it writes even when it is only read.
@@ -396,7 +425,9 @@ mod tests {
             hash: Hash::ZERO,
             at_us: 1,
         };
-        let journal = Directory::claim(path, false).unwrap().journal;
+        let journal = Directory::claim(path, false, Default::default())
+            .unwrap()
+            .journal;
         let (mark, records) = mark_of(path, journal);
         let forge = |mark| {
             let bytes = kept::to_bytes(journal, mark, [Row::head(STREAM, &told, &[])]);
@@ -405,12 +436,12 @@ mod tests {
         forge((mark, records));
         assert_eq!(head(), before, "it is not the file that the close kept");
         assert_eq!(head(), before, "nor is it by having been looked at");
-        closed::write_at_close(path, false).unwrap();
+        closed::write_at_close(path, end_of(path), false).unwrap();
         assert_eq!(head(), before, "the close could not keep it");
-        closed::write_at_close(path, true).unwrap();
+        closed::write_at_close(path, end_of(path), true).unwrap();
         assert_eq!(head(), told, "as if a close had kept it");
         forge((mark, records + 1));
-        closed::write_at_close(path, true).unwrap();
+        closed::write_at_close(path, end_of(path), true).unwrap();
         assert_eq!(head(), before, "it is of another state of the index");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::closed::NotedEnd;
 use super::directory::Directory;
 use super::options::Options;
 use crate::Error;
@@ -28,7 +29,12 @@ pub(super) fn damaged(
     witness: Option<(&Index, Written)>,
     what: String,
 ) -> Error {
-    let found = survey::of_log(&*options.disk, directory.journal, witness);
+    let found = survey::of_log(
+        &*options.disk,
+        directory.journal,
+        witness,
+        NotedEnd::default(),
+    );
     let placed = found.ok().and_then(|survey| {
         let findings = survey.findings();
         let first = findings

@@ -4,19 +4,21 @@ use std::path::Path;
 
 use uuid::Uuid;
 
+use super::closed::{self, NotedEnd};
 use super::directory::Directory;
 use super::options::Options;
 use super::pass::{Passed, pass};
 use super::recovery;
-use super::{Opened, closed};
+use super::{After, Opened};
 use crate::Error;
+use crate::backup::manifest::Manifest;
 use crate::index::{Index, read::nowhere};
 use crate::log::Written;
 use crate::log::segments::Stopped;
 
 /// A log that was read whole and is sound.
 pub(crate) struct Filled {
-    pub(crate) records: u64,
+    pub(crate) end: Manifest,
     /// Whether nothing stands behind the record of a close, no zeros either.
     pub(crate) closed: bool,
 }
@@ -79,8 +81,10 @@ pub(crate) fn fill(
 ) -> Result<Filled, Error> {
     let index = Index::open(place, options.cache_bytes).map_err(nowhere)?;
     let (mark, mut met) = (old.and_then(|old| old.mark), false);
+    let mut noted = NotedEnd::of(&directory.path)?;
     let read = pass(&index, directory.journal, None, options, |last| {
         met |= mark == Some(last);
+        noted.see(last);
     });
     let Passed {
         mut log,
@@ -100,22 +104,29 @@ pub(crate) fn fill(
         return Err(damaged("the log is gone".to_owned()));
     };
     let length = file.length().map_err(Error::io("look at the log"))?;
-    if let Some(what) = old.and_then(|old| old.differs(log.last, met)) {
+    let other = old.and_then(|old| old.differs(log.last, met));
+    if let Some(what) = other.or_else(|| noted.lost(log.last)) {
         return Err(damaged(what));
     }
     index.flush(place).map_err(nowhere)?;
     Ok(Filled {
-        records: seen.view.records,
+        end: Manifest::of(directory.journal, log.last, seen.view.records),
         closed: seen.closed && log.last.end == length && log.unused.is_empty(),
     })
 }
 
-/// Brings the index level with the log and notes how all files are, so that the next opening need not read them.
+/// Brings the index level with the log and, where that was closed, notes how all files are, so that
+/// the next opening need not read them.
 pub(crate) fn settle(directory: &Directory, options: &Options) -> Result<Opened, Error> {
     let recovered = recovery::recover(directory, options)?;
     let place = recovery::index_place(&directory.path);
     recovered.index.flush(&place).map_err(nowhere)?;
+    let (last, records) = (recovered.view.last, recovered.view.records);
     drop(recovered.index);
-    closed::write(&directory.path).map_err(Error::io("note how the journal was left"))?;
+    let end = Manifest::of(directory.journal, last, records);
+    if recovered.opened.after == After::Clean {
+        closed::write_with_end(&directory.path, end)
+            .map_err(Error::io("note how the journal was left"))?;
+    }
     Ok(recovered.opened)
 }

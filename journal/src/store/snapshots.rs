@@ -3,13 +3,14 @@
 //! A cache: nothing of it is synced, and a crash may leave any of it torn, which is for the reader to find out.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use uuid::Uuid;
 
 use crate::Error;
+use crate::private::{anew, private};
 use crate::swap::SNAPSHOTS;
 
 /// How the names of drafts end.
@@ -63,8 +64,13 @@ fn keep_file(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     // Each writer has a draft of its own, so that none renames what another is still writing.
     let draft = DRAFTS.fetch_add(1, Ordering::Relaxed);
     let draft = place.with_extension(format!("{draft}.{DRAFT}"));
-    let kept = fs::create_dir_all(directory.join(SNAPSHOTS))
-        .and_then(|()| fs::write(&draft, bytes))
+    let made = match private().recursive(false).create(directory.join(SNAPSHOTS)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    };
+    let kept = made
+        .and_then(|()| anew(&draft))
+        .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&draft, &place));
     if kept.is_err() {
         // What cannot be removed either is removed when the journal is opened.

@@ -1,5 +1,6 @@
 //! Verifies a journal where it lies: the log as the anchor, the index as its witness.
 
+use std::fs;
 use std::path::Path;
 
 use super::streams::Streams;
@@ -9,19 +10,32 @@ use crate::index::Index;
 use crate::log::Written;
 use crate::log::disk::RealDisk;
 use crate::merkle::Tree;
-use crate::store::closed;
-use crate::store::directory::Directory;
-use crate::swap::LOG_NEW;
+use crate::store::closed::{self, NotedEnd};
+use crate::store::directory::{Directory, Others};
+use crate::swap::{LOG_NEW, Names};
 use crate::{Error, Hash};
 
 /// Verifies the journal in a directory. It takes the lock, adds nothing, cuts nothing, and repairs nothing. Where nobody
 /// can write, it verifies the log alone.
 ///
 /// # Errors
-/// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`] and [`Error::Io`] when the journal
-/// cannot be read at all; everything else is a finding of the report.
+/// [`Error::Insecure`], [`Error::NotYours`], [`Error::InUse`], [`Error::Missing`],
+/// [`Error::NotAJournal`], [`Error::NewerFormat`] and [`Error::Io`] when the journal cannot be read
+/// at all; everything else is a finding of the report.
 pub fn directory(path: impl AsRef<Path>) -> Result<Report, Error> {
-    let directory = Directory::claim(path.as_ref(), false)?;
+    claimed(path.as_ref(), Others::Refused)
+}
+
+/// As [`directory`], also of a journal that [`guard`](crate::guard()) refuses.
+///
+/// # Errors
+/// As [`directory`], without [`Error::Insecure`] and [`Error::NotYours`].
+pub fn insecure_directory(path: impl AsRef<Path>) -> Result<Report, Error> {
+    claimed(path.as_ref(), Others::Trusted)
+}
+
+fn claimed(path: &Path, others: Others) -> Result<Report, Error> {
+    let directory = Directory::claim(path, false, others)?;
     let was_noted = closed::holds(&directory.path);
     let report = report_on(&directory)?;
     if was_noted && report.is_sound() && directory.lock.can_write {
@@ -40,14 +54,22 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
         ));
         None
     });
-    if directory.path.join(LOG_NEW).exists() {
+    if Names::of(&directory.path).has(LOG_NEW) {
         trouble =
             Some("a repair was cut short; opening or repairing the journal finishes it".to_owned());
     }
     let disk = RealDisk::reading(directory.path.join("log"));
     let index = index.as_ref().map(|(index, mark)| (index, *mark));
     let reading = Error::io(format!("read the log of {}", directory.path.display()));
-    let mut survey = survey::of_log(&disk, directory.journal, index).map_err(reading)?;
+    let mut unreadable = None;
+    let noted = NotedEnd::of(&directory.path).unwrap_or_else(|error| {
+        unreadable = Some(error.to_string());
+        NotedEnd::default()
+    });
+    let mut survey = survey::of_log(&disk, directory.journal, index, noted).map_err(reading)?;
+    if let Some(what) = unreadable {
+        survey.streams.find(None, None, what);
+    }
     if let Some(what) = trouble {
         survey.streams.find(None, None, what);
     }
@@ -61,8 +83,9 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
         if let Some(what) = backup.differs(&found) {
             survey.streams.find(None, None, what);
         }
-    } else if let Some(what) =
-        closed::shortened(&directory.path).filter(|_| survey.streams.findings.is_empty())
+    } else if let Some(what) = closed::shortened(&directory.path)
+        .or_else(|| survey.noted.lost(survey.last))
+        .filter(|_| survey.streams.findings.is_empty())
     {
         survey.streams.find(None, None, what);
     } else if !survey.clean {
@@ -70,12 +93,13 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
             "the journal was not closed; nothing vouches that the log ends where it ended"
                 .to_owned(),
         );
-    } else if index.is_some_and(|(_, mark)| mark.number < survey.last.number) {
-        survey.streams.find(
-            None,
-            None,
-            "the index is behind the log although the journal was closed".to_owned(),
-        );
+    } else if survey.is_behind(index.map(|(_, mark)| mark)) {
+        if closed::is_noted(&directory.path) {
+            survey.streams.find(None, None, survey::BEHIND.to_owned());
+        } else {
+            // A repair or an opening was killed before it had made the index level.
+            notes.push("the index is behind the log; the next opening catches it up".to_owned());
+        }
     }
     let objects = survey.objects.len() as u64;
     Ok(report(survey.streams, objects, notes))
@@ -87,7 +111,7 @@ fn open_index(
     notes: &mut Vec<String>,
 ) -> Result<Option<(Index, Written)>, String> {
     let place = directory.path.join("sled");
-    if !place.exists() {
+    if fs::symlink_metadata(&place).is_err() {
         notes.push("the index is missing; the next opening rebuilds it from the log".to_owned());
         return Ok(None);
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-pub use directory::directory;
+pub use directory::{directory, insecure_directory};
 pub use export::{export, export_naming};
 
 use crate::{Hash, Head};

@@ -15,6 +15,7 @@ use crate::log::{
     Bad, Block, Entry, FramePlace, Header, LogReader, Place, SegmentHeader, Step, Written,
     segment_name,
 };
+use crate::store::closed::NotedEnd;
 use crate::store::system;
 use crate::view::{Added, View};
 use crate::{Hash, Head, Record};
@@ -26,6 +27,8 @@ pub(crate) struct Survey<'i> {
     pub(crate) notes: Vec<String>,
     pub(crate) clean: bool,
     pub(crate) last: Written,
+    /// The end that the last close noted.
+    pub(crate) noted: NotedEnd,
     view: View,
     index: Option<Witness<'i>>,
     /// Whether the checksum of the frame before is known.
@@ -46,6 +49,7 @@ pub(crate) fn of_log<'i>(
     disk: &dyn Disk,
     journal: Uuid,
     index: Option<(&'i Index, Written)>,
+    noted: NotedEnd,
 ) -> io::Result<Survey<'i>> {
     let mut survey = Survey {
         streams: Streams::default(),
@@ -53,6 +57,7 @@ pub(crate) fn of_log<'i>(
         notes: Vec::new(),
         clean: false,
         last: Written::NOTHING,
+        noted,
         view: View::empty(),
         index: index.map(|(index, mark)| Witness {
             index,
@@ -77,7 +82,16 @@ pub(crate) fn of_log<'i>(
     Ok(survey)
 }
 
+/// The finding of an index that lacks frames of a log that was closed.
+pub(crate) const BEHIND: &str = "the index is behind the log although the journal was closed";
+
 impl Survey<'_> {
+    /// True if the log ends with the record of a close and an index with this mark does not reach
+    /// so far.
+    pub(crate) fn is_behind(&self, mark: Option<Written>) -> bool {
+        self.clean && mark.is_some_and(|mark| mark.number < self.last.number)
+    }
+
     /// Everything that is wrong.
     pub(crate) fn findings(self) -> Vec<Finding> {
         self.streams.findings
@@ -144,6 +158,7 @@ impl Survey<'_> {
                         end,
                         ..self.last
                     };
+                    self.noted.see(self.last);
                     self.view.last = self.last;
                     self.entries(&block);
                     self.witness(&block);

@@ -8,10 +8,12 @@
 
 mod appends;
 mod backups;
+mod closed_ends;
 mod compactions;
 mod crash_points;
 mod exports;
 mod following;
+mod full_disks;
 mod history;
 mod imports;
 mod in_place;
@@ -24,6 +26,8 @@ mod layout;
 mod limits;
 mod log_injuries;
 mod opening;
+#[cfg(unix)]
+mod others_write;
 mod power_loss;
 mod random;
 mod repairs;
@@ -33,5 +37,6 @@ mod same_answers;
 mod sealing;
 mod spans;
 mod stream;
+mod whereabouts;
 mod whole_frames;
 mod witness;

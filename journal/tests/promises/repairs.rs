@@ -150,7 +150,7 @@ fn a_sound_journal_is_not_touched() {
 }
 
 #[test]
-fn an_index_that_is_damaged_needs_no_repair() {
+fn damaged_index_is_made_again_and_missing_one_is_left() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     closed_journal(path);
@@ -158,8 +158,12 @@ fn an_index_that_is_damaged_needs_no_repair() {
     store.remove(b"m2").unwrap();
     drop(store);
     let report = repair(path, RepairOptions::default()).unwrap();
-    assert!(!report.was_needed(), "{report:?}");
-    assert!(report.notes[0].contains("needs no repair"), "{report:?}");
+    assert!(
+        report.was_needed() && !report.lost_something(),
+        "{report:?}"
+    );
+    assert!(report.identical, "{report:?}");
+    assert!(verify::directory(path).unwrap().is_sound());
     without_index(path);
     let report = repair(path, RepairOptions::default()).unwrap();
     assert!(!report.was_needed(), "{report:?}");
@@ -794,4 +798,90 @@ fn an_end_that_only_the_note_of_the_close_misses_is_told() {
     assert!(verify::directory(directory.path()).unwrap().is_sound());
     DiskJournal::open(directory.path()).unwrap();
     assert_eq!(lines(directory.path(), &streams[0]), streams[0].lines.len());
+}
+
+/// The state behind a repair or an opening that was killed while it made the index: verification
+/// and repair say the same of it, a dry run too, and then it is sound.
+#[test]
+fn repair_finds_what_verification_finds_in_index() {
+    type Change = fn(&Path);
+    let states: [(&str, bool, Change); 4] = [
+        ("its mark is missing", true, |path| {
+            let config = sled::Config::new().path(path.join("sled"));
+            let database = config.open().unwrap();
+            database.remove(b"m2").unwrap().unwrap();
+            database.flush().unwrap();
+        }),
+        ("it is behind, and nothing says closed", false, |path| {
+            older_index(path);
+            fs::remove_file(path.join("CLOSED")).unwrap();
+        }),
+        ("it is behind a closed log", true, older_index),
+        ("a row is missing", true, |path| {
+            let config = sled::Config::new().path(path.join("sled"));
+            let database = config.open().unwrap();
+            let head = database.scan_prefix(b"h").last().unwrap().unwrap();
+            database.remove(head.0).unwrap().unwrap();
+            database.flush().unwrap();
+        }),
+    ];
+    for (about, is_needed, change) in states {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let streams = closed_journal(&path);
+        change(&path);
+        let found = verify::directory(&path).unwrap();
+        assert_eq!(found.is_sound(), !is_needed, "{about}: {found:?}");
+        let dry = repair(&path, RepairOptions::default().dry_run()).unwrap();
+        assert_eq!(dry.was_needed(), is_needed, "{about}: {dry:?}");
+        let done = repair(&path, RepairOptions::default()).unwrap();
+        assert_eq!(done.damages, dry.damages, "{about}");
+        assert!(!done.lost_something(), "{about}");
+        let found = verify::directory(&path).unwrap();
+        assert!(found.is_sound(), "{about}: {found:?}");
+        let again = repair(&path, RepairOptions::default()).unwrap();
+        assert!(!again.was_needed(), "{about}: {again:?}");
+        for stream in &streams {
+            assert_eq!(lines(&path, stream), stream.lines.len(), "{about}");
+        }
+    }
+}
+
+/// Puts the index of an earlier close in the place of the one of now.
+fn older_index(path: &Path) {
+    let older = path.with_extension("older");
+    killed::copy(&path.join("sled"), &older);
+    block_on(DiskJournal::open(path).unwrap().close()).unwrap();
+    fs::remove_dir_all(path.join("sled")).unwrap();
+    killed::copy(&older, &path.join("sled"));
+    fs::remove_dir_all(older).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn dangling_index_link_is_told_and_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    let streams = closed_journal(&path);
+    let dangle = || {
+        fs::remove_dir_all(path.join("sled")).unwrap();
+        std::os::unix::fs::symlink("nowhere", path.join("sled")).unwrap();
+    };
+    dangle();
+    assert!(!verify::directory(&path).unwrap().is_sound());
+    let dry = repair(&path, RepairOptions::default().dry_run()).unwrap();
+    assert!(dry.was_needed(), "{dry:?}");
+    let done = repair(&path, RepairOptions::default()).unwrap();
+    assert_eq!(done.damages, dry.damages);
+    assert!(verify::directory(&path).unwrap().is_sound());
+    assert!(!path.join("nowhere").exists());
+    // An opening makes the index again as well, and so does a compaction.
+    dangle();
+    block_on(DiskJournal::open(&path).unwrap().close()).unwrap();
+    dangle();
+    compact(&path, CompactOptions::default()).unwrap();
+    for stream in &streams {
+        assert_eq!(lines(&path, stream), stream.lines.len());
+    }
+    assert!(verify::directory(&path).unwrap().is_sound());
 }

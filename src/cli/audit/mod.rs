@@ -12,7 +12,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use recount_journal::verify;
 use serde::Serialize;
 
 use super::count::count;
@@ -142,7 +141,7 @@ impl Decisions {
             output::may_stand_at(file, self.force)?;
         }
         // Verifying takes the journal for itself, so it comes before the opening.
-        let verified = verify::directory(&self.path).map_err(|it| opening::copied(it.into()))?;
+        let verified = opening::verified(&self.path).map_err(|it| opening::copied(it.into()))?;
         let head = html::Head {
             journal: self.path.display().to_string(),
             asked: self.asked.in_words(),

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use recount_journal::DiskJournal;
 
 use super::failure::{Exit, Failure};
 use super::keys::Keys;
@@ -99,7 +98,7 @@ impl Run {
         }
         super::output::outside_journals(&self.journal)?;
         // A session to resume is in a journal that is there; only a new one may make a new journal.
-        let journal = DiskJournal::options(&self.journal)
+        let journal = super::opening::options(&self.journal)?
             .create(self.resume.is_none())
             .program(PROGRAM)
             .wait(PATIENCE)

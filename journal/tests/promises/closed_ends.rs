@@ -1,0 +1,195 @@
+//! A closed journal says where its log ends: whatever the log has less, or otherwise, is damage at
+//! every entrance, also where nothing else knows of it.
+
+use std::fs;
+use std::path::Path;
+
+use recount_journal::{
+    CompactOptions, DiskJournal, Error, Journal, Remedy, RepairOptions, backup, block_on, compact,
+    repair, verify,
+};
+
+use crate::stream::{Stream, closed_journal, log_file};
+
+/// Where the frames of a segment begin, and its length.
+fn frames(log: &[u8]) -> Vec<usize> {
+    let mut starts = vec![64];
+    while let Some(header) = log
+        .get(starts[starts.len() - 1]..)
+        .filter(|it| it.len() >= 32)
+    {
+        let length = u32::from_be_bytes(header[4..8].try_into().unwrap());
+        starts.push(starts[starts.len() - 1] + 32 + usize::try_from(length).unwrap());
+    }
+    starts
+}
+
+fn is_damaged<T>(told: Result<T, Error>) -> bool {
+    matches!(told, Err(Error::Damaged { .. }))
+}
+
+/// Every entrance finds the loss, and the repair names it and ends it.
+fn assert_loss_is_found(path: &Path) {
+    let report = verify::directory(path).unwrap();
+    assert!(!report.is_sound(), "{report:?}");
+    assert!(is_damaged(DiskJournal::open(path)), "open");
+    let reading = DiskJournal::options(path).read_only().open();
+    assert!(is_damaged(reading), "open to read");
+    let to = path.with_file_name("backup");
+    assert!(is_damaged(backup::directory(path, &to, |_| {})), "backup");
+    let compacted = compact(path, CompactOptions::default());
+    assert!(is_damaged(compacted), "compact");
+    let dry = repair(path, RepairOptions::default().dry_run()).unwrap();
+    assert!(dry.was_needed() && dry.lost_something(), "{dry:?}");
+    assert!(!verify::directory(path).unwrap().is_sound());
+    let repaired = repair(path, RepairOptions::default()).unwrap();
+    assert_eq!(repaired.damages, dry.damages);
+    assert!(repaired.damages.iter().any(|it| it.remedy == Remedy::Lost));
+    let report = verify::directory(path).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    block_on(DiskJournal::open(path).unwrap().close()).unwrap();
+}
+
+/// A closed journal whose index is gone and whose log is changed in place.
+fn injured(change: impl Fn(&mut Vec<u8>)) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    closed_journal(&path);
+    let mut log = fs::read(log_file(&path)).unwrap();
+    change(&mut log);
+    fs::write(log_file(&path), log).unwrap();
+    fs::remove_dir_all(path.join("sled")).unwrap();
+    assert_loss_is_found(&path);
+}
+
+#[test]
+fn zeroed_tail_of_closed_log_is_damage() {
+    for lost in [1, 2, 6, 15] {
+        injured(|log| {
+            let starts = frames(log);
+            let from = starts[starts.len() - 1 - lost];
+            log[from..].fill(0);
+        });
+    }
+}
+
+#[test]
+fn torn_tail_of_closed_log_is_damage() {
+    // Within the header of the last frame, and within its body.
+    for kept in [3, 40] {
+        injured(|log| {
+            let starts = frames(log);
+            let from = starts[starts.len() - 2] + kept;
+            log[from..].fill(0);
+        });
+        injured(|log| {
+            let starts = frames(log);
+            log.truncate(starts[starts.len() - 2] + kept);
+        });
+    }
+    injured(|log| {
+        let starts = frames(log);
+        let from = starts[starts.len() - 4];
+        log[from..].fill(0x5a);
+    });
+}
+
+#[test]
+fn zeroed_tail_after_roll_is_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    let journal = crate::stream::options(&path).open().unwrap();
+    let mut stream = Stream::new(1);
+    let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(1_500));
+    for _ in 0..25 {
+        stream.append(&journal, &[&body]);
+    }
+    block_on(journal.close()).unwrap();
+    let mut files: Vec<_> = fs::read_dir(path.join("log"))
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(files.len() > 2);
+    // All of the last segment, as if it had been prepared and never used.
+    let last = files.pop().unwrap();
+    let length = fs::metadata(&last).unwrap().len();
+    fs::write(&last, vec![0; usize::try_from(length).unwrap()]).unwrap();
+    fs::remove_dir_all(path.join("sled")).unwrap();
+    assert_loss_is_found(&path);
+}
+
+/// Other frames of the same length, which hold together: only what the close noted of the end tells
+/// them apart.
+#[test]
+fn replaced_log_of_same_length_is_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, other) = (
+        directory.path().join("journal"),
+        directory.path().join("other"),
+    );
+    closed_journal(&path);
+    fs::create_dir(&other).unwrap();
+    // The same journal without its streams, grown behind its beginning with other records.
+    fs::copy(path.join("JOURNAL"), other.join("JOURNAL")).unwrap();
+    let journal = DiskJournal::open(&other).unwrap();
+    let mut stream = Stream::new(9);
+    for round in 0..40 {
+        stream.append(&journal, &[&format!(r#"{{"other":{round}}}"#), "{}"]);
+    }
+    block_on(journal.close()).unwrap();
+    fs::copy(log_file(&other), log_file(&path)).unwrap();
+    fs::remove_dir_all(path.join("sled")).unwrap();
+    assert!(!verify::directory(&path).unwrap().is_sound());
+    assert!(is_damaged(DiskJournal::open(&path)));
+}
+
+/// The note of a close outlives a power loss behind the next opening: a log that went on behind it
+/// has lost nothing.
+#[test]
+fn log_that_went_on_behind_older_note_is_sound() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    let mut streams = closed_journal(&path);
+    let note = fs::read(path.join("CLOSED")).unwrap();
+    let journal = DiskJournal::open(&path).unwrap();
+    streams[0].append(&journal, &["{}"]);
+    block_on(journal.close()).unwrap();
+    fs::write(path.join("CLOSED"), note).unwrap();
+    fs::remove_dir_all(path.join("sled")).unwrap();
+    assert!(verify::directory(&path).unwrap().is_sound());
+    let journal = DiskJournal::open(&path).unwrap();
+    streams.iter().for_each(|stream| stream.assert_in(&journal));
+}
+
+/// A note of before it said where the log ends is read as ever.
+#[test]
+fn note_without_end_is_read_as_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let streams = closed_journal(path);
+    let text = fs::read_to_string(path.join("CLOSED")).unwrap();
+    let mut note: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let end = note.as_object_mut().unwrap().remove("end").unwrap();
+    assert_eq!(end["frame"], 17);
+    fs::write(path.join("CLOSED"), note.to_string()).unwrap();
+    let journal = DiskJournal::open(path).unwrap();
+    assert!(!journal.opened().read_whole);
+    streams.iter().for_each(|stream| stream.assert_in(&journal));
+}
+
+/// What cannot be read vouches for nothing, and says that something happened to it.
+#[test]
+fn note_that_cannot_be_read_is_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    let streams = closed_journal(&path);
+    fs::write(path.join("CLOSED"), "{\"files\":").unwrap();
+    assert!(!verify::directory(&path).unwrap().is_sound());
+    assert!(is_damaged(DiskJournal::open(&path)));
+    let repaired = repair(&path, RepairOptions::default()).unwrap();
+    assert!(repaired.was_needed() && !repaired.lost_something());
+    assert!(verify::directory(&path).unwrap().is_sound());
+    let journal = DiskJournal::open(&path).unwrap();
+    streams.iter().for_each(|stream| stream.assert_in(&journal));
+}

@@ -1,0 +1,209 @@
+//! What other users can write to is not believed, and what is made is for its user alone and never
+//! made through a link.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::Path;
+
+use recount_journal::{
+    CompactOptions, DiskJournal, Error, Journal, Options, RepairOptions, block_on, compact, guard,
+    repair, verify,
+};
+
+use crate::stream::{Stream, closed_journal, log_file};
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// Every entrance refuses the journal because of this place, and changes nothing.
+fn assert_refused(path: &Path, because: &Path) {
+    let before = fs::read_dir(path).unwrap().count();
+    let place = |told: Error| match told {
+        Error::Insecure { path, .. } => path,
+        other => panic!("{other}"),
+    };
+    let told = [
+        DiskJournal::open(path).map(drop),
+        DiskJournal::options(path).read_only().open().map(drop),
+        verify::directory(path).map(drop),
+        repair(path, RepairOptions::default().dry_run()).map(drop),
+        repair(path, RepairOptions::default()).map(drop),
+        compact(path, CompactOptions::default()).map(drop),
+        guard(path),
+    ];
+    for told in told {
+        assert_eq!(place(told.unwrap_err()), because);
+    }
+    assert_eq!(fs::read_dir(path).unwrap().count(), before);
+}
+
+/// Every entrance takes the journal where it is told to.
+fn assert_taken(path: &Path, trusting: fn(Options) -> Options) {
+    let journal = trusting(DiskJournal::options(path)).open().unwrap();
+    block_on(journal.close()).unwrap();
+    let reading = trusting(DiskJournal::options(path)).read_only();
+    drop(reading.open().unwrap());
+}
+
+#[test]
+fn directory_that_others_write_to_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    closed_journal(&path);
+    let own_group = fs::metadata(&path).unwrap();
+    for mode in [0o1777, 0o777, 0o702, 0o733] {
+        set_mode(&path, mode);
+        assert_refused(&path, &path);
+        assert_taken(&path, Options::insecure_directory);
+    }
+    let trusted = RepairOptions::default().insecure_directory();
+    assert!(!repair(&path, trusted).unwrap().was_needed());
+    compact(&path, CompactOptions::default().insecure_directory()).unwrap();
+    assert!(verify::insecure_directory(&path).unwrap().is_sound());
+    // A group of the owner's own is the owner.
+    set_mode(&path, 0o770);
+    if own_group.gid() == own_group.uid() {
+        assert_taken(&path, |options| options);
+    } else {
+        assert_refused(&path, &path);
+    }
+    for mode in [0o755, 0o700, 0o1755] {
+        set_mode(&path, mode);
+        assert_taken(&path, |options| options);
+    }
+    // Nothing is made in an empty one either.
+    let empty = directory.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    set_mode(&empty, 0o1777);
+    assert_refused(&empty, &empty);
+}
+
+#[test]
+fn file_that_others_write_to_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    closed_journal(&path);
+    fs::write(path.join("CONTROL"), "{}").unwrap();
+    let files = ["JOURNAL", "LOCK", "CLOSED", "CONTROL", "sled/conf", "log"];
+    for file in files
+        .map(|it| path.join(it))
+        .into_iter()
+        .chain([log_file(&path)])
+    {
+        let before = fs::metadata(&file).unwrap().mode() & 0o7777;
+        set_mode(&file, before | 0o002);
+        assert_refused(&path, &file);
+        assert_taken(&path, Options::insecure_directory);
+        if file.exists() {
+            set_mode(&file, before);
+        } else {
+            closed_journal_again(&path);
+        }
+    }
+    assert_taken(&path, |options| options);
+}
+
+fn closed_journal_again(path: &Path) {
+    let journal = DiskJournal::options(path).insecure_directory().open();
+    block_on(journal.unwrap().close()).unwrap();
+}
+
+/// As the superuser only, who alone can give files away.
+#[test]
+fn file_of_another_user_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    closed_journal(&path);
+    let planted = path.join("CONTROL");
+    fs::write(&planted, "{}").unwrap();
+    if chown(&planted, Some(4_711), None).is_err() {
+        return;
+    }
+    assert_refused(&path, &planted);
+    fs::remove_file(&planted).unwrap();
+    symlink("elsewhere", &planted).unwrap();
+    std::os::unix::fs::lchown(&planted, Some(4_711), None).unwrap();
+    assert_refused(&path, &planted);
+    fs::remove_file(&planted).unwrap();
+    assert_taken(&path, |options| options);
+    // The files that the superuser makes would be of no use to the owner.
+    chown(&path, Some(4_711), Some(4_711)).unwrap();
+    for told in [DiskJournal::open(&path).map(drop), guard(&path)] {
+        assert!(
+            matches!(told, Err(Error::NotYours { owner: 4_711, .. })),
+            "{told:?}"
+        );
+    }
+    assert_taken(&path, Options::insecure_directory);
+}
+
+#[test]
+fn what_is_made_is_for_its_user_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("given");
+    fs::create_dir(&path).unwrap();
+    set_mode(&path, 0o755);
+    let journal = crate::stream::options(&path).open().unwrap();
+    let mut stream = Stream::new(1);
+    for _ in 0..30 {
+        stream.append(
+            &journal,
+            &[&format!(r#"{{"text":"{}"}}"#, "x".repeat(1_000))],
+        );
+    }
+    block_on(journal.keep_snapshot(stream.session, vec![1])).unwrap();
+    block_on(journal.close()).unwrap();
+    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().mode() & 0o7777;
+    assert_eq!(mode(&path), 0o755, "it stays as it was given");
+    let mut seen = 0;
+    for name in ["JOURNAL", "LOCK", "CLOSED", "log", "sled", "snapshots"] {
+        let place = path.join(name);
+        let expected = if place.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode(&place), expected, "{name}");
+        seen += 1;
+        for entry in fs::read_dir(&place).into_iter().flatten() {
+            // sled makes its own files, behind the mode of their directory.
+            let entry = entry.unwrap().path();
+            assert!(
+                name == "sled" || mode(&entry) == 0o600,
+                "{}",
+                entry.display()
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 12, "{seen}");
+}
+
+#[test]
+fn drafts_do_not_follow_links() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, outside) = (
+        directory.path().join("journal"),
+        directory.path().join("outside"),
+    );
+    fs::write(&outside, "kept").unwrap();
+    fs::create_dir(&path).unwrap();
+    symlink(&outside, path.join("JOURNAL.new")).unwrap();
+    let journal = DiskJournal::open(&path).unwrap();
+    symlink(&outside, path.join("CLOSED.new")).unwrap();
+    block_on(journal.close()).unwrap();
+    assert!(verify::directory(&path).unwrap().is_sound());
+    symlink(&outside, path.join("salvage.part")).unwrap();
+    fs::write(path.join("JOURNAL"), "scribbled over").unwrap();
+    symlink(&outside, path.join("JOURNAL.new")).unwrap();
+    repair(&path, RepairOptions::default()).unwrap();
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
+
+    // The lock, and a segment that is yet to be made.
+    fs::remove_file(path.join("LOCK")).unwrap();
+    symlink(&outside, path.join("LOCK")).unwrap();
+    DiskJournal::open(&path).unwrap_err();
+    fs::remove_file(path.join("LOCK")).unwrap();
+    let second = path.join("log/0000000000000002.log");
+    symlink(directory.path().join("made"), &second).unwrap();
+    let opened = DiskJournal::open(&path);
+    assert!(opened.is_err() || !directory.path().join("made").exists());
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
+}
