@@ -8,13 +8,14 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rustls::{ClientConfig, RootCertStore};
 
+use super::http_client::HttpClient;
 use super::server::McpServer;
 
 /// The transport to a server at a URL, with its headers.
 pub(super) fn transport(
     server: &McpServer,
     url: &str,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+) -> Result<StreamableHttpClientTransport<HttpClient>, String> {
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(tls()?)
         .default_headers(headers(server)?)
@@ -24,7 +25,10 @@ pub(super) fn transport(
     // Behind a new session may be another server, whose tools are to be looked at before one of them is called.
     let config =
         StreamableHttpClientTransportConfig::with_uri(url).reinit_on_expired_session(false);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(StreamableHttpClientTransport::with_client(
+        HttpClient(client),
+        config,
+    ))
 }
 
 /// Whether there can be a server at this URL.

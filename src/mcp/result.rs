@@ -74,8 +74,8 @@ pub(super) fn failed(error: ServiceError, server: &str) -> ToolError {
             "the MCP server {server:?} answered with error {}: {}",
             error.code.0, error.message
         )),
-        ServiceError::UnexpectedResponse => ToolError::ExecutionFailed(format!(
-            "the MCP server {server:?} answered with something that is no result of a call"
+        ServiceError::UnexpectedResponse => ToolError::UnknownOutcome(format!(
+            "the MCP server {server:?} answered with something that is no result of a call; whether it took effect is unknown"
         )),
         none if unanswered::was_turned_away(&none) => not_there(server, &causes::of_request(&none)),
         lost => unknown(&lost, server),

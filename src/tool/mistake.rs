@@ -126,6 +126,13 @@ pub(super) fn mistakes_of(tool: &PolicyTool) -> Vec<ToolMistake> {
         form,
         reason,
     }));
+    if tool.policy.confirm_payload.is_some() && !tool.takes_confirmation() {
+        mistakes.push(ToolMistake::Senseless {
+            tool: name.to_owned(),
+            form: "confirm_payload",
+            reason: "the tool is not given what a person gives with a yes",
+        });
+    }
     let impossible = impossible_forms(tool).into_iter();
     mistakes.extend(impossible.map(|(form, expected, found)| ToolMistake::Form {
         tool: name.to_owned(),
