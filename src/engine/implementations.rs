@@ -8,9 +8,7 @@ use serde_json::Value;
 use super::error::Error;
 use super::task::SessionTask;
 use crate::ledger::Objects;
-use crate::session::{
-    Call, Catalog, Deadline, DeadlinePassed, Leave, Observation, Phase, RunnerAttached, Seq,
-};
+use crate::session::{Call, Catalog, Deadline, Leave, Observation, Phase, RunnerAttached, Seq};
 use crate::tool::{PolicyTool, ToolError};
 
 impl SessionTask {
@@ -114,12 +112,14 @@ impl SessionTask {
             })
         };
         let restless = self.session.may_move();
-        let due = batch.iter().filter_map(|it| match it {
-            Observation::DeadlinePassed(DeadlinePassed {
-                deadline: Deadline::Retry { call, .. },
-                ..
-            }) => Some(*call),
-            _ => None,
+        let due = batch.iter().filter_map(|it| {
+            if let Observation::DeadlinePassed(passed) = it
+                && let Deadline::Retry { call, .. } = passed.deadline
+            {
+                Some(call)
+            } else {
+                None
+            }
         });
         restless.chain(due).filter(waits).collect()
     }

@@ -342,7 +342,7 @@ pub(super) fn duplicate(one: &ToolDeclaration, other: &ToolDeclaration) -> ToolM
     }
 }
 
-pub(crate) fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
     (1..=NAME_MAX).contains(&name.len()) && name.chars().all(allowed)
 }

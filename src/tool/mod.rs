@@ -38,6 +38,7 @@ pub(crate) mod process_group;
 pub(crate) mod program_env;
 mod provider_desk;
 mod result_formatter;
+mod runs;
 mod schema_anchors;
 mod schema_patterns;
 mod schema_work;
@@ -88,7 +89,6 @@ pub use input_streaming_tool::InputStreamingTool;
 pub use listeners::{Emitted, Subscription};
 pub(crate) use listeners::{Listeners, hear};
 pub use long_running::LongRunningFunctionTool;
-#[cfg(feature = "mcp")]
 pub use mistake::{RegistrationError, ToolMistake};
 pub use outcome::{Ask, Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;
