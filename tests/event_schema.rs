@@ -304,6 +304,7 @@ fn observations() -> Vec<Observation> {
             rules: 1,
             program: "recount 0.1.0".into(),
             gates: Gates::waived("no durable journal"),
+            goes_on: true,
         }
         .into(),
         RunnerDetached {

@@ -19,6 +19,8 @@ mod asking_tasks;
 mod calls;
 #[path = "mcp/command_line.rs"]
 mod command_line;
+#[path = "mcp/defects.rs"]
+mod defects;
 #[path = "mcp/digits.rs"]
 mod digits;
 #[path = "mcp/door.rs"]
@@ -33,6 +35,8 @@ mod lost;
 mod over_http;
 #[path = "mcp/questions.rs"]
 mod questions;
+#[path = "mcp/raw_server.rs"]
+mod raw_server;
 #[path = "mcp/rounds.rs"]
 mod rounds;
 #[path = "mcp/rounds_lost.rs"]

@@ -16,7 +16,14 @@
 //! limit_per_session = 10
 //! limit_per_minute = 2
 //! secret = ["/card/number"]        # sealed on record, open for the tool; takes --keys
+//! env = ["BANK_TOKEN"]             # variables of recount's own environment for the program
+//! pin_program = false              # true: an update of the program has approved calls asked anew
+//! unpinned = ["./orders.db"]       # words of `command` that name files whose content may change
 //! ```
+//!
+//! The program gets of the environment `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ`, `TMPDIR` and what
+//! `env` names, so neither the key of the model nor the master key; what a call brings is in [`CommandTool`]. A person who
+//! approves a call approves `command`, and the scripts and other files named there by content.
 //!
 //! What a policy says is read as in a file of policies ([`policy_file`](crate::tool::policy_file)), which has more of it.
 
@@ -139,12 +146,29 @@ impl<'a> Reader<'a> {
         let long_running = self.optional("long_running", "true or false", Value::as_bool);
         let secret: Option<Vec<String>> =
             self.optional("secret", "a list of JSON Pointers", keys::names);
+        let env: Option<Vec<String>> =
+            self.optional("env", "a list of names of variables", variables);
+        let pin_program = self.optional("pin_program", "true or false", Value::as_bool);
+        let unpinned: Option<Vec<String>> =
+            self.optional("unpinned", "a list of words of the command", keys::names);
         let (policy, mistakes) = self.entry.map(keys::read).unwrap_or_default();
         for (key, what) in mistakes {
             self.mistakes.push(format!("{}: {key}: {what}", self.tool));
         }
         let ((program, args), name) = (command?, name?);
-        let function = CommandTool::new(name, description?, parameters, program, args);
+        for word in unpinned.iter().flatten() {
+            if *word != program && !args.iter().any(|it| names_file(it, word)) {
+                let what = format!("expected words of the command, found {word:?}");
+                self.mistakes
+                    .push(format!("{}: unpinned: {what}", self.tool));
+            }
+        }
+        let mut function = CommandTool::new(name, description?, parameters, program, args)
+            .inherit_env(env.into_iter().flatten())
+            .unpinned(unpinned.into_iter().flatten());
+        if pin_program == Some(true) {
+            function = function.pin_program();
+        }
         let declared = policy.in_doubt;
         let policy = policy.changed(ToolPolicy::default());
         let mut tool = PolicyTool::new(Arc::new(function), policy);
@@ -198,6 +222,18 @@ fn as_command(value: &Value) -> Option<(String, Vec<String>)> {
     Some((program, words.collect()))
 }
 
+/// Names that a variable of the environment can have.
+fn variables(value: &Value) -> Option<Vec<String>> {
+    let names: Vec<String> = keys::names(value)?;
+    let is_name = |it: &String| !it.is_empty() && !it.contains(['=', '\0']);
+    names.iter().all(is_name).then_some(names)
+}
+
+/// True if a word is the name of a file, or an option with it.
+fn names_file(word: &str, name: &str) -> bool {
+    word == name || word.split_once('=').is_some_and(|(_, it)| it == name)
+}
+
 fn as_schema(value: &Value) -> Option<Value> {
     match value {
         Value::String(text) => serde_json::from_str(text).ok(),
@@ -207,13 +243,16 @@ fn as_schema(value: &Value) -> Option<Value> {
 }
 
 /// The keys of a tool that say nothing of its policy.
-const OWN_KEYS: [&str; 6] = [
+const OWN_KEYS: [&str; 9] = [
     "name",
     "description",
     "command",
     "parameters",
     "long_running",
     "secret",
+    "env",
+    "pin_program",
+    "unpinned",
 ];
 
 #[cfg(test)]

@@ -41,6 +41,31 @@ fn the_example_file_says_what_it_means() {
     );
 }
 
+#[test]
+fn what_a_tool_runs_is_part_of_its_contract() {
+    let contract = |lines: &str| {
+        let text = format!("[[tool]]\nname = \"pay\"\ndescription = \"\"\n{lines}");
+        let tools = parse(&text).unwrap();
+        let tool = tools.get("pay").unwrap();
+        crate::session::catalog::contract_hash(&tool.declaration(), tool.policy())
+    };
+    let cat = contract("command = [\"cat\"]");
+    assert_eq!(contract("command = [\"cat\"]\nenv = [\"TOKEN\"]"), cat);
+    assert_ne!(contract("command = [\"cat\", \"-v\"]"), cat);
+    assert_ne!(contract("command = [\"tac\"]"), cat);
+    let pinned = contract("command = [\"cat\"]\npin_program = true");
+    assert_ne!(pinned, cat);
+    let text = "[[tool]]\nname = \"a\"\ndescription = \"\"\ncommand = [\"cat\"]\n\
+                env = [\"A=B\"]\nunpinned = [\"x\"]";
+    assert_eq!(
+        mistakes(text),
+        [
+            "tool \"a\": env: expected a list of names of variables, found [\"A=B\"]",
+            "tool \"a\": unpinned: expected words of the command, found \"x\""
+        ]
+    );
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn the_tools_of_the_example_file_run() {
@@ -113,7 +138,7 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
     "#;
     let expected = [
         "tols: unknown key; did you mean \"tool\"?",
-        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, long_running, secret, confirm, confirm_when, confirm_expires_after, timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats",
+        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, long_running, secret, env, pin_program, unpinned, confirm, confirm_when, confirm_expires_after, timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats",
         "tool \"pay\": descripton: unknown key; did you mean \"description\"?",
         "tool \"pay\": description: expected a string, found nothing",
         "tool \"pay\": command: expected a list of at least one string, found \"pay.sh\"",

@@ -469,6 +469,7 @@ impl Agent {
             withholds_input: self.withholds_input,
             model: self.model,
             instruction: self.instruction,
+            names_implementations: catalog.tools.values().any(|it| it.implementation.is_some()),
             catalog: Arc::new(catalog),
             policies: Arc::new(policies.as_stored()),
             dispatcher,

@@ -34,17 +34,24 @@ impl SessionTask {
     }
 
     /// Attaches where the tool of now is not the one that was asked about, or is gone: whoever says yes is told so, instead of
-    /// agreeing to what cannot run.
+    /// agreeing to what cannot run. Where this process is attached it goes on with the tool of now.
     async fn attach_where_tool_changed(&mut self, request: Seq) -> Result<(), Error> {
         let asked = self.session.requests.get(&request);
         let asked = asked.filter(|it| it.state == RequestState::Open);
         let call = asked.and_then(|it| self.session.calls.get(&it.call));
-        let changed = call.is_some_and(|call| {
-            let declared = self.agent.catalog.tools.get(&call.name);
-            let policy = self.agent.policies.of(&call.name);
-            declared.map(|it| contract_hash(it, policy)) != call.contract
-        });
-        if changed && self.attached.is_none() && !self.slots.is_shut() {
+        let Some(call) = call else {
+            return Ok(());
+        };
+        if self.attached.is_some() {
+            let call = asked.map_or(request, |it| it.call);
+            return Box::pin(self.renew_for(call)).await;
+        }
+        let catalog = &self.agent.catalog;
+        let remade = self.remade(catalog, |name| name == call.name).await;
+        let declared = remade.as_ref().unwrap_or(catalog).tools.get(&call.name);
+        let policy = self.agent.policies.of(&call.name);
+        let changed = declared.map(|it| contract_hash(it, policy)) != call.contract;
+        if changed && !self.slots.is_shut() {
             self.attach(Vec::new()).await?;
         }
         Ok(())

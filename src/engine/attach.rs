@@ -6,7 +6,7 @@ use crate::session::{Call, ObjectHash, Observation, Phase, RULES, RunnerAttached
 
 impl SessionTask {
     /// What this process brings to the session.
-    fn attachment(&self, [catalog, policies]: [ObjectHash; 2]) -> RunnerAttached {
+    pub(super) fn attachment(&self, [catalog, policies]: [ObjectHash; 2]) -> RunnerAttached {
         RunnerAttached {
             agent: self.agent.name.clone(),
             catalog,
@@ -14,13 +14,14 @@ impl SessionTask {
             rules: RULES,
             program: super::PROGRAM.to_owned(),
             gates: self.agent.gates.clone(),
+            goes_on: false,
         }
     }
 
     /// Attaches, after whatever `first` says.
     pub(super) async fn attach(&mut self, first: Vec<Observation>) -> Result<(), Error> {
         let mut observations = first;
-        let (catalog, policies) = (self.agent.catalog.clone(), self.agent.policies.clone());
+        let (catalog, policies) = (self.catalog_now().await, self.agent.policies.clone());
         let (objects, addresses) = self.seal.terms(self.id, &catalog, &policies)?;
         let [catalog_at, policies_at] = addresses;
         let library = self.session.library_mut();

@@ -12,6 +12,7 @@ use tracing::Instrument;
 use super::answering::with_given;
 use super::beginning::Beginning;
 use super::error::Error;
+use super::implementations::as_approved;
 use super::inbox::{Inbox, Input};
 use super::outcomes::Telling;
 use super::performer::InFlight;
@@ -164,6 +165,7 @@ impl SessionTask {
             });
         let (slots, session, ledger) = (self.slots.clone(), self.id, self.ledger.clone());
         let leave = self.leave_given(call);
+        let approved = self.approved_implementation(call);
         let beginning = Beginning::default();
         let begins = beginning.clone();
         let place = Held::default();
@@ -190,7 +192,7 @@ impl SessionTask {
                 }
                 return;
             }
-            let outcome = match checked {
+            let outcome = match Box::pin(as_approved(checked, approved)).await {
                 Ok((tool, args, context)) => {
                     let given = match leave {
                         Some(leave) => Box::pin(with_given(context, &ledger, session, leave)).await,

@@ -32,6 +32,7 @@ mod folding;
 mod following;
 mod handle;
 mod hooks;
+mod implementations;
 mod inbox;
 mod listening;
 #[cfg(feature = "live")]

@@ -27,6 +27,8 @@ pub(crate) struct Prepared {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) policies: Arc<PolicySet>,
     pub(crate) dispatcher: ToolDispatcher,
+    /// Some of its tools say what they run.
+    pub(super) names_implementations: bool,
     pub(crate) connector: Option<Arc<dyn Connector>>,
     pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(crate) gates: Gates,

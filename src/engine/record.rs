@@ -51,8 +51,14 @@ impl SessionTask {
         if let Some(redactor) = &self.agent.hooks.redactor {
             batch.iter_mut().for_each(|it| redactor.redact(it));
         }
+        let mut objects = objects;
         if self.attached.is_none() {
             batch.splice(0..0, takeover::observations(&self.session));
+        } else if self.agent.names_implementations
+            && let Some((renewed, more)) = Box::pin(self.renewal(self.may_start(&batch))).await?
+        {
+            batch.insert(0, renewed.into());
+            objects = objects.and(more);
         }
         self.append(now, batch, objects).await
     }

@@ -70,6 +70,12 @@ impl Objects {
     pub(super) fn new(objects: Vec<Object>) -> Objects {
         Objects(objects)
     }
+
+    /// These objects and others.
+    pub(crate) fn and(mut self, mut more: Objects) -> Objects {
+        self.0.append(&mut more.0);
+        self
+    }
 }
 
 impl Ledger {

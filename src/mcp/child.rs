@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use super::server::McpServer;
 use crate::live::secret::Unsaid;
 use crate::tool::process_group::ProcessGroup;
+use crate::tool::program_env;
 
 /// The process of a server, in a process group of its own, which ends with this value.
 pub(super) struct ChildProcess {
@@ -32,17 +33,12 @@ impl ChildProcess {
         args: &[String],
     ) -> Result<(ChildProcess, Pipes), String> {
         let mut command = Command::new(program);
-        command.args(args).env_clear().kill_on_drop(true);
+        command.args(args).kill_on_drop(true);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let named = server.inherited.iter().map(String::as_str);
-        for name in INHERITED.into_iter().chain(named) {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
+        program_env::clean(&mut command, server.inherited.iter().map(String::as_str));
         for (name, value) in &server.env {
             command.env(name, value.reveal());
         }
@@ -176,10 +172,6 @@ async fn line(reader: &mut (impl AsyncBufRead + Unpin)) -> Option<Line> {
     }
 }
 
-/// What every program may need, and what is no secret.
-const INHERITED: [&str; 9] = [
-    "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TZ", "TMPDIR",
-];
 const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 const LINE_BYTES_MAX: u64 = 8 << 10;

@@ -5,14 +5,16 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{PaginatedRequestParams, Tool};
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult};
 use rmcp::service::{Peer, RunningService};
 use rmcp::{RoleClient, ServiceError, ServiceExt};
+
+use serde_json::Value;
 
 use super::asker::Asker;
 use super::causes;
 use super::child::ChildProcess;
-use super::definition::Definition;
+use super::definition::{Definition, hash_of};
 use super::http;
 use super::raw_results::MarkedLines;
 use super::server::{McpServer, Way};
@@ -46,7 +48,7 @@ impl fmt::Display for Unlisted {
 
 impl Connection {
     /// Connects, and lists the tools.
-    pub(super) async fn open(server: &McpServer) -> Result<(Connection, Vec<Definition>), String> {
+    pub(super) async fn open(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
         let patience = server.connects_within;
         let opening = Self::opened(server);
         let opened = tokio::time::timeout(patience, opening).await;
@@ -54,7 +56,7 @@ impl Connection {
         opened.map_err(|reason| server.unsaid().out_of(reason))
     }
 
-    async fn opened(server: &McpServer) -> Result<(Connection, Vec<Definition>), String> {
+    async fn opened(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
         let asker = Asker::new(server.name(), server.unsaid());
         let (service, child) = match &server.way {
             Way::Stdio { program, args } => {
@@ -84,21 +86,18 @@ impl Connection {
         };
         let tools = connection.list().await;
         let tools = tools.map_err(|error| format!("it does not list its tools: {error}"))?;
-        let definitions = tools.iter().map(|it| Definition::of(it, &server.prefix));
-        let definitions: Vec<Definition> = definitions.collect();
-        *connection.listed.lock().await = by_name(&definitions);
-        Ok((connection, definitions))
+        *connection.listed.lock().await = tools.iter().filter_map(hash_of).collect();
+        Ok((connection, tools))
     }
 
-    /// What the server says of its tools now.
-    async fn list(&self) -> Result<Vec<Tool>, Unlisted> {
+    /// What the server says of its tools now, as it says it.
+    async fn list(&self) -> Result<Vec<Value>, Unlisted> {
         let listing = async {
             let (mut tools, mut page) = (Vec::new(), None);
             for _ in 0..PAGES_MAX {
-                let listed = self.peer().list_tools(page).await;
-                let listed = listed.map_err(Unlisted::Unanswered)?;
-                tools.extend(listed.tools);
-                let Some(next) = listed.next_cursor else {
+                let (listed, next) = self.page(page).await.map_err(Unlisted::Unanswered)?;
+                tools.extend(listed);
+                let Some(next) = next else {
                     return Ok(tools);
                 };
                 page = Some(PaginatedRequestParams::default().with_cursor(Some(next)));
@@ -110,13 +109,38 @@ impl Connection {
         listed.unwrap_or(Err(Unlisted::Unanswered(ServiceError::Timeout { timeout })))
     }
 
+    /// One page of the list, and where the next begins. The library reads a page whole or not at all, so of one that it
+    /// cannot read each tool is looked at alone.
+    async fn page(
+        &self,
+        page: Option<PaginatedRequestParams>,
+    ) -> Result<(Vec<Value>, Option<String>), ServiceError> {
+        let mut request = ListToolsRequest::default();
+        request.params = page;
+        let request = ClientRequest::ListToolsRequest(request);
+        match self.peer().send_request(request).await? {
+            ServerResult::ListToolsResult(listed) => {
+                let tools = listed.tools.iter().map(serde_json::to_value);
+                let tools: Result<_, _> = tools.collect();
+                Ok((tools.unwrap_or_default(), listed.next_cursor))
+            }
+            ServerResult::CustomResult(listed) => {
+                let Some(tools) = listed.0.get("tools").and_then(Value::as_array) else {
+                    return Err(ServiceError::UnexpectedResponse);
+                };
+                let next = listed.0.get("nextCursor").and_then(Value::as_str);
+                Ok((tools.clone(), next.map(str::to_owned)))
+            }
+            _ => Err(ServiceError::UnexpectedResponse),
+        }
+    }
+
     /// Whether the server still says of a tool what it said; it is asked again where it has said that its tools are others.
     pub(super) async fn still_defines(&self, tool: &Definition) -> Result<bool, Unlisted> {
         let mut listed = self.listed.lock().await;
         if let Some(change) = self.asker().take_change() {
             let tools = self.list().await?;
-            let definitions = tools.iter().map(|it| Definition::of(it, ""));
-            *listed = by_name(&definitions.collect::<Vec<_>>());
+            *listed = tools.iter().filter_map(hash_of).collect();
             change.heeded();
         }
         Ok(listed.get(&tool.own_name) == Some(&tool.hash()))
@@ -146,11 +170,6 @@ impl Connection {
             child.end().await;
         }
     }
-}
-
-fn by_name(definitions: &[Definition]) -> BTreeMap<String, ObjectHash> {
-    let by_name = |it: &Definition| (it.own_name.clone(), it.hash());
-    definitions.iter().map(by_name).collect()
 }
 
 /// Nobody has more tools than these can say.

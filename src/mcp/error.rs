@@ -36,11 +36,21 @@ pub enum McpError {
 pub enum McpMistake {
     /// A model could not call it by this name.
     #[error(
-        "tool {tool:?}: expected a name of 1 to 64 letters, digits and `_ : . -`, the prefix included"
+        "tool {tool:?}: name: expected 1 to 64 letters, digits and `_ : . -`, the first a letter or `_`, the prefix included"
     )]
     Name {
         /// The name with the prefix.
         tool: String,
+    },
+    /// Something that the server says of the tool is not as the protocol or JSON Schema has it.
+    #[error("tool {tool:?}: {field}: {problem}")]
+    Field {
+        /// The name with the prefix.
+        tool: String,
+        /// The field of its definition, such as `inputSchema/properties/to/pattern`.
+        field: String,
+        /// What is wrong, and what was done about it.
+        problem: String,
     },
     /// The server has two tools of this name.
     #[error("tool {tool:?} is listed twice")]

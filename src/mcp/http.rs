@@ -8,6 +8,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rustls::{ClientConfig, RootCertStore};
 
+use super::http_client::HttpClient;
 use super::http_marking::Marking;
 use super::server::McpServer;
 
@@ -15,7 +16,7 @@ use super::server::McpServer;
 pub(super) fn transport(
     server: &McpServer,
     url: &str,
-) -> Result<StreamableHttpClientTransport<Marking>, String> {
+) -> Result<StreamableHttpClientTransport<HttpClient>, String> {
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(tls()?)
         .default_headers(headers(server)?)
@@ -26,7 +27,7 @@ pub(super) fn transport(
     let config =
         StreamableHttpClientTransportConfig::with_uri(url).reinit_on_expired_session(false);
     Ok(StreamableHttpClientTransport::with_client(
-        Marking::of(client),
+        HttpClient(Marking::of(client)),
         config,
     ))
 }

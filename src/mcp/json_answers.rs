@@ -123,18 +123,23 @@ async fn failed(
         .then(|| HttpStatusError::new(status.as_u16(), retry_after));
     let session = text_of(&response, SESSION);
     let is_json = matches!(kind_of(&response), Kind::Json);
-    if is_json && !is_forbidden && !is_busy {
-        let body = body_of(response, limits.max_json_response_size).await;
-        if let Ok(body) = &body
-            && let Ok(error @ ServerJsonRpcMessage::Error(_)) = message_in(body)
-        {
-            return Ok(StreamableHttpPostResponse::Json(error, session));
-        }
+    let said = body_of(response, limits.max_json_response_size).await.ok();
+    if is_json
+        && !is_forbidden
+        && !is_busy
+        && let Some(body) = &said
+        && let Ok(error @ ServerJsonRpcMessage::Error(_)) = message_in(body)
+    {
+        return Ok(StreamableHttpPostResponse::Json(error, session));
     }
-    Err(match by_status {
-        Some(by_status) => by_status.into(),
-        None => StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}"))),
-    })
+    if let Some(by_status) = by_status {
+        return Err(by_status.into());
+    }
+    let words = said.map(|it| String::from_utf8_lossy(&it).into_owned());
+    let told = format!("HTTP {status}: {}", words.unwrap_or_default());
+    Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(
+        told,
+    )))
 }
 
 fn message_in(body: &[u8]) -> Answered<ServerJsonRpcMessage> {

@@ -9,8 +9,9 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::connection::{Connection, Unlisted};
-use super::definition::{Definition, mistakes};
+use super::definition::{CONFIRMATION, Checked, Definition, checked};
 use super::error::McpError;
+use super::raw::{self, Called};
 use super::server::{McpServer, Way};
 use super::{http, result, shown, unanswered};
 use crate::live::secret::Unsaid;
@@ -49,12 +50,21 @@ impl Remote {
             });
         }
         let opened = Connection::open(&server).await;
-        let (connection, definitions) = opened.map_err(|reason| McpError::Connect {
+        let (connection, listed) = opened.map_err(|reason| McpError::Connect {
             server: name.clone(),
             reason,
         })?;
-        let mistakes = mistakes(&definitions);
-        if !mistakes.is_empty() {
+        let Checked {
+            definitions,
+            mistakes,
+        } = checked(&listed, &server);
+        let unsaid = server.unsaid();
+        for mistake in &mistakes {
+            let told = unsaid.out_of(mistake.to_string());
+            tracing::warn!(target: "recount::mcp", server = %name, "{told}");
+        }
+        let none_is_left = definitions.is_empty() && !mistakes.is_empty();
+        if none_is_left || (server.is_strict && !mistakes.is_empty()) {
             connection.close().await;
             return Err(McpError::Tools {
                 server: name,
@@ -114,11 +124,11 @@ impl Remote {
         let mut connection = self.defining(tool).await?;
         let params = CallToolRequestParams::new(tool.own_name.clone());
         let mut params = params.with_arguments(arguments);
-        params.meta = context.map(key);
+        params.meta = context.map(|it| meta(it, tool));
         let (mut rounds, mut is_anew) = (0, false);
         loop {
             let waiting = connection.asker().waits(context);
-            let answer = connection.peer().call_tool_once(params.clone()).await;
+            let answer = raw::call(connection.peer(), params.clone()).await;
             // What got no answer may still be at work, and ask.
             let is_over = answer.as_ref().err().is_none_or(|error| match error {
                 ServiceError::McpError(_) => true,
@@ -147,14 +157,23 @@ impl Remote {
                 }
             };
             let asked = match answer {
-                CallToolResponse::Complete(complete) => {
+                Called::Told(told) => return told.map(Answer::Result),
+                Called::Known(CallToolResponse::Complete(complete)) => {
                     return result::told(complete).map(Answer::Result);
                 }
-                CallToolResponse::Task(created) => {
+                Called::Known(CallToolResponse::Task(created)) => {
                     connection.asker().task_runs(&created.task.task_id);
                     return Ok(Answer::Task(created.task));
                 }
-                CallToolResponse::InputRequired(asked) if rounds < ROUNDS_MAX => asked,
+                Called::Known(CallToolResponse::InputRequired(asked)) if rounds < ROUNDS_MAX => {
+                    asked
+                }
+                Called::Known(CallToolResponse::InputRequired(_)) => {
+                    return Err(ToolError::ExecutionFailed(format!(
+                        "the MCP server {:?} asked more than {ROUNDS_MAX} times and gave no result of a call",
+                        self.name
+                    )));
+                }
                 _ => {
                     let error = ServiceError::UnexpectedResponse;
                     return Err(result::failed(error, &self.name));
@@ -259,9 +278,13 @@ impl Remote {
     }
 }
 
-/// The call's own key, by which a server that looks at it can tell a call that is made again.
-fn key(context: &ToolContext) -> RequestMetaObject {
+/// The call's own key, by which a server that looks at it can tell a call that is made again, and what a person gave with
+/// a yes where the tool looks at that.
+fn meta(context: &ToolContext, tool: &Definition) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
+    if let Some(given) = context.confirmation().filter(|_| tool.takes_confirmation) {
+        meta.insert(CONFIRMATION.to_owned(), given.for_program());
+    }
     meta.insert(KEY.to_owned(), context.idempotency_key().into());
     meta
 }

@@ -43,11 +43,11 @@ pub(super) fn told(result: CallToolResult) -> Result<Json, ToolError> {
 /// A result as it goes on record.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+pub(super) struct Told {
     #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<Vec<Value>>,
+    pub(super) content: Option<Vec<Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    structured_content: Option<Json>,
+    pub(super) structured_content: Option<Json>,
 }
 
 fn block(block: &ContentBlock) -> Value {
@@ -93,8 +93,8 @@ pub(super) fn failed(error: ServiceError, server: &str) -> ToolError {
             "the MCP server {server:?} answered with error {}: {}",
             error.code.0, error.message
         )),
-        ServiceError::UnexpectedResponse => ToolError::ExecutionFailed(format!(
-            "the MCP server {server:?} answered with something that is no result of a call"
+        ServiceError::UnexpectedResponse => ToolError::UnknownOutcome(format!(
+            "the MCP server {server:?} answered with something that is no result of a call; whether it took effect is unknown"
         )),
         none if unanswered::was_turned_away(&none) => not_there(server, &causes::of_request(&none)),
         lost => unknown(&lost, server),

@@ -5,10 +5,12 @@ use std::fmt;
 use std::time::Duration;
 
 use reqwest::Url;
+use serde_json::{Value, json};
 
 use super::{label, secrets};
 use crate::live::secret::{Secret, Unsaid};
 use crate::session::ToolPolicy;
+use crate::tool::implementation::Pinned;
 
 /// How an MCP server is reached, and what holds for its tools; [`T::mcp`](crate::tool::T::mcp) connects to it.
 ///
@@ -41,6 +43,10 @@ pub struct McpServer {
     pub(super) headers: Vec<(String, Secret)>,
     pub(super) policies: Vec<(String, ToolPolicy)>,
     pub(super) trusts_hints: bool,
+    pub(super) included: Vec<String>,
+    pub(super) excluded: Vec<String>,
+    pub(super) aliases: BTreeMap<String, String>,
+    pub(super) is_strict: bool,
 }
 
 /// The way to a server.
@@ -94,6 +100,10 @@ impl McpServer {
             headers: Vec::new(),
             policies: Vec::new(),
             trusts_hints: false,
+            included: Vec::new(),
+            excluded: Vec::new(),
+            aliases: BTreeMap::new(),
+            is_strict: false,
         }
     }
 
@@ -170,6 +180,34 @@ impl McpServer {
         self
     }
 
+    /// Offers only the tools of these names, prefix included; `*` stands for any letters.
+    #[must_use]
+    pub fn include<N: Into<String>>(mut self, patterns: impl IntoIterator<Item = N>) -> Self {
+        self.included.extend(patterns.into_iter().map(Into::into));
+        self
+    }
+
+    /// Leaves out the tools of these names, prefix included; `*` stands for any letters.
+    #[must_use]
+    pub fn exclude<N: Into<String>>(mut self, patterns: impl IntoIterator<Item = N>) -> Self {
+        self.excluded.extend(patterns.into_iter().map(Into::into));
+        self
+    }
+
+    /// Offers the tool of this name, prefix included, under another one, which policies then speak of.
+    #[must_use]
+    pub fn alias(mut self, name: impl Into<String>, alias: impl Into<String>) -> Self {
+        self.aliases.insert(name.into(), alias.into());
+        self
+    }
+
+    /// Takes all of its tools as they are defined, or none: what else is only a warning is an error.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.is_strict = true;
+        self
+    }
+
     /// What it is called in errors, logs and questions.
     #[must_use]
     pub fn name(&self) -> String {
@@ -183,6 +221,20 @@ impl McpServer {
                 |url| label::of_url(&url),
             ),
             Way::Broken { .. } => "a command line that is none".to_owned(),
+        }
+    }
+
+    /// By what it is known again in what a person approves: the command with the files named in it, or the URL without
+    /// what may be secret in it.
+    pub(super) fn implementation(&self) -> Option<Value> {
+        match &self.way {
+            Way::Stdio { program, args } => Some(Pinned::default().of(program, args)),
+            Way::Http { url } => {
+                let url = url.parse::<Url>().ok()?;
+                let place = format!("{}://{}", url.scheme(), label::of_url(&url));
+                Some(json!({ "url": place }))
+            }
+            Way::Broken { .. } => None,
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::asker::Followed;
 use super::remote::Remote;
-use super::result;
+use super::{raw, result};
 use crate::session::Json;
 use crate::tool::ToolError;
 
@@ -93,11 +93,11 @@ impl Remote {
             .clamp(SHORTEST_WAIT, LONGEST_WAIT);
         Ok(match found.payload {
             TaskPayload::Completed { result } => {
-                let result = serde_json::from_value(Value::Object(result));
-                let malformed = |_| {
-                    ToolError::ExecutionFailed("its task ended with no result of a call".to_owned())
-                };
-                Asked::Ended(result.map_err(malformed).and_then(result::told))
+                let said = Value::Object(result);
+                Asked::Ended(match serde_json::from_value(said.clone()) {
+                    Ok(known) => result::told(known),
+                    Err(_) => raw::told(said),
+                })
             }
             TaskPayload::Failed { error } => {
                 let message = error.get("message").and_then(Value::as_str);

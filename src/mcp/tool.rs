@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::definition::Definition;
+use super::definition::{Definition, declared};
 use super::error::{McpError, McpMistake};
 use super::pattern;
 use super::remote::{Answer, Remote};
@@ -50,7 +50,7 @@ pub(super) fn toolset(
 
 fn tool(remote: &Arc<Remote>, definition: Definition) -> PolicyTool {
     let server = &remote.server;
-    let whole = json!({ "server": remote.name, "tool": definition.whole });
+    let whole = declared(&remote.name, &definition);
     let (name, repeatable) = (definition.name.clone(), definition.repeatable);
     let function = McpTool {
         remote: remote.clone(),
@@ -98,6 +98,14 @@ impl ToolFunction for McpTool {
 
     fn parameters(&self) -> Option<Value> {
         Some(self.definition.parameters.clone())
+    }
+
+    fn implementation(&self) -> Option<Value> {
+        self.remote.server.implementation()
+    }
+
+    fn takes_confirmation(&self) -> bool {
+        self.definition.takes_confirmation
     }
 
     async fn call(&self, args: Value) -> Result<Value, ToolError> {

@@ -89,6 +89,11 @@ pub struct ToolDeclaration {
     /// does not see it; it is part of the contract.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Value>,
+    /// The datum by which the program that it runs is known again, such as
+    /// `{"program":"./refund.sh","args":"4f53cd…","files":{"./refund.sh":"9f86d0…"}}` of a command;
+    /// the model does not see it. It is part of the contract. Tools in Rust code have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub implementation: Option<Value>,
     /// It is for agents that name it, and the model of the conversation is not told of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inner: bool,
@@ -123,6 +128,7 @@ impl ToolDeclaration {
             category: None,
             server_side: None,
             definition: None,
+            implementation: None,
             inner: false,
             agent: None,
         }
@@ -191,7 +197,8 @@ impl ToolKind {
 ///
 /// It covers the name, the parameter schema without annotations, whether the tool is gated and when, what an answer may
 /// carry, its in-doubt rule, and the tools of an agent. A reworded description leaves it alone, unless another program defines the
-/// tool: what that says is all that anybody knows of it, so all of it counts.
+/// tool: what that says is all that anybody knows of it, so all of it counts. Where a tool says which program it runs, that
+/// is covered, too.
 #[must_use]
 pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
     let mut contract = json!({
@@ -221,6 +228,8 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
         contract.extend(said.filter_map(|(key, value)| Some((key.to_owned(), value?))));
         let definition = declaration.definition.as_ref();
         contract.extend(definition.map(|it| ("definition".to_owned(), it.clone())));
+        let made = declaration.implementation.as_ref();
+        contract.extend(made.map(|it| ("implementation".to_owned(), it.clone())));
         let agent = declaration.agent.as_ref();
         contract.extend(agent.map(|it| ("agent_tools".to_owned(), json!(it.tools))));
     }

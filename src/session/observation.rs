@@ -157,6 +157,9 @@ pub struct RunnerAttached {
     pub program: String,
     /// Whether confirmation gates hold here.
     pub gates: Gates,
+    /// True if the process that was attached goes on with other terms: what it runs is not cut off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
 }
 
 /// Whether confirmation gates hold.

@@ -37,7 +37,7 @@ pub(crate) fn map_schema(
 }
 
 /// What the value of a keyword is.
-enum Position {
+pub(crate) enum Position {
     /// A schema; `items` of older drafts may also hold a list of them.
     Schema,
     /// A list of schemas.
@@ -49,7 +49,7 @@ enum Position {
 }
 
 impl Position {
-    fn of(keyword: &str) -> Self {
+    pub(crate) fn of(keyword: &str) -> Self {
         match keyword {
             "items"
             | "additionalItems"

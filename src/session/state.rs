@@ -376,6 +376,11 @@ impl Session {
         &self.library
     }
 
+    /// The open calls that may move on by themselves.
+    pub(crate) fn may_move(&self) -> impl Iterator<Item = Seq> {
+        self.restless.iter().copied()
+    }
+
     /// The value of a key of the state.
     ///
     /// ```

@@ -346,6 +346,7 @@ impl Toolbox {
             rules: RULES,
             program: PROGRAM.to_owned(),
             gates: self.gates.clone(),
+            goes_on: false,
         }
     }
 }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::thread;
 
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::schema_anchors;
+use super::schema_patterns::{ForValue, Patterns};
 use super::schema_work::Work;
 use crate::session::schema::map_schema;
 
@@ -21,6 +23,8 @@ pub(crate) struct ArgumentCheck(Option<Arc<Compiled>>);
 struct Compiled {
     schemas: Schemas,
     root: SchemaIndex,
+    /// Where it has patterns that the checker does not know.
+    patterns: Option<Patterns>,
     /// Where the value decides how much work it is.
     work: Option<Work>,
 }
@@ -77,6 +81,38 @@ fn value_check(schema: &Value) -> Result<Compiled, String> {
     Compiled::new(&schema)
 }
 
+/// The places in a schema, as JSON Pointers, at which the dialect that it is written in wants something else.
+#[cfg(feature = "mcp")]
+pub(crate) fn invalid_places(schema: &Value) -> BTreeSet<String> {
+    fn places(error: &ValidationError<'_, '_>, into: &mut BTreeSet<String>) {
+        if error.causes.is_empty() {
+            into.insert(error.instance_location.to_string());
+        }
+        error.causes.iter().for_each(|cause| places(cause, into));
+    }
+    let schema = lowered_words(schema);
+    // The patterns that the checker does not know are no mistake.
+    let patterns = Patterns::of(&schema, |it| compiled(&json!({"pattern": it})).is_ok());
+    let known = patterns.ok().flatten();
+    let known = known.and_then(|it| it.for_value(&Value::Null).ok());
+    let schema = known.map_or(schema, |it| it.schema);
+    let found = on_deep_stack(|| {
+        let mut found = BTreeSet::new();
+        if let Err(boon::CompileError::ValidationError { src, .. }) = compile(&schema) {
+            places(&src, &mut found);
+        }
+        found
+    });
+    found.unwrap_or_default()
+}
+
+/// Says what is wrong with a pattern.
+#[cfg(feature = "mcp")]
+pub(crate) fn check_pattern(pattern: &str) -> Result<(), String> {
+    let schema = json!({"pattern": pattern});
+    Patterns::of(&schema, |it| compiled(&json!({"pattern": it})).is_ok()).map(drop)
+}
+
 fn keywords(schema: &Value) -> Result<&Map<String, Value>, String> {
     let found = || format!("expected a JSON object, found {}", shown(schema));
     schema.as_object().ok_or_else(found)
@@ -86,38 +122,49 @@ impl Compiled {
     fn new(schema: &Value) -> Result<Self, String> {
         let work = Work::of(schema)?;
         let schema = work.as_ref().map_or(schema, Work::schema);
-        let (schemas, root) = on_deep_stack(|| compiled(schema)).flatten()?;
+        let patterns = Patterns::of(schema, |it| compiled(&json!({"pattern": it})).is_ok())?;
+        let for_any = patterns.as_ref().map(|it| it.for_value(&Value::Null));
+        let for_any = for_any.transpose()?;
+        let readable = for_any.as_ref().map_or(schema, |it| &it.schema);
+        let (schemas, root) = on_deep_stack(|| compiled(readable)).flatten()?;
         Ok(Self {
             schemas,
             root,
+            patterns,
             work,
         })
     }
 
     fn check(&self, value: &Value, secret: &[String]) -> Result<(), String> {
+        let cannot = |why| format!("expected what can be checked by its schema: {why}");
         let check = || {
-            let found = self.schemas.validate(value, self.root);
-            found.map_err(|error| complaint(&error, value, secret))
+            let Some(patterns) = &self.patterns else {
+                let found = self.schemas.validate(value, self.root);
+                return found.map_err(|error| complaint(&error, value, secret, None));
+            };
+            let for_value = patterns.for_value(value).map_err(cannot)?;
+            let (schemas, root) = compiled(&for_value.schema).map_err(cannot)?;
+            let found = schemas.validate(value, root);
+            found.map_err(|error| complaint(&error, value, secret, Some(&for_value)))
         };
         let Some(work) = &self.work else {
             return check();
         };
-        let cannot = |why| format!("expected what can be checked by its schema: {why}");
         work.check(value).map_err(cannot)?;
         on_deep_stack(check).unwrap_or_else(|why| Err(cannot(why)))
     }
 }
 
 fn compiled(schema: &Value) -> Result<(Schemas, SchemaIndex), String> {
+    compile(schema).map_err(|error| compile_text(&error))
+}
+
+fn compile(schema: &Value) -> Result<(Schemas, SchemaIndex), boon::CompileError> {
     let mut compiler = Compiler::new();
     compiler.use_loader(Box::new(NoLoader));
     let mut schemas = Schemas::new();
-    compiler
-        .add_resource(LOCATION, schema.clone())
-        .map_err(|error| compile_text(&error))?;
-    let root = compiler
-        .compile(LOCATION, &mut schemas)
-        .map_err(|error| compile_text(&error))?;
+    compiler.add_resource(LOCATION, schema.clone())?;
+    let root = compiler.compile(LOCATION, &mut schemas)?;
     Ok((schemas, root))
 }
 
@@ -142,6 +189,17 @@ impl UrlLoader for NoLoader {
 
 /// The schema with what Gemini's own dialect says differently put into JSON Schema.
 fn lowered(schema: &Value) -> Value {
+    let schema = schema_anchors::resolved(lowered_words(schema));
+    map_schema(&schema, &|mut keywords| {
+        if keywords.remove("nullable") == Some(Value::Bool(true)) {
+            return nullable(keywords);
+        }
+        keywords
+    })
+}
+
+/// The schema with the words of Gemini's own dialect put into JSON Schema; each keyword stays where it stands.
+fn lowered_words(schema: &Value) -> Value {
     map_schema(schema, &|mut keywords| {
         if let Some(Value::String(kind)) = keywords.get("type") {
             match lowered_type(kind) {
@@ -166,9 +224,6 @@ fn lowered(schema: &Value) -> Value {
             if let Some(number) = number {
                 keywords.insert(bound.to_owned(), number.into());
             }
-        }
-        if keywords.remove("nullable") == Some(Value::Bool(true)) {
-            return nullable(keywords);
         }
         keywords
     })
@@ -209,7 +264,7 @@ fn compile_text(error: &boon::CompileError) -> String {
     let text = match error {
         boon::CompileError::ValidationError { src, .. } => {
             let mut leaves = BTreeSet::new();
-            collect(src, &Value::Null, &[], &mut leaves);
+            collect(src, &Value::Null, &[], None, &mut leaves);
             bounded(leaves)
         }
         boon::CompileError::LoadUrlError { url, src } => format!("cannot resolve {url:?}: {src}"),
@@ -219,9 +274,14 @@ fn compile_text(error: &boon::CompileError) -> String {
         .replace(LOCATION, "")
 }
 
-fn complaint(error: &ValidationError<'_, '_>, args: &Value, secret: &[String]) -> String {
+fn complaint(
+    error: &ValidationError<'_, '_>,
+    args: &Value,
+    secret: &[String],
+    patterns: Option<&ForValue>,
+) -> String {
     let mut leaves = BTreeSet::new();
-    collect(error, args, secret, &mut leaves);
+    collect(error, args, secret, patterns, &mut leaves);
     bounded(leaves)
 }
 
@@ -230,13 +290,14 @@ fn collect(
     error: &ValidationError<'_, '_>,
     args: &Value,
     secret: &[String],
+    patterns: Option<&ForValue>,
     into: &mut BTreeSet<String>,
 ) {
     if !error.causes.is_empty() {
         error
             .causes
             .iter()
-            .for_each(|cause| collect(cause, args, secret, into));
+            .for_each(|cause| collect(cause, args, secret, patterns, into));
         return;
     }
     let pointer = error.instance_location.to_string();
@@ -244,7 +305,13 @@ fn collect(
     let hidden = secret
         .iter()
         .any(|place| shows(place, &pointer, found.is_some_and(Value::is_object)));
+    let missed = match (&error.kind, patterns) {
+        (ErrorKind::Enum { want }, Some(of)) => Patterns::complaint(want, found, of),
+        _ => None,
+    };
+    let missed = missed.map(|it| format!("{it}, found {}", found.map_or("nothing".into(), shown)));
     let wrong = match (&error.kind, found) {
+        _ if !hidden && missed.is_some() => missed.unwrap_or_default(),
         _ if hidden => "does not fit the schema; the value is secret".to_owned(),
         (ErrorKind::Type { want, .. }, Some(found)) => {
             let want: Vec<_> = want.iter().map(|kind| kind.to_string()).collect();

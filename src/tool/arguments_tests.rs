@@ -185,3 +185,60 @@ fn words_about_a_secret_quote_none_of_it() {
     let told = check.check(&json!("hidden"), &secret).unwrap_err();
     assert!(!told.contains("hidden"), "{told}");
 }
+
+/// What zod writes for an e-mail address.
+const EMAIL: &str = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";
+
+#[test]
+fn patterns_with_look_around_are_checked() {
+    let email = json!({"type": "string", "pattern": EMAIL});
+    for schema in [
+        json!({"type": "object", "properties": {"to": email}}),
+        json!({"type": "object", "properties": {"to": {"anyOf": [email, {"type": "null"}]}}}),
+        json!({"type": "object", "properties": {"to": {"$ref": "#/$defs/e"}}, "$defs": {"e": email}}),
+        json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"to": email}}),
+        json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object", "properties": {"to": email}}),
+    ] {
+        assert_eq!(
+            check(schema.clone(), json!({"to": "ada@example.com"})),
+            Ok(())
+        );
+        let told = check(schema, json!({"to": "ada..b@example.com"})).unwrap_err();
+        assert!(
+            told.contains("/to: does not match pattern") && told.contains("found string"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn names_of_properties_are_checked_by_such_patterns() {
+    let schema = json!({"type": "object", "patternProperties": {"^(?!x-)": {"type": "integer"}, "^(?=y)": {}},
+        "additionalProperties": false});
+    assert_eq!(check(schema.clone(), json!({"a.b": 1})), Ok(()));
+    assert!(check(schema.clone(), json!({"a": "1"})).is_err());
+    let told = check(schema, json!({"x-a": 1})).unwrap_err();
+    assert_eq!(told, "additionalProperties 'x-a' not allowed");
+    let names = json!({"type": "object", "propertyNames": {"pattern": "^(?!x-)"}});
+    assert_eq!(check(names.clone(), json!({"a": 1})), Ok(()));
+    assert!(check(names, json!({"x-a": 1})).is_err());
+}
+
+#[test]
+fn pattern_that_takes_too_many_steps_is_a_verdict() {
+    let schema = json!({"type": "object", "properties": {"a": {"pattern": "^(?:(?=a)a+)+$"}}});
+    let long = format!("{}b", "a".repeat(60));
+    let told = check(schema.clone(), json!({"a": long})).unwrap_err();
+    assert!(
+        told.contains("cannot be told within the allowed steps"),
+        "{told}"
+    );
+    assert_eq!(check(schema, json!({"b": long})), Ok(()));
+}
+
+#[test]
+fn anchors_are_followed() {
+    let schema = json!({"type": "object", "properties": {"a": {"$ref": "#n"}}, "$defs": {"n": {"$anchor": "n", "type": "integer"}}});
+    assert_eq!(check(schema.clone(), json!({"a": 1})), Ok(()));
+    assert!(check(schema, json!({"a": "1"})).is_err());
+}

@@ -207,6 +207,16 @@ impl Call<'_> {
             return Err(ToolError::NotFound(self.name.to_owned()));
         };
         let call = self.seq;
+        if self.confirmation.is_some()
+            && let Some(problem) = Box::pin(self.changed_since_approved()).await
+        {
+            let returned = self.returned(attempt, &Err(problem.clone()), None);
+            self.result = Some(Err(problem));
+            return self
+                .tools
+                .pipeline
+                .report(call, None, returned.into(), None);
+        }
         let pipeline = &self.tools.pipeline;
         let state = pipeline.state(seen);
         // What a run has begun elsewhere hears that the run is over, however it ends, as in an engine.
@@ -298,6 +308,14 @@ impl Call<'_> {
         let next = pipeline.report(call, changed, returned.into(), result.as_ref().ok());
         self.result = Some(result);
         next
+    }
+
+    /// Why a tool that was approved does not run: it runs something else than when it was registered.
+    async fn changed_since_approved(&self) -> Option<ToolError> {
+        let approved = self.tools.terms().catalog.get(self.name)?;
+        let approved = approved.implementation.clone()?;
+        let tool = self.tools.shared(self.name)?;
+        tool.still_runs(approved).await.err()
     }
 
     fn context(

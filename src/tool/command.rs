@@ -9,18 +9,28 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 use super::digits::is_text_of;
+use super::implementation::Pinned;
 use super::process_group::ProcessGroup;
-use super::{ToolContext, ToolError, ToolFunction, ToolOutcome};
+use super::{ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome, program_env};
 use crate::session::Json;
 
 /// A tool that is a program.
 ///
 /// The arguments of the call are JSON on its standard input, as they are on record; what it prints
 /// is the result, as JSON, and nothing is `null`. Numbers keep all their digits on both ways.
-/// An exit code other than 0 is a failure told in the last words of its standard error. `RECOUNT_SESSION`, `RECOUNT_CALL`,
-/// `RECOUNT_ATTEMPT` and `RECOUNT_IDEMPOTENCY_KEY` are in its environment. It is killed when the call is cancelled or takes
+/// An exit code other than 0 is a failure told in the last words of its standard error. It is killed when the call is cancelled or takes
 /// too long, and with it the programs that it has started, unless they made a process group of their own, as `setsid` and `timeout` do; it goes on where this process
 /// is killed.
+///
+/// Its environment holds `RECOUNT_SESSION`, `RECOUNT_CALL`, `RECOUNT_ATTEMPT` and `RECOUNT_IDEMPOTENCY_KEY`, and after a
+/// yes `RECOUNT_CONFIRMATION`: `{"confirmed":true,"payload":…}`, without a payload where none was given. Of our environment
+/// it gets `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ` and `TMPDIR`, and what
+/// [`inherit_env`](Self::inherit_env) names.
+///
+/// A person who approves a call approves the program by its name, its arguments, and the files named among them by
+/// content; a program that is a script named by its path counts by content, too. Where one of them has changed before an
+/// approved call starts, the call is asked about anew. A file that is named inside another word, as in `sh -c "./a.sh"`,
+/// is not seen. See [`pin_program`](Self::pin_program) and [`unpinned`](Self::unpinned).
 ///
 /// On unix it leads a process group: the keys of a terminal do not reach it, and it is stopped where it reads from one. What it has started
 /// and left behind is left alone once the call has its result; whatever keeps its standard output or error open keeps the call from ending.
@@ -39,6 +49,8 @@ pub struct CommandTool {
     parameters: Option<Value>,
     program: String,
     args: Vec<String>,
+    inherited: Vec<String>,
+    pinned: Pinned,
 }
 
 impl CommandTool {
@@ -57,7 +69,31 @@ impl CommandTool {
             parameters,
             program: program.into(),
             args: args.into_iter().collect(),
+            inherited: Vec::new(),
+            pinned: Pinned::default(),
         }
+    }
+
+    /// Lets the program have these variables of our environment, too.
+    #[must_use]
+    pub fn inherit_env<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.inherited.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Counts the program by content, also where it is no script, so that an update of it has approved calls asked about
+    /// anew.
+    #[must_use]
+    pub fn pin_program(mut self) -> Self {
+        self.pinned.program = true;
+        self
+    }
+
+    /// Words of the command that name files whose content does not count, such as a database that calls write to.
+    #[must_use]
+    pub fn unpinned<N: Into<String>>(mut self, words: impl IntoIterator<Item = N>) -> Self {
+        self.pinned.except.extend(words.into_iter().map(Into::into));
+        self
     }
 
     async fn run(&self, input: &Json, context: Option<&ToolContext>) -> Result<Json, ToolError> {
@@ -70,7 +106,11 @@ impl CommandTool {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        program_env::clean(&mut command, self.inherited.iter().map(String::as_str));
         if let Some(context) = context {
+            if let Some(confirmation) = context.confirmation() {
+                command.env("RECOUNT_CONFIRMATION", confirmed(confirmation)?);
+            }
             command.env("RECOUNT_SESSION", context.session.to_string());
             command.env("RECOUNT_CALL", context.call_id().to_string());
             command.env("RECOUNT_ATTEMPT", context.attempt.to_string());
@@ -117,6 +157,10 @@ impl ToolFunction for CommandTool {
 
     fn reads_text(&self) -> bool {
         true
+    }
+
+    fn implementation(&self) -> Option<Value> {
+        Some(self.pinned.of(&self.program, &self.args))
     }
 
     async fn call(&self, args: Value) -> Result<Value, ToolError> {
@@ -185,6 +229,18 @@ async fn end_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     }
 }
 
+/// What a person gave with a yes, for the environment.
+fn confirmed(confirmation: &ToolConfirmation) -> Result<String, ToolError> {
+    let text = confirmation.for_program().to_string();
+    if text.len() > CONFIRMATION_BYTES_MAX {
+        return Err(ToolError::NotAvailable(format!(
+            "expected a payload of at most {CONFIRMATION_BYTES_MAX} bytes with the yes, found {}",
+            text.len()
+        )));
+    }
+    Ok(text)
+}
+
 fn failure(status: ExitStatus, err: &[u8]) -> String {
     let words = String::from_utf8_lossy(err);
     match words.trim() {
@@ -215,6 +271,8 @@ fn result(out: &[u8]) -> Result<Json, ToolError> {
     })
 }
 
+/// Linux takes 128 KiB for one variable of the environment, its name included.
+const CONFIRMATION_BYTES_MAX: usize = 120 << 10;
 const OUTPUT_BYTES_MAX: u64 = 8 << 20;
 const LAST_WORDS_BYTES_MAX: usize = 1024;
 const SHOWN_CHARS_MAX: usize = 200;

@@ -70,6 +70,48 @@ async fn the_program_knows_which_call_it_serves() {
 }
 
 #[tokio::test]
+async fn program_gets_what_a_person_gave_with_the_yes() {
+    let given = |confirmation: ToolConfirmation| async {
+        let script = r#"echo "${RECOUNT_CONFIRMATION-null}""#;
+        let context = context().with_confirmation(confirmation);
+        let tool = shell(script);
+        tool.run(json!({}), context, nothing_yielded).await
+    };
+    let yes = ToolConfirmation::confirmed();
+    assert_eq!(
+        given(yes.clone().with_payload(json!({"from": "Monday"}))).await,
+        ToolOutcome::Returned(json!({"confirmed": true, "payload": {"from": "Monday"}}))
+    );
+    assert_eq!(
+        given(yes.clone()).await,
+        ToolOutcome::Returned(json!({"confirmed": true}))
+    );
+    let long = yes.with_payload("x".repeat(200_000).into());
+    let told = given(long).await;
+    assert!(
+        matches!(&told, ToolOutcome::Failed(ToolError::NotAvailable(text)) if text.contains("at most")),
+        "{told:?}"
+    );
+    let unasked = outcome(r#"echo "${RECOUNT_CONFIRMATION-null}""#, json!({})).await;
+    assert_eq!(unasked, ToolOutcome::Returned(Value::Null));
+}
+
+#[tokio::test]
+async fn program_gets_no_variable_but_those_that_are_named() {
+    // Cargo has set both for this process.
+    let script = r#"printf '["%s","%s"]' "$CARGO_MANIFEST_DIR" "$CARGO_PKG_NAME""#;
+    let args = ["-c".to_owned(), script.to_owned()];
+    let tool = CommandTool::new("sh", "", None, "sh", args);
+    let of = |tool: CommandTool| PolicyTool::new(Arc::new(tool), ToolPolicy::default());
+    let plain = of(tool.clone());
+    let plain = plain.run(json!({}), context(), nothing_yielded).await;
+    assert_eq!(plain, ToolOutcome::Returned(json!(["", ""])));
+    let named = of(tool.inherit_env(["CARGO_PKG_NAME"]));
+    let named = named.run(json!({}), context(), nothing_yielded).await;
+    assert_eq!(named, ToolOutcome::Returned(json!(["", "recount"])));
+}
+
+#[tokio::test]
 async fn a_failure_is_told_in_the_last_words_of_the_program() {
     assert_eq!(
         failure_of("echo '{}'; echo no money >&2; exit 3").await,

@@ -91,6 +91,15 @@ impl ToolConfirmation {
         }
     }
 
+    /// What a tool outside this process is given of it: `{"confirmed":true,"payload":…}`, without a payload where none was
+    /// given.
+    #[cfg(any(feature = "cli", feature = "mcp"))]
+    pub(crate) fn for_program(&self) -> Value {
+        let mut given = Map::from_iter([("confirmed".to_owned(), self.confirmed.into())]);
+        given.extend(self.payload.clone().map(|it| ("payload".to_owned(), it)));
+        given.into()
+    }
+
     /// With something for the tool.
     pub fn with_payload(mut self, payload: Value) -> ToolConfirmation {
         self.payload = Some(payload);

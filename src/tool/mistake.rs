@@ -126,6 +126,13 @@ pub(super) fn mistakes_of(tool: &PolicyTool) -> Vec<ToolMistake> {
         form,
         reason,
     }));
+    if tool.policy.confirm_payload.is_some() && !tool.takes_confirmation() {
+        mistakes.push(ToolMistake::Senseless {
+            tool: name.to_owned(),
+            form: "confirm_payload",
+            reason: "the tool is not given what a person gives with a yes",
+        });
+    }
     let impossible = impossible_forms(tool).into_iter();
     mistakes.extend(impossible.map(|(form, expected, found)| ToolMistake::Form {
         tool: name.to_owned(),
@@ -354,7 +361,7 @@ pub(super) fn duplicate(one: &ToolDeclaration, other: &ToolDeclaration) -> ToolM
     }
 }
 
-pub(crate) fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
     (1..=NAME_MAX).contains(&name.len()) && name.chars().all(allowed)
 }

@@ -15,11 +15,14 @@ mod context;
 mod defaults;
 mod digits;
 mod dispatcher;
+mod ecma;
 mod error;
 mod following;
 mod function;
 mod gate;
 mod gate_choice;
+#[cfg(any(feature = "cli", feature = "mcp"))]
+pub(crate) mod implementation;
 mod input;
 mod input_streaming_tool;
 mod listeners;
@@ -32,8 +35,13 @@ pub mod policy_file;
 mod policy_tool;
 #[cfg(any(feature = "cli", feature = "mcp"))]
 pub(crate) mod process_group;
+#[cfg(any(feature = "cli", feature = "mcp"))]
+pub(crate) mod program_env;
 mod provider_desk;
 mod result_formatter;
+mod runs;
+mod schema_anchors;
+mod schema_patterns;
 mod schema_work;
 mod services;
 mod simple;
@@ -60,6 +68,8 @@ pub(crate) use answer_members::{AnswerMembers, malformed};
 pub(crate) use answering::Asked;
 #[cfg(feature = "mcp")]
 pub(crate) use arguments::ArgumentCheck;
+#[cfg(feature = "mcp")]
+pub(crate) use arguments::{check_pattern, invalid_places};
 #[cfg(feature = "cli")]
 pub use command::CommandTool;
 pub use confirmation::{
@@ -81,8 +91,6 @@ pub use input_streaming_tool::InputStreamingTool;
 pub use listeners::{Emitted, Subscription};
 pub(crate) use listeners::{Listeners, hear};
 pub use long_running::LongRunningFunctionTool;
-#[cfg(feature = "mcp")]
-pub(crate) use mistake::is_name;
 pub use mistake::{RegistrationError, ToolMistake};
 pub use outcome::{Ask, Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;

@@ -293,6 +293,7 @@ impl Core {
             rules: RULES,
             program: PROGRAM.to_owned(),
             gates: tools.own_gates(),
+            goes_on: false,
         };
         // No call runs now: whoever makes one borrows the dispatcher.
         self.step(attached.into())?;

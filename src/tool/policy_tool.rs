@@ -334,6 +334,7 @@ impl PolicyTool {
             category: self.categories.first().cloned(),
             server_side,
             definition: self.definition.clone(),
+            implementation: self.implementation(),
             inner: self.inner,
             agent: self.text_agent().map(|tool| AgentDeclaration {
                 tools: tool.callable().into_iter().collect(),

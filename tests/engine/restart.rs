@@ -5,6 +5,8 @@
 mod approvals;
 mod debt;
 mod doubt;
+#[cfg(unix)]
+mod implementation;
 mod paused;
 mod registered_later;
 mod secrets;

@@ -112,6 +112,15 @@ fn a_server_that_cannot_be_used_is_told() {
             "expected one --mcp with a URL, found 0",
         ),
     ];
+    let (output, said) = run(
+        place.path(),
+        "ws://127.0.0.1:9",
+        &["--mcp", &server, "--mcp-alias", "a="],
+    );
+    assert!(
+        output.status.code() == Some(2) && said.contains("NAME=ALIAS"),
+        "{said}"
+    );
     for (arguments, exit, told) in cases {
         let (output, said) = run(place.path(), "ws://127.0.0.1:9", arguments);
         assert_eq!(output.status.code(), Some(exit), "{said}");

@@ -25,6 +25,8 @@ use crate::server::Server;
 pub(crate) enum Does {
     /// It is answered with a status, and gets no further.
     Says(u16),
+    /// It is answered with a status and these words, as JSON where they are JSON.
+    SaysWords(u16, &'static str),
     /// The same, when there is a permit for it.
     SaysLate(u16, Arc<Semaphore>),
     /// As with a status, and it is told how to prove who calls.
@@ -101,6 +103,13 @@ impl Door {
         };
         match does {
             Some(Does::Says(status)) => (of(status), "s3cret-token is not you").into_response(),
+            Some(Does::SaysWords(status, words)) => {
+                let kind = match words.starts_with('{') {
+                    true => "application/json",
+                    false => "text/plain",
+                };
+                (of(status), [("content-type", kind)], words).into_response()
+            }
             Some(Does::SaysLate(status, permits)) => {
                 permits.acquire().await.unwrap().forget();
                 (of(status), "s3cret-token is not you").into_response()

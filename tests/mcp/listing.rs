@@ -43,7 +43,7 @@ async fn all_that_is_wrong_with_tools_is_said_at_once() {
         {"name": "bomb", "inputSchema": bomb()},
         {"name": "elsewhere", "inputSchema": {"$ref": "https://example.com/schema.json"}},
     ]});
-    let Err(McpError::Tools { server, mistakes }) = T::mcp(stdio(&config)).await else {
+    let Err(McpError::Tools { server, mistakes }) = T::mcp(stdio(&config).strict()).await else {
         panic!("the tools were taken");
     };
     assert_eq!(server, "test");
@@ -56,16 +56,17 @@ async fn all_that_is_wrong_with_tools_is_said_at_once() {
                 assert!(!reason.is_empty());
                 format!("schema {tool}")
             }
+            McpMistake::Field { tool, field, .. } => format!("field {tool} {field}"),
             other => panic!("{other}"),
         })
         .collect();
     assert_eq!(
         tools,
         [
-            "name a b",
             "twice twice",
+            "name a b",
             "schema no_object",
-            "schema no_schema",
+            "field no_schema inputSchema/properties/a/type",
             "schema bomb",
             "schema elsewhere"
         ]

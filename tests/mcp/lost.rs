@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 
-use crate::door::Does::{Says, SaysLate};
+use crate::door::Does::{Says, SaysLate, SaysWords};
 use crate::door::Door;
 use crate::over_http::listening;
 use crate::rounds::until;
@@ -130,6 +130,26 @@ async fn a_call_that_was_turned_away_at_the_door_had_no_effect_and_of_any_other_
 const AT_THE_DOOR: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429];
 /// What may be said when the call is over.
 const LATE: [u16; 8] = [303, 400, 408, 409, 500, 502, 503, 504];
+
+#[tokio::test]
+async fn session_lost_with_400_is_made_anew_and_the_call_is_sent_again() {
+    let of_sdk = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
+    for words in [of_sdk, "Bad Request: Session expired"] {
+        let door = Door::default();
+        let tools = connected(&door.before(Server::new(json!({}))).await).await;
+        door.next("echo", [SaysWords(400, words)]);
+        let called = tools.call_function("echo", json!({"a": 1})).await;
+        assert_eq!(
+            called,
+            Ok(json!({"structuredContent": {"a": 1}})),
+            "{words}"
+        );
+        assert_eq!(door.came("echo").len(), 2);
+        door.next("echo", [SaysWords(400, words), SaysWords(400, words)]);
+        let failed = tools.call_function("echo", json!({})).await.unwrap_err();
+        assert_eq!(failed.kind(), "not_available", "{failed}");
+    }
+}
 
 #[tokio::test]
 async fn where_there_are_no_sessions_a_call_to_where_nothing_is_was_not_made() {

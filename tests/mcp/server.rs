@@ -57,6 +57,9 @@ pub(crate) fn serve(config: Value) {
         eprintln!("the licence has expired");
         return;
     }
+    if config["raw"].is_object() {
+        crate::raw_server::serve(&config["raw"]);
+    }
     if config["asks"] == true {
         asking_server::serve();
     }

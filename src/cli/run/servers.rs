@@ -24,6 +24,26 @@ pub(super) struct Servers {
     /// The variable of the environment that holds the token for the server at a URL, of which there must be one.
     #[arg(long, value_name = "VARIABLE", requires = "mcp")]
     mcp_token: Option<String>,
+    /// Offers only the tools of these names, prefix included; `*` stands for any letters. Holds for all servers.
+    #[arg(long, value_name = "PATTERN", requires = "mcp")]
+    mcp_include: Vec<String>,
+    /// Leaves out the tools of these names, prefix included; `*` stands for any letters.
+    #[arg(long, value_name = "PATTERN", requires = "mcp")]
+    mcp_exclude: Vec<String>,
+    /// Offers a tool, named with its prefix, under another name.
+    #[arg(long, value_name = "NAME=ALIAS", requires = "mcp", value_parser = is_alias)]
+    mcp_alias: Vec<String>,
+    /// Refuses a server of whose tools one is not defined as it should be, in place of a warning.
+    #[arg(long, requires = "mcp")]
+    mcp_strict: bool,
+}
+
+/// Says no to an alias without a name or another one.
+fn is_alias(text: &str) -> Result<String, String> {
+    match text.rsplit_once('=') {
+        Some((name, alias)) if !name.is_empty() && !alias.is_empty() => Ok(text.to_owned()),
+        Some(_) | None => Err("expected NAME=ALIAS".to_owned()),
+    }
 }
 
 impl Servers {
@@ -67,7 +87,16 @@ impl Servers {
         let none = String::new();
         let prefixes = self.mcp_prefix.iter().chain(std::iter::repeat(&none));
         let servers = self.mcp.iter().zip(prefixes).map(|(text, prefix)| {
-            let server = McpServer::from(text.as_str()).prefix(prefix);
+            let mut server = McpServer::from(text.as_str())
+                .prefix(prefix)
+                .include(&self.mcp_include)
+                .exclude(&self.mcp_exclude);
+            for (name, alias) in self.mcp_alias.iter().filter_map(|it| it.rsplit_once('=')) {
+                server = server.alias(name, alias);
+            }
+            if self.mcp_strict {
+                server = server.strict();
+            }
             match &token {
                 Some(token) if is_url(text) => server.bearer(token),
                 Some(_) | None => server.inherit_env(&self.mcp_env),
@@ -107,6 +136,9 @@ impl Servers {
         let rest = [
             ("--mcp-prefix", &self.mcp_prefix),
             ("--mcp-env", &self.mcp_env),
+            ("--mcp-include", &self.mcp_include),
+            ("--mcp-exclude", &self.mcp_exclude),
+            ("--mcp-alias", &self.mcp_alias),
         ];
         for (option, values) in rest {
             for value in values {
@@ -115,6 +147,9 @@ impl Servers {
         }
         if let Some(variable) = &self.mcp_token {
             words.push_str(&format!(" --mcp-token {}", quoted(variable)));
+        }
+        if self.mcp_strict {
+            words.push_str(" --mcp-strict");
         }
         words
     }

@@ -36,6 +36,9 @@ pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &
     session.take_terms(it);
     phases::declared_anew(session);
     hooks::gates_declared_anew(session);
+    if it.goes_on && session.runner.is_some() {
+        return;
+    }
     session.runner = Some(Runner { seq });
     session.draining = false;
     session.reconnecting = false;
