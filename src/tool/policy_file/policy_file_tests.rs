@@ -18,12 +18,13 @@ const WHOLE: &str = r#"{
       "confirm": "Refund?", "confirm_when": {"compares": ["args:cents", ">", 1000]}, "confirm_expires_after": "10m",
       "timeout": "10s", "in_doubt": "retry", "cached": "5m", "background": "SILENT",
       "retry": {"attempts": 3, "backoff": "200ms"}, "limit_per_session": 10, "limit_per_minute": 3,
-      "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket"
+      "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket",
+      "interim_status": true
     },
     "look": {
       "confirm": false, "confirm_when": false, "confirm_expires_after": false, "timeout": false, "cached": false,
       "background": false, "retry": false, "limit_per_session": false, "limit_per_minute": false, "phases": false,
-      "when": false, "repeats": "run", "in_doubt": "ask"
+      "when": false, "repeats": "run", "in_doubt": "ask", "interim_status": false
     }
   },
   "phases": [
@@ -56,6 +57,7 @@ fn whole() -> PolicyChanges {
         phases: Some(Some(["pay".to_owned()].into())),
         when: Some(Some(S::is_true("verified"))),
         repeats: Some(Repeats::PendingTicket),
+        interim_status: Some(true),
     };
     let look = ToolPolicyChanges {
         confirm: Some(GateChange::Open),
@@ -71,6 +73,7 @@ fn whole() -> PolicyChanges {
         phases: Some(None),
         when: Some(None),
         repeats: Some(Repeats::Run),
+        interim_status: Some(false),
     };
     let verify = PhaseDeclaration {
         name: "verify".to_owned(),
