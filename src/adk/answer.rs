@@ -29,7 +29,12 @@ use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 /// # Errors
 /// [`UnfitAnswer::Malformed`]: it says neither yes nor no, so it is no answer. Nonsense is no consent, and no denial either.
 pub fn confirmation_from(response: &Json) -> Result<ToolConfirmation, UnfitAnswer> {
-    unwrapped(AnswerMembers::of(response)?)?.lenient()
+    members_of(response)?.lenient()
+}
+
+/// The members of an answer, out of the text in which some clients put it.
+pub(super) fn members_of(response: &Json) -> Result<AnswerMembers, UnfitAnswer> {
+    unwrapped(AnswerMembers::of(response)?)
 }
 
 /// The object in the text, where there is only that.

@@ -6,15 +6,18 @@
 //! request is open, who answers, or that there is a journal.
 
 mod answer;
+mod card_answer;
 mod client_message;
 mod event;
 mod original_call;
+mod payload_form;
 mod refused_message;
 mod request_confirmation;
 mod translated_calls;
 mod translation;
 
 pub use answer::confirmation_from;
+pub(crate) use card_answer::Card;
 pub use client_message::{ClientMessage, ClientResponse};
 pub use event::{Actions, Call, CallArgs, Content, Event, Part, Response, Spoken};
 pub use original_call::{OriginalCallError, original_call_from};

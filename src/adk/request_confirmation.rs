@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::event::{Call, CallArgs};
-use crate::session::{About, RequestId};
+use super::payload_form::PayloadForm;
+use crate::session::{About, Json, RequestId};
 
 /// The name of the call that asks a client to confirm another one.
 ///
@@ -28,12 +29,25 @@ pub struct Confirmation {
 }
 
 /// A ToolConfirmation that nobody has answered yet.
+///
+/// ```json
+/// {"hint":"How many days?","confirmed":false,"payload":{"days":0},
+///  "payloadSchema":{"type":"object","required":["days"],"properties":{"days":{"type":"integer"}}}}
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Unanswered {
     /// What the person is told.
     pub hint: String,
     /// Always false: there is no answer yet.
     pub confirmed: bool,
+    /// The payload that the client offers its user, of the shape that a yes must bring. Absent
+    /// where no payload is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Json>,
+    /// The JSON Schema that the payload of a yes must fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload_schema: Option<Json>,
 }
 
 impl Unanswered {
@@ -60,7 +74,35 @@ impl Unanswered {
         Unanswered {
             hint,
             confirmed: false,
+            payload: None,
+            payload_schema: None,
         }
+    }
+
+    /// The same question, which asks for a payload that fits this JSON Schema.
+    ///
+    /// The offered payload has the constants and defaults of the schema, then its first examples,
+    /// and otherwise the zero of each type; only what is required, or has a default, is in it.
+    ///
+    /// ```
+    /// use recount::adk::Unanswered;
+    /// use recount::session::{About, Json};
+    ///
+    /// let schema = Json::of(&serde_json::json!({
+    ///     "type": "object",
+    ///     "required": ["days", "cover"],
+    ///     "properties": {"days": {"type": "integer", "default": 3}, "cover": {"type": "string"}},
+    /// }));
+    /// let asked = Unanswered::about(About::Gate, "leave", None).asking_for(&schema);
+    /// let offered = asked.payload.unwrap().to_value();
+    /// assert_eq!(offered, serde_json::json!({"days": 3, "cover": ""}));
+    /// assert_eq!(asked.payload_schema, Some(schema));
+    /// ```
+    #[must_use]
+    pub fn asking_for(mut self, schema: &Json) -> Unanswered {
+        self.payload = PayloadForm::of(schema).shown();
+        self.payload_schema = Some(schema.clone());
+        self
     }
 }
 

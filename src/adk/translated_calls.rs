@@ -3,15 +3,24 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::event::{Call, CallArgs, Content, Event, Part, Response};
 use super::request_confirmation::{Confirmation, REQUEST_CONFIRMATION, Unanswered};
 use super::translation::Translation;
 use crate::session::catalog::ToolKind;
 use crate::session::{
-    ConfirmationAnswered, ConfirmationRequested, Fact, FunctionCallReceived, HookAnswered, Json,
-    Outcome, ResponseIssued, Seq, Wording,
+    CallCancelled, CancelReason, ConfirmationAnswered, ConfirmationRequested, Fact,
+    FunctionCallReceived, HookAnswered, Json, Outcome, ResponseIssued, Seq, Wording,
 };
+
+/// Why a card ends that was not answered.
+#[derive(Clone, Copy)]
+pub(super) enum CardEnd {
+    Expired,
+    Withdrawn(CancelReason),
+    Superseded,
+}
 
 impl Translation {
     pub(super) fn called(&mut self, fact: &Fact, it: &FunctionCallReceived) -> Event {
@@ -39,6 +48,10 @@ impl Translation {
     pub(super) fn asked(&self, fact: &Fact, it: &ConfirmationRequested) -> Option<Event> {
         let (original, turn) = self.calls.get(&it.call)?;
         let asked = Unanswered::about(it.about, &original.name, it.hint.as_deref());
+        let asked = match &it.payload_schema {
+            Some(schema) => asked.asking_for(schema),
+            None => asked,
+        };
         // An earlier answer may have changed the arguments; the fold has those that this question binds.
         let bound = self.session.calls.get(&it.call).map(|open| &open.args);
         let original = Call {
@@ -79,6 +92,43 @@ impl Translation {
         let mut event = self.says(fact, "user", Part::FunctionResponse(response));
         event.invocation_id = self.invocation(*turn);
         Some(event)
+    }
+
+    /// The end of a card that was not answered. It is the agent's, because no user said anything.
+    pub(super) fn unanswered(
+        &self,
+        fact: &Fact,
+        call: Seq,
+        request: Seq,
+        ended: CardEnd,
+    ) -> Option<Event> {
+        let (_, turn) = self.calls.get(&call)?;
+        let (status, reason) = match ended {
+            CardEnd::Expired => ("expired", "nobody answered in time"),
+            CardEnd::Withdrawn(reason) => ("withdrawn", reason.in_words()),
+            CardEnd::Superseded => ("superseded", "the tool has changed; it is asked anew"),
+        };
+        let told = json!({"confirmed": false, "status": status, "reason": reason});
+        let response = Response {
+            id: self.session.id.request_id(request).to_string(),
+            name: REQUEST_CONFIRMATION.to_owned(),
+            response: Json::of(&told),
+            scheduling: None,
+        };
+        Some(self.responds(fact, response, *turn))
+    }
+
+    /// The end of a call of which the model is told nothing.
+    pub(super) fn cancelled(&mut self, fact: &Fact, it: &CallCancelled) -> Option<Event> {
+        let (call, turn) = self.calls.remove(&it.call)?;
+        let error = format!("The call was cancelled: {}.", it.reason.in_words());
+        let response = Response {
+            id: call.id.unwrap_or_default(),
+            name: call.name,
+            response: Json::of(&json!({ "error": error })),
+            scheduling: None,
+        };
+        Some(self.responds(fact, response, turn))
     }
 
     pub(super) fn issued(

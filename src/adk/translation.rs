@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::event::{Actions, Call, Content, Event, Part, Response, Spoken};
+use super::translated_calls::CardEnd;
 use crate::session::{
     Decision, Fact, Json, Observation, ResponseIssued, Seq, Session, SessionId, Speaker,
     StateChanged, evolve,
@@ -64,9 +65,7 @@ impl Translation {
         self.session = evolve(before, fact);
         let mut events = match &fact.event {
             crate::session::Event::Observed(it) => self.observed(fact, it),
-            crate::session::Event::Decided(it) => {
-                self.decided(fact, it, referred).into_iter().collect()
-            }
+            crate::session::Event::Decided(it) => self.decided(fact, it, referred),
         };
         for (event, number) in events.iter_mut().zip(0..) {
             event.id = self.name("event", fact.seq, number);
@@ -125,27 +124,26 @@ impl Translation {
         }
     }
 
-    fn decided(
-        &mut self,
-        fact: &Fact,
-        decision: &Decision,
-        referred: Option<Json>,
-    ) -> Option<Event> {
-        if let Some(question) = decision.question() {
-            return self.asked(fact, question);
-        }
-        match decision {
-            Decision::ResponseIssued(it) => self.issued(fact, it, referred),
-            Decision::CallCancelled(it) => {
-                self.calls.remove(&it.call);
-                None
+    fn decided(&mut self, fact: &Fact, decision: &Decision, referred: Option<Json>) -> Vec<Event> {
+        let events = match decision {
+            Decision::ResponseIssued(it) => [self.issued(fact, it, referred), None],
+            Decision::CallCancelled(it) => [self.cancelled(fact, it), None],
+            Decision::ConfirmationRequested(it) => [self.asked(fact, it), None],
+            Decision::ConfirmationExpired(it) => {
+                let ended = self.unanswered(fact, it.call, it.request, CardEnd::Expired);
+                [ended, None]
+            }
+            Decision::ConfirmationWithdrawn(it) => {
+                let why = CardEnd::Withdrawn(it.reason);
+                [self.unanswered(fact, it.call, it.request, why), None]
+            }
+            Decision::ConfirmationReopened(it) => {
+                let (call, anew) = (it.question.call, &it.question);
+                let ended = self.unanswered(fact, call, it.request, CardEnd::Superseded);
+                [ended, self.asked(fact, anew)]
             }
             Decision::PolicyDecided(_)
             | Decision::GateWaived(_)
-            | Decision::ConfirmationRequested(_)
-            | Decision::ConfirmationExpired(_)
-            | Decision::ConfirmationWithdrawn(_)
-            | Decision::ConfirmationReopened(_)
             | Decision::CallReady(_)
             | Decision::ResultReused(_)
             | Decision::OutcomeReconciled(_)
@@ -153,8 +151,9 @@ impl Translation {
             | Decision::BackgroundSpawned(_)
             | Decision::RetryScheduled(_)
             | Decision::DeliveryChosen(_)
-            | Decision::PhaseEntered(_) => None,
-        }
+            | Decision::PhaseEntered(_) => [None, None],
+        };
+        events.into_iter().flatten().collect()
     }
 
     fn written(&self, fact: &Fact, it: &StateChanged) -> Event {

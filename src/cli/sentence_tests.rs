@@ -1,5 +1,5 @@
 use super::*;
-use crate::session::{Fact, Json, Seq, Timestamp, ToolReturned};
+use crate::session::{Fact, Json, ObjectHash, Seq, Timestamp, ToolReturned};
 
 fn fact(seq: u64, kind: &str, body: &str) -> Fact {
     let event = Event::decode(kind, body).unwrap_or_else(|error| unreachable!("{error}"));
@@ -23,8 +23,9 @@ fn told(facts: &[Fact]) -> Vec<String> {
 #[test]
 fn a_call_is_told_by_its_tool_from_request_to_end() {
     let zeros = "0".repeat(64);
+    let args = ObjectHash::of(br#"{"cents":1}"#);
     let asked = format!(
-        r#"{{"call":4,"about":"gate","hint":"Refund?","args_sha256":"{zeros}","contract":"{zeros}","declaration":"{zeros}"}}"#
+        r#"{{"call":4,"about":"gate","hint":"Refund?","args_sha256":"{args}","contract":"{zeros}","declaration":"{zeros}"}}"#
     );
     let told = told(&[
         fact(

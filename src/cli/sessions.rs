@@ -51,6 +51,7 @@ fn as_json(it: &SessionSummary) -> serde_json::Value {
         "session": it.id,
         "agent": it.agent,
         "external_id": it.external_id,
+        "on_behalf_of": it.on_behalf_of,
         "labels": it.labels,
         "opened_at": age::stamp(it.opened_at),
         "last_at": age::stamp(it.last_at),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::effects::response_in;
-use super::{Engine, Error, LiveHandle, Updates};
+use super::{AdkPosition, Engine, Error, LiveHandle, Updates};
 use crate::adk::{self, Translation};
 use crate::ledger::Ledger;
 use crate::session::{Fact, Seq, SessionId};
@@ -20,6 +20,8 @@ const PAGE: usize = 256;
 /// | `confirmation_requested`, `confirmation_reopened` | the `adk_request_confirmation` call, and `requestedToolConfirmations` |
 /// | `confirmation_answered` | its FunctionResponse, by `user` |
 /// | `response_issued` | the FunctionResponse; of one call there may be several, and the last one counts |
+/// | `confirmation_expired`, `confirmation_withdrawn`, a request that was asked anew | a FunctionResponse to the `adk_request_confirmation` call, by the agent: `confirmed` is false, and `status` and `reason` say why the card ends |
+/// | `call_cancelled` | a FunctionResponse with an `error`, by the agent; the model is told nothing |
 /// | `response_supplied` | the FunctionResponse, by `user` |
 /// | `state_changed` | `stateDelta` |
 ///
@@ -36,6 +38,22 @@ pub struct AdkEvents {
     next: Seq,
     facts: VecDeque<Fact>,
     events: VecDeque<adk::Event>,
+    /// The first event that is given.
+    from: AdkPosition,
+    /// The place of the first of `events`.
+    at: AdkPosition,
+    /// The place behind the last event that was given.
+    position: AdkPosition,
+}
+
+/// Some events of a session, and where to read on.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct AdkPage {
+    /// The events, in their order.
+    pub events: Vec<adk::Event>,
+    /// The position behind them.
+    pub next: AdkPosition,
 }
 
 impl LiveHandle {
@@ -52,8 +70,26 @@ impl LiveHandle {
     /// # }
     /// ```
     pub fn adk_events(&self) -> AdkEvents {
+        self.adk_events_from(AdkPosition::START)
+    }
+
+    /// As [`adk_events`](LiveHandle::adk_events), from a [position](AdkEvents::position) on: for a client that
+    /// comes back and has the events before.
+    ///
+    /// ```no_run
+    /// # async fn example(live: recount::LiveHandle, mut send: impl AsyncFnMut(String, String)) -> Result<(), Box<dyn std::error::Error>> {
+    /// // What the client says that it has, such as the `Last-Event-ID` of server-sent events.
+    /// let last_event_id = "17.0";
+    /// let mut events = live.adk_events_from(last_event_id.parse()?);
+    /// while let Some(event) = events.next().await? {
+    ///     send(events.position().to_string(), event.to_json()).await;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn adk_events_from(&self, position: AdkPosition) -> AdkEvents {
         let updates = self.subscribe();
-        AdkEvents::new(self.engine(), self.session_id(), Some(updates))
+        AdkEvents::new(self.engine(), self.session_id(), Some(updates), position)
     }
 }
 
@@ -72,17 +108,57 @@ impl Engine {
     /// # Errors
     /// Where the journal cannot be read.
     pub async fn adk_events(&self, session: SessionId) -> Result<Vec<adk::Event>, Error> {
-        let mut events = AdkEvents::new(self, session, None);
-        let mut all = Vec::new();
-        while let Some(event) = events.next().await? {
-            all.push(event);
+        let page = self.adk_events_from(session, AdkPosition::START).await?;
+        Ok(page.events)
+    }
+
+    /// As [`adk_events`](Engine::adk_events), from a position on, with the position to read on from.
+    ///
+    /// What stands before the position is read, too, because it tells how a later event is shown; it is not returned.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::engine::AdkPosition;
+    /// use recount::prelude::*;
+    /// let hello = T::simple("hello", "Greets", |_| async { Ok(json!({"said": "hello"})) });
+    /// let engine = Engine::in_memory().agent("a", Agent::new().model("none").tools(hello)).open().await?;
+    /// let session = engine.session("a").open().await?;
+    /// let id = session.session_id();
+    /// let _ = session.call_function("hello", json!({}), Actor::embedder("test")).await;
+    /// let first = engine.adk_events_from(id, AdkPosition::START).await?;
+    /// assert_eq!(first.events.len(), 2);
+    /// let _ = session.call_function("hello", json!({}), Actor::embedder("test")).await;
+    /// let more = engine.adk_events_from(id, first.next).await?;
+    /// assert_eq!(more.events.len(), 2);
+    /// assert!(engine.adk_events_from(id, more.next).await?.events.is_empty());
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn adk_events_from(
+        &self,
+        session: SessionId,
+        position: AdkPosition,
+    ) -> Result<AdkPage, Error> {
+        let mut reader = AdkEvents::new(self, session, None, position);
+        let mut events = Vec::new();
+        while let Some(event) = reader.next().await? {
+            events.push(event);
         }
-        Ok(all)
+        let next = reader.position();
+        Ok(AdkPage { events, next })
     }
 }
 
 impl AdkEvents {
-    fn new(engine: &Engine, session: SessionId, updates: Option<Updates>) -> AdkEvents {
+    fn new(
+        engine: &Engine,
+        session: SessionId,
+        updates: Option<Updates>,
+        from: AdkPosition,
+    ) -> AdkEvents {
         AdkEvents {
             session,
             ledger: engine.ledger().clone(),
@@ -91,7 +167,16 @@ impl AdkEvents {
             next: Seq(1),
             facts: VecDeque::new(),
             events: VecDeque::new(),
+            from,
+            at: AdkPosition::START,
+            position: from,
         }
+    }
+
+    /// The position behind the last event that [`next`](AdkEvents::next) returned. A reader
+    /// that begins there gets the event that follows.
+    pub fn position(&self) -> AdkPosition {
+        self.position
     }
 
     /// The next event; `None` once there will be none.
@@ -101,6 +186,12 @@ impl AdkEvents {
     pub async fn next(&mut self) -> Result<Option<adk::Event>, Error> {
         loop {
             if let Some(event) = self.events.pop_front() {
+                let is_read = self.at < self.from;
+                self.at = self.at.next(!self.events.is_empty());
+                if is_read {
+                    continue;
+                }
+                self.position = self.at;
                 return Ok(Some(event));
             }
             if let Some(fact) = self.facts.pop_front() {
@@ -125,6 +216,7 @@ impl AdkEvents {
         let referred = referred.as_ref().and_then(response_in);
         let session = self.translation.session_mut();
         self.ledger.provide(session, fact).await?;
+        self.at = AdkPosition::of(fact.seq);
         self.events = self.translation.translate(fact, referred).into();
         Ok(())
     }

@@ -2,8 +2,10 @@
 
 use super::responding::{check_id, foreign_request_about, request_about};
 use super::{Engine, Error, ToolConfirmation};
-use crate::adk::{ClientResponse, REQUEST_CONFIRMATION, RefusedMessage, confirmation_from};
-use crate::session::{CallId, Json, RequestId, Seq, Session, UnfitAnswer, open_request};
+use crate::adk::{Card, ClientResponse, REQUEST_CONFIRMATION, RefusedMessage, confirmation_from};
+use crate::session::{
+    CallId, ConfirmationRequested, Event, Json, RequestId, Seq, Session, UnfitAnswer, open_request,
+};
 
 /// What a response is, once it is known what it answers.
 pub(super) enum Meant {
@@ -74,8 +76,18 @@ impl Engine {
             }
             (Some(id), None) => {
                 if let Some(request) = request_named(session, &id) {
+                    if let Some(wrong) = wrong_name(session, &id, request, name.as_deref()) {
+                        return Ok(Err(wrong));
+                    }
+                    let read = self.answer_to_card(session, request, &response).await?;
                     let about = session.id.request_id(request);
-                    return Ok(answer(about, id, request, name.as_deref(), &response));
+                    return Ok(match read {
+                        Ok(confirmation) => Ok(Meant::Answer {
+                            request,
+                            confirmation,
+                        }),
+                        Err(unfit) => Err(Refused::Unfit(about, unfit)),
+                    });
                 }
                 match self.call_named(session, &id).await? {
                     Some(call) => (id, call),
@@ -97,6 +109,39 @@ impl Engine {
             name,
             response,
             will_continue,
+        }))
+    }
+
+    /// Reads the answer to a request beside the card that the client was shown.
+    async fn answer_to_card(
+        &self,
+        session: &Session,
+        request: Seq,
+        response: &Json,
+    ) -> Result<Result<ToolConfirmation, UnfitAnswer>, Error> {
+        let call = session.requests.get(&request).map(|it| it.call);
+        let call = call.and_then(|call| session.calls.get(&call));
+        let question = self.question(session, request).await?;
+        Ok(match (call, &question) {
+            (Some(call), Some(question)) => Card {
+                question,
+                args: &call.args,
+            }
+            .answer(response),
+            // The session says what became of the request.
+            (Some(_) | None, _) => confirmation_from(response),
+        })
+    }
+
+    async fn question(
+        &self,
+        session: &Session,
+        request: Seq,
+    ) -> Result<Option<ConfirmationRequested>, Error> {
+        let asked = self.ledger().fact(session.id, request).await?;
+        Ok(asked.and_then(|fact| match fact.event {
+            Event::Decided(decision) => decision.question().cloned(),
+            Event::Observed(_) => None,
         }))
     }
 
@@ -136,30 +181,15 @@ impl Engine {
     }
 }
 
-/// An answer to the request that has this id, if it is one.
-fn answer(
-    about: RequestId,
-    id: String,
-    request: Seq,
-    name: Option<&str>,
-    response: &Json,
-) -> Result<Meant, Refused> {
-    if let Some(found) = name.filter(|name| *name != REQUEST_CONFIRMATION) {
-        let (expected, found) = (REQUEST_CONFIRMATION.to_owned(), found.to_owned());
-        let why = RefusedMessage::WrongName {
-            id,
-            expected,
-            found,
-        };
-        return Err(Refused::Misdirected(why, about));
-    }
-    match confirmation_from(response) {
-        Ok(confirmation) => Ok(Meant::Answer {
-            request,
-            confirmation,
-        }),
-        Err(unfit) => Err(Refused::Unfit(about, unfit)),
-    }
+/// The refusal of a response to a request that names another function than its card.
+fn wrong_name(session: &Session, id: &str, request: Seq, name: Option<&str>) -> Option<Refused> {
+    let found = name.filter(|name| *name != REQUEST_CONFIRMATION)?;
+    let why = RefusedMessage::WrongName {
+        id: id.to_owned(),
+        expected: REQUEST_CONFIRMATION.to_owned(),
+        found: found.to_owned(),
+    };
+    Some(Refused::Misdirected(why, session.id.request_id(request)))
 }
 
 /// The tool that a result for the call with this id names, if the call may have one from outside; the session says whether it waits for it.

@@ -20,14 +20,15 @@ use crate::tool::{State, ToolError};
 
 /// A live session.
 ///
-/// Dropping the handle ends the connection and cancels what runs; what waits for a person or for a response from
-/// outside stays open and goes on when the session is resumed.
+/// Dropping the last handle of the session ends the connection and cancels what runs; what waits for a person or for a
+/// response from outside stays open and goes on when the session is resumed. A clone is a handle of its own: the service
+/// may give one to each task that needs it.
 pub struct LiveHandle {
     pub(super) session: SessionId,
     pub(super) engine: Engine,
     task: TaskRef,
     /// Calls the callbacks, if there are any, as long as somebody has the handle.
-    hearing: Vec<AbortOnDropHandle<()>>,
+    hearing: Vec<Arc<AbortOnDropHandle<()>>>,
     /// Whether somebody has it, or is about to.
     is_taken: bool,
 }
@@ -52,12 +53,12 @@ impl LiveHandle {
         Ok(self)
     }
 
-    /// Has callbacks hear the conversation, as long as this handle is there.
+    /// Has callbacks hear the conversation, as long as this handle or a clone of it is there.
     pub fn attend(&mut self, callbacks: Callbacks) {
         if callbacks.hear_anything() {
             let hearing = callbacks.hear(self.listen(), self.task.clone());
-            self.hearing
-                .push(AbortOnDropHandle::new(tokio::spawn(hearing)));
+            let hearing = AbortOnDropHandle::new(tokio::spawn(hearing));
+            self.hearing.push(Arc::new(hearing));
         }
     }
 
@@ -394,6 +395,20 @@ impl From<&PausedCall> for Ticket {
             session: paused.session,
             call: paused.call,
             tool: paused.tool.clone(),
+        }
+    }
+}
+
+impl Clone for LiveHandle {
+    fn clone(&self) -> LiveHandle {
+        // Counted before any drop of this one, because both go through one queue.
+        let _ = self.task.inbox.send(Input::HandleTaken);
+        LiveHandle {
+            session: self.session,
+            engine: self.engine.clone(),
+            task: self.task.clone(),
+            hearing: self.hearing.clone(),
+            is_taken: true,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! The only place with tasks, a clock and entropy. It does not decide: what follows from what is the session's.
 
 mod adk_events;
+mod adk_position;
 mod agent;
 mod agent_secrets;
 mod agents_named;
@@ -90,7 +91,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use adk_events::AdkEvents;
+pub use adk_events::{AdkEvents, AdkPage};
+pub use adk_position::{AdkPosition, AdkPositionError};
 pub use agent::Agent;
 pub use builder::EngineBuilder;
 pub use callbacks::Callbacks;

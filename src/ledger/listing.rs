@@ -26,6 +26,9 @@ pub struct SessionSummary {
     pub agent: String,
     /// The embedding program's own name for it.
     pub external_id: Option<String>,
+    /// The person or account for whom the agent acts.
+    #[serde(default)]
+    pub on_behalf_of: Option<String>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// When it began.
@@ -38,7 +41,7 @@ pub struct SessionSummary {
     pub records: u64,
     /// How many items of each kind are open; a closed session has none, not even itself.
     pub open: BTreeMap<String, usize>,
-    /// It is sealed and its key is not here: agent, names and labels are unknown, and empty.
+    /// It is sealed and its key is not here: agent, names, labels and `on_behalf_of` are unknown, and empty.
     pub sealed: bool,
 }
 
@@ -79,6 +82,7 @@ impl Ledger {
                     id,
                     agent: String::new(),
                     external_id: None,
+                    on_behalf_of: None,
                     labels: BTreeMap::new(),
                     opened_at: Timestamp(first.record()?.at_us),
                     last_at: Timestamp(head.at_us),
@@ -91,6 +95,7 @@ impl Ledger {
                         summary.agent = opened.agent;
                         summary.external_id = opened.external_id;
                         summary.labels = opened.labels;
+                        summary.on_behalf_of = opened.on_behalf_of;
                     }
                     Ok(Event::Observed(_) | Event::Decided(_)) => continue,
                     Err(Error::Sealed { .. }) => summary.sealed = true,

@@ -18,7 +18,7 @@ impl Driver<'_> {
             return self.undone(format!("question {} was not asked", it.request));
         };
         let (request, by) = (self.session().request_id(request), it.by.clone());
-        let confirmation = ToolConfirmation::recorded(it.clone(), None);
+        let confirmation = ToolConfirmation::recorded(it.clone(), None).taken_before();
         let engine = self.engine.clone();
         self.attempt("an answer", async move {
             engine.answer(request, confirmation, by).await.map(drop)

@@ -10,7 +10,7 @@ use super::condition::Condition;
 use super::decision::About;
 use super::finding::Finding;
 use super::id::Seq;
-use super::json::{BODY_DEPTH_MAX, DEPTH_MAX, JsonProblem, check, levels};
+use super::json::{BODY_DEPTH_MAX, DEPTH_MAX, Json, JsonProblem, check, levels};
 use super::object::ObjectHash;
 use super::observation::{
     AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, OutcomeFound,
@@ -22,6 +22,9 @@ use super::state::{Request, RequestState, Session};
 
 /// How many refused answers to one request are recorded; one more says that the rest are not.
 pub const REFUSALS_RECORDED_MAX: u32 = 16;
+
+/// The statuses by which a client of ADK says that a long-running call goes on.
+const INTERIM_STATUSES: [&str; 2] = ["pending", "in_progress"];
 
 /// Turns a command into the observation it becomes, or says why not.
 ///
@@ -175,6 +178,7 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             if !response.is_object() {
                 return Err(Rejection::ResponseNotAnObject);
             }
+            let will_continue = will_continue || is_interim(session, open, &response);
             Ok(ResponseSupplied {
                 call,
                 response,
@@ -342,6 +346,14 @@ fn may_be_edited(session: &Session, call: Seq) -> bool {
             .confirm_edits
             .is_some()
     })
+}
+
+/// True if the tool of the call declares that a result with this status is no end.
+fn is_interim(session: &Session, call: &super::call::Call, response: &Json) -> bool {
+    let status = response.text_at("/status");
+    let status = status.and_then(|it| serde_json::from_str::<String>(it).ok());
+    session.terms.policies.of(&call.name).interim_status
+        && status.is_some_and(|it| INTERIM_STATUSES.contains(&it.as_str()))
 }
 
 fn open_call(session: &Session, call: Seq) -> Result<&super::call::Call, Rejection> {

@@ -103,7 +103,7 @@ pub enum UnfitAnswer {
         /// The hash that came.
         found: ObjectHash,
     },
-    /// The payload does not fit the schema that the question names.
+    /// The payload does not fit the schema that the question names, or the question asks for none.
     InvalidPayload {
         /// What the schema has against it.
         problem: String,

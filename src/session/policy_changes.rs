@@ -68,6 +68,8 @@ pub struct ToolPolicyChanges {
     pub when: Option<Option<Condition>>,
     /// What becomes of an equal call while the first has not ended.
     pub repeats: Option<Repeats>,
+    /// True if a result whose `status` is `pending` or `in_progress` is no end.
+    pub interim_status: Option<bool>,
 }
 
 /// What becomes of a gate.
@@ -164,6 +166,7 @@ impl ToolPolicyChanges {
         set(&mut policy.phases, &self.phases);
         set(&mut policy.when, &self.when);
         set(&mut policy.repeats, &self.repeats);
+        set(&mut policy.interim_status, &self.interim_status);
         policy
     }
 

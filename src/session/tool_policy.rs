@@ -41,7 +41,7 @@ pub struct ToolPolicy {
     /// The program says of each call whether the gate holds, where the condition does not say so already. Its code is no
     /// data: the tool has it, and what it says is on record.
     pub confirm_asks_program: bool,
-    /// The JSON Schema that the payload of a yes must fit; without it, anything goes.
+    /// The JSON Schema that the payload of a yes must fit; without it, an answer with a payload is refused.
     pub confirm_payload: Option<Value>,
     /// Whether a person may change the arguments with a yes, and what then.
     pub confirm_edits: Option<Edits>,
@@ -55,6 +55,9 @@ pub struct ToolPolicy {
     pub in_doubt: InDoubt,
     /// Whether a cancellation by the model withdraws an open confirmation instead of only being noted on it.
     pub withdraw_on_cancel: bool,
+    /// Set once a result from outside whose `status` is `pending` or `in_progress` is news of the
+    /// call and no end.
+    pub interim_status: bool,
     /// The model does not wait for the result.
     pub background: Option<Background>,
     /// A failed run is followed by another; only of an idempotent tool.
@@ -134,6 +137,7 @@ impl ToolPolicy {
         repeats: Repeats::Run,
         in_doubt: InDoubt::SettleUnknown,
         withdraw_on_cancel: false,
+        interim_status: false,
         background: None,
         retry: None,
         limits: Limits {
@@ -209,6 +213,7 @@ impl ToolPolicy {
                 (one, two) => one.more_careful(two),
             },
             withdraw_on_cancel: self.withdraw_on_cancel || other.withdraw_on_cancel,
+            interim_status: self.interim_status || other.interim_status,
             background: match (self.background, other.background) {
                 (Some(one), Some(two)) => Some(Background {
                     scheduling: one.scheduling.min(two.scheduling),
@@ -353,6 +358,8 @@ struct Stored {
     in_doubt: InDoubt,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     withdraw_on_cancel: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    interim_status: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     background: Option<Background>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -419,6 +426,7 @@ impl From<Stored> for ToolPolicy {
             repeats: stored.repeats,
             in_doubt: stored.in_doubt,
             withdraw_on_cancel: stored.withdraw_on_cancel,
+            interim_status: stored.interim_status,
             background: stored.background,
             retry: stored.retry,
             limits: stored.limits,
@@ -449,6 +457,7 @@ impl From<ToolPolicy> for Stored {
             repeats: policy.repeats,
             in_doubt: policy.in_doubt,
             withdraw_on_cancel: policy.withdraw_on_cancel,
+            interim_status: policy.interim_status,
             background: policy.background,
             retry: policy.retry,
             limits: policy.limits,

@@ -39,6 +39,16 @@ impl AnswerMembers {
         self.0.get(key).filter(|_| self.0.len() == 1)
     }
 
+    /// The member under this key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Json> {
+        self.0.get(key)
+    }
+
+    /// Takes the member under this key away.
+    pub(crate) fn remove(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
     /// Whether something stands under this key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)

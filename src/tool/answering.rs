@@ -35,7 +35,16 @@ impl Asked<'_> {
         {
             return Err(UnfitAnswer::OtherRequest { expected, found });
         }
+        let taken_before = confirmation.taken_before;
         let answer = confirmation.into_answer();
+        let payload = answer.payload.as_ref();
+        let has_payload = payload.is_some_and(|it| it.as_str() != "null");
+        if has_payload && !self.question.takes_payload() && !taken_before {
+            let problem = "this request asks for none; a gate asks for one by its payload schema";
+            return Err(UnfitAnswer::InvalidPayload {
+                problem: problem.to_owned(),
+            });
+        }
         if let Some(schema) = self
             .question
             .payload_schema

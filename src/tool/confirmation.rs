@@ -42,6 +42,8 @@ pub struct ToolConfirmation {
     /// What became of a call that was cut off, in place of a yes or a no; see
     /// [`settled_as_done`](ToolConfirmation::settled_as_done).
     pub found: Option<Finding>,
+    /// Set where a recording is played: the answer was taken once, by the rules of its time.
+    pub(crate) taken_before: bool,
 }
 
 impl ToolConfirmation {
@@ -150,7 +152,15 @@ impl ToolConfirmation {
             by: Some(it.by),
             extra: extra.unwrap_or_default(),
             found: it.found,
+            taken_before: false,
         }
+    }
+
+    /// An answer that is on record in what is played.
+    #[cfg(feature = "play")]
+    pub(crate) fn taken_before(mut self) -> ToolConfirmation {
+        self.taken_before = true;
+        self
     }
 
     pub(crate) fn into_answer(self) -> Answer {

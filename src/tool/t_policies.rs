@@ -131,6 +131,22 @@ impl T {
         Self::with(tool, |policy| policy.withdraw_on_cancel = true)
     }
 
+    /// A result from outside whose `status` is `pending` or `in_progress` is news of a long-running
+    /// call, which stays paused, as clients of ADK have it. Any other result ends the call.
+    ///
+    /// ```
+    /// use recount::tool::T;
+    /// use serde_json::{Value, json};
+    ///
+    /// let ship = T::simple("ship", "Ships an order", |_args| async { Ok(Value::Null) });
+    /// let ship = T::interim_status(T::long_running(ship));
+    /// # let _ = ship;
+    /// ```
+    #[must_use]
+    pub fn interim_status(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| policy.interim_status = true)
+    }
+
     /// A run may take this long; waiting for a person does not count.
     #[must_use]
     pub fn timeout(tool: impl Into<Toolset>, limit: Duration) -> Toolset {

@@ -165,3 +165,28 @@ fn a_no_needs_no_payload_and_may_have_one() {
     assert_eq!(answered["payload"], json!({"instead": "June"}));
     service.shut_down();
 }
+
+/// Tries payloads at a gate that asks for none.
+fn is_refused(service: &Service, request: &str) {
+    for answer in ["approve j REQUEST", "deny j REQUEST"] {
+        let answer = format!("{answer} --payload {{\"limit\":1}}").replace("REQUEST", request);
+        service
+            .run(&answer)
+            .fails(3, "invalid-payload")
+            .complains(&["asks for none", "the request stays open"]);
+    }
+    assert_eq!(
+        service.recorded("answer_refused")["refusal"],
+        "invalid_payload"
+    );
+}
+
+#[test]
+fn payload_that_no_request_asked_for_is_refused() {
+    let mut service = Service::start();
+    let request = service.ask_for("refund");
+    is_refused(&service, &request);
+    service.shut_down();
+    is_refused(&service, &request);
+    service.run(&format!("approve j {request}")).ends_with(0);
+}

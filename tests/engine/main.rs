@@ -22,6 +22,7 @@ mod nothing_left;
 #[path = "../outliving/mod.rs"]
 mod outliving;
 
+mod adk_cards;
 mod adk_traces;
 mod agents;
 mod approvals;
@@ -48,5 +49,6 @@ mod seeds;
 mod sessions;
 mod simulator;
 mod typed_tools;
+mod unasked_payloads;
 mod wire;
 mod write_ahead;

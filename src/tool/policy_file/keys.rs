@@ -32,7 +32,7 @@ pub(super) enum Misread {
 }
 
 /// All keys of a tool's policy.
-pub(crate) const KEYS: [Key; 13] = [
+pub(crate) const KEYS: [Key; 14] = [
     Key {
         name: "confirm",
         expected: "a hint, true or false",
@@ -189,6 +189,16 @@ pub(crate) const KEYS: [Key; 13] = [
                 Some(_) | None => Err(Misread::Other),
             })?;
             to.repeats = Some(rule.unwrap_or(Repeats::Run));
+            Ok(())
+        },
+    },
+    Key {
+        name: "interim_status",
+        expected: "true or false",
+        about: "A result from outside whose status is pending or in_progress is news of the call, which stays paused.",
+        schema: || json!({"type": "boolean"}),
+        read: |value, to| {
+            to.interim_status = Some(value.as_bool().ok_or(Misread::Other)?);
             Ok(())
         },
     },

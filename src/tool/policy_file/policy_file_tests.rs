@@ -18,12 +18,13 @@ const WHOLE: &str = r#"{
       "confirm": "Refund?", "confirm_when": {"compares": ["args:cents", ">", 1000]}, "confirm_expires_after": "10m",
       "timeout": "10s", "in_doubt": "retry", "cached": "5m", "background": "SILENT",
       "retry": {"attempts": 3, "backoff": "200ms"}, "limit_per_session": 10, "limit_per_minute": 3,
-      "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket"
+      "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket",
+      "interim_status": true
     },
     "look": {
       "confirm": false, "confirm_when": false, "confirm_expires_after": false, "timeout": false, "cached": false,
       "background": false, "retry": false, "limit_per_session": false, "limit_per_minute": false, "phases": false,
-      "when": false, "repeats": "run", "in_doubt": "ask"
+      "when": false, "repeats": "run", "in_doubt": "ask", "interim_status": false
     }
   },
   "phases": [
@@ -56,6 +57,7 @@ fn whole() -> PolicyChanges {
         phases: Some(Some(["pay".to_owned()].into())),
         when: Some(Some(S::is_true("verified"))),
         repeats: Some(Repeats::PendingTicket),
+        interim_status: Some(true),
     };
     let look = ToolPolicyChanges {
         confirm: Some(GateChange::Open),
@@ -71,6 +73,7 @@ fn whole() -> PolicyChanges {
         phases: Some(None),
         when: Some(None),
         repeats: Some(Repeats::Run),
+        interim_status: Some(false),
     };
     let verify = PhaseDeclaration {
         name: "verify".to_owned(),
@@ -163,7 +166,7 @@ fn every_mistake_of_toml_has_its_line() {
     let text = "timeout = 5\n\n[tools.pay]\nconfirm = \"Pay?\"\ncolour = \"red\"\n\n[[phases]]\ninstruction = \"x\"\n";
     let expected = [
         "line 1: timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false, found 5",
-        "line 5: tools.pay.colour: unknown key; expected one of confirm, confirm_when, confirm_expires_after, timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats",
+        "line 5: tools.pay.colour: unknown key; expected one of confirm, confirm_when, confirm_expires_after, timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats, interim_status",
         "line 7: phases.0.name: expected a text, found nothing",
     ];
     assert_eq!(mistakes(text), expected);

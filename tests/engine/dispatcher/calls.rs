@@ -639,7 +639,8 @@ async fn the_provider_is_asked_and_what_it_agrees_to_is_what_runs() {
         runs.lock().unwrap().push(args.clone());
         async move { Ok(args) }
     });
-    let tools = dispatcher(T::confirm(pay, "Pay?")).with_confirmation_provider(Arc::new(provider));
+    let pay = T::confirm_payload(T::confirm(pay, "Pay?"), json!({"type": "object"}));
+    let tools = dispatcher(pay).with_confirmation_provider(Arc::new(provider));
     let paid = tools.call_function("pay", json!({"amount": 99})).await;
     assert_eq!(paid, Ok(json!({"amount": 99})));
     let denied = tools.call_function("pay", json!({"amount": 100})).await;

@@ -155,7 +155,13 @@ fn limited(given: &Arc<Mutex<Vec<Option<Value>>>>) -> TypedTool {
 #[test]
 fn what_a_person_gave_at_the_gate_reaches_also_the_run_after_a_doubt() {
     let said = Arc::default();
-    let gated = || T::in_doubt(T::confirm(limited(&said), "How much?"), InDoubt::Ask);
+    let gated = || {
+        let gated = T::confirm(limited(&said), "How much?");
+        T::in_doubt(
+            T::confirm_payload(gated, json!({"type": "object"})),
+            InDoubt::Ask,
+        )
+    };
     let world = World::new();
     let (life, _live) = world.asked_to_pay(gated());
     let limit = ToolConfirmation::confirmed().with_payload(json!({"limit": 5000}));

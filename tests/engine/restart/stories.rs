@@ -147,7 +147,8 @@ fn expired() -> World {
 }
 
 fn answered_twice() -> World {
-    let (world, life, _live) = asked(|world| gated(world.till.pays()));
+    let (world, life, _live) =
+        asked(|world| T::confirm_payload(gated(world.till.pays()), json!({"type": "object"})));
     let request = waiting(&life);
     let payload = ToolConfirmation::confirmed().with_payload(json!({"limit": 5000}));
     answer(&life, request, payload.with_reason("a good customer")).unwrap();

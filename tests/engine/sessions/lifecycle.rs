@@ -488,3 +488,24 @@ async fn a_program_is_answered_also_where_time_has_come_for_something_else() {
     assert_eq!(quick.now_or_never(), Some(Ok(json!({}))));
     busy.abort();
 }
+
+#[tokio::test]
+async fn connection_ends_with_the_last_clone_of_its_handle() {
+    let model = ScriptedModel::parse("").unwrap();
+    let agent = Agent::new().model("m").connect_to(model);
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let first = engine.session("a").on_behalf_of("ada@example.com");
+    let first = first.connect().await.unwrap();
+    let second = first.clone();
+    assert_eq!(second.session_id(), first.session_id());
+    drop(first);
+    second.send_text("Hello?").await.unwrap();
+    assert!(second.session().await.unwrap().connection.is_some());
+    let sessions = engine.sessions().await.unwrap();
+    let known = sessions.iter().map(|it| it.on_behalf_of.as_deref());
+    assert_eq!(known.collect::<Vec<_>>(), [Some("ada@example.com")]);
+    let mut updates = second.subscribe();
+    drop(second);
+    let ended = updates.wait_for(|event| event.kind() == "disconnected");
+    assert!(ended.await.is_some());
+}
