@@ -42,8 +42,7 @@ impl Indexer {
     fn work(&self) -> Result<(), String> {
         let (mut flushed, mut room) = (Instant::now(), Room::default());
         while self.wait(flushed) {
-            if self.shared.floor.is_tight() {
-                self.pause()?;
+            if self.shared.floor.is_tight() && self.pause() {
                 continue;
             }
             self.put_blocks(&mut room)?;
@@ -76,15 +75,16 @@ impl Indexer {
         }
     }
 
-    /// Waits a while for room on the disk; at the end of the journal there is no more waiting.
-    fn pause(&self) -> Result<(), String> {
+    /// Waits a while for room on the disk. At the end of the journal nothing is waited for, and the
+    /// index is tried.
+    fn pause(&self) -> bool {
         let state = self.shared.state();
         if state.complete {
-            return Err("the disk has no room for it".to_owned());
+            return false;
         }
         let waited = self.shared.indexing.wait_timeout(state, GATHER);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
-        Ok(())
+        true
     }
 
     /// Puts all frames in that wait; until they are in, they are read from memory.
