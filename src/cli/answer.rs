@@ -10,6 +10,8 @@ use super::given_json::given_json;
 use super::ids;
 use super::keys::Keys;
 use super::one_line::one_line;
+use super::pending;
+use super::prompt;
 use super::screen::Screen;
 use super::source::{Decided, Said, Source};
 use super::style::Tone;
@@ -26,17 +28,21 @@ pub(super) struct Approve {
     /// file, - from standard input.
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
+    /// Does not ask at a terminal before the yes is recorded.
+    #[arg(long)]
+    yes: bool,
 }
 
 impl Approve {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let Approve { answer, args } = self;
+        let Approve { answer, args, yes } = self;
         if args.as_deref() == Some("-") && answer.payload.as_deref() == Some("-") {
             let told = "expected one of --args and --payload from standard input, found both";
             return Err(Failure::new("not-json", told).exit(Exit::Usage));
         }
         let args = args.map(|args| given_json("the arguments", &args));
-        answer.record(true, args.transpose()?, screen).await
+        let asks = !yes && prompt::is_interactive();
+        answer.record(true, asks, args.transpose()?, screen).await
     }
 }
 
@@ -70,12 +76,13 @@ pub(super) struct Answer {
 impl Answer {
     /// Records a no.
     pub(super) async fn deny(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        self.record(false, None, screen).await
+        self.record(false, false, None, screen).await
     }
 
     async fn record(
         self,
         confirmed: bool,
+        asks: bool,
         args: Option<Json>,
         screen: &mut Screen,
     ) -> Result<Exit, Failure> {
@@ -83,21 +90,36 @@ impl Answer {
         let payload = payload.transpose()?;
         let is_edited = confirmed && args.is_some();
         let mut source = Source::writing(&self.path, &self.keys).await?;
+        let mut seen = self.request_hash;
+        if asks {
+            let named = match ids::request(&mut source, &self.request).await {
+                Ok(id) => Ok(source.confirmation(|it| it.id == id).await),
+                Err(failure) => Err(failure),
+            };
+            // The journal is free for others until the person has answered.
+            source.close().await?;
+            if let Some(open) = named? {
+                if !agreed(&open, args.as_ref(), screen).await? {
+                    screen.line("Nothing was recorded.")?;
+                    return Ok(Exit::Failed);
+                }
+                // The yes counts for what was shown.
+                seen = seen.or(Some(open.request_hash));
+            }
+            source = Source::writing(&self.path, &self.keys).await?;
+        }
         let service = source.service();
+        let ran_with = args.clone();
         let said = Said::Answer(Decided {
             confirmed,
             reason: self.reason,
             payload,
             args,
-            request_hash: self.request_hash,
+            request_hash: seen,
         });
         let outcome = match ids::request(&mut source, &self.request).await {
             Ok(request) => {
-                let call = if is_edited {
-                    source.confirmation(|it| it.id == request).await
-                } else {
-                    None
-                };
+                let call = source.confirmation(|it| it.id == request).await;
                 let answered = source.answer(request, said, self.name).await;
                 answered.map(|on_record| (request, call, on_record))
             }
@@ -105,14 +127,17 @@ impl Answer {
         };
         let anew = match &outcome {
             // What cannot be found out does not undo the answer.
-            Ok((_, Some(asked), _)) => source.confirmation(|it| asked_anew(asked, it)).await,
-            Ok((_, None, _)) | Err(_) => None,
+            Ok((_, Some(asked), _)) if is_edited => {
+                source.confirmation(|it| asked_anew(asked, it)).await
+            }
+            Ok(_) | Err(_) => None,
         };
         let closed = source.close().await;
-        let (request, _, on_record) = outcome?;
+        let (request, asked, on_record) = outcome?;
         let told = Told {
             request,
             confirmed,
+            args: ran_with.or(asked.filter(|it| !it.sealed).map(|it| it.args)),
             service,
             anew: anew.map(|it| it.id),
             json: self.json,
@@ -123,10 +148,31 @@ impl Answer {
     }
 }
 
+/// Shows what a yes would approve, and asks for it at the terminal.
+async fn agreed(
+    request: &PendingConfirmation,
+    edited: Option<&Json>,
+    screen: &mut Screen,
+) -> Result<bool, Failure> {
+    pending::show_question(request, screen)?;
+    if let Some(edited) = edited {
+        let edited = one_line(edited.as_str());
+        screen.line(&format!("  to run with {edited} instead"))?;
+    }
+    screen.flush()?;
+    let question = match request.about {
+        About::Gate | About::Tool => "Approve this call?",
+        About::InDoubt => "It may have run. Run it again?",
+    };
+    prompt::yes_or_no(question).await
+}
+
 /// What came of an answer that is on record.
 struct Told {
     request: RequestId,
     confirmed: bool,
+    /// The arguments that were decided on.
+    args: Option<Json>,
     service: Option<u32>,
     /// The request by which the call waits again.
     anew: Option<RequestId>,
@@ -142,13 +188,15 @@ impl Told {
             by,
             attempts: _,
         } = on_record;
-        let &Told {
+        let Told {
             request,
             confirmed,
+            args,
             service,
             anew,
             json,
         } = self;
+        let (confirmed, service, anew, json) = (*confirmed, *service, *anew, *json);
         if json {
             screen.json(&json!({
                 "request": request,
@@ -156,6 +204,7 @@ impl Told {
                 "seq": seq,
                 "tool": tool,
                 "confirmed": confirmed,
+                "args": args,
                 "by": by,
                 "service": service,
                 "asked_anew": anew,
@@ -169,6 +218,9 @@ impl Told {
         };
         let text = format!("{tool} {what} by {}, on record at seq {seq}", by);
         screen.toned(tone, &one_line(&text))?;
+        if let Some(args) = args {
+            screen.line(&format!("  {}", one_line(args.as_str())))?;
+        }
         if let Some(anew) = anew {
             screen.line(&format!(
                 "The tool wants other arguments approved anew: it runs with the answer to the request {anew}."

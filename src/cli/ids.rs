@@ -1,13 +1,13 @@
 //! From what a person typed to the one session or request that is meant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
 use super::failure::{Exit, Failure};
 use super::one_line::one_line;
 use super::source::Source;
-use crate::control::{self, Waiting};
+use crate::control::{self, NamedId, Waiting};
 use crate::ledger::Ledger;
 use crate::session::{RequestId, SessionId};
 use crate::tool::Ticket;
@@ -50,32 +50,23 @@ fn session_among(all: &[Uuid], text: &str) -> Result<SessionId, Failure> {
     }
 }
 
-/// The confirmation request that `text` names, open or not: by its id or a unique prefix of it. A running service knows
-/// those that are not open by their whole ids only.
+/// The confirmation request that `text` names, open or not: by its id or a unique prefix of it.
+///
+/// A prefix is ambiguous while a decided request also fits: a command that is repeated must not answer another request.
 pub(super) async fn request(source: &mut Source, text: &str) -> Result<RequestId, Failure> {
     let typed = Typed::read(text, "confirmation request", "unknown-request")?;
     let open = source.open_requests().await?;
-    if let Some(id) = typed.among(&open)? {
+    if let Some(id) = typed.whole().filter(|id| open.contains(id)) {
         return Ok(RequestId(id));
     }
-    let known: Vec<Uuid> = match source {
-        Source::Journal(ledger) => {
-            let known = ledger.requests_named(|id| typed.fits(id.0)).await?;
-            known.into_iter().map(|it| it.id.0).collect()
-        }
-        Source::Service(_) => typed.whole().into_iter().collect(),
-    };
-    match typed.among(&known)? {
+    let named = source.named(&typed.digits).await?.into_iter();
+    let named = named.filter_map(|it| match it {
+        NamedId::Request(id) => Some(id.0),
+        NamedId::Call(_) => None,
+    });
+    match typed.among(&with(&open, named))? {
         Some(id) => Ok(RequestId(id)),
-        None => Err(typed.unknown(
-            &open,
-            match source {
-                Source::Journal(_) => "`recount pending PATH` lists what waits",
-                Source::Service(_) => {
-                    "`recount pending PATH` lists what waits; of what was decided before, a running service knows whole ids only"
-                }
-            },
-        )),
+        None => Err(typed.unknown(&open, "`recount pending PATH` lists what waits")),
     }
 }
 
@@ -96,13 +87,30 @@ pub(super) async fn paused_call(source: &mut Source, text: &str) -> Result<Ticke
         })
         .collect();
     let ids: Vec<Uuid> = paused.keys().copied().collect();
-    match typed.among(&ids)?.and_then(|id| paused.get(&id)) {
+    let known = match typed.whole() {
+        Some(_) => ids.clone(),
+        None => {
+            let named = source.named(&typed.digits).await?.into_iter();
+            let named = named.filter_map(|it| match it {
+                NamedId::Request(_) => None,
+                NamedId::Call(id) => Some(id.0),
+            });
+            with(&ids, named)
+        }
+    };
+    match typed.among(&known)?.and_then(|id| paused.get(&id)) {
         Some(ticket) => Ok(ticket.clone()),
         None => Err(typed.unknown(
             &ids,
             "`recount pending PATH` lists what waits; of a call that has its result, its ticket in place of the id tells whose that is",
         )),
     }
+}
+
+/// Open ids and those on record, each once.
+fn with(open: &[Uuid], named: impl Iterator<Item = Uuid>) -> Vec<Uuid> {
+    let all: BTreeSet<Uuid> = open.iter().copied().chain(named).collect();
+    all.into_iter().collect()
 }
 
 /// An id, or the beginning of one, as somebody typed it.
@@ -200,4 +208,75 @@ fn listed(ids: &[Uuid]) -> String {
     let shown: Vec<String> = ids.iter().take(SHOWN_MAX).map(Uuid::to_string).collect();
     let more = if ids.len() > SHOWN_MAX { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use std::sync::Arc;
+
+    use recount_journal::{
+        Actor, Append, Draft, Hash, Journal, Line, MemoryJournal, OpenItem, WorkChange, block_on,
+    };
+
+    use super::*;
+    use crate::session::{OpenKind, Seq};
+
+    /// A session in which two records of the kind, 3 and 5, have ids that begin with the same four digits; 5 is open.
+    fn two_alike(kind: &str, id: impl Fn(SessionId, Seq) -> Uuid) -> (Source, Uuid, Uuid) {
+        let first_four = |id: Uuid| digits_of(id)[..PREFIX_MIN].to_owned();
+        let mut sessions = (1..).map(|it| SessionId(Uuid::from_u128(it)));
+        let alike = |it: &SessionId| first_four(id(*it, Seq(3))) == first_four(id(*it, Seq(5)));
+        let session = sessions.find(alike).unwrap();
+        let mut lines: Vec<Line> = Vec::new();
+        for seq in 1..=5 {
+            let draft = Draft {
+                session: session.0,
+                seq,
+                at_us: 7,
+                kind: if seq % 2 == 1 && seq > 1 {
+                    kind
+                } else {
+                    "other"
+                },
+                cause: None,
+                actor: Actor::new("engine"),
+                body: "{}",
+                prev: lines.last().map_or(Hash::ZERO, Line::leaf),
+            };
+            lines.push(draft.line());
+        }
+        let (decided, open) = (id(session, Seq(3)), id(session, Seq(5)));
+        let mut append = Append::new(session.0, 0, lines);
+        append.open_work = vec![WorkChange::Put(OpenItem {
+            session: session.0,
+            item: 4,
+            kind: OpenKind::Confirmation.as_str().to_owned(),
+            since_us: 7,
+            deadline_us: None,
+            request: Some(open),
+            flags: 0,
+        })];
+        let journal = MemoryJournal::new();
+        block_on(journal.append(append)).unwrap();
+        (
+            Source::Journal(Ledger::new(Arc::new(journal))),
+            decided,
+            open,
+        )
+    }
+
+    #[test]
+    fn prefix_of_a_decided_request_names_no_open_one() {
+        let (mut source, decided, open) = two_alike("confirmation_requested", |session, seq| {
+            session.request_id(seq).0
+        });
+        let short = &digits_of(open)[..PREFIX_MIN];
+        let refused = block_on(request(&mut source, short));
+        assert_eq!(refused.map_err(|it| it.code), Err("ambiguous-id".into()));
+        for whole in [decided, open] {
+            let found = block_on(request(&mut source, &whole.to_string()));
+            assert_eq!(found.ok(), Some(RequestId(whole)));
+        }
+    }
 }

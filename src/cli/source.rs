@@ -11,7 +11,7 @@ use super::failure::{Failure, IN_USE, NOT_YOURS};
 use super::keys::Keys;
 use super::unanswered::{out_of_reach, refused, unanswered};
 use super::{opening, os_user};
-use crate::control::{self, Client, ConnectError, OnRecord, Refusal, Request, Waiting};
+use crate::control::{self, Client, ConnectError, NamedId, OnRecord, Refusal, Request, Waiting};
 use crate::engine::{self, Desk, SystemClock};
 use crate::ledger::{Ledger, PendingConfirmation, SessionSummary};
 use crate::session::{Actor, Finding, Json, ObjectHash, RequestId, Seq, SessionId};
@@ -184,6 +184,26 @@ impl Source {
                     Waiting::Paused(_) => None,
                 });
                 Ok(requests.collect())
+            }
+        }
+    }
+
+    /// The requests and calls, open or not, whose ids begin with these digits.
+    pub(super) async fn named(&mut self, digits: &str) -> Result<Vec<NamedId>, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let fits = |id: Uuid| id.simple().to_string().starts_with(digits);
+                let requests = ledger.requests_named(|id| fits(id.0)).await?;
+                let calls = ledger.calls_named(|id| fits(id.0)).await?;
+                let requests = requests.into_iter().map(|it| NamedId::Request(it.id));
+                Ok(requests
+                    .chain(calls.into_iter().map(NamedId::Call))
+                    .collect())
+            }
+            Source::Service(client) => {
+                let digits = digits.to_owned();
+                let answer = client.items(&Request::Named { digits }).await;
+                answer.map_err(|error| unanswered(client.pid(), error))
             }
         }
     }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::Refusal;
 use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
-use crate::session::{Actor, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
+use crate::session::{Actor, CallId, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::{AnswerMembers, Ticket, ToolConfirmation, malformed};
 
 /// A request holds no more than goes on record, and some words around it.
@@ -19,6 +19,7 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// ```json
 /// {"pending":{}}
 /// {"sessions":{}}
+/// {"named":{"digits":"7c6f"}}
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":true,"reason":"fine"}}}
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":false},"as":"ada"}}
 /// {"answer":{"request":"7c6f…","answer":{"found":{"done":{"receipt":17}}}}}
@@ -35,6 +36,11 @@ pub enum Request {
     Pending {},
     /// Every session; each item is a [`SessionSummary`](crate::ledger::SessionSummary).
     Sessions {},
+    /// The confirmation requests and calls, open or not, whose ids begin with these digits; each item is a [`NamedId`].
+    Named {
+        /// 4 to 32 hexadecimal digits in lower case, without hyphens.
+        digits: String,
+    },
     /// Answer a confirmation request; done is an [`OnRecord`].
     Answer {
         /// The request.
@@ -172,6 +178,21 @@ pub enum Waiting {
     Confirmation(Box<PendingConfirmation>),
     /// For a response.
     Paused(PausedCall),
+}
+
+/// The id of a request or of a call, whatever became of it.
+///
+/// ```json
+/// {"request":"7c6f…"}
+/// {"call":"52ab…"}
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NamedId {
+    /// A confirmation request.
+    Request(RequestId),
+    /// A call.
+    Call(CallId),
 }
 
 /// What was said of a call and is on record: an answer, a response, a finding, or that it was taken back.

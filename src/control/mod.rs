@@ -28,7 +28,7 @@ pub use error::{ConnectError, Unanswered};
 #[cfg(feature = "cli")]
 pub(crate) use message::ticket;
 pub use message::{
-    LogItem, OnRecord, Problem, Reply, Request, Waiting, checked, confirmation, finding,
+    LogItem, NamedId, OnRecord, Problem, Reply, Request, Waiting, checked, confirmation, finding,
 };
 pub use refusal::Refusal;
 pub use server::{Handler, Items, ReaderGone, Server};

@@ -8,13 +8,14 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use recount_journal as journal;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use super::error::causes;
 use super::responding::supplies_json;
 use super::{Engine, Error, Inner};
 use crate::control::{
-    Handler, Items, LogItem, OnRecord, Problem, ReaderGone, Refusal, Reply, Request, Server,
-    Waiting, checked, confirmation, finding, os_user, wrong_with_name,
+    Handler, Items, LogItem, NamedId, OnRecord, Problem, ReaderGone, Refusal, Reply, Request,
+    Server, Waiting, checked, confirmation, finding, os_user, wrong_with_name,
 };
 use crate::ledger::{self, Ledger};
 use crate::session::{Actor, Authentication, RequestId, Seq, SessionId};
@@ -65,6 +66,7 @@ impl Engine {
                 }
                 Ok(Reply::done(&serde_json::Map::new()))
             }
+            Request::Named { digits } => self.name(&digits, items).await,
             Request::Answer {
                 request,
                 answer,
@@ -106,6 +108,23 @@ impl Engine {
                 log(&ledger, session, from, follow, items).await
             }
         }
+    }
+
+    /// Lists the requests and calls whose ids begin so.
+    async fn name(&self, digits: &str, items: &Items) -> Result<Reply, Failed> {
+        let is_digit = |it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
+        if !(4..=32).contains(&digits.len()) || !digits.bytes().all(is_digit) {
+            let told = "expected 4 to 32 hexadecimal digits in lower case";
+            return Err(Problem::new("bad_request", told).into());
+        }
+        let fits = |id: Uuid| id.simple().to_string().starts_with(digits);
+        for it in self.ledger().requests_named(|id| fits(id.0)).await? {
+            items.send(&NamedId::Request(it.id)).await?;
+        }
+        for it in self.ledger().calls_named(|id| fits(id.0)).await? {
+            items.send(&NamedId::Call(it)).await?;
+        }
+        Ok(Reply::done(&serde_json::Map::new()))
     }
 
     async fn take_answer(

@@ -1,13 +1,16 @@
-//! Finding confirmation requests by the name they have outside, or a part of it, also long after they were answered.
+//! Finding confirmation requests and calls by their outside ids, or a part of one, also long after they ended.
 
 use super::{Error, Ledger};
-use crate::session::{RequestId, Seq, SessionId};
+use crate::session::{CallId, RequestId, Seq, SessionId};
 
 /// How many sessions are read at a time.
 const PAGE: usize = 512;
 
 /// The kinds of record that ask a person.
 const QUESTIONS: [&str; 2] = ["confirmation_requested", "confirmation_reopened"];
+
+/// The kinds of record that begin a call.
+const CALLS: [&str; 1] = ["function_call_received"];
 
 /// A confirmation request, whatever became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +48,35 @@ impl Ledger {
         &self,
         wanted: impl Fn(RequestId) -> bool,
     ) -> Result<Vec<KnownRequest>, Error> {
+        let names = |session: SessionId, seq| wanted(session.request_id(seq));
+        let places = self.records_named(&QUESTIONS, names).await?;
+        let known = places.into_iter().map(|(session, seq)| KnownRequest {
+            id: session.request_id(seq),
+            session,
+            seq,
+        });
+        Ok(known.collect())
+    }
+
+    /// Every call, open or not, whose id is `wanted`; it costs what [`requests_named`](Self::requests_named) does.
+    ///
+    /// # Errors
+    /// Whatever keeps the journal from being read.
+    pub async fn calls_named(&self, wanted: impl Fn(CallId) -> bool) -> Result<Vec<CallId>, Error> {
+        let names = |session: SessionId, seq| wanted(session.call_id(seq));
+        let places = self.records_named(&CALLS, names).await?;
+        let calls = places
+            .into_iter()
+            .map(|(session, seq)| session.call_id(seq));
+        Ok(calls.collect())
+    }
+
+    /// The places of the records of these kinds whose name is wanted.
+    async fn records_named(
+        &self,
+        kinds: &[&str],
+        names: impl Fn(SessionId, Seq) -> bool,
+    ) -> Result<Vec<(SessionId, Seq)>, Error> {
         let (mut known, mut after) = (Vec::new(), None);
         loop {
             let page = self.journal().sessions(after, PAGE).await?;
@@ -55,16 +87,15 @@ impl Ledger {
             for (session, head) in page {
                 let session = SessionId(session);
                 for seq in (1..=head.seq).map(Seq) {
-                    let id = session.request_id(seq);
-                    if wanted(id) && self.is_request(session, seq).await? {
-                        known.push(KnownRequest { id, session, seq });
+                    if names(session, seq) && self.is_one_of(kinds, session, seq).await? {
+                        known.push((session, seq));
                     }
                 }
             }
         }
     }
 
-    async fn is_request(&self, session: SessionId, seq: Seq) -> Result<bool, Error> {
+    async fn is_one_of(&self, kinds: &[&str], session: SessionId, seq: Seq) -> Result<bool, Error> {
         // The kind stands in the envelope, so a sealed record is told without its key.
         let lines = self.journal().read(session.0, seq.0, 1).await?;
         let Some(line) = lines.first() else {
@@ -75,6 +106,6 @@ impl Ledger {
             seq,
             source,
         })?;
-        Ok(QUESTIONS.contains(&record.kind))
+        Ok(kinds.contains(&record.kind))
     }
 }

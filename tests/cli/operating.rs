@@ -76,6 +76,15 @@ fn a_denial_under_a_name_is_on_record_as_one_that_nobody_checked() {
 }
 
 #[test]
+fn service_knows_a_decided_request_by_its_short_id() {
+    let mut service = Service::start();
+    let request = service.ask_for("refund");
+    let deny = format!("deny j {}", &request[..8]);
+    service.run(&deny).ends_with(0);
+    service.run(&deny).fails(3, "already-answered");
+}
+
+#[test]
 fn whoever_decides_sees_that_the_model_lost_interest() {
     let mut service = Service::start();
     let request = service.ask_for("refund");

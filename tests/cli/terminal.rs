@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
+use crate::answering::parked;
 use crate::program::Bench;
 
 /// The second call comes while the terminal asks about the first.
@@ -191,4 +192,33 @@ fn approve_all_and_deny_all_leave_doubt_to_a_person() {
     let resumed = bench.run(&format!("{run} --resume {session} --rerun-doubt"));
     resumed.ends_with(0).says(&["pay ends: returned"]);
     assert_eq!(paid(&bench).lines().count(), 2);
+}
+
+#[test]
+fn approve_at_a_terminal_shows_the_call_and_asks() {
+    let bench = Bench::new();
+    let (_simulator, _, request) = parked(&bench);
+    let mut terminal = Terminal::start(&bench, &format!("approve j {}", &request[..6]));
+    let shown = terminal.until("? [y/n] ");
+    assert!(shown.contains(r#"{"order":"A-17"}"#), "{shown}");
+    terminal.types("n\n");
+    terminal.until("Nothing was recorded.");
+    drop(terminal);
+    assert_eq!(bench.run("pending j --json").json_lines().len(), 1);
+    let mut terminal = Terminal::start(&bench, &format!("approve j {request}"));
+    terminal.until("? [y/n] ");
+    terminal.types("y\n");
+    terminal.until("refund approved by ");
+    terminal.until("The call starts with the next process");
+    let again = format!("approve j {request} --yes");
+    let mut terminal = Terminal::start(&bench, &again);
+    terminal.until("already-answered");
+}
+
+#[test]
+fn approve_in_a_script_prints_the_call_and_asks_nothing() {
+    let bench = Bench::new();
+    let (_simulator, _, request) = parked(&bench);
+    let approved = bench.run(&format!("approve j {request}")).ends_with(0);
+    approved.says(&["refund approved by ", r#"{"order":"A-17"}"#]);
 }
