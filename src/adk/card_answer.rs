@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::answer::members_of;
 use super::payload_form::PayloadForm;
 use crate::session::{ConfirmationRequested, Json, UnfitAnswer};
-use crate::tool::ToolConfirmation;
+use crate::tool::{ToolConfirmation, takes_payload};
 
 /// A question as a client was shown it.
 pub(crate) struct Card<'c> {
@@ -24,7 +24,7 @@ impl Card<'_> {
     pub(crate) fn answer(&self, response: &Json) -> Result<ToolConfirmation, UnfitAnswer> {
         let mut members = members_of(response)?;
         let repeats = |payload: &Json| is_same(&payload.to_value(), &self.args.to_value());
-        if !self.question.takes_payload() && members.get("payload").is_some_and(repeats) {
+        if !takes_payload(self.question) && members.get("payload").is_some_and(repeats) {
             members.remove("payload");
         }
         let mut confirmation = members.lenient()?;

@@ -6,7 +6,7 @@ use crate::session::Json;
 
 /// The maximum depth of a form. A schema that refers to itself has no end.
 const DEPTH_MAX: usize = 16;
-/// The maximum number of schemas that are read for one form. A server that asks may name any schema.
+/// The maximum number of schemas that are read for one form. A foreign server may name any schema.
 const SCHEMAS_MAX: usize = 1_000;
 
 /// A payload of the shape that a schema asks for, as a client shows it.

@@ -73,11 +73,16 @@ impl LiveHandle {
         self.adk_events_from(AdkPosition::START)
     }
 
-    /// As [`adk_events`](LiveHandle::adk_events), from a [position](AdkEvents::position) on: for a client that
-    /// comes back and has the events before.
+    /// As [`adk_events`](LiveHandle::adk_events), from a [position](AdkEvents::position) on.
+    ///
+    /// A client that comes back has the events before it.
     ///
     /// ```no_run
-    /// # async fn example(live: recount::LiveHandle, mut send: impl AsyncFnMut(String, String)) -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::error::Error;
+    /// # async fn example(
+    /// #     live: recount::LiveHandle,
+    /// #     mut send: impl AsyncFnMut(String, String),
+    /// # ) -> Result<(), Box<dyn Error>> {
     /// // What the client says that it has, such as the `Last-Event-ID` of server-sent events.
     /// let last_event_id = "17.0";
     /// let mut events = live.adk_events_from(last_event_id.parse()?);
@@ -112,16 +117,17 @@ impl Engine {
         Ok(page.events)
     }
 
-    /// As [`adk_events`](Engine::adk_events), from a position on, with the position to read on from.
+    /// As [`adk_events`](Engine::adk_events), from a position on, with the position behind them.
     ///
-    /// What stands before the position is read, too, because it tells how a later event is shown; it is not returned.
+    /// The records before the position are read, too, because later events depend on them.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
     /// use recount::engine::AdkPosition;
     /// use recount::prelude::*;
     /// let hello = T::simple("hello", "Greets", |_| async { Ok(json!({"said": "hello"})) });
-    /// let engine = Engine::in_memory().agent("a", Agent::new().model("none").tools(hello)).open().await?;
+    /// let agent = Agent::new().model("none").tools(hello);
+    /// let engine = Engine::in_memory().agent("a", agent).open().await?;
     /// let session = engine.session("a").open().await?;
     /// let id = session.session_id();
     /// let _ = session.call_function("hello", json!({}), Actor::embedder("test")).await;

@@ -20,9 +20,9 @@ use crate::tool::{State, ToolError};
 
 /// A live session.
 ///
-/// Dropping the last handle of the session ends the connection and cancels what runs; what waits for a person or for a
-/// response from outside stays open and goes on when the session is resumed. A clone is a handle of its own: the service
-/// may give one to each task that needs it.
+/// Dropping the last handle of the session ends the connection and cancels running calls. A call that
+/// waits for a person, or for a response from outside, stays open until the session is resumed. A
+/// clone is a handle of its own, so a service may give one to each task.
 pub struct LiveHandle {
     pub(super) session: SessionId,
     pub(super) engine: Engine,

@@ -165,17 +165,6 @@ pub struct ConfirmationRequested {
     pub asked: Option<Seq>,
 }
 
-impl ConfirmationRequested {
-    /// True if an answer may bring a payload: the question has a schema for one, or its tool asks
-    /// itself and is handed the whole answer.
-    pub(crate) fn takes_payload(&self) -> bool {
-        match self.about {
-            About::Tool => true,
-            About::Gate | About::InDoubt => self.payload_schema.is_some(),
-        }
-    }
-}
-
 /// What a confirmation request asks.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -41,7 +41,8 @@ pub struct ToolPolicy {
     /// The program says of each call whether the gate holds, where the condition does not say so already. Its code is no
     /// data: the tool has it, and what it says is on record.
     pub confirm_asks_program: bool,
-    /// The JSON Schema that the payload of a yes must fit; without it, an answer with a payload is refused.
+    /// The JSON Schema that the payload of a yes must fit; without it, an answer with a payload is
+    /// refused.
     pub confirm_payload: Option<Value>,
     /// Whether a person may change the arguments with a yes, and what then.
     pub confirm_edits: Option<Edits>,

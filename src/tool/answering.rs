@@ -7,7 +7,16 @@ use serde_json::Value;
 
 use super::ToolConfirmation;
 use super::arguments::fits_schema;
-use crate::session::{Answer, ConfirmationRequested, Json, ObjectHash, UnfitAnswer};
+use crate::session::{About, Answer, ConfirmationRequested, Json, ObjectHash, UnfitAnswer};
+
+/// True if an answer may bring a payload: the question has a schema for one, or its tool asks
+/// itself and is handed the whole answer.
+pub(crate) fn takes_payload(question: &ConfirmationRequested) -> bool {
+    match question.about {
+        About::Tool => true,
+        About::Gate | About::InDoubt => question.payload_schema.is_some(),
+    }
+}
 
 /// What was asked, as its door knows it.
 pub(crate) struct Asked<'a> {
@@ -39,7 +48,7 @@ impl Asked<'_> {
         let answer = confirmation.into_answer();
         let payload = answer.payload.as_ref();
         let has_payload = payload.is_some_and(|it| it.as_str() != "null");
-        if has_payload && !self.question.takes_payload() && !taken_before {
+        if has_payload && !takes_payload(self.question) && !taken_before {
             let problem = "this request asks for none; a gate asks for one by its payload schema";
             return Err(UnfitAnswer::InvalidPayload {
                 problem: problem.to_owned(),

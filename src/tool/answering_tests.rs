@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::session::{About, Seq};
+use crate::session::Seq;
 
 fn question(payload_schema: Option<Value>) -> ConfirmationRequested {
     let nothing = ObjectHash::of(b"");

@@ -65,7 +65,7 @@ pub use agents::{
     TextAgentTool, sequence,
 };
 pub(crate) use answer_members::{AnswerMembers, malformed};
-pub(crate) use answering::Asked;
+pub(crate) use answering::{Asked, takes_payload};
 #[cfg(feature = "mcp")]
 pub(crate) use arguments::ArgumentCheck;
 #[cfg(feature = "mcp")]

@@ -69,7 +69,7 @@ impl From<Result<Value, ToolError>> for ToolOutcome {
 pub struct Ask {
     /// What the person is asked.
     pub hint: String,
-    /// The JSON Schema that the payload of a yes must fit; without it, the tool that asks takes any payload, or none.
+    /// The JSON Schema that the payload of a yes must fit; without it, any payload or none does.
     pub payload_schema: Option<Value>,
     /// What the tool wants to know again when it goes on; it is on record.
     pub state: Value,

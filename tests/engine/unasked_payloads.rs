@@ -1,4 +1,4 @@
-//! A payload that no request asked for is refused at every door and on record; the request stays open.
+//! A payload that no request asked for is refused on record at every door; the request stays open.
 
 use std::sync::Arc;
 

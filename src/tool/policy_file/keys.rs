@@ -195,7 +195,7 @@ pub(crate) const KEYS: [Key; 14] = [
     Key {
         name: "interim_status",
         expected: "true or false",
-        about: "A result from outside whose status is pending or in_progress is news of the call, which stays paused.",
+        about: "A result with the status pending or in_progress is news, and the call stays paused.",
         schema: || json!({"type": "boolean"}),
         read: |value, to| {
             to.interim_status = Some(value.as_bool().ok_or(Misread::Other)?);
