@@ -273,7 +273,7 @@ impl Engine {
                     confirmation,
                 } => {
                     let request = session.request_id(request);
-                    let at = self.answer(request, confirmation, by.clone()).await;
+                    let at = self.answer(request, *confirmation, by.clone()).await;
                     let received = at.map(|at| Received::Answered { request, at });
                     (request.to_string(), received)
                 }

@@ -11,7 +11,7 @@ use crate::session::{
 pub(super) enum Meant {
     Answer {
         request: Seq,
-        confirmation: ToolConfirmation,
+        confirmation: Box<ToolConfirmation>,
     },
     Result {
         call: Seq,
@@ -84,7 +84,7 @@ impl Engine {
                     return Ok(match read {
                         Ok(confirmation) => Ok(Meant::Answer {
                             request,
-                            confirmation,
+                            confirmation: Box::new(confirmation),
                         }),
                         Err(unfit) => Err(Refused::Unfit(about, unfit)),
                     });

@@ -115,8 +115,10 @@ impl Connection {
         &self,
         page: Option<PaginatedRequestParams>,
     ) -> Result<(Vec<Value>, Option<String>), ServiceError> {
-        let mut request = ListToolsRequest::default();
-        request.params = page;
+        let request = ListToolsRequest {
+            params: page,
+            ..ListToolsRequest::default()
+        };
         let request = ClientRequest::ListToolsRequest(request);
         match self.peer().send_request(request).await? {
             ServerResult::ListToolsResult(listed) => {

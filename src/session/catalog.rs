@@ -173,6 +173,15 @@ pub enum ToolKind {
 }
 
 impl ToolKind {
+    /// True if the tool gives its results one by one, so that all of them are its result.
+    #[must_use]
+    pub fn is_streaming(&self) -> bool {
+        match self {
+            Self::Streaming | Self::InputStreaming => true,
+            Self::Function | Self::LongRunning | Self::ServerSide | Self::Agent => false,
+        }
+    }
+
     /// Whether this is the plain kind, which is left out of the stored form.
     #[must_use]
     pub fn is_function(&self) -> bool {

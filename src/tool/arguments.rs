@@ -159,7 +159,7 @@ fn compiled(schema: &Value) -> Result<(Schemas, SchemaIndex), String> {
     compile(schema).map_err(|error| compile_text(&error))
 }
 
-fn compile(schema: &Value) -> Result<(Schemas, SchemaIndex), boon::CompileError> {
+fn compile(schema: &Value) -> Result<(Schemas, SchemaIndex), Box<boon::CompileError>> {
     let mut compiler = Compiler::new();
     compiler.use_loader(Box::new(NoLoader));
     let mut schemas = Schemas::new();

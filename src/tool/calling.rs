@@ -14,7 +14,6 @@ use super::{
     Ask, Asked, Emitter, Identity, PolicyTool, State, ToolConfirmation, ToolContext,
     ToolDispatcher, ToolError, ToolOutcome,
 };
-use crate::session::catalog::ToolKind;
 use crate::session::{
     Author, ConfirmationRequested, Deadline, DeadlinePassed, Fact, FunctionResponseScheduling,
     Hook, HookAnswered, Json, Observation, Outcome, Seq, StateChanged, Timestamp, ToolPaused,
@@ -278,7 +277,9 @@ impl Call<'_> {
                 printed = Some(text);
                 (Ok(value), None)
             }
-            ToolOutcome::Returned(_) if is_streaming(tool) => (Ok(Value::Array(yielded)), None),
+            ToolOutcome::Returned(_) if tool.kind().is_streaming() => {
+                (Ok(Value::Array(yielded)), None)
+            }
             ToolOutcome::Returned(value) => (Ok(value), None),
             ToolOutcome::Scheduled(value, scheduling) => (Ok(value), Some(scheduling)),
             ToolOutcome::Failed(error) => (Err(error), None),
@@ -493,16 +494,6 @@ impl Drop for Call<'_> {
     fn drop(&mut self) {
         if !self.over {
             self.tools.pipeline.take_back(self.seq);
-        }
-    }
-}
-
-/// Whether the tool gives its results one by one, so that all of them are its result.
-fn is_streaming(tool: &PolicyTool) -> bool {
-    match tool.kind() {
-        ToolKind::Streaming | ToolKind::InputStreaming => true,
-        ToolKind::Function | ToolKind::LongRunning | ToolKind::ServerSide | ToolKind::Agent => {
-            false
         }
     }
 }

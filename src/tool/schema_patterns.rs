@@ -88,7 +88,7 @@ impl Patterns {
             given_up.iter().any(of_name)
         };
         let of_names = of_properties(&self.schema);
-        if of_names.iter().any(|source| names_given_up(source)) {
+        if of_names.iter().any(names_given_up) {
             return Err(
                 "a pattern for the names of its properties takes too many steps".to_owned(),
             );

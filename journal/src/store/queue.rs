@@ -6,7 +6,10 @@
 //! Whoever holds the end of the log commits what is queued: its thread, or an append that is alone while a sync takes no longer
 //! than waking two threads would.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod full_disk;
+mod queued;
+
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
@@ -22,6 +25,7 @@ use crate::index::Index;
 use crate::log::{Block, Encoded, LogFiles};
 use crate::view::{Added, View};
 use crate::{Append, Durability, Error, Head};
+pub(crate) use queued::Queued;
 
 /// What the queue holds before appends have to wait for room.
 const QUEUE_LIMIT: (usize, usize) = (4_096, 32 << 20);
@@ -72,13 +76,6 @@ pub(crate) struct State {
     full: Option<(u64, u64)>,
     /// A read met something in log or index that is not as it should be: the next opening must look at all of it.
     pub(crate) doubted: bool,
-}
-
-/// One append on its way.
-pub(crate) struct Queued {
-    pub(crate) entry: Vec<u8>,
-    pub(crate) added: Added,
-    ack: Option<oneshot::Sender<Result<Head, Error>>>,
 }
 
 /// What became of an append that was offered to the queue.
@@ -354,42 +351,6 @@ impl State {
         taken
     }
 
-    /// Refuses durable appends that a full disk had no room for, and what follows them in their
-    /// streams. Buffered ones were promised, so they stay in the queue for the next commit.
-    pub(super) fn no_room(&mut self, taken: Vec<Queued>, (free, floor): (u64, u64)) {
-        let queued: Vec<Queued> = taken.into_iter().chain(self.queue.drain(..)).collect();
-        self.heads.clear();
-        self.queued_bytes = 0;
-        self.pressing = false;
-        self.full = Some((free, floor));
-        let mut refused = HashSet::new();
-        for queued in queued {
-            let session = queued.added.session;
-            if queued.ack.is_some() || refused.contains(&session) {
-                refused.insert(session);
-                self.committed += 1;
-                queued.refuse_with(Error::NoSpace { free, floor });
-            } else {
-                self.heads.insert(session, queued.added.head);
-                self.queued_bytes += queued.entry.len();
-                self.queue.push_back(queued);
-            }
-        }
-        // Readers are told by what they find; appends that wait for room look again.
-        self.readers.clear();
-        self.waiting_for_room.clear();
-    }
-
-    /// The error of a full disk, while something waits in the queue that it has no room for.
-    pub(super) fn full(&self) -> Result<(), Error> {
-        match self.full {
-            Some((free, floor)) if self.committed < self.admitted => {
-                Err(Error::NoSpace { free, floor })
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
     /// Whether nothing can come into the queue any more, and nothing is in it.
     pub(super) fn is_over(&self) -> bool {
         self.closing && self.queue.is_empty()
@@ -509,35 +470,5 @@ impl State {
 
     fn broken(&self) -> Error {
         self.outcome().err().unwrap_or(Error::Closed)
-    }
-}
-
-impl Queued {
-    /// An append of the journal's own, which nobody waits for.
-    pub(crate) fn own(entry: Vec<u8>, added: Added) -> Self {
-        Self {
-            entry,
-            added,
-            ack: None,
-        }
-    }
-
-    pub(crate) fn acknowledge(self) {
-        if let Some(ack) = self.ack {
-            // A caller who no longer waits has lost nothing.
-            let _gone = ack.send(Ok(self.added.head));
-        }
-    }
-
-    pub(crate) fn refuse(self, cause: &str) {
-        self.refuse_with(Error::Poisoned {
-            cause: cause.to_owned(),
-        });
-    }
-
-    fn refuse_with(self, error: Error) {
-        if let Some(ack) = self.ack {
-            let _gone = ack.send(Err(error));
-        }
     }
 }

@@ -1,0 +1,43 @@
+//! An append in the queue, and the word for the caller that waits for it.
+
+use futures_channel::oneshot;
+
+use crate::view::Added;
+use crate::{Error, Head};
+
+/// One append on its way.
+pub(crate) struct Queued {
+    pub(crate) entry: Vec<u8>,
+    pub(crate) added: Added,
+    pub(super) ack: Option<oneshot::Sender<Result<Head, Error>>>,
+}
+
+impl Queued {
+    /// An append of the journal's own, which nobody waits for.
+    pub(crate) fn own(entry: Vec<u8>, added: Added) -> Self {
+        Self {
+            entry,
+            added,
+            ack: None,
+        }
+    }
+
+    pub(crate) fn acknowledge(self) {
+        if let Some(ack) = self.ack {
+            // A caller who no longer waits has lost nothing.
+            let _gone = ack.send(Ok(self.added.head));
+        }
+    }
+
+    pub(crate) fn refuse(self, cause: &str) {
+        self.refuse_with(Error::Poisoned {
+            cause: cause.to_owned(),
+        });
+    }
+
+    pub(super) fn refuse_with(self, error: Error) {
+        if let Some(ack) = self.ack {
+            let _gone = ack.send(Err(error));
+        }
+    }
+}
