@@ -36,7 +36,8 @@ pub enum McpError {
 pub enum McpMistake {
     /// A model could not call it by this name.
     #[error(
-        "tool {tool:?}: expected a name of 1 to 64 letters, digits and `_ : . -`, the prefix included"
+        "tool {tool:?}: expected a name of 1 to 64 letters, digits and `_ : . -` that begins with a letter or `_`, the \
+         prefix included"
     )]
     Name {
         /// The name with the prefix.
