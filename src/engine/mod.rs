@@ -31,6 +31,7 @@ mod extractors;
 mod folding;
 mod following;
 mod handle;
+mod handle_updates;
 mod hooks;
 mod inbox;
 mod listening;
@@ -40,6 +41,7 @@ mod live_event;
 #[cfg(feature = "live")]
 mod live_session_builder;
 mod media;
+mod noise;
 mod notices;
 #[cfg(feature = "live")]
 mod operator;
