@@ -150,7 +150,8 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
         "tool number 2: name: expected a string, found nothing",
         "tool number 2: command: expected a list of at least one string, found an empty list",
         "tool \"not a name\": timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false, found \"0s\"",
-        "tool \"not a name\": expected a name of 1 to 64 letters, digits and `_ : . -`",
+        "tool \"not a name\": expected a name of 1 to 64 letters, digits and `_ : . -` \
+         that begins with a letter or `_`",
         "tool \"not a name\": invalid parameter schema: expected a schema of type \"object\", found type string \"nothing\"",
         "tool \"twice\" is registered twice",
     ];

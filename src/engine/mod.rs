@@ -32,6 +32,7 @@ mod extractors;
 mod folding;
 mod following;
 mod handle;
+mod handle_updates;
 mod hooks;
 mod implementations;
 mod inbox;
@@ -42,6 +43,7 @@ mod live_event;
 #[cfg(feature = "live")]
 mod live_session_builder;
 mod media;
+mod noise;
 mod notices;
 #[cfg(feature = "live")]
 mod operator;

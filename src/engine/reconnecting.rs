@@ -16,7 +16,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::close_codes::{self, AfterLoss, Refusal};
 use super::error::Error;
+use super::handle_updates::HandleUpdates;
 use super::inbox::{Input, Reply};
+use super::noise::Noise;
 use super::task::SessionTask;
 use crate::fixture::Step;
 use crate::ledger::Objects;
@@ -37,6 +39,10 @@ const TIME_LEFT_MS: u64 = 5_000;
 pub(super) struct Reconnecting {
     /// The newest handle. Its fingerprint stands in the session.
     pub(super) handle: Option<ResumptionHandle>,
+    /// The newest handle that is not on record yet.
+    pub(super) updates: HandleUpdates,
+    /// What the live connection brought that changed nothing.
+    noise: Noise,
     /// How many connections were begun to be opened.
     pub(super) openings: u64,
     /// How often it was tried since the last good connection.
@@ -68,9 +74,18 @@ impl Reconnecting {
     pub(super) fn connected(&mut self, now: Timestamp) {
         self.since = now;
         self.wait = None;
+        self.noise = Noise::default();
     }
 
-    /// The model took part, or somebody asks for a connection: one that is opened to tell an outcome need not wait.
+    /// Notes that the connection ends; one that lived for the longest wait was a good one.
+    fn note_end(&mut self, now: Timestamp, longest_wait: Duration) {
+        let lived = u128::try_from(now.0.saturating_sub(self.since.0)).unwrap_or_default();
+        if lived >= longest_wait.as_micros() {
+            self.is_good();
+        }
+    }
+
+    /// The model completed a turn, or somebody asks for a connection: one that is opened to tell an outcome need not wait.
     pub(super) fn is_wanted(&mut self) {
         self.dialled = 0;
         self.is_good();
@@ -107,6 +122,7 @@ impl Reconnecting {
 impl SessionTask {
     /// The service, or the network, ended the connection.
     pub(super) async fn lost(&mut self, epoch: Seq, lost: ConnectionLost) -> Result<(), Error> {
+        self.record_handle().await?;
         self.hang_up();
         let again = self.again_after(&lost);
         let (code, reason) = (lost.code, lost.reason);
@@ -131,10 +147,8 @@ impl SessionTask {
         if reconnects.is_never() || self.handles == 0 {
             return Again::Never;
         }
-        let lived = self.clock.now().0.saturating_sub(self.reconnecting.since.0);
-        if u128::try_from(lived).unwrap_or_default() >= reconnects.longest_wait().as_micros() {
-            self.reconnecting.is_good();
-        }
+        let now = self.clock.now();
+        self.reconnecting.note_end(now, reconnects.longest_wait());
         match close_codes::after_loss(lost.code) {
             AfterLoss::Again => {}
             AfterLoss::OnceMore if self.reconnecting.at_fault > 0 => return Again::GiveUp,
@@ -336,13 +350,17 @@ impl SessionTask {
         Some(SwitchPlanned { epoch, due_us }.into())
     }
 
-    /// What the service said shows that the connection is a good one, or that it is to be left.
+    /// What the service said shows that the connection is a good one, or that it is to be left. What it repeats without
+    /// end is taken out.
     pub(super) fn note_connection(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
+        let leaves = self.session.leaving.is_some() || self.agent.reconnects.is_never();
+        let noise = &mut self.reconnecting.noise;
+        noise.drop_from(observations, &self.session, epoch, leaves);
         let mut planned = None;
         for observation in &*observations {
             if let Observation::GoAwayReceived(it) = observation {
                 planned = self.plan_switch(epoch, it.time_left.as_deref());
-            } else if is_of_the_conversation(observation) {
+            } else if matches!(observation, Observation::TurnCompleted(_)) {
                 self.reconnecting.is_wanted();
             }
         }
@@ -370,16 +388,26 @@ impl SessionTask {
         if self.socket.as_ref().is_none_or(|it| it.epoch != epoch) {
             return Ok(());
         }
+        self.record_handle().await?;
         self.hang_up();
-        // It was no loss: neither the tries before nor a wait count.
-        self.reconnecting.is_good();
-        self.reconnecting.attempts = 1;
+        let (now, reconnects) = (self.clock.now(), self.agent.reconnects);
+        self.reconnecting.note_end(now, reconnects.longest_wait());
+        let reason = "left before the service ends it".to_owned();
         let left = Disconnected {
             epoch,
             code: None,
-            reason: "left before the service ends it".to_owned(),
+            reason: reason.clone(),
         };
-        self.reconnect(vec![left.into()], 0).await
+        // A good connection that is left is no loss. A service that sends each one away at once
+        // must not be asked for the next one as fast as it answers.
+        if self.reconnecting.attempts == 0 {
+            self.reconnecting.attempts = 1;
+            return self.reconnect(vec![left.into()], 0).await;
+        }
+        match self.next_wait() {
+            Again::Wait(ms) => self.reconnect(vec![left.into()], ms).await,
+            Again::GiveUp | Again::Never => self.give_up(vec![left.into()], reason).await,
+        }
     }
 
     /// Whether the model speaks or is spoken to on the connection, a call of it runs, a response is on its way, or the
@@ -396,19 +424,10 @@ impl SessionTask {
             Route::ToolResponse { epoch: by } | Route::Conversation { epoch: by } => by == epoch,
             Route::Parked | Route::Connect | Route::Notify | Route::Caller | Route::Parent => false,
         });
-        session.turn_open || self.media.is_turn_open(epoch) || waits || goes
+        let socket = self.socket.as_ref();
+        let streams = may_wait && socket.is_some_and(|it| it.streamed.is_open());
+        session.turn_open || self.media.is_turn_open(epoch) || waits || goes || streams
     }
-}
-
-/// Whether the model or the user takes part, which a connection that is lost at once never shows.
-fn is_of_the_conversation(observation: &Observation) -> bool {
-    matches!(
-        observation,
-        Observation::ModelOutputReceived(_)
-            | Observation::TranscriptReceived(_)
-            | Observation::FunctionCallReceived(_)
-            | Observation::TurnCompleted(_)
-    )
 }
 
 /// What follows the loss of a connection.

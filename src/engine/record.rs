@@ -47,6 +47,8 @@ impl SessionTask {
         if batch.is_empty() {
             return Ok(self.session.head);
         }
+        // Whatever it covers came before this.
+        self.record_handle().await?;
         batch = self.media.with_counts(batch);
         if let Some(redactor) = &self.agent.hooks.redactor {
             batch.iter_mut().for_each(|it| redactor.redact(it));

@@ -23,6 +23,7 @@ use super::inbox::Incoming;
 use super::media::Media;
 use super::recorded::OfSession;
 use super::writer::{Carried, Outgoing, Writer, Writing, writer};
+use crate::live::streamed::Streamed;
 use crate::live::wire::ServerMessage;
 use crate::live::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver};
 use crate::session::Seq;
@@ -41,6 +42,8 @@ pub(super) struct Socket {
     task: Option<JoinHandle<()>>,
     media: Arc<Media>,
     recorder: Option<OfSession>,
+    /// The calls whose arguments are under way; they end with the connection.
+    pub(super) streamed: Streamed,
 }
 
 impl Socket {
@@ -74,6 +77,7 @@ impl Socket {
             task: Some(task),
             media,
             recorder: None,
+            streamed: Streamed::default(),
         }
     }
 

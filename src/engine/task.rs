@@ -4,6 +4,7 @@
 //! before anything follows from it; when the journal fails, the task stops and nothing runs any more.
 
 use std::collections::BTreeMap;
+use std::mem::take;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{Mutex, mpsc};
@@ -380,12 +381,17 @@ impl SessionTask {
         mut before: Vec<Observation>,
     ) -> Result<(), Error> {
         let depth_max = self.json_depth_max();
+        let socket = self.socket.as_mut();
+        let mut streamed = socket.map_or_else(Default::default, |it| take(&mut it.streamed));
         let dispatcher = &self.agent.dispatcher;
         let check = |name: &str, args: &Json| dispatcher.check_text(name, args, &[]).err();
         let Heard {
             mut observations,
             handle,
-        } = translate::heard(epoch, text, depth_max, &check);
+        } = translate::heard(epoch, text, depth_max, &check, &mut streamed);
+        if let Some(socket) = &mut self.socket {
+            socket.streamed = streamed;
+        }
         self.note_connection(epoch, &mut observations);
         self.seal_secrets(&mut observations).await?;
         let bound = |it| translate::bound_call(epoch, it);
@@ -394,11 +400,7 @@ impl SessionTask {
         if before.is_empty() {
             return Ok(());
         }
-        self.record(before).await?;
-        if let Some(handle) = handle {
-            self.keep_handle(&handle).await;
-        }
-        Ok(())
+        self.record_heard(before, handle).await
     }
 
     /// How deep the protocol's own objects may nest in what the service sends.

@@ -21,7 +21,7 @@ impl Family {
     fn of(model: &str) -> Family {
         // What stands before the last slash names places and people.
         let name = model.rsplit('/').next().unwrap_or(model);
-        let is = |version: &str| name.contains(version);
+        let is = |part: &str| has_part(name, part);
         if is("2.0") || is("2.5") {
             Family::Older
         } else if is("3.1") {
@@ -33,6 +33,16 @@ impl Family {
             Family::Unknown
         }
     }
+}
+
+/// True if `part` stands in a model's name as a whole: 3.15, 3.1.5 and 13.1 are no 3.1.
+fn has_part(name: &str, part: &str) -> bool {
+    let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    name.match_indices(part).any(|(at, _)| {
+        let (before, rest) = name.split_at(at);
+        let after = rest.strip_prefix(part).unwrap_or_default();
+        !before.ends_with(goes_on) && !after.starts_with(goes_on)
+    })
 }
 
 impl Capabilities {
@@ -141,6 +151,17 @@ mod tests {
                 Family::Asynchronous { never_waits: true },
             ),
             ("m", Family::Unknown),
+            ("gemini-3.15-flash-live", Family::Unknown),
+            ("gemini-3.80-live", Family::Unknown),
+            ("gemini-12.5-flash", Family::Unknown),
+            ("gemini-2.50-flash", Family::Unknown),
+            ("gemini-3.1.2-flash", Family::Unknown),
+            ("gemini-3", Family::Unknown),
+            (
+                "gemini-3.8-live-extended-thinkings",
+                Family::Asynchronous { never_waits: false },
+            ),
+            ("gemini-3.1", Family::Synchronous),
         ] {
             assert_eq!(Family::of(model), family, "{model}");
         }

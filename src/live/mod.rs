@@ -21,6 +21,8 @@ pub(crate) mod schema;
 #[cfg(feature = "engine")]
 pub(crate) mod setup;
 #[cfg(feature = "engine")]
+pub(crate) mod streamed;
+#[cfg(feature = "engine")]
 mod token_error;
 #[cfg(feature = "engine")]
 pub(crate) mod translate;

@@ -1,7 +1,7 @@
 //! What we say to the service: the setup, the user's text, the responses.
 
 use super::manner::Manner;
-use super::schema::{SchemaForm, lowered};
+use super::schema::{SchemaForm, json_schema, lowered};
 use super::wire::{
     ClientContent, ClientMessage, Content, ContextUpdate, FunctionDeclaration, FunctionResponse,
     Part, RawJson, RealtimeInput, Repeated, Schema as WireSchema, Setup, Tool,
@@ -179,7 +179,7 @@ fn declaration(tool: &ToolDeclaration, capabilities: Capabilities) -> FunctionDe
         .and_then(|kind| kind.as_str())
         .is_some_and(|kind| kind.chars().all(|c| c.is_ascii_uppercase()));
     let (parameters, parameters_json_schema) = match (schema, form) {
-        (Some(schema), SchemaForm::JsonSchema) if !capitals => (None, raw(schema)),
+        (Some(schema), SchemaForm::JsonSchema) if !capitals => (None, raw(&json_schema(schema))),
         (Some(schema), SchemaForm::JsonSchema | SchemaForm::Subset) => {
             let lowered = lowered(schema).map(|it| WireSchema::decode(&it.to_string()));
             (lowered.and_then(Result::ok), None)

@@ -1,6 +1,7 @@
 //! What the service says to us, as observations. Total: whatever comes becomes something on record.
 
-use super::wire::{FunctionCall, ServerContent, ServerMessage, Transcription};
+use super::streamed::{Streamed, Whole};
+use super::wire::{ServerContent, ServerMessage, Transcription};
 use crate::session::{
     CallCancellationReceived, Event, FrameRejected, FunctionCallReceived, GoAwayReceived, Json,
     MalformedArgs, ModelOutputReceived, Observation, ResumptionHandle, ResumptionHandleReceived,
@@ -22,12 +23,14 @@ pub(crate) struct Heard {
 ///
 /// A frame may carry several payloads: what the model said comes first, then its calls, then what it takes back.
 ///
-/// `depth_max` is how deep the frame may nest outside of arguments.
+/// `depth_max` is how deep the frame may nest outside of arguments. Calls that come in pieces are gathered in `streamed`,
+/// which belongs to the connection, and are heard once they are whole.
 pub(crate) fn heard(
     epoch: Seq,
     frame: &str,
     depth_max: usize,
     check: &CheckArguments<'_>,
+    streamed: &mut Streamed,
 ) -> Heard {
     let message = match ServerMessage::decode_within(frame, depth_max) {
         Ok(message) => message,
@@ -50,17 +53,14 @@ pub(crate) fn heard(
                 .function_calls
                 .into_vec()
                 .into_iter()
-                .map(|call| received(epoch, call, check)),
+                .filter_map(|call| streamed.take(call))
+                .map(|whole| received(epoch, whole, check)),
         );
     }
     if let Some(cancelled) = message.tool_call_cancellation {
-        seen.push(
-            CallCancellationReceived {
-                epoch,
-                ids: cancelled.ids.into_vec(),
-            }
-            .into(),
-        );
+        let ids = cancelled.ids.into_vec();
+        streamed.cancel(&ids);
+        seen.push(CallCancellationReceived { epoch, ids }.into());
     }
     if let Some(go_away) = message.go_away {
         seen.push(
@@ -184,7 +184,7 @@ fn server_content(epoch: Seq, content: &ServerContent, seen: &mut Vec<Observatio
     }
 }
 
-fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Observation {
+fn received(epoch: Seq, (call, problem): Whole, check: &CheckArguments<'_>) -> Observation {
     let name = call.name.filter(|name| !name.is_empty());
     let mut original_args = None;
     let (args, malformed_args) = match call
@@ -205,6 +205,10 @@ fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Obser
             ),
         },
         Some((text, Err(problem))) => (None, Some((text, format!("the arguments are {problem}")))),
+    };
+    let malformed_args = match problem {
+        Some(problem) => Some(("", format!("the streamed arguments: {problem}"))),
+        None => malformed_args,
     };
     let empty = Json::empty_object();
     let invalid_args = match (&name, &malformed_args) {
@@ -243,7 +247,7 @@ mod tests {
     const EPOCH: Seq = Seq(3);
 
     fn translate(frame: &str) -> Vec<Observation> {
-        heard(EPOCH, frame, 64, &|_, _| None).observations
+        heard(EPOCH, frame, 64, &|_, _| None, &mut Streamed::default()).observations
     }
 
     fn call(frame: &str) -> FunctionCallReceived {
@@ -337,7 +341,7 @@ mod tests {
         let Heard {
             observations,
             handle,
-        } = heard(EPOCH, frame, 64, &|_, _| None);
+        } = heard(EPOCH, frame, 64, &|_, _| None, &mut Streamed::default());
         let [Observation::ResumptionHandleReceived(it)] = &observations[..] else {
             panic!("{observations:?}")
         };

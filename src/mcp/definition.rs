@@ -12,7 +12,7 @@ use super::repaired::repaired;
 use super::server::McpServer;
 use crate::session::ObjectHash;
 use crate::session::object::canonical_json;
-use crate::tool::ArgumentCheck;
+use crate::tool::{ArgumentCheck, is_name};
 
 /// What a server says of one tool.
 #[derive(Clone, Debug)]
@@ -168,11 +168,11 @@ pub(super) fn checked(listed: &[Value], server: &McpServer) -> Checked {
         named.push((server.alias_of(&name).unwrap_or(name), it));
     }
     let legal = named.iter().map(|(name, _)| name);
-    let mut taken: BTreeSet<String> = legal.filter(|it| naming::is_legal(it)).cloned().collect();
+    let mut taken: BTreeSet<String> = legal.filter(|it| is_name(it)).cloned().collect();
     let mut seen = BTreeSet::new();
     let mut definitions = Vec::new();
     for (name, listed) in named {
-        let alias = match naming::is_legal(&name) {
+        let alias = match is_name(&name) {
             true => name.clone(),
             false => {
                 mistakes.push(McpMistake::Name { tool: name.clone() });

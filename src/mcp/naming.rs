@@ -3,16 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::session::ObjectHash;
+use crate::tool::is_name;
 
 /// The longest name that a service takes.
 const NAME_MAX: usize = 64;
-
-/// True if a service takes the name: at most 64 letters, digits and `_ . : -`, the first a letter or `_`.
-pub(super) fn is_legal(name: &str) -> bool {
-    let first = |c: char| c.is_ascii_alphabetic() || c == '_';
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
-    name.len() <= NAME_MAX && name.starts_with(first) && name.chars().all(allowed)
-}
 
 /// A legal name for one that is not, the same each time: with `_` for what may not stand in a name, and with the start of
 /// a digest where that is not enough or the name is taken.
@@ -23,7 +17,7 @@ pub(super) fn legal(name: &str, taken: &BTreeSet<String>) -> String {
     if !plain.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         plain.insert(0, '_');
     }
-    if is_legal(&plain) && !taken.contains(&plain) {
+    if is_name(&plain) && !taken.contains(&plain) {
         return plain;
     }
     let digest = ObjectHash::of(name.as_bytes()).to_string();
@@ -43,11 +37,10 @@ mod tests {
         assert_ne!(legal("a b", &taken), "a_b");
         for name in ["", "é", "a b", &"x".repeat(65), &"é".repeat(200)] {
             let alias = legal(name, &taken);
-            assert!(is_legal(&alias) && !taken.contains(&alias), "{alias}");
+            assert!(is_name(&alias) && !taken.contains(&alias), "{alias}");
             assert_eq!(legal(name, &taken), alias);
         }
         let long = ["x".repeat(65), "x".repeat(66)];
         assert_ne!(legal(&long[0], &taken), legal(&long[1], &taken));
-        assert!(!is_legal("") && !is_legal("1a") && !is_legal("a b") && is_legal("_a:b.c-d"));
     }
 }

@@ -12,28 +12,30 @@ pub(crate) fn map_schema(
     let Value::Object(keywords) = schema else {
         return schema.clone();
     };
-    let inner = |value: &Value| map_schema(value, change);
-    let mapped = keywords
-        .iter()
-        .map(|(keyword, value)| {
-            let value = match (Position::of(keyword), value) {
-                (Position::Schema, Value::Array(items))
-                | (Position::Schemas, Value::Array(items)) => {
-                    Value::Array(items.iter().map(inner).collect())
-                }
-                (Position::Schema, _) => inner(value),
-                (Position::NamedSchemas, Value::Object(named)) => Value::Object(
-                    named
-                        .iter()
-                        .map(|(name, schema)| (name.clone(), inner(schema)))
-                        .collect(),
-                ),
-                (Position::Schemas | Position::NamedSchemas | Position::Data, _) => value.clone(),
-            };
-            (keyword.clone(), value)
-        })
-        .collect();
-    Value::Object(change(mapped))
+    let inner = map_inner_schemas(keywords, &mut |inner| map_schema(inner, change));
+    Value::Object(change(inner))
+}
+
+/// The keywords of a schema, with `map` applied to each schema that stands right inside it.
+pub(crate) fn map_inner_schemas(
+    keywords: &Map<String, Value>,
+    map: &mut dyn FnMut(&Value) -> Value,
+) -> Map<String, Value> {
+    let mapped = keywords.iter().map(|(keyword, value)| {
+        let value = match (Position::of(keyword), value) {
+            (Position::Schema | Position::Schemas, Value::Array(items)) => {
+                Value::Array(items.iter().map(&mut *map).collect())
+            }
+            (Position::Schema, _) => map(value),
+            (Position::NamedSchemas, Value::Object(named)) => {
+                let named = named.iter();
+                Value::Object(named.map(|(name, it)| (name.clone(), map(it))).collect())
+            }
+            (Position::Schemas | Position::NamedSchemas | Position::Data, _) => value.clone(),
+        };
+        (keyword.clone(), value)
+    });
+    mapped.collect()
 }
 
 /// What the value of a keyword is.

@@ -29,7 +29,7 @@ pub fn any_frame(bytes: &[u8]) {
         assert_eq!(again, Ok(message), "of a client: {text}");
     }
     let translate = || {
-        let heard = translate::heard(Seq(1), &text, 64, &|_, _| None);
+        let heard = translate::heard(Seq(1), &text, 64, &|_, _| None, &mut Default::default());
         (heard.observations, heard.handle.is_some())
     };
     let heard = translate();

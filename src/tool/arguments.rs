@@ -317,14 +317,28 @@ fn collect(
             let want: Vec<_> = want.iter().map(|kind| kind.to_string()).collect();
             format!("expected {}, found {}", want.join(" or "), shown(found))
         }
-        (kind, Some(found)) if !found.is_object() => format!("{kind}, found {}", shown(found)),
-        (kind, _) => kind.to_string(),
+        (kind, Some(found)) if !found.is_object() => {
+            format!("{}, found {}", worded(kind), shown(found))
+        }
+        (kind, _) => worded(kind),
     };
     into.insert(if pointer.is_empty() {
-        wrong
+        shortened(&wrong, LEAF_CHARS_MAX)
     } else {
-        format!("{pointer}: {wrong}")
+        let place = shortened(&pointer, PLACE_CHARS_MAX);
+        format!("{place}: {}", shortened(&wrong, LEAF_CHARS_MAX))
     });
+}
+
+/// The checker's words, without the value that some of them begin with: `shown` quotes it.
+fn worded(kind: &ErrorKind<'_, '_>) -> String {
+    match kind {
+        ErrorKind::Pattern { want, .. } => {
+            format!("expected text that matches {}", quoted(want))
+        }
+        ErrorKind::Format { want, .. } => format!("expected text of format {want}"),
+        other => other.to_string(),
+    }
 }
 
 /// Whether words about the value at `pointer` might show some of the secret at `place`: it stands there or below, or it
@@ -358,17 +372,35 @@ pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(flag) => format!("boolean {flag}"),
-        Value::Number(number) => format!("number {number}"),
-        Value::String(text) if text.chars().count() > SHOWN_CHARS_MAX => {
-            let start: String = text.chars().take(SHOWN_CHARS_MAX).collect();
-            format!("string {start:?}…")
+        Value::Number(number) => {
+            format!("number {}", shortened(&number.to_string(), SHOWN_CHARS_MAX))
         }
-        Value::String(text) => format!("string {text:?}"),
+        Value::String(text) => format!("string {}", quoted(text)),
         Value::Array(items) => format!("array of {}", items.len()),
         Value::Object(_) => "object".to_owned(),
     }
 }
 
+/// A text in quotes, cut where it is long.
+pub(super) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
+        None => format!("{text:?}"),
+    }
+}
+
+/// A text cut where it is longer than `chars_max`.
+pub(super) fn shortened(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// The longest wording of one problem, whatever the arguments and the schema quote in it.
+const LEAF_CHARS_MAX: usize = 400;
+/// The longest pointer to a value that a problem is told with.
+const PLACE_CHARS_MAX: usize = 200;
 const LOCATION: &str = "recount:/parameters";
 const LEAVES_MAX: usize = 8;
 const SHOWN_CHARS_MAX: usize = 60;

@@ -242,3 +242,34 @@ fn anchors_are_followed() {
     assert_eq!(check(schema.clone(), json!({"a": 1})), Ok(()));
     assert!(check(schema, json!({"a": "1"})).is_err());
 }
+#[test]
+fn long_values_are_cut_in_messages() {
+    let long = "x".repeat(40_000);
+    let choices: Vec<_> = (0..5_000).map(|at| format!("choice {at}")).collect();
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "pattern": {"pattern": "^a+$"},
+            "format": {"format": "email"},
+            "enum": {"enum": choices},
+            "const": {"const": long},
+            "number": {"type": "string"}
+        },
+        "additionalProperties": false
+    });
+    let check = ArgumentCheck::new(Some(&schema)).unwrap();
+    let keys = ["pattern", "format", "enum", "const", "number", &long];
+    for key in keys {
+        let value = if key == "number" {
+            json!(vec![1; 9_000])
+        } else {
+            json!(long.clone() + "y")
+        };
+        let Err(said) = check.check(&json!({ key: value }), &[]) else {
+            // A format may be an annotation only.
+            assert_eq!(key, "format");
+            continue;
+        };
+        assert!(said.len() < 1_000, "{}: {} bytes", key.len(), said.len());
+    }
+}

@@ -52,7 +52,9 @@ pub enum ToolMistake {
         server: String,
     },
     /// The model could not call it by this name.
-    #[error("tool {tool:?}: expected a name of 1 to {NAME_MAX} letters, digits and `_ : . -`")]
+    #[error(
+        "tool {tool:?}: expected a name of 1 to {NAME_MAX} letters, digits and `_ : . -` that begins with a letter or `_`"
+    )]
     Name {
         /// The name.
         tool: String,
@@ -362,9 +364,14 @@ pub(super) fn duplicate(one: &ToolDeclaration, other: &ToolDeclaration) -> ToolM
     }
 }
 
-pub(super) fn is_name(name: &str) -> bool {
+/// True if the service takes a function of this name; for another one it refuses the whole setup.
+///
+/// The documents differ (64 or 128 characters, any first character or a letter or `_`), so this
+/// is what all of them allow. Every tool meets this rule when it is registered.
+pub(crate) fn is_name(name: &str) -> bool {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
-    (1..=NAME_MAX).contains(&name.len()) && name.chars().all(allowed)
+    begins && name.len() <= NAME_MAX && name.chars().all(allowed)
 }
 
 fn listed(mistakes: &[ToolMistake]) -> String {

@@ -5,16 +5,18 @@
 //! are checked against the whole schema all the same.
 
 mod fields;
+mod json_schema;
 
 use serde_json::{Value, json};
 
 use self::fields::{Fields, any_of, anything, copy_words, cut_off, make_nullable, object};
+pub(crate) use self::json_schema::json_schema;
 use super::Capabilities;
 
 /// In which form the schemas of tools are declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaForm {
-    /// As they are, in `parametersJsonSchema`.
+    /// As they are but for what the service does not take, in `parametersJsonSchema`; see [`json_schema`].
     JsonSchema,
     /// Lowered to the protocol's own `Schema`, in `parameters`.
     ///

@@ -34,7 +34,10 @@ enum Problem {
 impl Misfit {
     /// A number cannot be held without losing digits.
     pub(super) fn digits(token: &str) -> Misfit {
-        Misfit::new(Problem::Digits(shortened(token)))
+        Misfit::new(Problem::Digits(arguments::shortened(
+            token,
+            TOKEN_CHARS_MAX,
+        )))
     }
 
     /// The same, seen from one step further out.
@@ -52,12 +55,17 @@ impl Misfit {
             .any(|secret| within(secret, &self.place) || within(&self.place, secret));
         let (place, wrong) = match &self.problem {
             Problem::Missing(name) => {
-                let member = format!("{}/{name}", self.place);
+                let place = arguments::shortened(&self.place, PLACE_CHARS_MAX);
+                let member = format!("{place}/{name}");
                 return format!("{member}: expected a value, found nothing");
             }
             Problem::Unknown { member, known } => (
                 &self.place,
-                format!("there is no {member:?}, only {}", listed(known)),
+                format!(
+                    "there is no {}, only {}",
+                    arguments::quoted(member),
+                    listed(known)
+                ),
             ),
             Problem::Other { expected, .. } if hidden => (
                 &self.place,
@@ -75,11 +83,12 @@ impl Misfit {
                     "expected a number of fewer digits, found {token}, of which some would be lost"
                 ),
             ),
-            Problem::Said(text) => (&self.place, text.clone()),
+            Problem::Said(text) => (&self.place, arguments::shortened(text, SAID_CHARS_MAX)),
         };
         if place.is_empty() {
             wrong
         } else {
+            let place = arguments::shortened(place, PLACE_CHARS_MAX);
             format!("{place}: {wrong}")
         }
     }
@@ -174,12 +183,8 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-fn shortened(token: &str) -> String {
-    let mut text: String = token.chars().take(TOKEN_CHARS_MAX).collect();
-    if text.len() < token.len() {
-        text.push('…');
-    }
-    text
-}
-
 const TOKEN_CHARS_MAX: usize = 60;
+/// The longest pointer to a value that a model is told.
+const PLACE_CHARS_MAX: usize = 200;
+/// The longest message of a type's own, which may quote what came.
+const SAID_CHARS_MAX: usize = 1_000;

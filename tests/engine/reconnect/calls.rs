@@ -176,3 +176,38 @@ async fn an_approval_after_the_loss_runs_the_tool_once() {
     assert!(session.deliveries.is_empty(), "told and heard");
     stage.end(live).await;
 }
+
+/// The arguments come in pieces; the second call is never finished.
+const STREAMED: &str = r#"
+{"on": {"text": "go"}, "send": [
+ {"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"Par\",\"willContinue\":true}],\"willContinue\":true},{\"id\":\"s\",\"name\":\"ship\",\"willContinue\":true}]}}"}]}
+{"on": {"text": "more"}, "send": [
+ {"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"is\"},{\"jsonPath\":\"$.cents\",\"numberValue\":20000000000000000001}]}]}}"}]}
+{"on": {"text": "odd"}, "send": [
+ {"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"q\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"to\",\"stringValue\":\"x\"}]}]}}"}]}
+{"on": "otherwise", "send": []}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn streamed_arguments_run_once_they_are_whole() {
+    let stage = Stage::new(STREAMED, |agent| agent).await;
+    let live = stage.gone().await;
+    assert_eq!(stage.till.runs(), 0, "pieces are no call");
+    assert_eq!(stage.count(&live, "function_call_received").await, 0);
+    live.send_text("more").await.unwrap();
+    settle().await;
+    assert_eq!(stage.till.runs(), 1);
+    let calls = stage.events(&live, "function_call_received").await;
+    let body = calls.first().unwrap().body().unwrap();
+    let whole = r#"{"cents":20000000000000000001,"to":"Paris"}"#;
+    assert!(body.contains(whole), "{body}");
+    live.send_text("odd").await.unwrap();
+    settle().await;
+    assert_eq!(stage.till.runs(), 1, "malformed pieces do not run");
+    let outcomes = stage.outcomes(&live).await;
+    assert_eq!(outcomes, [Outcome::Returned, Outcome::Refused]);
+    // The call that was never finished ends with the connection.
+    stage.drop_then(1006, []).await;
+    assert_eq!(stage.count(&live, "function_call_received").await, 2);
+    stage.end(live).await;
+}

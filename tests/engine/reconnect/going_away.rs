@@ -150,3 +150,20 @@ async fn a_service_that_closes_sooner_than_it_said_is_a_loss_like_any_other() {
     assert!(stage.told(2).last().unwrap().contains("shipped"));
     stage.end(live).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_sends_each_connection_away_is_given_up() {
+    const AWAY: &str = r#"
+{"on": "setup", "once": false, "send": [{"go_away": "10s"}]}
+{"on": "otherwise", "send": []}
+"#;
+    let stage = Stage::new(AWAY, |agent| agent).await;
+    let live = stage.engine.session("support").connect().await.unwrap();
+    settle().await;
+    for _ in 0..400 {
+        stage.pass(500).await;
+    }
+    assert!(stage.connections() <= 9, "{}", stage.connections());
+    assert_eq!(stage.count(&live, "reconnects_exhausted").await, 1);
+    stage.end(live).await;
+}

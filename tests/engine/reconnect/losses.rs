@@ -211,3 +211,65 @@ async fn who_wants_no_reconnects_gets_none_and_nothing_is_cancelled() {
     assert_eq!(stage.told(2).last().unwrap().matches("shipped").count(), 1);
     stage.end(live).await;
 }
+
+/// A service that says a word on each connection and never ends its turn.
+const A_WORD: &str = r#"
+{"on": "setup", "once": false, "send": [{"raw": "{\"serverContent\":{\"modelTurn\":{\"parts\":[{\"text\":\"Hm.\"}]}}}"}]}
+{"on": "otherwise", "send": []}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn a_word_before_each_loss_makes_no_loss_good() {
+    let stage = Stage::new(A_WORD, |agent| agent).await;
+    let live = stage.gone().await;
+    for _ in 0..20 {
+        stage.model.drop_connection(1000, "bye");
+        settle().await;
+        stage.pass(60_000).await;
+    }
+    let tries = tries(&stage, &live).await;
+    let attempts: Vec<u32> = tries.iter().map(|it| it.0).collect();
+    // Each connection lived for longer than a wait here, so none was lost at once.
+    assert!(attempts.iter().all(|it| *it <= 8), "{attempts:?}");
+    stage.end(live).await;
+
+    let stage = Stage::new(A_WORD, |agent| agent).await;
+    let live = stage.gone().await;
+    for _ in 0..400 {
+        stage.model.drop_connection(1000, "bye");
+        settle().await;
+        stage.pass(500).await;
+    }
+    assert_eq!(stage.connections(), 9, "the first and eight tries");
+    assert_eq!(stage.count(&live, "reconnects_exhausted").await, 1);
+    stage.end(live).await;
+}
+
+/// A service that says without end what changes nothing.
+#[tokio::test(start_paused = true)]
+async fn what_changes_nothing_does_not_fill_the_journal() {
+    const NOISE: &str = r#"
+{"on": {"text": "go"}, "send": [{"repeat": 1}]}
+{"on": "otherwise", "send": []}
+"#;
+    let handle =
+        r#"{"raw": "{\"sessionResumptionUpdate\":{\"newHandle\":\"hN\",\"resumable\":true}}"}"#;
+    let noise = [
+        r#"{"raw": "nonsense"}"#,
+        r#"{"raw": "{\"toolCallCancellation\":{\"ids\":[\"x\"]}}"}"#,
+    ];
+    let mut send: Vec<String> = (0..1_000)
+        .map(|at| handle.replace("hN", &format!("h{at}")))
+        .collect();
+    for _ in 0..500 {
+        send.extend(noise.map(str::to_owned));
+    }
+    let script = NOISE.replace(r#"{"repeat": 1}"#, &send.join(","));
+    let stage = Stage::new(&script, |agent| agent).await;
+    let live = stage.gone().await;
+    let facts = stage.facts(&live).await.len();
+    assert!(facts < 100, "{facts} records");
+    stage.drop_then(1006, []).await;
+    assert_eq!(stage.doors.shown(), ["none", "h999"], "the newest is used");
+    stage.end(live).await;
+}

@@ -1,0 +1,197 @@
+//! Calls whose arguments come in pieces, gathered until they are whole.
+//!
+//! One of these belongs to each connection and ends with it: a call that was never finished is no
+//! call. What is wrong with the pieces of a call is told of that call, once it is finished.
+
+mod path;
+mod tree;
+
+use self::tree::Tree;
+use super::wire::{FunctionCall, PartialArg, RawJson};
+
+/// The maximum number of calls of one connection whose arguments are under way.
+const CALLS_MAX: usize = 256;
+
+/// The maximum length of what one call brings, in bytes; longer arguments do not go on record.
+const CALL_BYTES_MAX: usize = 512 << 10;
+
+/// The maximum length of what all of them bring, in bytes.
+const BYTES_MAX: usize = 4 << 20;
+
+/// The calls of one connection whose arguments are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Streamed {
+    open: Vec<Gathered>,
+    /// Set once a piece was dropped because too much was under way: a call without arguments may
+    /// be the end of a call whose pieces are gone.
+    overflowed: bool,
+}
+
+/// A call that is whole, and what is wrong with its pieces.
+pub(super) type Whole = (FunctionCall, Option<String>);
+
+#[derive(Debug)]
+struct Gathered {
+    id: Option<String>,
+    name: Option<String>,
+    tree: Tree,
+    bytes: usize,
+    problem: Option<String>,
+}
+
+impl Streamed {
+    /// Takes a call or a piece of one; returns the call that is whole now.
+    pub(super) fn take(&mut self, mut call: FunctionCall) -> Option<Whole> {
+        call.id = call.id.filter(|id| !id.is_empty());
+        call.name = call.name.filter(|name| !name.is_empty());
+        let goes_on = call.will_continue == Some(true);
+        let comes_in_pieces = !call.partial_args.is_empty() || has_odd_pieces(&call);
+        let at = self.position(&call);
+        if at.is_none() && !goes_on && !comes_in_pieces {
+            let lost = self.overflowed && call.args.is_none();
+            return Some((call, lost.then(|| TOO_MUCH.to_owned())));
+        }
+        let mut gathered = match at {
+            Some(at) => self.open.remove(at),
+            None => Gathered::of(&call),
+        };
+        if self.overflowed && at.is_none() {
+            gathered.problem = Some(TOO_MUCH.to_owned());
+        }
+        gathered.add(&call);
+        if !goes_on {
+            return Some(gathered.whole(call));
+        }
+        let bytes: usize = self.open.iter().map(|it| it.bytes).sum();
+        if self.open.len() < CALLS_MAX && bytes + gathered.bytes <= BYTES_MAX {
+            self.open.push(gathered);
+        } else {
+            self.overflowed = true;
+        }
+        None
+    }
+
+    /// Forgets calls that the service takes back.
+    pub(super) fn cancel(&mut self, ids: &[String]) {
+        let is_meant = |it: &Gathered| it.id.as_ref().is_some_and(|id| ids.contains(id));
+        self.open.retain(|it| !is_meant(it));
+    }
+
+    /// True while a call is under way.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The call that a piece belongs to: the one of its id; without an id, the newest of its name;
+    /// without either, the newest of all.
+    fn position(&self, piece: &FunctionCall) -> Option<usize> {
+        self.open
+            .iter()
+            .rposition(|it| match (&piece.id, &piece.name) {
+                (Some(id), _) => it.id.as_ref() == Some(id),
+                (None, Some(name)) => it.id.is_none() && it.name.as_ref() == Some(name),
+                (None, None) => true,
+            })
+    }
+}
+
+impl Gathered {
+    fn of(call: &FunctionCall) -> Gathered {
+        Gathered {
+            id: call.id.clone(),
+            name: None,
+            tree: Tree::default(),
+            bytes: call.id.as_ref().map_or(0, String::len),
+            problem: None,
+        }
+    }
+
+    fn add(&mut self, piece: &FunctionCall) {
+        if let Some(name) = &piece.name {
+            match &self.name {
+                None => {
+                    self.bytes += name.len();
+                    self.name = Some(name.clone());
+                }
+                Some(first) if first == name => {}
+                Some(_) => self.fail("its pieces name two functions".to_owned()),
+            }
+        }
+        if has_odd_pieces(piece) {
+            self.fail("expected `partialArgs` to be a list of pieces".to_owned());
+        }
+        if let Some(args) = &piece.args {
+            self.grow(args.as_str().len());
+            if self.problem.is_none()
+                && let Err(problem) = self.tree.begin_with(args.as_str())
+            {
+                self.fail(problem);
+            }
+        }
+        for part in &piece.partial_args {
+            self.part(part);
+        }
+    }
+
+    fn part(&mut self, part: &PartialArg) {
+        let path = part.json_path.as_deref().unwrap_or_default();
+        let text = part.string_value.as_ref().map_or(0, String::len);
+        let number = part.number_value.as_ref().map_or(0, |it| it.digits().len());
+        self.grow(path.len() + text + number + PIECE_BYTES);
+        if self.problem.is_some() {
+            return;
+        }
+        if let Err(problem) = self.tree.put(part) {
+            let short: String = path.chars().take(60).collect();
+            self.fail(format!("the piece at {short:?}: {problem}"));
+        }
+    }
+
+    /// Counts what came; once it is too much, nothing of it is kept.
+    fn grow(&mut self, bytes: usize) {
+        if self.problem.is_some() {
+            return;
+        }
+        self.bytes += bytes;
+        if self.bytes > CALL_BYTES_MAX {
+            self.fail(format!("longer than {CALL_BYTES_MAX} bytes"));
+        }
+    }
+
+    fn fail(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
+        self.tree = Tree::default();
+        self.bytes = self.bytes.min(CALL_BYTES_MAX / 64);
+    }
+
+    fn whole(mut self, last: FunctionCall) -> Whole {
+        let cut_off = self.tree.open_text();
+        if let (None, Some(place)) = (&self.problem, cut_off) {
+            self.fail(format!("the text at {place} was never finished"));
+        }
+        let args = RawJson::parse(&self.tree.text()).ok();
+        let call = FunctionCall {
+            id: self.id.or(last.id),
+            name: self.name.or(last.name),
+            args: args.filter(|_| self.problem.is_none()),
+            other: last.other,
+            ..FunctionCall::default()
+        };
+        (call, self.problem)
+    }
+}
+
+/// True if `partialArgs` is there and is not what it should be.
+fn has_odd_pieces(call: &FunctionCall) -> bool {
+    call.other.get("partialArgs").is_some() || call.other.get("partial_args").is_some()
+}
+
+/// What a piece takes in memory beyond its own bytes, about.
+const PIECE_BYTES: usize = 64;
+
+const TOO_MUCH: &str = "too much was streamed at a time, and pieces of it are gone";
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#[path = "streamed/streamed_tests.rs"]
+mod tests;

@@ -1,0 +1,160 @@
+use super::*;
+use crate::live::wire::ServerMessage;
+
+/// Takes the calls of a frame; returns what is whole.
+fn take(streamed: &mut Streamed, calls: &str) -> Vec<Whole> {
+    let frame = format!(r#"{{"toolCall":{{"functionCalls":{calls}}}}}"#);
+    let message = ServerMessage::decode(&frame).unwrap();
+    let calls = message.tool_call.unwrap().function_calls.into_vec();
+    calls
+        .into_iter()
+        .filter_map(|it| streamed.take(it))
+        .collect()
+}
+
+/// The arguments, or what is wrong, of a call that comes in these pieces.
+fn whole(pieces: &[&str]) -> Result<String, String> {
+    let mut streamed = Streamed::default();
+    let mut whole = Vec::new();
+    for piece in pieces {
+        assert!(whole.is_empty(), "it was whole before {piece}");
+        whole = take(&mut streamed, piece);
+    }
+    assert!(!streamed.is_open());
+    let (call, problem) = whole.pop().unwrap();
+    assert_eq!(call.name.as_deref(), Some("a"));
+    match problem {
+        None => Ok(call.args.unwrap().as_str().to_owned()),
+        Some(problem) => Err(problem),
+    }
+}
+
+/// The arguments that the pieces of one frame give.
+fn parts(parts: &str) -> Result<String, String> {
+    whole(&[&format!(
+        r#"[{{"id":"i","name":"a","partialArgs":{parts}}}]"#
+    )])
+}
+
+#[test]
+fn fragments_are_one_call_once_none_follows() {
+    let first = r#"[{"id":"i","name":"a","partialArgs":[
+        {"jsonPath":"$.city","stringValue":"Par","willContinue":true}],"willContinue":true}]"#;
+    let second = r#"[{"id":"i","partialArgs":[{"jsonPath":"$.city","stringValue":"is"},
+        {"jsonPath":"$.n","numberValue":9007199254740993.0},{"jsonPath":"$.yes","boolValue":true},
+        {"jsonPath":"$['no thing']","nullValue":"NULL_VALUE"}],"willContinue":true}]"#;
+    let args = whole(&[first, second, r#"[{"id":"i"}]"#]).unwrap();
+    let expected = r#"{"city":"Paris","n":9007199254740993.0,"no thing":null,"yes":true}"#;
+    assert_eq!(args, expected);
+}
+
+#[test]
+fn fragments_of_several_ids_may_be_interleaved() {
+    let mut streamed = Streamed::default();
+    let part = |id: &str, text: &str, more: bool| {
+        format!(
+            r#"{{"id":"{id}","name":"f","willContinue":{more},"partialArgs":[
+            {{"jsonPath":"$.t","stringValue":"{text}","willContinue":{more}}}]}}"#
+        )
+    };
+    let both = format!("[{},{}]", part("a", "1", true), part("b", "2", true));
+    assert!(take(&mut streamed, &both).is_empty());
+    let both = format!("[{},{}]", part("b", "3", false), part("a", "4", false));
+    let texts = take(&mut streamed, &both).into_iter();
+    let texts: Vec<_> = texts
+        .map(|(it, _)| it.args.unwrap().as_str().to_owned())
+        .collect();
+    assert_eq!(texts, [r#"{"t":"23"}"#, r#"{"t":"14"}"#]);
+}
+
+#[test]
+fn fragments_without_id_and_name_belong_to_the_newest() {
+    let args = whole(&[
+        r#"[{"name":"a","willContinue":true}]"#,
+        r#"[{"partialArgs":[{"jsonPath":"$.l[0].x","numberValue":"50"}],"willContinue":true}]"#,
+        r#"[{"partialArgs":[{"jsonPath":"$.l[1]","stringValue":""}],"willContinue":true}]"#,
+        "[{}]",
+    ]);
+    assert_eq!(args.unwrap(), r#"{"l":[{"x":50},""]}"#);
+}
+
+#[test]
+fn arguments_that_came_whole_grow() {
+    let args = whole(&[
+        r#"[{"id":"i","name":"a","args":{"a":{"n":1.0}},"willContinue":true}]"#,
+        r#"[{"id":"i","partialArgs":[{"jsonPath":"$.a.b","boolValue":false}]}]"#,
+    ]);
+    assert_eq!(args.unwrap(), r#"{"a":{"b":false,"n":1.0}}"#);
+}
+
+#[test]
+fn malformed_pieces_are_a_problem_of_their_call() {
+    for odd in [
+        r#"[{"jsonPath":"city","stringValue":"x"}]"#,
+        r#"[{"jsonPath":"$","stringValue":"x"}]"#,
+        r#"[{"jsonPath":"$..a","stringValue":"x"}]"#,
+        r#"[{"jsonPath":"$.*","stringValue":"x"}]"#,
+        r#"[{"jsonPath":"$[?@.a]","stringValue":"x"}]"#,
+        r#"[{"jsonPath":"$['a","stringValue":"x"}]"#,
+        r#"[{"jsonPath":"$.a[1]","stringValue":"x"}]"#,
+        r#"[{"jsonPath":"$.a[99999999999999999999]","stringValue":"x"}]"#,
+        r#"[{"stringValue":"x"}]"#,
+        r#"[{"jsonPath":"$.a","stringValue":7}]"#,
+        r#"[{"jsonPath":"$.a","stringValue":"x","boolValue":true}]"#,
+        r#"[{"jsonPath":"$.a","boolValue":true},{"jsonPath":"$.a","boolValue":false}]"#,
+        r#"[{"jsonPath":"$.a","boolValue":true},{"jsonPath":"$.a.b","boolValue":false}]"#,
+        r#"[{"jsonPath":"$.a","stringValue":"cut","willContinue":true}]"#,
+        r#"{"jsonPath":"$.a"}"#,
+    ] {
+        assert!(parts(odd).is_err(), "{odd}");
+    }
+    let deep = format!(
+        r#"[{{"jsonPath":"${}","boolValue":true}}]"#,
+        ".a".repeat(200)
+    );
+    assert!(parts(&deep).is_err());
+}
+
+#[test]
+fn names_in_paths_are_read_with_their_escapes() {
+    let odd = r#"[{"jsonPath":"$['it\\'s \"a\"']","boolValue":true},
+        {"jsonPath":"$[\"b\\u00e9\"]","boolValue":false}]"#;
+    assert_eq!(parts(odd).unwrap(), r#"{"bé":false,"it's \"a\"":true}"#);
+}
+
+#[test]
+fn what_is_gathered_is_bounded() {
+    let mut streamed = Streamed::default();
+    let long = "x".repeat(200 << 10);
+    let piece = |id: usize, more: bool| {
+        format!(
+            r#"[{{"id":"c{id}","name":"f","willContinue":{more},"partialArgs":[
+            {{"jsonPath":"$.t","stringValue":"{long}","willContinue":{more}}}]}}]"#
+        )
+    };
+    for _ in 0..20 {
+        assert!(take(&mut streamed, &piece(0, true)).is_empty());
+    }
+    let (call, problem) = take(&mut streamed, &piece(0, false)).pop().unwrap();
+    assert!(call.args.is_none() && problem.unwrap().contains("longer than"));
+    for id in 1..1_000 {
+        assert!(take(&mut streamed, &piece(id, true)).is_empty());
+    }
+    assert!(streamed.open.len() <= CALLS_MAX);
+    // The pieces of the last ones are gone, so they are no calls without arguments.
+    let ended = take(&mut streamed, r#"[{"id":"c999","name":"f"}]"#);
+    assert!(ended.into_iter().all(|(_, problem)| problem.is_some()));
+    let plain = take(&mut streamed, r#"[{"id":"p","name":"f","args":{}}]"#);
+    assert!(plain.into_iter().all(|(_, problem)| problem.is_none()));
+}
+
+#[test]
+fn a_call_taken_back_is_forgotten() {
+    let mut streamed = Streamed::default();
+    take(
+        &mut streamed,
+        r#"[{"id":"i","name":"a","willContinue":true}]"#,
+    );
+    streamed.cancel(&["i".to_owned()]);
+    assert!(!streamed.is_open());
+}
