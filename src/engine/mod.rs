@@ -8,6 +8,7 @@ mod agent_secrets;
 mod agents_named;
 mod alarm;
 mod answering;
+mod arrivals;
 mod asking;
 mod attach;
 mod attempted_answer;
@@ -40,6 +41,7 @@ mod live_event;
 #[cfg(feature = "live")]
 mod live_session_builder;
 mod media;
+mod message_limit;
 mod notices;
 #[cfg(feature = "live")]
 mod operator;
@@ -124,6 +126,7 @@ use crate::session::{Actor, Command, RequestId, Seq, Session, SessionId};
 use alarm::Alarm;
 use inbox::{Inbox, Input};
 use media::Media;
+use message_limit::Rest;
 use notices::Notices;
 use performer::Performer;
 use prepared::Prepared;
@@ -431,6 +434,7 @@ impl Engine {
             inbox,
             own: own.clone(),
             incoming,
+            rest: Rest::default(),
             incoming_sender,
         };
         tokio::spawn(stint.serve(Box::pin(Box::new(task).serve(begin))));

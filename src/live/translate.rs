@@ -212,6 +212,7 @@ fn received(epoch: Seq, call: FunctionCall, check: &CheckArguments<'_>) -> Obser
         original_args,
         by: None,
         parent: None,
+        beyond_max: None,
     }
     .into()
 }
