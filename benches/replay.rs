@@ -48,6 +48,7 @@ fn recorded(tools: &Toolbox) -> (Session, Vec<Fact>) {
             original_args: None,
             by: None,
             parent: None,
+            beyond_max: None,
         };
         session = observe(session, received.into());
         let asked = session

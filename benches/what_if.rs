@@ -69,6 +69,7 @@ impl Telling {
             original_args: None,
             by: None,
             parent: None,
+            beyond_max: None,
         });
         let call = self.facts[first].seq;
         let asked = self.facts[first..]

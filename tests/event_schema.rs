@@ -400,6 +400,7 @@ fn observations() -> Vec<Observation> {
             original_args: Some(json(r#""{\"order_id\":\"1001\"}""#)),
             by: Some(ada()),
             parent: Some(Seq(2)),
+            beyond_max: Some(128),
         }
         .into(),
         CallCancellationReceived {

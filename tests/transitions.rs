@@ -462,6 +462,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         original_args: None,
         by: None,
         parent: None,
+        beyond_max: None,
     };
     let taken_back = |id: &str| CallCancellationReceived {
         epoch,

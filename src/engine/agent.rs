@@ -20,7 +20,7 @@ use super::extractors::{Extractor, Turn};
 use super::folding::IDLE_FOLD_AFTER;
 use super::hooks::AgentHooks;
 use super::phases::{self, PhaseBuilder};
-use super::policies;
+use super::policies::{self, CallLimits};
 use super::prepared::Prepared;
 use super::reconnects::Reconnects;
 
@@ -45,7 +45,7 @@ pub struct Agent {
     pub(super) connector: Option<Arc<dyn Connector>>,
     pub(super) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(super) gates: GateChoice,
-    pub(super) running_max: Option<u32>,
+    pub(super) call_limits: CallLimits,
     pub(super) policies: Vec<PolicyChanges>,
     phases: Vec<PhaseDeclaration>,
     extractors: Vec<Extractor>,
@@ -402,13 +402,12 @@ impl Agent {
             Some(on_record) => on_record,
             None => {
                 let policies = PolicySet {
-                    running_max: self.running_max,
                     response: self.response,
                     acknowledges: true,
                     on_settled: self.on_settled,
                     phases: self.phases,
                     hooks: self.hooks.declared(),
-                    ..dispatcher.policies()
+                    ..self.call_limits.of(dispatcher.policies())
                 };
                 policies::of_agent(policies, &self.policies)
             }

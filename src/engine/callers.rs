@@ -70,6 +70,7 @@ impl SessionTask {
             original_args,
             by: Some(by),
             parent: None,
+            beyond_max: None,
         };
         let mut received = [received.into()];
         self.seal_secrets(&mut received).await?;

@@ -9,6 +9,7 @@ mod agent_secrets;
 mod agents_named;
 mod alarm;
 mod answering;
+mod arrivals;
 mod asking;
 mod attach;
 mod attempted_answer;
@@ -43,6 +44,7 @@ mod live_event;
 #[cfg(feature = "live")]
 mod live_session_builder;
 mod media;
+mod message_limit;
 mod noise;
 mod notices;
 #[cfg(feature = "live")]
@@ -129,6 +131,7 @@ use crate::session::{Actor, Command, RequestId, Seq, Session, SessionId};
 use alarm::Alarm;
 use inbox::{Inbox, Input};
 use media::Media;
+use message_limit::Rest;
 use notices::Notices;
 use performer::Performer;
 use prepared::Prepared;
@@ -436,6 +439,7 @@ impl Engine {
             inbox,
             own: own.clone(),
             incoming,
+            rest: Rest::default(),
             incoming_sender,
         };
         tokio::spawn(stint.serve(Box::pin(Box::new(task).serve(begin))));

@@ -13,12 +13,16 @@ use tokio_util::task::AbortOnDropHandle;
 use super::alarm;
 use super::beginning::Beginning;
 use super::slots::Held;
-use crate::session::{Effect, Start, Timestamp};
+use crate::session::{Deadline, Effect, Seq, Start, Timestamp};
 
 /// What was begun.
 #[derive(Default)]
 pub(super) struct Performer {
     in_flight: BTreeMap<Effect, InFlight>,
+    /// The times that something in flight waits for.
+    due: BTreeSet<(Timestamp, Deadline)>,
+    /// The last record of which it was told what is owed.
+    until: Seq,
 }
 
 /// How an effect in flight is stopped.
@@ -52,6 +56,9 @@ impl Performer {
             let stays = still.contains(effect);
             if !stays {
                 in_flight.stop();
+                if let Effect::ArmTimer { deadline, due_us } = effect {
+                    self.due.remove(&(*due_us, *deadline));
+                }
             }
             stays
         });
@@ -60,8 +67,41 @@ impl Performer {
             .collect()
     }
 
+    /// True if it was told what is owed by everything before this record.
+    pub(super) fn knows_all_before(&self, seq: Seq) -> bool {
+        self.until.next() == seq
+    }
+
+    /// It was told what is owed by everything up to this record.
+    pub(super) fn note_all_until(&mut self, seq: Seq) {
+        self.until = seq;
+    }
+
+    /// Drops a response that was written.
+    pub(super) fn sent(&mut self, response: Seq) {
+        let of = |least: bool| {
+            let bound = Seq(if least { 0 } else { u64::MAX });
+            Effect::SendResponse {
+                response,
+                call: bound,
+                epoch: bound,
+                as_conversation: !least,
+            }
+        };
+        let written = self.in_flight.range(of(true)..=of(false));
+        for effect in written
+            .map(|(effect, _)| effect.clone())
+            .collect::<Vec<_>>()
+        {
+            self.in_flight.remove(&effect);
+        }
+    }
+
     /// Remembers that `effect` was begun.
     pub(super) fn begun(&mut self, effect: Effect, in_flight: InFlight) {
+        if let Effect::ArmTimer { deadline, due_us } = &effect {
+            self.due.insert((*due_us, *deadline));
+        }
         self.in_flight.insert(effect, in_flight);
     }
 
@@ -101,17 +141,7 @@ impl Performer {
 
     /// The first time that something in flight waits for.
     pub(super) fn first_due(&self) -> Option<Timestamp> {
-        let due = self.in_flight.keys().filter_map(|effect| match effect {
-            Effect::ArmTimer { due_us, .. } => Some(*due_us),
-            Effect::RunTool { .. }
-            | Effect::AskHook { .. }
-            | Effect::AskConfirmation { .. }
-            | Effect::SendResponse { .. }
-            | Effect::SendInstruction { .. }
-            | Effect::CloseSession { .. }
-            | Effect::Connect => None,
-        });
-        due.min()
+        self.due.first().map(|(due, _)| *due)
     }
 
     /// Whether a task of ours is under way that cannot be left to the engine's [`Alarm`](super::alarm::Alarm).

@@ -5,10 +5,73 @@ use crate::tool::{RegistrationError, Toolset};
 
 use super::agent::Agent;
 
+/// The maximum number of calls of one message, unless the agent says otherwise. Models make a handful at once; 128 is far
+/// beyond that, and the batch of so many calls is still small: 512 records and one sync.
+const CALLS_PER_MESSAGE_MAX: u32 = 128;
+
+/// The maximum number of open calls of a session, unless the agent says otherwise. A person who looks after a session
+/// can follow a few dozen; 1,000 is far beyond that, and what a restart does for so many takes milliseconds.
+const OPEN_CALLS_MAX: u32 = 1_000;
+
+/// The maximum numbers of calls that a session takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallLimits {
+    /// Those that run at the same time.
+    running: Option<u32>,
+    /// Those of one message of the model.
+    per_message: Option<u32>,
+    /// Those that are open at the same time.
+    open: Option<u32>,
+}
+
+impl Default for CallLimits {
+    fn default() -> CallLimits {
+        CallLimits {
+            running: None,
+            per_message: Some(CALLS_PER_MESSAGE_MAX),
+            open: Some(OPEN_CALLS_MAX),
+        }
+    }
+}
+
+impl CallLimits {
+    /// The policies of the tools with these limits beside them.
+    pub(super) fn of(self, tools: PolicySet) -> PolicySet {
+        PolicySet {
+            running_max: self.running,
+            calls_per_message_max: self.per_message,
+            open_calls_max: self.open,
+            ..tools
+        }
+    }
+}
+
 impl Agent {
     /// How many calls of a session run at the same time; without it, any number.
     pub fn running_max(mut self, calls: u32) -> Agent {
-        self.running_max = Some(calls);
+        self.call_limits.running = Some(calls);
+        self
+    }
+
+    /// The maximum number of calls that one message of the model may bring: 128 unless it is said here. Each call beyond it
+    /// is on record and refused, so that the model waits for none of them.
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    ///
+    /// let agent = Agent::new().model("gemini-live-2.5-flash").calls_per_message_max(16).open_calls_max(200);
+    /// # let _ = agent;
+    /// ```
+    pub fn calls_per_message_max(mut self, calls: u32) -> Agent {
+        self.call_limits.per_message = Some(calls);
+        self
+    }
+
+    /// The maximum number of calls of a session that may be open at the same time, for a person, a result from outside or
+    /// their tools: 1,000 unless it is said here. A call that comes while so many are open is refused, with a response. A
+    /// file of policies can take the limit away: `open_calls_max = false`.
+    pub fn open_calls_max(mut self, calls: u32) -> Agent {
+        self.call_limits.open = Some(calls);
         self
     }
 

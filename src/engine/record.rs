@@ -157,7 +157,12 @@ impl SessionTask {
 
     pub(super) async fn perform(&mut self) -> Result<(), Error> {
         let mut calls = Vec::new();
-        for effect in self.performer.reconcile(owed(&self.session)) {
+        let owed = match self.owed_by_arrivals() {
+            Some(owed) => owed,
+            None => self.performer.reconcile(owed(&self.session)),
+        };
+        self.performer.note_all_until(self.session.head);
+        for effect in owed {
             let shown = Hook::OnToolCall;
             if matches!(effect, Effect::AskHook { hook, .. } if hook == shown) {
                 calls.push(effect);
@@ -174,7 +179,11 @@ impl SessionTask {
 
     /// A record of the session: one of the last batch, as long as that is performed, or what the journal has there.
     pub(super) async fn recorded(&self, seq: Seq) -> Result<Option<Arc<Recorded>>, Error> {
-        if let Some(latest) = self.latest.iter().find(|it| it.fact.seq == seq) {
+        // The records of a batch follow each other without a gap.
+        let first = self.latest.first().map_or(seq, |it| it.fact.seq);
+        let index = seq.0.checked_sub(first.0).map(usize::try_from);
+        let latest = index.and_then(|index| self.latest.get(index.ok()?));
+        if let Some(latest) = latest.filter(|it| it.fact.seq == seq) {
             return Ok(Some(latest.clone()));
         }
         // Seldom, so what a batch holds while it is appended has no room for it.

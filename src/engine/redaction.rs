@@ -329,6 +329,7 @@ mod tests {
             original_args: None,
             by: None,
             parent: None,
+            beyond_max: None,
         });
         digits().redact(&mut call);
         let body = crate::session::Event::Observed(call).body().unwrap();
@@ -378,6 +379,7 @@ mod tests {
             original_args: None,
             by: None,
             parent: None,
+            beyond_max: None,
         });
         verbose.redact(&mut call);
         let body = crate::session::Event::Observed(call).body().unwrap();

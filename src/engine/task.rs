@@ -8,6 +8,7 @@ use std::mem::take;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{Mutex, mpsc};
+use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -21,6 +22,7 @@ use super::error::{Error, causes};
 use super::extractors::Turn;
 use super::inbox::{Inbox, Incoming, Input, Reply};
 use super::media::Media;
+use super::message_limit::Rest;
 use super::performer::Performer;
 use super::prepared::Prepared;
 use super::publisher::Publisher;
@@ -108,6 +110,8 @@ pub(super) struct SessionTask {
     pub(super) over: CancellationToken,
     pub(super) inbox: mpsc::UnboundedReceiver<Box<Input>>,
     pub(super) own: Inbox,
+    /// What is left of a message that brought more calls than it may.
+    pub(super) rest: Rest,
     pub(super) incoming: mpsc::Receiver<Incoming>,
     pub(super) incoming_sender: mpsc::Sender<Incoming>,
 }
@@ -132,7 +136,10 @@ impl SessionTask {
             let outcome = tokio::select! {
                 biased;
                 Some(input) = self.inbox.recv() => Box::pin(self.handle(input)).await,
-                Some(incoming) = self.incoming.recv() => Box::pin(self.receive(incoming)).await,
+                () = yield_now(), if !self.rest.is_empty() => Box::pin(self.hear_rest()).await,
+                Some(incoming) = self.incoming.recv(), if self.rest.is_empty() => {
+                    Box::pin(self.receive(incoming)).await
+                }
             };
             if self.is_drained() && outcome.is_ok() {
                 return Box::pin(self.shut_down()).await;
@@ -393,6 +400,7 @@ impl SessionTask {
             socket.streamed = streamed;
         }
         self.note_connection(epoch, &mut observations);
+        self.split_off_rest(epoch, &mut observations);
         self.seal_secrets(&mut observations).await?;
         let bound = |it| translate::bound_call(epoch, it);
         observations.iter_mut().for_each(bound);

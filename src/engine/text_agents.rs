@@ -16,6 +16,7 @@ use super::error::Error;
 use super::inbox::{Inbox, Input};
 #[cfg(feature = "live")]
 use super::live::LiveBuilder;
+use super::message_limit;
 use super::outcomes::Ended;
 use super::run_of_agent::OnRecord;
 use super::task::SessionTask;
@@ -139,6 +140,8 @@ impl SessionTask {
         if self.runs(call, attempt) {
             let calls = it.calls.into_iter();
             observations.extend(calls.filter_map(|said| self.called_by(call, said)));
+            let max = self.session.terms.policies.calls_per_message_max;
+            message_limit::mark(max, &mut observations);
         }
         self.seal_secrets(&mut observations).await?;
         let fitting: Result<Vec<_>, Rejection> = observations.into_iter().map(fits).collect();
@@ -168,6 +171,7 @@ impl SessionTask {
             name: Some(name),
             by: None,
             parent: Some(parent),
+            beyond_max: None,
         };
         Some(received.into())
     }

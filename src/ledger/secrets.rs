@@ -36,6 +36,7 @@ struct Marker {
 ///     epoch: Seq(3), id: None, name: Some("pay".into()), args: Some(args.clone()),
 ///     malformed_args: None, invalid_args: None, sealed_args: Vec::new(),
 ///     original_args: None, by: None, parent: None,
+///     beyond_max: None,
 /// };
 /// seal_arguments(&key, &mut call, &["/card".to_owned()])?;
 /// let sealed = call.args.ok_or("no arguments")?;
@@ -150,6 +151,7 @@ mod tests {
             original_args: None,
             by: None,
             parent: None,
+            beyond_max: None,
         }
     }
 

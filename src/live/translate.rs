@@ -231,6 +231,7 @@ fn received(epoch: Seq, (call, problem): Whole, check: &CheckArguments<'_>) -> O
         original_args,
         by: None,
         parent: None,
+        beyond_max: None,
     }
     .into()
 }

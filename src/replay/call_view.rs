@@ -73,6 +73,7 @@ impl<'s> CallView<'s> {
             flaw: call.flaw.as_ref().map(|flaw| match flaw {
                 Flaw::MissingName => "it names no tool",
                 Flaw::MalformedArgs(problem) | Flaw::InvalidArgs(problem) => problem,
+                Flaw::BeyondMax(_) => "its message brought more calls than it may",
             }),
             cancel: call.cancel,
             model_lost_interest: call.model_lost_interest,

@@ -179,6 +179,8 @@ pub enum Flaw {
     MalformedArgs(String),
     /// They do not fit the schema.
     InvalidArgs(String),
+    /// Its message brought more calls than this number, and it came beyond them.
+    BeyondMax(u32),
 }
 
 /// Where a call stands.

@@ -15,6 +15,7 @@ mod causes;
 mod command;
 mod condition;
 mod decision;
+mod deliveries;
 mod effect;
 mod endings;
 mod event;
@@ -68,6 +69,7 @@ pub(crate) use causes::Causes;
 pub use command::{Answer, Answered, Command, Rejection, UnfitAnswer};
 pub use condition::{Comparison, Condition, S};
 pub use decision::*;
+pub use deliveries::Deliveries;
 pub use effect::Effect;
 pub use event::{DecodeError, Event, Fact};
 #[cfg(feature = "schema")]
@@ -98,7 +100,7 @@ pub use state::{
 };
 pub use step::{Endless, Step, decide, evolve, overdue, owed, step};
 #[cfg(feature = "engine")]
-pub(crate) use step::{evolve_in_place, step_in_place};
+pub(crate) use step::{evolve_in_place, owed_about, step_in_place};
 pub use terms::Terms;
 pub use time::Timestamp;
 

@@ -75,6 +75,11 @@ impl OpenCalls {
         self.0.is_empty()
     }
 
+    /// The number of open calls that are older than this seq.
+    pub(super) fn older_than(&self, seq: Seq) -> usize {
+        self.0.partition_point(|(it, _)| *it < seq)
+    }
+
     /// All of them, oldest first.
     pub fn iter(&self) -> Iter<'_> {
         self.0.iter().map(|(seq, call)| (seq, call))
@@ -147,6 +152,7 @@ mod tests {
                 original_args: None,
                 by: None,
                 parent: None,
+                beyond_max: None,
             };
             dispatcher::call_received(&mut session, Seq(*seq), &received);
         }

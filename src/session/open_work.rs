@@ -2,7 +2,7 @@
 //!
 //! Entries hold ids, kinds and times, no arguments: the index stays in clear for ever.
 
-use super::call::Phase;
+use super::call::{Call, Phase};
 use super::id::Seq;
 use super::state::Session;
 use super::time::Timestamp;
@@ -61,6 +61,47 @@ impl OpenKind {
     }
 }
 
+/// An open call as the index lists it.
+fn open_call(call: &Call) -> OpenWork {
+    let (kind, request, deadline) = match call.phase {
+        Phase::AwaitingConfirmation {
+            request,
+            expires_at,
+            ..
+        } => (OpenKind::Confirmation, Some(request), expires_at),
+        Phase::Paused { .. } => (OpenKind::Paused, None, None),
+        Phase::AwaitingCalls { open: 1.., .. } => (OpenKind::Calls, None, None),
+        Phase::AwaitingCalls { open: 0, .. } => (OpenKind::Ready, None, None),
+        Phase::Running { deadline, .. } => (OpenKind::Running, None, deadline),
+        Phase::AwaitingHook | Phase::AwaitingVerdict | Phase::InDoubt { .. } => {
+            (OpenKind::Running, None, None)
+        }
+        Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
+        // Whatever else outlives a step waits for a runner: ready, or gated by a tool nobody declares.
+        Phase::Received
+        | Phase::Refused { .. }
+        | Phase::Gated
+        | Phase::Asking
+        | Phase::Withdrawn
+        | Phase::Approved { .. }
+        | Phase::Denied { .. }
+        | Phase::Permitted { .. }
+        | Phase::Ready { .. }
+        | Phase::Returned { .. }
+        | Phase::Supplied { .. }
+        | Phase::Found { .. }
+        | Phase::TimedOut { .. } => (OpenKind::Ready, None, None),
+    };
+    OpenWork {
+        kind,
+        since: call.since,
+        request,
+        deadline,
+        model_lost_interest: call.model_lost_interest,
+        in_place: call.in_place.is_some(),
+    }
+}
+
 /// Everything that is open, each with the seq that names it: the session by its first record, a call by its own. In the order of
 /// those seqs, of which each comes once.
 pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
@@ -77,44 +118,7 @@ pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
         open.push((Seq(1), item));
     }
     for (seq, call) in session.calls.iter() {
-        let (kind, request, deadline) = match call.phase {
-            Phase::AwaitingConfirmation {
-                request,
-                expires_at,
-                ..
-            } => (OpenKind::Confirmation, Some(request), expires_at),
-            Phase::Paused { .. } => (OpenKind::Paused, None, None),
-            Phase::AwaitingCalls { open: 1.., .. } => (OpenKind::Calls, None, None),
-            Phase::AwaitingCalls { open: 0, .. } => (OpenKind::Ready, None, None),
-            Phase::Running { deadline, .. } => (OpenKind::Running, None, deadline),
-            Phase::AwaitingHook | Phase::AwaitingVerdict | Phase::InDoubt { .. } => {
-                (OpenKind::Running, None, None)
-            }
-            Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
-            // Whatever else outlives a step waits for a runner: ready, or gated by a tool nobody declares.
-            Phase::Received
-            | Phase::Refused { .. }
-            | Phase::Gated
-            | Phase::Asking
-            | Phase::Withdrawn
-            | Phase::Approved { .. }
-            | Phase::Denied { .. }
-            | Phase::Permitted { .. }
-            | Phase::Ready { .. }
-            | Phase::Returned { .. }
-            | Phase::Supplied { .. }
-            | Phase::Found { .. }
-            | Phase::TimedOut { .. } => (OpenKind::Ready, None, None),
-        };
-        let item = OpenWork {
-            kind,
-            since: call.since,
-            request,
-            deadline,
-            model_lost_interest: call.model_lost_interest,
-            in_place: call.in_place.is_some(),
-        };
-        open.push((*seq, item));
+        open.push((*seq, open_call(call)));
     }
     if let Some(closing) = session.closing.as_ref().filter(|_| !session.closed) {
         let item = OpenWork {
@@ -127,7 +131,7 @@ pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
         };
         open.push((closing.of, item));
     }
-    let untold = session.deliveries.iter().filter(|_| !session.closed);
+    let untold = session.deliveries.connecting().filter(|_| !session.closed);
     for (seq, since) in untold.filter_map(|(seq, it)| Some((seq, it.connects?))) {
         let item = OpenWork {
             kind: OpenKind::Untold,

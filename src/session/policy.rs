@@ -33,6 +33,14 @@ pub struct PolicySet {
     /// How many calls of a session may run at the same time; without it, any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_max: Option<u32>,
+    /// The maximum number of calls that one message of the model may bring. The calls beyond it are refused, each with a
+    /// response. Without it, any number; sets that were stored before it existed have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls_per_message_max: Option<u32>,
+    /// The maximum number of calls of a session that may be open at the same time. A call that comes while as many older ones
+    /// are open is refused, with a response. Without it, any number; sets that were stored before it existed have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_calls_max: Option<u32>,
     /// The time limit of inline calls whose tool names none; without it, none.
     #[serde(
         default,
@@ -119,6 +127,8 @@ mod tests {
         let set = PolicySet {
             tools: [("a".to_owned(), ToolPolicy::default())].into(),
             running_max: Some(4),
+            calls_per_message_max: Some(128),
+            open_calls_max: Some(1_000),
             timeout: Some(Duration::from_secs(30)),
             response: ResponseShape::Envelope,
             acknowledges: true,
@@ -131,7 +141,7 @@ mod tests {
         };
         assert_eq!(
             String::from_utf8_lossy(&set.to_bytes()),
-            r#"{"acknowledges":true,"hooks":{"on_tool_call":true},"on_settled":"connect","phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
+            r#"{"acknowledges":true,"calls_per_message_max":128,"hooks":{"on_tool_call":true},"on_settled":"connect","open_calls_max":1000,"phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
         );
         assert_eq!(PolicySet::from_bytes(&set.to_bytes())?, set);
         Ok(())

@@ -29,6 +29,10 @@ use super::policy::{Background, InDoubt, PolicySet, Repeats, Retry, ToolPolicy};
 pub struct PolicyChanges {
     /// How many calls of a session may run at the same time.
     pub running_max: Option<Option<u32>>,
+    /// How many calls one message of the model may bring.
+    pub calls_per_message_max: Option<Option<u32>>,
+    /// How many calls of a session may be open at the same time.
+    pub open_calls_max: Option<Option<u32>>,
     /// The time limit of inline calls whose tool names none.
     pub timeout: Option<Option<Duration>>,
     /// All phases of the conversation.
@@ -113,6 +117,10 @@ impl PolicyChanges {
             }
         }
         set.running_max = self.running_max.unwrap_or(set.running_max);
+        set.calls_per_message_max = self
+            .calls_per_message_max
+            .unwrap_or(set.calls_per_message_max);
+        set.open_calls_max = self.open_calls_max.unwrap_or(set.open_calls_max);
         set.timeout = self.timeout.unwrap_or(set.timeout);
         if let Some(phases) = &self.phases {
             set.phases.clone_from(phases);

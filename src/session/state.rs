@@ -12,6 +12,7 @@ use super::actor::Actor;
 use super::catalog::Catalog;
 use super::command::Answered;
 use super::decision::{CancelReason, Outcome, Route};
+use super::deliveries::Deliveries;
 use super::finding::FoundAs;
 use super::id::{Seq, SessionId};
 use super::json::Json;
@@ -22,7 +23,7 @@ use super::policy::PolicySet;
 use super::reducers::cache::Cache;
 use super::reducers::closing::Closing;
 use super::reducers::limits::Uses;
-use super::reducers::redelivery::Repeatable;
+use super::reducers::redelivery::{Repeatable, no_longer_told};
 use super::resumption::Resumption;
 use super::scheduling::FunctionResponseScheduling;
 use super::scope::Scope;
@@ -85,7 +86,7 @@ pub struct Session {
     #[serde(with = "requests")]
     pub requests: BTreeMap<Seq, Request>,
     /// What the model is still to be told, by the seq of `response_issued`.
-    pub deliveries: BTreeMap<Seq, Delivery>,
+    pub deliveries: Deliveries,
     /// The values that tools, hooks and the program wrote, by key; see [`Scope`](super::Scope).
     #[serde(with = "shared")]
     pub state: Arc<BTreeMap<String, Json>>,
@@ -351,7 +352,7 @@ impl Session {
             reconciled: BTreeMap::new(),
             to_reconcile: None,
             requests: BTreeMap::new(),
-            deliveries: BTreeMap::new(),
+            deliveries: Deliveries::default(),
             state: Arc::default(),
             phase: None,
             phase_moves: 0,
@@ -369,6 +370,13 @@ impl Session {
     /// The objects that events of this session may name.
     pub fn library_mut(&mut self) -> &mut Library {
         &mut self.library
+    }
+
+    /// Removes the responses of a call, of which the model is told in no way.
+    #[cfg(feature = "engine")]
+    pub(crate) fn forget_deliveries(&mut self, call: Seq) {
+        let of_call = self.deliveries.of_call(call).map(|(response, _)| response);
+        no_longer_told(self, &of_call.collect::<Vec<_>>());
     }
 
     /// The objects that events of this session may name.

@@ -11,7 +11,7 @@ use super::id::Seq;
 use super::observation::{DeadlinePassed, Observation, Speaker};
 use super::reducers::{
     acknowledgement, agents, cancellation, closing, confirmation, conversation, dispatcher, hooks,
-    in_place, phases, reconciliation, state, tracker,
+    in_place, phases, reconciliation, redelivery, state, tracker,
 };
 use super::restless;
 use super::state::Session;
@@ -119,15 +119,35 @@ pub fn decide(session: &Session) -> Option<Decision> {
 /// What the engine owes the world now; what a restarted engine performs first.
 pub fn owed(session: &Session) -> Vec<Effect> {
     let mut effects = Vec::new();
-    for (seq, call) in &session.calls {
-        confirmation::owed(*seq, call, &mut effects);
-        tracker::owed(session, *seq, call, &mut effects);
-    }
+    owed_for_calls(session, &mut effects);
     hooks::owed(session, &mut effects);
     conversation::owed(session, &mut effects);
     phases::owed(session, &mut effects);
     closing::owed(session, &mut effects);
     effects
+}
+
+/// The part of [`owed`] that these calls and responses are owed for, in the same order.
+pub(crate) fn owed_about(session: &Session, calls: &[Seq], responses: &[Seq]) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let calls = calls.iter();
+    let calls = calls.filter_map(|seq| Some((seq, session.calls.get(seq)?)));
+    for (seq, call) in calls.clone() {
+        confirmation::owed(*seq, call, &mut effects);
+        tracker::owed(session, *seq, call, &mut effects);
+    }
+    let responses = responses.iter();
+    let responses = responses.filter_map(|seq| Some((seq, session.deliveries.get(seq)?)));
+    hooks::owed_about(session, calls, responses.clone(), &mut effects);
+    conversation::owed_about(session, responses, &mut effects);
+    effects
+}
+
+fn owed_for_calls(session: &Session, effects: &mut Vec<Effect>) {
+    for (seq, call) in &session.calls {
+        confirmation::owed(*seq, call, effects);
+        tracker::owed(session, *seq, call, effects);
+    }
 }
 
 /// The times that have come by `now` and are not on record; record them before anything else that happens at `now`.
@@ -148,7 +168,10 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
         | Effect::CloseSession { .. }
         | Effect::Connect => None,
     };
-    owed(session).into_iter().filter_map(due).collect()
+    // Only calls wait for a time, so the responses on their way need not be looked at.
+    let mut effects = Vec::new();
+    owed_for_calls(session, &mut effects);
+    effects.into_iter().filter_map(due).collect()
 }
 
 /// Folds one fact into the session.
@@ -219,6 +242,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
             session.closed = true;
             // After a close nobody is told anything any more.
             session.deliveries.clear();
+            redelivery::all_gone(session);
         }
         Observation::UserTextSent(_) => conversation::user_spoke(session, fact.seq),
         Observation::ModelOutputReceived(_) => conversation::model_spoke(session),

@@ -138,6 +138,7 @@ impl History {
             original_args: None,
             by: None,
             parent: None,
+            beyond_max: None,
         };
         self.observed(call)
     }

@@ -315,6 +315,13 @@ impl Toolbox {
         self
     }
 
+    /// Limits how many calls of a session are open at the same time.
+    #[must_use]
+    pub fn open_calls_max(mut self, calls: u32) -> Toolbox {
+        self.policies.open_calls_max = Some(calls);
+        self
+    }
+
     /// Lets the gates not hold, and says why.
     #[must_use]
     pub fn gates_waived(mut self, reason: &str) -> Toolbox {

@@ -197,6 +197,7 @@ impl History {
             original_args: None,
             by: Some(Actor::embedder("pipeline")),
             parent: None,
+            beyond_max: None,
         })
     }
 
@@ -346,6 +347,7 @@ pub fn called_by(parent: Seq, name: &str) -> FunctionCallReceived {
         original_args: None,
         by: None,
         parent: Some(parent),
+        beyond_max: None,
     }
 }
 

@@ -130,6 +130,7 @@ impl Pipeline {
             original_args,
             by: Some(Actor::embedder("")),
             parent: None,
+            beyond_max: None,
         };
         let mut core = self.core();
         core.attach(self.id, tools)?;

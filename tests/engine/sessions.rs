@@ -5,6 +5,7 @@
 mod adk_events;
 mod at_once;
 mod background;
+mod call_limits;
 mod conversation;
 mod every_frame;
 mod hooks;

@@ -217,6 +217,7 @@ impl World {
             original_args: None,
             by: None,
             parent: None,
+            beyond_max: (flavour % 64 == 17).then_some(1),
         });
     }
 
@@ -322,6 +323,7 @@ impl World {
             original_args: None,
             by: Some(Actor::embedder("pipeline")),
             parent: None,
+            beyond_max: None,
         });
     }
 

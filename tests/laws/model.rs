@@ -283,8 +283,9 @@ pub(crate) fn name_of(call: &FunctionCallReceived) -> &str {
 
 /// Whether two calls ask for the same, as a reader of JSON sees it who keeps whole numbers and others apart.
 fn same(one: &FunctionCallReceived, other: &FunctionCallReceived) -> bool {
-    let flawless =
-        |call: &FunctionCallReceived| call.malformed_args.is_none() && call.invalid_args.is_none();
+    let flawless = |call: &FunctionCallReceived| {
+        call.malformed_args.is_none() && call.invalid_args.is_none() && call.beyond_max.is_none()
+    };
     let args = |call: &FunctionCallReceived| {
         let args = call.args.as_ref().map(|args| args.to_value());
         args.unwrap_or_else(|| Value::Object(Map::new()))

@@ -115,6 +115,7 @@ fn judge(
     let used_up = reached(policy.limits.per_session, &inputs["used"]["session"])
         || reached(policy.limits.per_minute, &inputs["used"]["minute"]);
     let rules = [
+        (call.beyond_max.is_some(), Says::Refused, Rule::Limit),
         (call.name.is_none(), Says::Refused, Rule::MissingName),
         (
             declared.is_none_or(|it| it.kind == ToolKind::ServerSide) || not_its_own,

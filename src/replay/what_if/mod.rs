@@ -350,7 +350,7 @@ impl<'c> WhatIf<'c> {
             {
                 self.doubt.ran_unrecorded(call);
             }
-            self.other.deliveries.retain(|_, it| it.call != call);
+            self.other.forget_deliveries(call);
         }
         self.doubt.ran(call);
         for request in &story.requests {

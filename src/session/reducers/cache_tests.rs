@@ -36,6 +36,7 @@ fn called(history: History, id: &str, args: &str) -> History {
         original_args: None,
         by: None,
         parent: None,
+        beyond_max: None,
     };
     history.observed(call)
 }
@@ -355,6 +356,7 @@ fn a_call_with_a_flaw_is_refused_although_an_equal_one_returned() {
         original_args: None,
         by: None,
         parent: None,
+        beyond_max: None,
     };
     given(&looked)
         .when(flawed)

@@ -39,9 +39,12 @@ pub(in crate::session) fn cancellation_received(
             }
         }
         // What was said of it meanwhile has lost its point; its end, if it comes, is told as conversation.
-        session
+        let of_call = session
             .deliveries
-            .retain(|_, delivery| delivery.call != seq);
+            .of_call(seq)
+            .map(|(response, _)| response);
+        let of_call: Vec<Seq> = of_call.collect();
+        redelivery::no_longer_told(session, &of_call);
         if let Some(call) = session.calls.get_mut(&seq).filter(|_| !stays) {
             call.cancel = Some(CancelReason::Model);
         }

@@ -124,11 +124,8 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     if is_going_to_reply(session, closing.call) {
         return;
     }
-    let mut replies = session
-        .deliveries
-        .values()
-        .filter(|it| it.call == closing.call);
-    let on_its_way = replies.any(|it| match it.route {
+    let mut replies = session.deliveries.of_call(closing.call);
+    let on_its_way = replies.any(|(_, it)| match it.route {
         Route::ToolResponse { epoch } | Route::Conversation { epoch } => {
             !it.sent && session.connection == Some(epoch)
         }

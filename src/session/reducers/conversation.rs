@@ -15,7 +15,7 @@ use crate::session::observation::{
 };
 use crate::session::on_settled::OnSettled;
 use crate::session::resumption::Resumption;
-use crate::session::state::{Session, Wording};
+use crate::session::state::{Delivery, Session, Wording};
 
 use super::{phases, redelivery};
 
@@ -33,17 +33,15 @@ pub(in crate::session) fn connected(session: &mut Session, epoch: Seq, it: &Conn
     phases::connected(session, epoch, it.phase);
     // Ids of an older connection mean nothing on this one.
     session.wire_ids.clear();
-    for delivery in session.deliveries.values_mut() {
-        delivery.sent = false;
-    }
+    session.deliveries.unsend();
 }
 
 pub(in crate::session) fn disconnected(session: &mut Session, epoch: Seq) {
     if session.connection == Some(epoch) {
         session.connection = None;
-        session
-            .deliveries
-            .retain(|_, delivery| !delivery.acknowledges);
+        let acknowledging = session.deliveries.iter().filter(|(_, it)| it.acknowledges);
+        let acknowledging: Vec<Seq> = acknowledging.map(|(response, _)| *response).collect();
+        redelivery::no_longer_told(session, &acknowledging);
         began_or_ended(session);
     }
 }
@@ -131,7 +129,9 @@ pub(in crate::session) fn is_being_left(session: &Session, call: &Call) -> bool 
 /// The server is heard on its connection: what was sent there has arrived.
 pub(in crate::session) fn heard(session: &mut Session, epoch: Seq) {
     if session.connection == Some(epoch) {
-        session.deliveries.retain(|_, delivery| !delivery.sent);
+        for arrived in session.deliveries.take_sent() {
+            redelivery::note_gone(session, arrived.call);
+        }
         if session.resumption.is_none() {
             // The first handle to come will cover what has arrived before it.
             redelivery::covered(session);
@@ -144,9 +144,7 @@ pub(in crate::session) fn responses_sent(session: &mut Session, it: &ResponsesSe
         return;
     }
     for response in &it.responses {
-        if let Some(delivery) = session.deliveries.get_mut(response) {
-            delivery.sent = true;
-        }
+        session.deliveries.note_sent(*response);
     }
 }
 
@@ -204,28 +202,18 @@ pub(in crate::session) fn connects(session: &Session, outcome: Outcome, route: R
 /// The model has taken back a call that had ended. What has not left may not go by the id any more, and is told without it:
 /// that the model lost interest does not undo what the tool did.
 pub(in crate::session) fn taken_back(session: &mut Session, call: Seq) {
-    let by_id = session.deliveries.values_mut().filter(|delivery| {
-        delivery.call == call && matches!(delivery.route, Route::ToolResponse { .. })
-    });
-    for delivery in by_id {
-        delivery.wire_id = None;
-        delivery.route = Route::Parked;
+    let of_call = session.deliveries.of_call(call);
+    let by_id = of_call.filter(|(_, it)| matches!(it.route, Route::ToolResponse { .. }));
+    for response in by_id.map(|(response, _)| response).collect::<Vec<_>>() {
+        session.deliveries.take_id(response);
+        session.deliveries.reroute(response, Route::Parked);
     }
 }
 
 /// Chooses the connection of now for what was to go by one that is gone, or by an id that was taken back.
 pub(in crate::session) fn redirect(session: &Session) -> Option<Decision> {
     let epoch = session.connection.filter(|_| !session.closed)?;
-    let stranded = session
-        .deliveries
-        .iter()
-        .find(|(_, delivery)| match delivery.route {
-            Route::ToolResponse { epoch: chosen } | Route::Conversation { epoch: chosen } => {
-                chosen != epoch
-            }
-            Route::Parked | Route::Connect => true,
-            Route::Caller | Route::Parent | Route::Notify => false,
-        });
+    let stranded = session.deliveries.first_stranded(epoch);
     stranded.map(|(response, delivery)| {
         // A call that the service delivered again can be answered by its id.
         let id = delivery.wire_id.clone();
@@ -236,32 +224,35 @@ pub(in crate::session) fn redirect(session: &Session) -> Option<Decision> {
         } else {
             Route::Conversation { epoch }
         };
-        DeliveryChosen {
-            response: *response,
-            route,
-        }
-        .into()
+        DeliveryChosen { response, route }.into()
     })
 }
 
 pub(in crate::session) fn delivery_chosen(session: &mut Session, it: &DeliveryChosen) {
-    if let Some(delivery) = session.deliveries.get_mut(&it.response) {
-        delivery.route = it.route;
-    }
+    session.deliveries.reroute(it.response, it.route);
 }
 
 /// Whether a connection is to be opened for what ended while there was none.
 pub(in crate::session) fn wants_connection(session: &Session) -> bool {
-    let mut untold = session.deliveries.values();
-    session.connection.is_none() && !session.closed && untold.any(|it| it.connects.is_some())
+    let mut untold = session.deliveries.connecting();
+    session.connection.is_none() && !session.closed && untold.next().is_some()
 }
 
 pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     if wants_connection(session) {
         effects.push(Effect::Connect);
     }
+    owed_about(session, session.deliveries.iter(), effects);
+}
+
+/// What is owed for these responses.
+pub(in crate::session) fn owed_about<'s>(
+    session: &Session,
+    responses: impl Iterator<Item = (&'s Seq, &'s Delivery)>,
+    effects: &mut Vec<Effect>,
+) {
     let shown = session.terms.policies.hooks.before_tool_response;
-    for (response, delivery) in session.deliveries.iter().filter(|(_, delivery)| {
+    for (response, delivery) in responses.filter(|(_, delivery)| {
         !(delivery.sent || shown && delivery.wording == Wording::AwaitingHook)
     }) {
         let (chosen, as_conversation) = match delivery.route {

@@ -48,12 +48,13 @@ pub(in crate::session) fn call_received(
     if it.by.is_none() && it.parent.is_none() {
         conversation::model_spoke(session);
     }
-    let flaw = match (&it.name, &it.malformed_args, &it.invalid_args) {
+    let of_content = || match (&it.name, &it.malformed_args, &it.invalid_args) {
         (None, _, _) => Some(Flaw::MissingName),
         (Some(_), Some(malformed), _) => Some(Flaw::MalformedArgs(malformed.problem.clone())),
         (Some(_), None, Some(problem)) => Some(Flaw::InvalidArgs(problem.clone())),
         (Some(_), None, None) => None,
     };
+    let flaw = it.beyond_max.map(Flaw::BeyondMax).or_else(of_content);
     let mut call = Call {
         epoch: it.epoch,
         wire_id: it.id.clone(),
@@ -97,7 +98,7 @@ pub(in crate::session) fn call_received(
 pub(in crate::session) fn judge(session: &Session, seq: Seq, call: &Call) -> Decision {
     let of = cache::fresh(session, call);
     let pending = repeats::pending(session, seq, call);
-    let (verdict, rule, reason) = verdict(session, call, of, pending);
+    let (verdict, rule, reason) = verdict(session, seq, call, of, pending);
     let of = match rule {
         Rule::Cached => of,
         Rule::Pending => pending,
@@ -124,6 +125,7 @@ pub(in crate::session) fn judge(session: &Session, seq: Seq, call: &Call) -> Dec
 
 fn verdict(
     session: &Session,
+    seq: Seq,
     call: &Call,
     cached: Option<Seq>,
     pending: Option<Seq>,
@@ -133,6 +135,9 @@ fn verdict(
     let known = declared.is_some_and(|it| it.kind != ToolKind::ServerSide)
         && agents::has_tool(session, call);
     match &call.flaw {
+        Some(Flaw::BeyondMax(max)) => {
+            return refused(Rule::Limit, limits::beyond_message(*max));
+        }
         Some(Flaw::MissingName) => {
             return refused(
                 Rule::MissingName,
@@ -157,7 +162,8 @@ fn verdict(
         let told = "an equal call has not ended; its outcome comes with that one";
         return refused(Rule::Pending, told.to_owned());
     }
-    if let Some(told) = limits::reached(session, &call.name) {
+    let told = limits::open_reached(session, session.calls.older_than(seq));
+    if let Some(told) = told.or_else(|| limits::reached(session, &call.name)) {
         return refused(Rule::Limit, told);
     }
     match confirmation::gate(session, call) {
@@ -378,11 +384,13 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         }
     }
     if let Some(delivery) = delivery {
+        let call = delivery.call;
         redelivery::told(session, at, &delivery);
         // Of that one the model hears only if the service delivers its call again.
         if delivery.route != Route::Notify {
             session.deliveries.insert(at, delivery);
         }
+        redelivery::note_gone(session, call);
     }
 }
 

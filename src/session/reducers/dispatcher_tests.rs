@@ -25,6 +25,7 @@ fn received(history: &History) -> FunctionCallReceived {
         original_args: None,
         by: None,
         parent: None,
+        beyond_max: None,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::session::policy::{InDoubt, PolicySet};
 use crate::session::state::{Delivery, Session, Wording};
 
 use super::dispatcher::set_phase;
-use super::{agents, confirmation, phases, redelivery};
+use super::{agents, confirmation, limits, phases, redelivery};
 
 /// Where a call that was just received begins.
 ///
@@ -30,8 +30,10 @@ pub(in crate::session) fn first_phase(session: &Session, call: &Call) -> Phase {
         None => true,
         // Of a tool that nobody declares, no arguments are right; the program may know it all the same.
         Some(Flaw::InvalidArgs(_)) => !session.terms.catalog.tools.contains_key(&call.name),
-        Some(Flaw::MissingName | Flaw::MalformedArgs(_)) => false,
+        Some(Flaw::MissingName | Flaw::MalformedArgs(_) | Flaw::BeyondMax(_)) => false,
     };
+    // It is refused for the calls before it, and is not in their number yet.
+    let sound = sound && limits::open_reached(session, session.calls.len()).is_none();
     let asked = session.terms.policies.hooks.on_tool_call
         && sound
         && !call.made_by_program
@@ -83,10 +85,11 @@ pub(in crate::session) fn answered(session: &mut Session, seq: Seq, it: &HookAns
                 Some(_) => Wording::Hooked(seq),
                 None => Wording::AsIssued,
             };
-            let delivery = session.deliveries.get_mut(&issued);
-            if let Some(delivery) = delivery.filter(|it| it.wording == Wording::AwaitingHook) {
-                delivery.wording = wording;
-                redelivery::worded(session, issued, wording);
+            let delivery = session.deliveries.get(&issued);
+            let waits = delivery.filter(|it| it.wording == Wording::AwaitingHook);
+            if let Some(call) = waits.map(|it| it.call) {
+                session.deliveries.word(issued, wording);
+                redelivery::worded(session, call, issued, wording);
             }
         }
     }
@@ -131,10 +134,25 @@ fn asks_program(session: &Session, call: &Call) -> bool {
 }
 
 pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
+    owed_about(
+        session,
+        session.calls.iter(),
+        session.deliveries.iter(),
+        effects,
+    );
+}
+
+/// What is owed for these calls and responses.
+pub(in crate::session) fn owed_about<'s>(
+    session: &Session,
+    calls: impl Iterator<Item = (&'s Seq, &'s Call)> + Clone,
+    responses: impl Iterator<Item = (&'s Seq, &'s Delivery)>,
+    effects: &mut Vec<Effect>,
+) {
     let Some(runner) = session.runner else {
         return;
     };
-    let verdicts = session.calls.iter().filter(|(_, call)| {
+    let verdicts = calls.clone().filter(|(_, call)| {
         call.phase == Phase::AwaitingVerdict && session.terms.catalog.tools.contains_key(&call.name)
     });
     effects.extend(verdicts.map(|(call, _)| Effect::AskHook {
@@ -150,13 +168,11 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
         runner: runner.seq,
     };
     if session.terms.policies.hooks.on_tool_call {
-        let waiting = session.calls.iter();
-        let waiting = waiting.filter(|(_, call)| call.phase == Phase::AwaitingHook);
+        let waiting = calls.filter(|(_, call)| call.phase == Phase::AwaitingHook);
         effects.extend(waiting.map(|(call, _)| ask(Hook::OnToolCall, *call, None)));
     }
     if session.terms.policies.hooks.before_tool_response {
-        let waiting = session.deliveries.iter();
-        let waiting = waiting.filter(|(_, it)| it.wording == Wording::AwaitingHook);
+        let waiting = responses.filter(|(_, it)| it.wording == Wording::AwaitingHook);
         let shown = |(response, it): (&Seq, &Delivery)| {
             ask(Hook::BeforeToolResponse, it.call, Some(*response))
         };

@@ -127,6 +127,7 @@ fn what_is_wrong_with_a_call_needs_no_hook() {
         original_args: None,
         by: None,
         parent: None,
+        beyond_max: None,
     };
     given(&support)
         .when(unnamed)
@@ -324,6 +325,7 @@ fn a_tool_that_nobody_declares_is_the_programs_to_know_whatever_its_arguments() 
         original_args: None,
         by: None,
         parent: None,
+        beyond_max: None,
     };
     let unknown = support.clone().observed(unfit("weather"));
     assert_eq!(owed(unknown.session()), [ask(&unknown)]);

@@ -39,8 +39,9 @@ pub(in crate::session) fn used(session: &Session, tool: &str) -> Option<Used> {
     }
     let uses = session.uses.get(tool);
     let since = session.at.before_ms(MINUTE_MS);
+    // Time never runs backwards in a session, so the times are in order.
     let minute = uses.map_or(0, |uses| {
-        uses.recent.iter().filter(|at| **at > since).count()
+        uses.recent.len() - uses.recent.partition_point(|at| *at <= since)
     });
     Some(Used {
         session: uses.map_or(0, |uses| uses.total),
@@ -61,6 +62,19 @@ pub(in crate::session) fn reached(session: &Session, tool: &str) -> Option<Strin
     Some(format!(
         "{tool:?} may be called {max} times in a minute, and was"
     ))
+}
+
+/// What is said to a call that its message brought beyond the maximum of `max` calls.
+pub(in crate::session) fn beyond_message(max: u32) -> String {
+    format!("one message may bring {max} calls, and this one came beyond them; it did not run")
+}
+
+/// What the limit of open calls says against one more, with this number of older calls open.
+pub(in crate::session) fn open_reached(session: &Session, older: usize) -> Option<String> {
+    let max = session.terms.policies.open_calls_max?;
+    let reached = u32::try_from(older).unwrap_or(u32::MAX) >= max;
+    let told = || format!("{max} calls may be open at the same time, and are; it did not run");
+    reached.then(told)
 }
 
 /// One more call was let through.

@@ -133,6 +133,7 @@ fn a_clock_that_goes_back_gives_no_more_room() {
         original_args: None,
         by: None,
         parent: None,
+        beyond_max: None,
     };
     let earlier = calls.now().before_ms(3_600_000);
     let done = step(calls.session().clone(), earlier, call.into());
@@ -208,4 +209,45 @@ fn a_limit_that_is_declared_later_counts_the_calls_of_before_in_the_session() {
     let one = look(calls, 3);
     assert_eq!(verdict(&one), allowed(2, 0));
     assert_eq!(verdict(&look(one, 4)), refused(3, 1));
+}
+
+#[test]
+fn open_calls_beyond_the_limit_are_refused() {
+    let two = toolbox().gated("look").open_calls_max(2);
+    let asked = look(look(with(&two), 1), 2);
+    assert_eq!(verdict(&asked).0, Verdict::Ask);
+    let third = look(asked.clone(), 3);
+    assert_eq!(verdict(&third), (Verdict::Refused, Rule::Limit, None));
+    // It is answered at once, and the others stay open.
+    assert_eq!(third.session().calls.len(), 2);
+    assert_eq!(third.kinds().last(), Some(&"response_issued"));
+    // Where one has ended there is room again.
+    assert_eq!(verdict(&look(asked.denied("ada", None), 4)).0, Verdict::Ask);
+}
+
+#[test]
+fn policies_without_the_limit_take_any_number_of_open_calls() {
+    let asked = (1..=300).fold(with(&toolbox().gated("look")), look);
+    assert_eq!(asked.session().calls.len(), 300);
+}
+
+#[test]
+fn calls_beyond_those_of_a_message_are_refused() {
+    let calls = with(&toolbox().plain("look"));
+    let call = FunctionCallReceived {
+        epoch: calls.epoch(),
+        id: Some("c1".to_owned()),
+        name: Some("look".to_owned()),
+        args: None,
+        malformed_args: None,
+        invalid_args: None,
+        sealed_args: Vec::new(),
+        original_args: None,
+        by: None,
+        parent: None,
+        beyond_max: Some(128),
+    };
+    let refused = calls.observed(call);
+    assert_eq!(verdict(&refused), (Verdict::Refused, Rule::Limit, None));
+    assert_eq!(refused.kinds().last(), Some(&"response_issued"));
 }

@@ -131,6 +131,7 @@ pub(in crate::session) fn outcome_reconciled(
     if it.route != Route::Notify {
         session.deliveries.insert(at, delivery);
     }
+    redelivery::note_gone(session, it.call);
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! once more; where somebody has found out since what became of it, with that. Anything else is another call, also the same id on a fresh conversation, and also what the model had
 //! taken back. A call without an id is never the same as another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,23 @@ pub(in crate::session) struct Repeatable {
     /// Whether the live connection goes on with an earlier conversation.
     resumed: bool,
     calls: BTreeMap<String, Known>,
+    /// The wire ids of those calls.
+    ids: BTreeMap<Seq, String>,
+    /// Those of which nothing is on its way any more, so that the next handle covers them.
+    ended: BTreeSet<Seq>,
+}
+
+impl Repeatable {
+    fn of_call(&mut self, call: Seq) -> Option<&mut Known> {
+        self.calls.get_mut(self.ids.get(&call)?)
+    }
+
+    fn forget(&mut self, id: &str) {
+        if let Some(known) = self.calls.remove(id) {
+            self.ids.remove(&known.call);
+            self.ended.remove(&known.call);
+        }
+    }
 }
 
 /// A call that may be delivered again.
@@ -50,21 +67,52 @@ impl Known {
 pub(in crate::session) fn connected(session: &mut Session, resumed: bool) {
     session.repeatable.resumed = resumed;
     if !resumed {
-        session.repeatable.calls.clear();
+        session.repeatable = Repeatable::default();
     }
 }
 
 /// A newer handle covers what has ended, and the first one what had ended before it.
 pub(in crate::session) fn covered(session: &mut Session) {
+    // Of what has not left yet it knows nothing, and perhaps nothing of what was still on its way.
+    for call in std::mem::take(&mut session.repeatable.ended) {
+        if let Some(id) = session.repeatable.ids.remove(&call) {
+            session.repeatable.calls.remove(&id);
+        }
+    }
+}
+
+/// Looks whether anything is on its way for a call that may be delivered again, after a response to it came or went.
+pub(in crate::session) fn note_gone(session: &mut Session, call: Seq) {
     let Session {
         repeatable,
         deliveries,
         ..
     } = session;
-    // Of what has not left yet it knows nothing, and perhaps nothing of what was still on its way.
-    repeatable.calls.retain(|_, known| {
-        known.answer.is_none() || known.ends().any(|(at, _)| deliveries.contains_key(at))
-    });
+    let Some(known) = repeatable.of_call(call) else {
+        return;
+    };
+    let waits = known.answer.is_none() || known.ends().any(|(at, _)| deliveries.contains_key(at));
+    if waits {
+        repeatable.ended.remove(&call);
+    } else {
+        repeatable.ended.insert(call);
+    }
+}
+
+/// Nothing is on its way any more.
+pub(in crate::session) fn all_gone(session: &mut Session) {
+    for call in session.repeatable.ids.keys().copied().collect::<Vec<_>>() {
+        note_gone(session, call);
+    }
+}
+
+/// Removes responses that the model is not told any more.
+pub(in crate::session) fn no_longer_told(session: &mut Session, responses: &[Seq]) {
+    for response in responses {
+        if let Some(delivery) = session.deliveries.remove(*response) {
+            note_gone(session, delivery.call);
+        }
+    }
 }
 
 /// Remembers a call: a handle that is there, or comes while it is open, does not cover it.
@@ -81,23 +129,24 @@ pub(in crate::session) fn may_repeat(
         answer: None,
         reconciled: None,
     };
+    session.repeatable.forget(id);
     session.repeatable.calls.insert(id.to_owned(), known);
+    session.repeatable.ids.insert(call, id.to_owned());
 }
 
 /// What the model took back and calls again is another call.
 pub(in crate::session) fn taken_back(session: &mut Session, ids: &[String]) {
     for id in ids {
-        session.repeatable.calls.remove(id);
+        session.repeatable.forget(id);
     }
 }
 
 /// A call ended without a response, so there is nothing that its repeat could be given: that is another call.
 pub(in crate::session) fn ended_unanswered(session: &mut Session, seq: Seq, call: &Call) {
-    let calls = &mut session.repeatable.calls;
     if let Some(id) = &call.wire_id
-        && calls.get(id).is_some_and(|known| known.call == seq)
+        && session.repeatable.ids.get(&seq) == Some(id)
     {
-        calls.remove(id);
+        session.repeatable.forget(id);
     }
 }
 
@@ -118,8 +167,7 @@ pub(in crate::session) fn told(session: &mut Session, at: Seq, delivery: &Delive
 
 /// Remembers what was found out of a call whose outcome was unknown when it was told.
 pub(in crate::session) fn reconciled(session: &mut Session, at: Seq, delivery: &Delivery) {
-    let mut calls = session.repeatable.calls.values_mut();
-    let known = calls.find(|it| it.call == delivery.call);
+    let known = session.repeatable.of_call(delivery.call);
     if let Some(known) = known
         && let Some((_, answer)) = &known.answer
     {
@@ -134,8 +182,8 @@ pub(in crate::session) fn reconciled(session: &mut Session, at: Seq, delivery: &
 }
 
 /// A hook has chosen the words of a response; they hold also where it is told again.
-pub(in crate::session) fn worded(session: &mut Session, issued: Seq, wording: Wording) {
-    for known in session.repeatable.calls.values_mut() {
+pub(in crate::session) fn worded(session: &mut Session, call: Seq, issued: Seq, wording: Wording) {
+    if let Some(known) = session.repeatable.of_call(call) {
         let told = [
             &mut known.meanwhile,
             &mut known.answer,
@@ -174,7 +222,7 @@ pub(in crate::session) fn delivered_again(
     // The model has forgotten also what it was told while the call went on.
     if let Some((at, delivery)) = known.ends().next().or(known.meanwhile.as_ref()) {
         if let (Some(_), Some((unknown, _))) = (&known.reconciled, &known.answer) {
-            session.deliveries.remove(unknown);
+            session.deliveries.remove(*unknown);
         }
         // What is remembered of it is how it was issued, and then it had not left.
         let again = Delivery {
@@ -183,6 +231,7 @@ pub(in crate::session) fn delivered_again(
         };
         session.deliveries.insert(*at, again);
     }
+    note_gone(session, call);
     session.wire_ids.insert((it.epoch, id.to_owned()), call);
     true
 }

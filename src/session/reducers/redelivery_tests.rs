@@ -318,6 +318,7 @@ fn what_comes_late_from_the_connection_of_before_is_not_delivered_again() {
         original_args: None,
         by: None,
         parent: None,
+        beyond_max: None,
     };
     let here = resumed.epoch();
     let moved = resumed.clone().call("c1", "look", json!({"n": 1}));

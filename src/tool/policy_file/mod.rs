@@ -3,6 +3,8 @@
 //! ```toml
 //! timeout = "30s"                    # of calls that the model waits for
 //! running_max = 4                    # how many calls of a session may run at the same time
+//! calls_per_message_max = 128        # how many calls one message of the model may bring
+//! open_calls_max = 1000              # how many calls of a session may be open at the same time
 //!
 //! [defaults]                         # for every tool
 //! limit_per_session = 100
@@ -124,6 +126,8 @@ pub fn schema() -> Value {
         "properties": {
             "$schema": {"type": "string"},
             "running_max": described(keys::or_false(keys::count_schema()), "How many calls of a session may run at the same time. false: any number."),
+            "calls_per_message_max": described(keys::or_false(keys::count_schema()), "How many calls one message of the model may bring; the others are refused. false: any number."),
+            "open_calls_max": described(keys::or_false(keys::count_schema()), "How many calls of a session may be open at the same time; others are refused. false: any number."),
             "timeout": described(keys::or_false(keys::time_schema()), "The time limit of calls that the model waits for and whose tool names none."),
             "phases": described(phases::schema(), "All phases of the conversation, in place of those that the agent has; the first is where it begins."),
             "defaults": described(policy.clone(), "What is to hold for every tool."),
@@ -258,6 +262,8 @@ impl Reader {
         let known = [
             "$schema",
             "running_max",
+            "calls_per_message_max",
+            "open_calls_max",
             "timeout",
             "defaults",
             "tools",
@@ -266,6 +272,13 @@ impl Reader {
         self.strangers(&[], file, &known);
         let mut changes = PolicyChanges {
             running_max: self.setting(file, "running_max", keys::COUNT, keys::count),
+            calls_per_message_max: self.setting(
+                file,
+                "calls_per_message_max",
+                keys::COUNT,
+                keys::count,
+            ),
+            open_calls_max: self.setting(file, "open_calls_max", keys::COUNT, keys::count),
             timeout: self.setting(file, "timeout", keys::TIME, keys::some_time),
             ..PolicyChanges::default()
         };

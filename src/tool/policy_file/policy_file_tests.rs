@@ -10,7 +10,7 @@ use crate::session::{
 /// Every key, in JSON.
 const WHOLE: &str = r#"{
   "$schema": "policy.schema.json",
-  "running_max": 4,
+  "running_max": 4, "calls_per_message_max": 128, "open_calls_max": false,
   "timeout": "30s",
   "defaults": {"limit_per_session": 100},
   "tools": {
@@ -90,6 +90,8 @@ fn whole() -> PolicyChanges {
     };
     PolicyChanges {
         running_max: Some(Some(4)),
+        calls_per_message_max: Some(Some(128)),
+        open_calls_max: Some(None),
         timeout: Some(Some(Duration::from_secs(30))),
         phases: Some(vec![verify, pay]),
         defaults: ToolPolicyChanges {

@@ -52,6 +52,7 @@ impl Long {
             original_args: None,
             by: None,
             parent: None,
+            beyond_max: None,
         };
         for n in 0..calls {
             let call = session.head.next();
