@@ -12,6 +12,8 @@
 mod answering;
 #[path = "cli/auditing.rs"]
 mod auditing;
+#[path = "cli/beside.rs"]
+mod beside;
 #[path = "cli/cancelling.rs"]
 mod cancelling;
 #[path = "cli/comparing.rs"]
