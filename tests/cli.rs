@@ -14,6 +14,8 @@ mod answering;
 mod auditing;
 #[path = "cli/automatic_answers.rs"]
 mod automatic_answers;
+#[path = "cli/beside.rs"]
+mod beside;
 #[path = "cli/cancelling.rs"]
 mod cancelling;
 #[path = "cli/comparing.rs"]

@@ -10,7 +10,7 @@ use super::failure::{Exit, Failure};
 use super::ids;
 use super::keys::Keys;
 use super::one_line::{cut, one_line};
-use super::opening::{quoted, reading};
+use super::opening::{looking, quoted};
 use super::screen::{COLUMNS, Screen};
 use super::style::Tone;
 use super::unknown_kinds::UnknownKinds;
@@ -133,7 +133,9 @@ impl Diff {
         // Only one reading of a journal may be open at a time.
         let ledger = match open.take().filter(|(path, _)| path == journal) {
             Some((_, ledger)) => ledger,
-            None => self.unknown.of(self.keys.of(reading(journal)?)?, screen),
+            None => self
+                .unknown
+                .of(self.keys.of(looking(journal, screen)?)?, screen),
         };
         let id = match session {
             Some(text) => ids::session(&ledger, text).await?,

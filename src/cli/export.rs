@@ -37,7 +37,7 @@ pub(super) struct Export {
 
 impl Export {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let ledger = opening::reading(&self.path)?;
+        let ledger = opening::looking(&self.path, screen)?;
         let session = match &self.session {
             Some(text) => Some(ids::session(&ledger, text).await?),
             None => None,

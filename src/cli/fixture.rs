@@ -283,7 +283,7 @@ impl Export {
         }
         // Its files go into the directory, so that is no journal itself either.
         output::outside_journals(&self.dir.join("fixture.json"))?;
-        let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let ledger = self.keys.of(opening::looking(&self.path, screen)?)?;
         let ledger = self.unknown.of(ledger, screen);
         let session = ids::session(&ledger, &self.session).await?;
         let exported = Fixture::export_to(&ledger, session, &self.redact, &self.dir).await?;

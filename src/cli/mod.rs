@@ -6,6 +6,7 @@ mod age;
 mod answer;
 mod audit;
 mod backup;
+mod beside;
 mod cancel;
 mod compact;
 mod count;

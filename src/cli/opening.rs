@@ -9,6 +9,7 @@ use recount_journal::{DiskJournal, Options};
 
 use super::failure::{Exit, Failure, IN_USE};
 use super::progress::Meter;
+use super::screen::Screen;
 use crate::ledger::Ledger;
 
 /// Set once where the command line says `--insecure-directory`, before any journal is opened.
@@ -42,7 +43,42 @@ pub(super) fn options(path: &Path) -> Result<Options, Failure> {
     }
 }
 
-/// The journal at `path`, to look at. Nothing is created and no record is added.
+/// The journal at `path`, to look at. Beside a process that has it open, a consistent prefix is read,
+/// and the screen is told up to where.
+pub(super) fn looking(path: &Path, screen: &Screen) -> Result<Ledger, Failure> {
+    if let Some(copy) = screen.beside.copy_made_of(path) {
+        return reading(&copy);
+    }
+    match reading(path) {
+        Err(failure) if failure.code == IN_USE => reading(&screen.beside.copy_of(path)?),
+        read => read,
+    }
+}
+
+/// The verdict about the journal at `path`; beside a process that has it open, about a prefix.
+pub(super) fn verified(path: &Path, screen: &Screen) -> Result<Report, Failure> {
+    if let Some(verified) = screen.beside.verified(path) {
+        return Ok(verified?);
+    }
+    let verified = if trusts_others() {
+        verify::insecure_directory(path)
+    } else {
+        verify::directory(path)
+    };
+    let verified = verified.map_err(Failure::from);
+    match verified {
+        Err(failure) if failure.code == IN_USE => {
+            screen.beside.copy_of(path)?;
+            match screen.beside.verified(path) {
+                Some(verified) => Ok(verified?),
+                None => Err(failure),
+            }
+        }
+        verified => verified,
+    }
+}
+
+/// The journal at `path`, which no other process has open. Nothing is created and no record is added.
 pub(super) fn reading(path: &Path) -> Result<Ledger, Failure> {
     let meter = Meter::new("Reading the log");
     let journal = options(path)?
@@ -53,17 +89,8 @@ pub(super) fn reading(path: &Path) -> Result<Ledger, Failure> {
     Ok(Ledger::new(Arc::new(journal)))
 }
 
-/// What a verification of the journal at `path` finds.
-pub(super) fn verified(path: &Path) -> Result<Report, recount_journal::Error> {
-    if trusts_others() {
-        verify::insecure_directory(path)
-    } else {
-        verify::directory(path)
-    }
-}
-
 /// Beside the process that has a journal open, a copy is looked at, which is a journal, too.
-pub(super) fn copied(failure: Failure) -> Failure {
+fn copied(failure: Failure) -> Failure {
     if failure.code != IN_USE {
         return failure;
     }

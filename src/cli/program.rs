@@ -134,7 +134,8 @@ pub fn run() -> ExitCode {
             outcome
         });
     // What was printed before a failure is shown before it.
-    let flushed = screen.flush();
+    let told = screen.tell_beside();
+    let flushed = told.and(screen.flush());
     let warning = unknown_kinds::warning(&screen.passed_over);
     // Nobody is left to be warned where this fails.
     let _ = std::io::stderr().write_all(warning.as_bytes());

@@ -56,7 +56,7 @@ pub(super) struct Replay {
 
 impl Replay {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let ledger = self.keys.of(opening::looking(&self.path, screen)?)?;
         let ledger = self.unknown.of(ledger, screen);
         if let Some(file) = &self.policy {
             return what_if::run(&ledger, self.session.as_deref(), file, self.json, screen).await;

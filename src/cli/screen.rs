@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
 
+use super::beside::Beside;
 use super::failure::Failure;
 use super::one_line::escaped;
 use super::style::{Palette, Tone};
@@ -12,6 +13,17 @@ use crate::ledger::PassedOver;
 
 /// How wide a line is where nobody says otherwise.
 pub(super) const COLUMNS: usize = 80;
+
+/// A form of output.
+#[derive(Clone, Copy)]
+enum Printed {
+    /// Lines for people.
+    Lines,
+    /// JSON documents, each of which says up to where a journal was read.
+    Json,
+    /// A stream of its own, in which no other line may stand.
+    Stream,
+}
 
 /// Standard output.
 pub(super) struct Screen {
@@ -22,6 +34,10 @@ pub(super) struct Screen {
     pub(super) columns: Option<usize>,
     /// A prompt stands in the last line and waits for an answer.
     prompting: bool,
+    /// The form in which the command has printed what it found.
+    printed: Printed,
+    /// The journals that were read beside the process that has them open.
+    pub(super) beside: Beside,
     /// What the command passed over, of which it warns at its end.
     pub(super) passed_over: PassedOver,
     /// Whether the command can be told to pass over records of kinds that it does not know.
@@ -36,6 +52,8 @@ impl Screen {
             palette,
             columns: columns(),
             prompting: false,
+            printed: Printed::Lines,
+            beside: Beside::default(),
             passed_over: PassedOver::default(),
             can_skip: Cell::new(false),
         }
@@ -83,12 +101,31 @@ impl Screen {
     pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string(value)
             .map_err(|error| Failure::new("broken", format!("failed to write JSON: {error}")))?;
+        self.printed = Printed::Json;
+        let text = self.beside.told_in(text);
         self.bytes(escaped(&text).as_bytes())
     }
 
     /// The writer itself, for what writes a stream of its own.
     pub(super) fn writer(&mut self) -> &mut BufWriter<Stdout> {
+        self.printed = Printed::Stream;
         &mut self.out
+    }
+
+    /// Says at the end up to where journals were read that another process has open.
+    pub(super) fn tell_beside(&mut self) -> Result<(), Failure> {
+        let notes = self.beside.notes();
+        match self.printed {
+            Printed::Json => Ok(()),
+            Printed::Lines => notes.iter().try_for_each(|it| self.toned(Tone::Quiet, it)),
+            Printed::Stream => {
+                for note in notes {
+                    // Without a reader on standard error the stream is still whole.
+                    let _ = writeln!(io::stderr(), "{note}");
+                }
+                Ok(())
+            }
+        }
     }
 
     /// Prints what is still held back.

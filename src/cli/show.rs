@@ -62,7 +62,7 @@ impl Show {
             );
             return Err(Failure::new("not-a-hash", what).exit(Exit::Usage));
         }
-        let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let ledger = self.keys.of(opening::looking(&self.path, screen)?)?;
         let ledger = self.unknown.of(ledger, screen);
         let (found, sealed) = search(&ledger, &wanted).await?;
         match found.as_slice() {

@@ -76,7 +76,7 @@ struct ChangeJson<'a> {
 
 impl State {
     pub(super) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let ledger = self.keys.of(opening::reading(&self.path)?)?;
+        let ledger = self.keys.of(opening::looking(&self.path, screen)?)?;
         let ledger = self.unknown.of(ledger, screen);
         let session = ids::session(&ledger, &self.session).await?;
         let records = match ledger.journal().head(session.0).await? {

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::session::catalog::ToolKind;
-use crate::session::policy::{Background, InDoubt, Limits, Retry};
+use crate::session::policy::{Background, Edits, InDoubt, Limits, Retry};
 use crate::session::{Seq, SessionId};
 use crate::tool::{Pending, ToolContext, ToolOutcome};
 use std::time::Duration;
@@ -138,7 +138,7 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
     "#;
     let expected = [
         "tols: unknown key; did you mean \"tool\"?",
-        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, long_running, secret, env, pin_program, unpinned, confirm, confirm_when, confirm_expires_after, timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats, interim_status",
+        "tool \"pay\": colour: unknown key; expected one of name, description, command, parameters, long_running, secret, env, pin_program, unpinned, confirm, confirm_when, confirm_expires_after, confirm_payload, confirm_edits, acknowledge, keep_reason, withdraw_on_cancel, timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats, interim_status",
         "tool \"pay\": descripton: unknown key; did you mean \"description\"?",
         "tool \"pay\": description: expected a string, found nothing",
         "tool \"pay\": command: expected a list of at least one string, found \"pay.sh\"",
@@ -180,6 +180,24 @@ fn what_is_no_tools_file_is_said_to_be_none() {
 /// A file with one tool that has these lines, too.
 fn with(lines: &str) -> String {
     format!("[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"cat\"]\n{lines}")
+}
+
+#[test]
+fn what_a_gate_asks_for_is_said_in_the_file() {
+    let lines = "confirm = true\nconfirm_payload = { type = \"object\" }\n\
+        confirm_edits = \"allowed\"\nacknowledge = \"A colleague decides.\"\n\
+        keep_reason = true\nwithdraw_on_cancel = true\n";
+    let tools = parse(&with(lines)).unwrap();
+    let expected = ToolPolicy {
+        confirm: true,
+        confirm_payload: Some(json!({"type": "object"})),
+        confirm_edits: Some(Edits::Allowed),
+        acknowledgement: Some(json!("A colleague decides.")),
+        confirm_keeps_reason: true,
+        withdraw_on_cancel: true,
+        ..ToolPolicy::default()
+    };
+    assert_eq!(tools.get("t").unwrap().policy(), &expected);
 }
 
 #[test]

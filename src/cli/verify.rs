@@ -38,8 +38,7 @@ impl Verify {
             Failure::io(format!("read {}", self.path.display()), &error)
         };
         let (kind, report) = if fs::metadata(&self.path).map_err(reading)?.is_dir() {
-            let report = opening::verified(&self.path);
-            ("journal", report.map_err(|it| opening::copied(it.into()))?)
+            ("journal", opening::verified(&self.path, screen)?)
         } else {
             let file = File::open(&self.path).map_err(reading)?;
             let file = BufReader::with_capacity(1 << 20, file);

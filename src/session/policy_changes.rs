@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::condition::Condition;
 use super::phase::PhaseDeclaration;
-use super::policy::{Background, InDoubt, PolicySet, Repeats, Retry, ToolPolicy};
+use super::policy::{Background, Edits, InDoubt, PolicySet, Repeats, Retry, ToolPolicy};
 
 /// What a file of policies says. What it does not speak of stays as it is; what it says replaces what was there, so a gate can
 /// be taken away as well as put up.
@@ -52,6 +54,16 @@ pub struct ToolPolicyChanges {
     pub confirm_when: Option<Option<Condition>>,
     /// After how long without an answer a call counts as denied.
     pub confirm_expires_after: Option<Option<Duration>>,
+    /// The JSON Schema that the payload of a yes must fit.
+    pub confirm_payload: Option<Option<Value>>,
+    /// The right of a person to change the arguments with a yes.
+    pub confirm_edits: Option<Option<Edits>>,
+    /// The words that the model is given at once while a person decides.
+    pub acknowledge: Option<Option<Value>>,
+    /// True if the reason of a no is not for the model.
+    pub keep_reason: Option<bool>,
+    /// True if a cancellation by the model withdraws the question.
+    pub withdraw_on_cancel: Option<bool>,
     /// How long one run may take.
     pub timeout: Option<Option<Duration>>,
     /// What becomes of a call that was cut off.
@@ -158,6 +170,11 @@ impl ToolPolicyChanges {
             &mut policy.confirm_expires_after,
             &self.confirm_expires_after,
         );
+        set(&mut policy.confirm_payload, &self.confirm_payload);
+        set(&mut policy.confirm_edits, &self.confirm_edits);
+        set(&mut policy.acknowledgement, &self.acknowledge);
+        set(&mut policy.confirm_keeps_reason, &self.keep_reason);
+        set(&mut policy.withdraw_on_cancel, &self.withdraw_on_cancel);
         set(&mut policy.timeout, &self.timeout);
         set(&mut policy.in_doubt, &self.in_doubt);
         match self.cached {

@@ -3,6 +3,7 @@
 //! A backup is a directory that is a journal of its own, with the same id and the bytes of the same frames, and with a
 //! file `BACKUP` that says where it ends. It can be verified by itself.
 
+mod beside;
 mod copy;
 pub(crate) mod manifest;
 
@@ -19,6 +20,7 @@ use crate::store::directory::{journal_at, write_marker};
 use crate::unfinished::Unfinished;
 use crate::verify::{self, Report, survey};
 use crate::{DiskJournal, Error, Progress};
+pub use beside::Beside;
 use copy::{Copied, copy};
 use manifest::Manifest;
 

@@ -15,6 +15,10 @@ use crate::store::directory::{Directory, Others};
 use crate::swap::{LOG_NEW, Names};
 use crate::{Error, Hash};
 
+/// The note about a journal without an index.
+pub(crate) const INDEX_MISSING: &str =
+    "the index is missing; the next opening rebuilds it from the log";
+
 /// Verifies the journal in a directory. It takes the lock, adds nothing, cuts nothing, and repairs nothing. Where nobody
 /// can write, it verifies the log alone.
 ///
@@ -112,7 +116,7 @@ fn open_index(
 ) -> Result<Option<(Index, Written)>, String> {
     let place = directory.path.join("sled");
     if fs::symlink_metadata(&place).is_err() {
-        notes.push("the index is missing; the next opening rebuilds it from the log".to_owned());
+        notes.push(INDEX_MISSING.to_owned());
         return Ok(None);
     }
     if !directory.lock.can_write {

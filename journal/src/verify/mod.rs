@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
+pub(crate) use directory::INDEX_MISSING;
 pub use directory::{directory, insecure_directory};
 pub use export::{export, export_naming};
 

@@ -120,7 +120,7 @@ impl Decisions {
 
     async fn read(&self, filter: &Filter, screen: &Screen) -> Result<(Ledger, Report), Failure> {
         let keys = self.keys.opened()?;
-        let mut ledger = opening::reading(&self.path).map_err(untold)?;
+        let mut ledger = opening::looking(&self.path, screen).map_err(untold)?;
         if let Some(keys) = keys {
             ledger = ledger.with_keys(keys);
         }
@@ -141,9 +141,9 @@ impl Decisions {
             output::may_stand_at(file, self.force)?;
         }
         // Verifying takes the journal for itself, so it comes before the opening.
-        let verified = opening::verified(&self.path).map_err(|it| opening::copied(it.into()))?;
+        let verified = opening::verified(&self.path, screen)?;
         let head = html::Head {
-            journal: self.path.display().to_string(),
+            journal: screen.beside.named(&self.path),
             asked: self.asked.in_words(),
             written_at: SystemClock::shared().now(),
         };

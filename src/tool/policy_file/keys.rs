@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::session::policy::{Background, InDoubt, Repeats, Retry};
+use crate::session::policy::{Background, Edits, InDoubt, Repeats, Retry};
 use crate::session::{
     CacheChange, Condition, FunctionResponseScheduling, GateChange, S, ToolPolicyChanges,
     recorded_key,
 };
+use crate::tool::arguments::check_schema;
 
 /// One key.
 pub(crate) struct Key {
@@ -32,7 +33,7 @@ pub(super) enum Misread {
 }
 
 /// All keys of a tool's policy.
-pub(crate) const KEYS: [Key; 14] = [
+pub(crate) const KEYS: [Key; 19] = [
     Key {
         name: "confirm",
         expected: "a hint, true or false",
@@ -60,6 +61,65 @@ pub(crate) const KEYS: [Key; 14] = [
         schema: || or_false(time_schema()),
         read: |value, to| {
             to.confirm_expires_after = Some(unless_false(value, some_time)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "confirm_payload",
+        expected: "a JSON Schema as a table, or false",
+        about: "The JSON Schema that the data given with a yes must fit. false: there is none.",
+        schema: || or_false(json!({"type": "object"})),
+        read: |value, to| {
+            to.confirm_payload = Some(unless_false(value, payload)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "confirm_edits",
+        expected: "\"allowed\", \"approved_anew\" or false",
+        about: "A person may change the arguments with a yes; approved_anew: the changed call is asked about again. false: they may not.",
+        schema: || json!({"enum": ["allowed", "approved_anew", false]}),
+        read: |value, to| {
+            to.confirm_edits = Some(unless_false(value, |it| match it.as_str() {
+                Some("allowed") => Ok(Edits::Allowed),
+                Some("approved_anew") => Ok(Edits::ApprovedAnew),
+                Some(_) | None => Err(Misread::Other),
+            })?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "acknowledge",
+        expected: "a text or a table, or false",
+        about: "The words that the model is given at once while a person decides. false: those of every other tool.",
+        schema: || or_false(json!({"type": ["object", "string"]})),
+        read: |value, to| {
+            to.acknowledge = Some(unless_false(value, |it| match it {
+                Value::Object(_) | Value::String(_) => Ok(it.clone()),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                    Err(Misread::Other)
+                }
+            })?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "keep_reason",
+        expected: FLAG,
+        about: "The reason of a no stays on record, and the model does not get it.",
+        schema: || json!({"type": "boolean"}),
+        read: |value, to| {
+            to.keep_reason = Some(value.as_bool().ok_or(Misread::Other)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "withdraw_on_cancel",
+        expected: FLAG,
+        about: "A cancellation by the model withdraws the question.",
+        schema: || json!({"type": "boolean"}),
+        read: |value, to| {
+            to.withdraw_on_cancel = Some(value.as_bool().ok_or(Misread::Other)?);
             Ok(())
         },
     },
@@ -293,6 +353,19 @@ pub(super) fn condition(value: &Value, of_gate: bool) -> Result<Condition, Misre
     Ok(condition)
 }
 
+/// A schema that a payload can be checked by, as the registration of a tool checks it.
+fn payload(value: &Value) -> Result<Value, Misread> {
+    if !value.is_object() {
+        return Err(Misread::Other);
+    }
+    match check_schema(value) {
+        Ok(()) => Ok(value.clone()),
+        Err(problem) => Err(Misread::Because(format!(
+            "expected a JSON Schema: {problem}"
+        ))),
+    }
+}
+
 fn background(value: &Value) -> Option<Option<Background>> {
     match value.as_bool() {
         Some(is_on) => Some(is_on.then(Background::default)),
@@ -390,6 +463,7 @@ pub(crate) fn found(value: &Value) -> String {
     text
 }
 
+const FLAG: &str = "true or false";
 const SHOWN_CHARS_MAX: usize = 80;
 pub(super) const TIME: &str =
     "a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false";

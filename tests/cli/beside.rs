@@ -1,0 +1,96 @@
+//! Each command that only looks reads a consistent prefix beside a process that has the journal open.
+
+use std::fs;
+
+use recount_journal::DiskJournal;
+
+use crate::program::Bench;
+
+/// A journal that another process has open, and the id of its session.
+fn in_use() -> (Bench, String, DiskJournal) {
+    let bench = Bench::with_demo();
+    let session = bench.session("demo");
+    let held = DiskJournal::open_existing(bench.path("demo")).unwrap();
+    (bench, session, held)
+}
+
+#[test]
+fn every_looking_command_reads_beside_the_writer() {
+    let (bench, session, held) = in_use();
+    for command in [
+        "verify demo".to_owned(),
+        "replay demo".to_owned(),
+        format!("state demo {session}"),
+        format!("diff demo:{session} {session}"),
+        "audit decisions demo".to_owned(),
+        "audit decisions demo --html report.html".to_owned(),
+        "export demo --out demo.jsonl".to_owned(),
+    ] {
+        bench
+            .run(&command)
+            .ends_with(0)
+            .says(&["note: read up to commit ", "records), beside the process"]);
+    }
+    let state = bench
+        .run(&format!("state demo {session} --json"))
+        .ends_with(0)
+        .json();
+    let records = state["read_up_to"][0]["records"].as_u64().unwrap();
+    assert_eq!(state["read_up_to"][0]["journal"], "demo");
+    let verified = bench.run("verify demo --json").ends_with(0).json();
+    assert_eq!(verified["records"], records);
+    assert_eq!(verified["read_up_to"], state["read_up_to"]);
+    let replayed = bench.run("replay demo --json").ends_with(0).json();
+    assert_eq!(replayed["read_up_to"], state["read_up_to"]);
+    drop(held);
+    let alone = bench.run("verify demo --json").ends_with(0).json();
+    assert!(alone.get("read_up_to").is_none(), "{alone}");
+}
+
+/// The stream has no line of its own for the note, so that stands on standard error.
+#[test]
+fn exported_stream_beside_the_writer_is_whole() {
+    let (bench, _, held) = in_use();
+    let exported = bench.run("export demo");
+    assert_eq!(exported.code, 0, "{exported:?}");
+    let exported = exported.complains(&["note: read up to commit "]);
+    bench.write("stream.jsonl", &exported.out);
+    bench.run("verify stream.jsonl").ends_with(0);
+    bench
+        .run("audit decisions demo --csv")
+        .complains(&["note: read up to commit "]);
+    drop(held);
+}
+
+/// Nothing changes in the journal, and no copy stays.
+#[test]
+fn looking_beside_the_writer_leaves_nothing_behind() {
+    let (bench, _, held) = in_use();
+    fs::create_dir(bench.path("tmp")).unwrap();
+    let before = fs::read_dir(bench.path("demo/log")).unwrap().count();
+    let verified = bench
+        .command("verify demo")
+        .env("TMPDIR", bench.path("tmp"))
+        .status();
+    assert!(verified.unwrap().success());
+    assert_eq!(fs::read_dir(bench.path("tmp")).unwrap().count(), 0);
+    assert_eq!(
+        fs::read_dir(bench.path("demo/log")).unwrap().count(),
+        before
+    );
+    drop(held);
+}
+
+#[test]
+fn damage_is_told_beside_the_writer() {
+    let (bench, _, held) = in_use();
+    let log = fs::read_dir(bench.path("demo/log")).unwrap();
+    let mut files: Vec<_> = log.map(|it| it.unwrap().path()).collect();
+    files.sort();
+    let mut bytes = fs::read(&files[0]).unwrap();
+    bytes[5000] ^= 1;
+    fs::write(&files[0], bytes).unwrap();
+    let verified = bench.run("verify demo");
+    assert_eq!(verified.code, 4, "{verified:?}");
+    drop(held);
+}
