@@ -233,7 +233,7 @@ impl From<ledger::Error> for Failure {
 
 impl From<engine::Error> for Failure {
     fn from(error: engine::Error) -> Failure {
-        let what = one_line(&causes(&error)).into_owned();
+        let what = in_lines(&causes(&error));
         match error {
             engine::Error::Ledger(error) => error.into(),
             engine::Error::Refused(rejection) => {
@@ -260,7 +260,7 @@ impl From<engine::Error> for Failure {
 
 impl From<fixture::Error> for Failure {
     fn from(error: fixture::Error) -> Failure {
-        let what = one_line(&causes(&error)).into_owned();
+        let what = in_lines(&causes(&error));
         match error {
             fixture::Error::Missing { .. } => Failure::new("no-fixture", what)
                 .advice("give the directory that holds fixture.json and steps.jsonl"),
@@ -291,7 +291,7 @@ impl From<fixture::Error> for Failure {
 
 impl From<play::Error> for Failure {
     fn from(error: play::Error) -> Failure {
-        let what = one_line(&causes(&error)).into_owned();
+        let what = in_lines(&causes(&error));
         match error {
             play::Error::NeedsProgram { .. } => Failure::new("needs-program", what).advice(
                 "in a test of the program: Fixture::load(DIR)?.play(&agent)?.assert_as_recorded()",
@@ -336,6 +336,12 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::SessionClosed => "session-closed",
         Rejection::TooLarge { .. } => "too-large",
     }
+}
+
+/// A text with its lines one below the other, each without what a terminal would act on.
+fn in_lines(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(one_line).collect();
+    lines.join("\n  ")
 }
 
 /// An error and everything behind it that it does not say itself.
