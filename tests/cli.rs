@@ -52,6 +52,8 @@ mod sealing;
 mod service;
 #[path = "cli/settling.rs"]
 mod settling;
+#[path = "cli/shipped.rs"]
+mod shipped;
 #[path = "cli/state.rs"]
 mod state;
 #[cfg(unix)]

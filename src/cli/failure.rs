@@ -251,7 +251,7 @@ impl From<ledger::Error> for Failure {
 
 impl From<engine::Error> for Failure {
     fn from(error: engine::Error) -> Failure {
-        let what = one_line(&causes(&error)).into_owned();
+        let what = in_lines(&causes(&error));
         match error {
             engine::Error::Ledger(error) => error.into(),
             engine::Error::Refused(rejection) => {
@@ -278,7 +278,7 @@ impl From<engine::Error> for Failure {
 
 impl From<fixture::Error> for Failure {
     fn from(error: fixture::Error) -> Failure {
-        let what = one_line(&causes(&error)).into_owned();
+        let what = in_lines(&causes(&error));
         match error {
             fixture::Error::Missing { .. } => Failure::new("no-fixture", what)
                 .advice("give the directory that holds fixture.json and steps.jsonl"),
@@ -309,7 +309,7 @@ impl From<fixture::Error> for Failure {
 
 impl From<play::Error> for Failure {
     fn from(error: play::Error) -> Failure {
-        let what = one_line(&causes(&error)).into_owned();
+        let what = in_lines(&causes(&error));
         match error {
             play::Error::NeedsProgram { .. } => Failure::new("needs-program", what).advice(
                 "in a test of the program: Fixture::load(DIR)?.play(&agent)?.assert_as_recorded()",
@@ -356,6 +356,12 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::TooDeep => "too-deep",
         Rejection::UnfitJson { .. } => "unfit-json",
     }
+}
+
+/// A text with its lines one below the other, each without what a terminal would act on.
+fn in_lines(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(one_line).collect();
+    lines.join("\n  ")
 }
 
 /// An error and everything behind it that it does not say itself.

@@ -37,7 +37,7 @@ fn the_example_file_says_what_it_means() {
     );
     assert_eq!(
         tools.check_arguments("refund", &json!({})),
-        Err("missing properties 'order'".to_owned())
+        Err("missing properties 'order_id'".to_owned())
     );
 }
 
@@ -66,6 +66,36 @@ fn what_a_tool_runs_is_part_of_its_contract() {
     );
 }
 
+/// Every call of a shipped script to a tool of the shipped file has arguments that the tool takes.
+#[test]
+fn shipped_scripts_call_shipped_tools_as_declared() {
+    let tools = example();
+    let scripts = [
+        include_str!("../../fixtures/scripts/demo.jsonl"),
+        include_str!("../../fixtures/scripts/refund.jsonl"),
+        include_str!("../../fixtures/scripts/voice.jsonl"),
+    ];
+    let mut fitting = 0;
+    let lines = scripts.iter().flat_map(|it| it.lines());
+    for line in lines.filter(|it| it.starts_with('{')) {
+        let rule: Value = serde_json::from_str(line).unwrap();
+        let steps = rule.get("send").and_then(Value::as_array);
+        let calls = steps
+            .into_iter()
+            .flatten()
+            .filter_map(|it| it.get("call")?.as_array());
+        for call in calls.flatten() {
+            let name = call.get("name").and_then(Value::as_str).unwrap();
+            if tools.get(name).is_some() {
+                let args = call.get("args").unwrap();
+                assert_eq!(tools.check_arguments(name, args), Ok(()), "{line}");
+                fitting += 1;
+            }
+        }
+    }
+    assert!(fitting >= 3, "{fitting}");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn the_tools_of_the_example_file_run() {
@@ -82,12 +112,12 @@ async fn the_tools_of_the_example_file_run() {
             ToolOutcome::Returned(json!({"refunded": true, "key": "key-1"})),
         ),
         ("ask_warehouse", ToolOutcome::Paused(Pending::new())),
-        ("echo", ToolOutcome::Returned(json!({"order": "A-17"}))),
+        ("echo", ToolOutcome::Returned(json!({"order_id": "A-17"}))),
     ] {
         let outcome = tools
             .get(name)
             .unwrap()
-            .run(json!({"order": "A-17"}), context.clone(), |_| async {
+            .run(json!({"order_id": "A-17"}), context.clone(), |_| async {
                 Ok(())
             })
             .await;

@@ -23,6 +23,7 @@ use super::phases::{self, PhaseBuilder};
 use super::policies::{self, CallLimits};
 use super::prepared::Prepared;
 use super::reconnects::Reconnects;
+use super::waived_gates;
 
 /// How long a service may take to complete the setup.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -456,9 +457,7 @@ impl Agent {
             {
                 Gates::enforced()
             }
-            GateChoice::WhereAnswerable => {
-                Gates::waived("no durable journal and no confirmation provider")
-            }
+            GateChoice::WhereAnswerable => waived_gates::unanswerable(name, &policies),
         };
         let prepared = Prepared {
             recorder: None,

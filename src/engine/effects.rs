@@ -120,6 +120,7 @@ impl SessionTask {
             .with_ticket(ticket)
             .with_emitter(Emitter::new(events.clone(), seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
+        tracing::debug!(session = %self.id, call = seq.0, tool = %call.name, attempt, "tool starts");
         let own = self.own.clone();
         let opened = self.opened_arguments(call);
         let dispatcher = &self.agent.dispatcher;

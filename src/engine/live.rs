@@ -17,7 +17,9 @@ use crate::tool::{FunctionCall, ResultFormatter, State, T, ToolExecutionMode, To
 pub struct Live;
 
 impl Live {
-    /// A session that is about to be described.
+    /// A session that is about to be described. **Without [`journal`](LiveBuilder::journal) and
+    /// without a confirmation provider, tools under [`T::confirm`] run unasked**, unless it is
+    /// [`strict`](LiveBuilder::strict).
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), recount::engine::Error> {

@@ -84,6 +84,7 @@ mod text_agents;
 mod timer;
 mod updates;
 mod verdicts;
+mod waived_gates;
 mod withholding;
 mod writer;
 

@@ -402,6 +402,12 @@ impl Ledger {
         append.durability = durability;
         let span = tracing::info_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());
         let head = self.journal.append(append).instrument(span).await?;
+        let (session, from) = (session.id, tail.seq.next());
+        tracing::debug!(%session, %from, to = head.seq, records = facts.len(), "batch appended");
+        for fact in facts {
+            // Bodies quote arguments and words, so a kind is all that is said.
+            tracing::trace!(%session, seq = %fact.seq, kind = fact.event.kind(), "on record");
+        }
         Ok(Tail {
             seq: Seq(head.seq),
             hash: head.hash,

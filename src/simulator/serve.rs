@@ -234,7 +234,7 @@ impl Reader<'_> {
         for action in actions {
             let order = match action {
                 Action::Send(message) => Order::Send(self.framed(message.encode())),
-                Action::SendRaw(frame) => Order::Send(raw(frame)),
+                Action::SendRaw(frame) => Order::Send(self.raw(frame)),
                 Action::Read(reads) => {
                     self.reads = reads;
                     continue;
@@ -274,12 +274,17 @@ impl Reader<'_> {
             Message::binary(message.into_bytes())
         }
     }
-}
 
-fn raw(frame: RawFrame) -> Message {
-    let bytes = Bytes::from(frame.bytes);
-    match Utf8Bytes::try_from(bytes.clone()) {
-        Ok(text) if frame.is_text => Message::Text(text),
-        Ok(_) | Err(_) => Message::Binary(bytes),
+    /// A frame as the script has it. What of it is no text is recorded by its length, as on the way in.
+    fn raw(&self, frame: RawFrame) -> Message {
+        let message = String::from_utf8_lossy(&frame.bytes).into_owned();
+        let bytes = Bytes::from(frame.bytes);
+        let (opcode, sent) = match Utf8Bytes::try_from(bytes.clone()) {
+            Ok(text) if frame.is_text => ("text", Message::Text(text)),
+            Ok(_) | Err(_) => ("binary", Message::Binary(bytes)),
+        };
+        self.shared
+            .record(|| Frame::new(self.connection, Side::Service, opcode, &message));
+        sent
     }
 }

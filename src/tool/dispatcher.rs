@@ -17,6 +17,7 @@ use super::{
     ConfirmationProvider, Emitted, InputStreamingTool, PolicyTool, RegistrationError, Services,
     StreamingTool, Subscription, ToolEvent, ToolFunction, ToolMistake, Toolset, hear,
 };
+use crate::session::Fact;
 use crate::session::catalog::{Catalog, ToolDeclaration};
 use crate::session::policy::{PolicySet, ToolPolicy};
 use crate::session::{Fact, Json};
@@ -276,6 +277,10 @@ impl ToolDispatcher {
             let name = declaration.name.clone();
             let taken = self.entries.get(&name).filter(|_| !replaces);
             if let Some(other) = taken.or_else(|| added.get(&name)) {
+                // A tool of the service that is said twice is the same one.
+                if tool.kind() == ToolKind::ServerSide && declaration == other.declaration {
+                    continue;
+                }
                 mistakes.push(duplicate(&declaration, &other.declaration));
             }
             let payload = tool.policy().confirm_payload.as_ref();

@@ -298,3 +298,20 @@ fn a_dispatcher_keeps_its_provider_where_it_goes() {
         ["expected one confirmation provider, found two"]
     );
 }
+
+/// A builder's short name and `T`'s say the same; other declarations of one name still collide.
+#[test]
+fn tool_of_the_service_said_twice_is_one() {
+    let mut tools = ToolDispatcher::new();
+    tools
+        .register(T::google_search() | T::google_search())
+        .unwrap();
+    tools.register(T::google_search()).unwrap();
+    assert_eq!(tools.names().collect::<Vec<_>>(), ["google_search"]);
+    let function = || T::simple("look", "Looks", |_| async { Ok(json!({})) });
+    assert!(
+        ToolDispatcher::new()
+            .register(function() | function())
+            .is_err()
+    );
+}

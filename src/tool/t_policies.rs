@@ -11,7 +11,10 @@ use crate::session::{
 };
 
 impl T {
-    /// A person must agree to each call before it runs, and is told the hint.
+    /// A person must agree to each call before it runs, and is told the hint. **Without a journal on
+    /// disk and without a confirmation provider the tool runs unasked**; `.strict()` has it denied.
+    ///
+    /// When such an agent is built, the log has a warning, and `gate_waived` is on record for each call.
     #[must_use]
     pub fn confirm(tool: impl Into<Toolset>, hint: impl Into<String>) -> Toolset {
         Self::policy(tool, ToolPolicy::gate(hint))

@@ -264,6 +264,40 @@ fn two_engines_never_share_a_journal_and_the_second_disturbs_nobody() {
 }
 
 #[test]
+fn command_for_unknown_session_says_unknown_session() {
+    let service = Service::start();
+    let session = recount::session::SessionId(uuid::Uuid::from_u128(7));
+    let by = recount::session::Actor::embedder("ada");
+    let cancelled = service
+        .engine
+        .cancel(session, recount::session::Seq(5), None, by);
+    let error = service.runtime.block_on(cancelled).unwrap_err();
+    assert_eq!(error.to_string(), format!("there is no session {session}"));
+    service.shut_down();
+}
+
+/// A span prints nothing by itself; records and starts of tools are told by kind, never by content.
+#[test]
+fn trace_level_tells_what_happens_without_content() {
+    let bench = Bench::new();
+    let demo = bench
+        .command("demo --approve --journal demo")
+        .env("RECOUNT_LOG", "trace")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(demo.stderr).unwrap();
+    for words in [
+        "batch appended",
+        "tool starts",
+        "session_opened",
+        "connected",
+    ] {
+        assert!(told.contains(words), "expected {words:?} in {told}");
+    }
+    assert!(!told.contains("amount_cents"), "{told}");
+}
+
+#[test]
 fn an_engine_that_hears_nobody_leaves_the_journal_in_use() {
     let bench = Bench::new();
     let runtime = runtime();

@@ -103,7 +103,7 @@ fn what_was_asked_before_a_kill_is_approved_over_http_after_the_restart() {
     assert!(told.iter().any(|(_, text)| outcome(text)), "{told:?}");
     let sent = reacted.sent().filter(|(on, _)| on.0 == 2);
     let sent: Vec<_> = sent.map(|(_, it)| it.encode()).collect();
-    let through = "The refund you asked for before is through.";
+    let through = "The refund you asked for before has been decided.";
     assert!(sent.iter().any(|it| it.contains(through)), "{sent:?}");
     let (_, pending) = http(&address, "GET", "/pending", Some("a-secret"), "");
     assert_eq!(pending, json!([]), "nothing waits any more");

@@ -261,3 +261,34 @@ async fn every_frame_is_recorded_in_order_and_without_secrets() {
     );
     assert!(!lines.concat().contains("s3cret"), "{lines:?}");
 }
+
+/// A frame that the script has as it is stands in the recording like any other, by its length where
+/// it is no JSON.
+#[tokio::test]
+async fn raw_frames_are_recorded() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&lines);
+    let simulator = Simulator::start(script(
+        r#"{"on":"setup","send":[{"raw":"{\"serverContent\":{\"a\":1}}"},{"raw":"no json"},{"say":"Hi."}]}"#,
+    ))
+    .record(move |frame| kept.lock().unwrap().push(frame.line()))
+    .listen("127.0.0.1:0")
+    .await
+    .unwrap();
+    let (mut socket, _) = connect_async(simulator.url()).await.unwrap();
+    send(&mut socket, &setup()).await;
+    while !lines
+        .lock()
+        .unwrap()
+        .iter()
+        .any(|it: &String| it.contains("Hi."))
+    {
+        tokio::task::yield_now().await;
+    }
+    let lines = lines.lock().unwrap().join("\n");
+    assert!(
+        lines.contains(r#""message":{"serverContent":{"a":1}}"#),
+        "{lines}"
+    );
+    assert!(lines.contains("7 bytes that are no JSON"), "{lines}");
+}

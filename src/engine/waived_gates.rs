@@ -1,0 +1,53 @@
+//! The warning about an agent whose gated tools run unasked.
+
+use crate::session::Gates;
+use crate::session::policy::PolicySet;
+
+/// The gates of an agent whose calls nothing can keep until a person answers. A program that
+/// declares gates expects them to hold, so the log says that they do not.
+pub(super) fn unanswerable(agent: &str, policies: &PolicySet) -> Gates {
+    let gated = policies.tools.iter().filter(|(_, policy)| policy.confirm);
+    let gated: Vec<&str> = gated.map(|(name, _)| name.as_str()).collect();
+    if !gated.is_empty() {
+        let tools = gated.join(", ");
+        tracing::warn!(
+            agent,
+            tools,
+            "gated tools run WITHOUT being approved: no durable journal and no confirmation provider; \
+             give one of them, or say .strict()"
+        );
+    }
+    Gates::waived("no durable journal and no confirmation provider")
+}
+
+#[cfg(all(test, feature = "cli"))]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+    use crate::session::policy::ToolPolicy;
+
+    #[test]
+    fn warning_names_agent_and_gated_tools() {
+        let written = tempfile::NamedTempFile::new().unwrap();
+        let writer = written.reopen().unwrap();
+        let subscriber = tracing_subscriber::fmt().with_writer(writer);
+        let gated = PolicySet {
+            tools: [
+                ("pay".to_owned(), ToolPolicy::gate("Pay?")),
+                ("look".to_owned(), ToolPolicy::default()),
+            ]
+            .into(),
+            ..PolicySet::default()
+        };
+        tracing::subscriber::with_default(subscriber.finish(), || {
+            unanswerable("quiet", &PolicySet::default());
+            unanswerable("shop", &gated);
+        });
+        let told = std::fs::read_to_string(written.path()).unwrap();
+        assert_eq!(told.lines().count(), 1, "{told}");
+        for words in ["WARN", "shop", "pay", "WITHOUT being approved"] {
+            assert!(told.contains(words), "{told}");
+        }
+        assert!(!told.contains("look"), "{told}");
+    }
+}
