@@ -98,7 +98,9 @@ pub(crate) fn invalid_places(schema: &Value) -> BTreeSet<String> {
     let schema = known.map_or(schema, |it| it.schema);
     let found = on_deep_stack(|| {
         let mut found = BTreeSet::new();
-        if let Err(boon::CompileError::ValidationError { src, .. }) = compile(&schema) {
+        if let Err(error) = compile(&schema)
+            && let boon::CompileError::ValidationError { src, .. } = *error
+        {
             places(&src, &mut found);
         }
         found

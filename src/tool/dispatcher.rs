@@ -17,8 +17,7 @@ use super::{
     ConfirmationProvider, Emitted, InputStreamingTool, PolicyTool, RegistrationError, Services,
     StreamingTool, Subscription, ToolEvent, ToolFunction, ToolMistake, Toolset, hear,
 };
-use crate::session::Fact;
-use crate::session::catalog::{Catalog, ToolDeclaration};
+use crate::session::catalog::{Catalog, ToolDeclaration, ToolKind};
 use crate::session::policy::{PolicySet, ToolPolicy};
 use crate::session::{Fact, Json};
 

@@ -91,6 +91,8 @@ pub use input_streaming_tool::InputStreamingTool;
 pub use listeners::{Emitted, Subscription};
 pub(crate) use listeners::{Listeners, hear};
 pub use long_running::LongRunningFunctionTool;
+#[cfg(feature = "mcp")]
+pub(crate) use mistake::is_name;
 pub use mistake::{RegistrationError, ToolMistake};
 pub use outcome::{Ask, Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;
