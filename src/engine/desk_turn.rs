@@ -48,10 +48,6 @@ impl Engine {
 
     /// Has a command taken: by the session's task, or at the desk.
     pub(super) async fn command(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
-        let head = self.ledger().journal().head(session.0).await;
-        if head.map_err(crate::ledger::Error::from)?.is_none() {
-            return Err(crate::ledger::Error::UnknownSession { session }.into());
-        }
         if let Some(turn) = self.turn_at_desk(session).await {
             let desk = turn.desk();
             let taking = async move { desk.take(session, command).await };

@@ -139,6 +139,10 @@ impl Ledger {
         &self,
         session: SessionId,
     ) -> Result<Option<(Timestamp, SessionOpened)>, Error> {
+        // The journal's own stream has this id and is no session.
+        if session.0.is_nil() {
+            return Ok(None);
+        }
         match self.fact(session, Seq(1)).await? {
             Some(Fact {
                 at,

@@ -146,6 +146,10 @@ impl Ledger {
     /// # Errors
     /// [`Error::UnknownSession`] where the journal has no record of it; whatever keeps a record from being read.
     pub async fn load(&self, id: SessionId) -> Result<Loaded, Error> {
+        // The journal's own stream has this id and is no session.
+        if id.0.is_nil() {
+            return Err(Error::UnknownSession { session: id });
+        }
         let known = self.snapshot_of(id).await;
         let mut session = known.unwrap_or_else(|| Session::new(id));
         let (known, mut folded) = (session.head, 0);
