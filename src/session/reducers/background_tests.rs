@@ -58,7 +58,7 @@ fn silent_calls_are_acknowledged_silently() {
     let silent = toolbox().plain("order").background("order", Silent);
     let support = history().opened("support").attached(&silent).connected();
     let ordering = support.call("c1", "order", json!({})).started();
-    let chunk = ordering.yielded(json!({"status": "running"}));
+    let chunk = ordering.clone().yielded(json!({"status": "running"}));
     assert_eq!(scheduled(&chunk), [Some(Silent)]);
     let paused = ordering.paused(Some(json!({"ticket": 7})));
     assert_eq!(scheduled(&paused), [Some(Silent)]);
