@@ -338,7 +338,10 @@ fn worded(kind: &ErrorKind<'_, '_>) -> String {
         ErrorKind::Pattern { want, .. } => {
             format!("expected text that matches {}", quoted(want))
         }
-        ErrorKind::Format { want, .. } => format!("expected text of format {want}"),
+        ErrorKind::Format { want, err, .. } => {
+            let why = shortened(&err.to_string(), PLACE_CHARS_MAX);
+            format!("is not valid {want}: {why}")
+        }
         other => other.to_string(),
     }
 }

@@ -69,10 +69,20 @@ fn all_mistakes_are_reported_at_once_and_nothing_is_registered() {
 
 #[test]
 fn a_name_is_what_the_service_takes() {
-    for good in ["a", "A_b:c.d-9", "x".repeat(64).as_str()] {
+    for good in ["a", "_9", "A_b:c.d-9", "x".repeat(64).as_str()] {
         assert!(ToolDispatcher::new().register(tool(good)).is_ok(), "{good}");
     }
-    for bad in ["", "a b", "ä", "a/b", "x".repeat(65).as_str()] {
+    for bad in [
+        "",
+        "a b",
+        "ä",
+        "a/b",
+        "123-tool",
+        "-a",
+        ".a",
+        ":a",
+        "x".repeat(65).as_str(),
+    ] {
         assert_eq!(mistakes(tool(bad)).len(), 1, "{bad}");
     }
 }

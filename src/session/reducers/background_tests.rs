@@ -54,6 +54,17 @@ fn the_result_says_when_it_is_taken_up_and_what_is_told_meanwhile_does_not() {
 }
 
 #[test]
+fn silent_calls_are_acknowledged_silently() {
+    let silent = toolbox().plain("order").background("order", Silent);
+    let support = history().opened("support").attached(&silent).connected();
+    let ordering = support.call("c1", "order", json!({})).started();
+    let chunk = ordering.clone().yielded(json!({"status": "running"}));
+    assert_eq!(scheduled(&chunk), [Some(Silent)]);
+    let paused = ordering.paused(Some(json!({"ticket": 7})));
+    assert_eq!(scheduled(&paused), [Some(Silent)]);
+}
+
+#[test]
 fn a_result_that_says_so_itself_is_taken_up_as_it_says() {
     let ordering = ordering();
     for failed in [false, true] {

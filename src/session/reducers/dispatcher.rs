@@ -17,10 +17,10 @@ use crate::session::decision::{
 use crate::session::id::Seq;
 use crate::session::json::Json;
 use crate::session::observation::FunctionCallReceived;
-use crate::session::scheduling::FunctionResponseScheduling;
 use crate::session::state::{Delivery, Session, Settled, Wording};
 
 use super::confirmation::Gate;
+use super::scheduling::scheduling;
 use super::verdict_inputs::Inputs;
 use super::{
     agents, cache, confirmation, conversation, hooks, limits, phases, redelivery, repeats,
@@ -334,9 +334,7 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
         session.at,
     );
     let connects = conversation::connects(session, it.outcome, it.route);
-    let name = session.calls.get(&it.call).map(|call| &call.name);
-    let declared = name.and_then(|name| session.terms.policies.of(name).background);
-    let declared = declared.map(|it| it.scheduling);
+    let scheduling = scheduling(session, it.call, it.outcome);
     let Some(call) = session.calls.get_mut(&it.call) else {
         return;
     };
@@ -352,7 +350,7 @@ pub(in crate::session) fn response_issued(session: &mut Session, at: Seq, it: &R
             outcome: it.outcome,
             route: it.route,
             will_continue: will_continue(call, it.outcome),
-            scheduling: scheduling(call, it.outcome, declared),
+            scheduling,
             // What a tool or the program said went through the hook before it was recorded; what a person found did not.
             wording: if shown
                 && (it.response.is_some()
@@ -408,33 +406,6 @@ fn will_continue(call: &Call, outcome: Outcome) -> Option<bool> {
         | Outcome::Cancelled
         | Outcome::Unknown
         | Outcome::Withdrawn => call.told_meanwhile.then_some(false),
-    }
-}
-
-/// When the model takes it up, if it does not wait: as the result or the policy says, and failures without a word.
-fn scheduling(
-    call: &Call,
-    outcome: Outcome,
-    declared: Option<FunctionResponseScheduling>,
-) -> Option<FunctionResponseScheduling> {
-    let of_result = || call.own_scheduling.or(call.background);
-    match outcome {
-        // The service takes what carries no scheduling as `WHEN_IDLE`, so the model would speak
-        // of a call that is to be silent.
-        Outcome::Interim => of_result()
-            .or(declared)
-            .filter(|it| *it == FunctionResponseScheduling::Silent),
-        Outcome::Returned | Outcome::Supplied => of_result(),
-        Outcome::Failed => call
-            .own_scheduling
-            .or(call.background.map(|_| FunctionResponseScheduling::Silent)),
-        Outcome::Refused
-        | Outcome::Denied
-        | Outcome::Expired
-        | Outcome::TimedOut
-        | Outcome::Cancelled
-        | Outcome::Unknown
-        | Outcome::Withdrawn => call.background.map(|_| FunctionResponseScheduling::Silent),
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) mod phases;
 pub(super) mod reconciliation;
 pub(super) mod redelivery;
 pub(super) mod repeats;
+pub(super) mod scheduling;
 pub(super) mod state;
 pub(super) mod tracker;
 pub(super) mod verdict_inputs;

@@ -179,12 +179,9 @@ async fn an_approval_after_the_loss_runs_the_tool_once() {
 
 /// The arguments come in pieces; the second call is never finished.
 const STREAMED: &str = r#"
-{"on": {"text": "go"}, "send": [
- {"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"Par\",\"willContinue\":true}],\"willContinue\":true},{\"id\":\"s\",\"name\":\"ship\",\"willContinue\":true}]}}"}]}
-{"on": {"text": "more"}, "send": [
- {"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"is\"},{\"jsonPath\":\"$.cents\",\"numberValue\":20000000000000000001}]}]}}"}]}
-{"on": {"text": "odd"}, "send": [
- {"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"q\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"to\",\"stringValue\":\"x\"}]}]}}"}]}
+{"on": {"text": "go"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"Par\",\"willContinue\":true}],\"willContinue\":true},{\"id\":\"s\",\"name\":\"ship\",\"willContinue\":true}]}}"}]}
+{"on": {"text": "more"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"is\"},{\"jsonPath\":\"$.cents\",\"numberValue\":20000000000000000001}]}]}}"}]}
+{"on": {"text": "odd"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"q\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"to\",\"stringValue\":\"x\"}]}]}}"}]}
 {"on": "otherwise", "send": []}
 "#;
 

@@ -252,8 +252,7 @@ async fn what_changes_nothing_does_not_fill_the_journal() {
 {"on": {"text": "go"}, "send": [{"repeat": 1}]}
 {"on": "otherwise", "send": []}
 "#;
-    let handle =
-        r#"{"raw": "{\"sessionResumptionUpdate\":{\"newHandle\":\"hN\",\"resumable\":true}}"}"#;
+    let handle = r#"{"sessionResumptionUpdate": {"newHandle": "hN", "resumable": true}}"#;
     let noise = [
         r#"{"raw": "nonsense"}"#,
         r#"{"raw": "{\"toolCallCancellation\":{\"ids\":[\"x\"]}}"}"#,

@@ -19,7 +19,10 @@ fn when(scheduling: &str) -> Option<String> {
 /// What the model hears of a call in the background, in the default words.
 fn told(name: &str, scheduling: &str) -> Vec<(Value, Option<String>)> {
     vec![
-        (json!({"status": "running", "tool": name}), None),
+        (
+            json!({"status": "running", "tool": name}),
+            when(scheduling).filter(|it| it == "SILENT"),
+        ),
         (
             json!({"status": "completed", "tool": name, "result": {"found": 3}}),
             when(scheduling),
