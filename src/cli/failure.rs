@@ -136,7 +136,7 @@ impl Failure {
 const READER_GONE: &str = "reader-gone";
 
 /// The code of what the system could not do.
-const IO: &str = "io";
+pub(super) const IO: &str = "io";
 
 /// The code of a disk without room.
 const NO_SPACE: &str = "no-space";

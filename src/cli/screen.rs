@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use serde::Serialize;
 
 use super::beside::Beside;
-use super::failure::Failure;
+use super::failure::{Failure, IO};
 use super::one_line::escaped;
 use super::style::{Palette, Tone};
 use crate::ledger::PassedOver;
@@ -149,5 +149,10 @@ fn columns() -> Option<usize> {
 }
 
 fn printing(error: &io::Error) -> Failure {
-    Failure::io("write to standard output", error)
+    let failure = Failure::io("write to standard output", error);
+    // A disk without room behind standard output says nothing of the journal's.
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => failure,
+        _ => Failure::new(IO, failure.what),
+    }
 }

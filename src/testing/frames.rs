@@ -47,7 +47,10 @@ pub fn any_frame(bytes: &[u8]) {
     match read {
         Err(_) => assert_eq!(of_kind("frame_rejected"), observations.len(), "{text}"),
         Ok(message) => {
-            let calls = message.tool_call.map_or(0, |it| it.function_calls.len());
+            let calls = message.tool_call.into_iter();
+            let calls = calls.flat_map(|it| it.function_calls);
+            // A call whose arguments still stream is none yet.
+            let calls = calls.filter(|it| it.will_continue != Some(true)).count();
             let known = of_kind("function_call_received");
             // One whose very name is too large is not known as a call any more.
             assert!(

@@ -69,13 +69,21 @@ async fn the_program_knows_which_call_it_serves() {
     );
 }
 
+/// The outcome with its text as a value.
+fn parsed(outcome: ToolOutcome) -> ToolOutcome {
+    match outcome {
+        ToolOutcome::Text(text) => ToolOutcome::Returned(text.to_value()),
+        other => other,
+    }
+}
+
 #[tokio::test]
 async fn program_gets_what_a_person_gave_with_the_yes() {
     let given = |confirmation: ToolConfirmation| async {
         let script = r#"echo "${RECOUNT_CONFIRMATION-null}""#;
         let context = context().with_confirmation(confirmation);
         let tool = shell(script);
-        tool.run(json!({}), context, nothing_yielded).await
+        parsed(tool.run(json!({}), context, nothing_yielded).await)
     };
     let yes = ToolConfirmation::confirmed();
     assert_eq!(
@@ -104,10 +112,10 @@ async fn program_gets_no_variable_but_those_that_are_named() {
     let tool = CommandTool::new("sh", "", None, "sh", args);
     let of = |tool: CommandTool| PolicyTool::new(Arc::new(tool), ToolPolicy::default());
     let plain = of(tool.clone());
-    let plain = plain.run(json!({}), context(), nothing_yielded).await;
+    let plain = parsed(plain.run(json!({}), context(), nothing_yielded).await);
     assert_eq!(plain, ToolOutcome::Returned(json!(["", ""])));
     let named = of(tool.inherit_env(["CARGO_PKG_NAME"]));
-    let named = named.run(json!({}), context(), nothing_yielded).await;
+    let named = parsed(named.run(json!({}), context(), nothing_yielded).await);
     assert_eq!(named, ToolOutcome::Returned(json!(["", "recount"])));
 }
 

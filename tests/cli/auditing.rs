@@ -76,7 +76,7 @@ fn the_demo_is_told_with_its_approvals_and_its_failures() {
     let calls = calls(&json);
     assert_eq!(calls.len(), 1);
     let question = &calls[0]["questions"][0];
-    assert_eq!(calls[0]["verdict"], "approved");
+    assert_eq!(calls[0]["verdict"], "approved_automatically");
     assert_eq!(question["hint"], "Refund money to the customer?");
     assert_eq!(question["by"]["authenticated_by"], "os_user");
     assert_eq!(calls[0]["args"]["amount_cents"], 4200);

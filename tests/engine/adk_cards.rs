@@ -324,11 +324,11 @@ fn stock_client_answers_a_gate_that_asks_for_no_payload() {
     for confirmed in [true, false] {
         let scene = scene(T::confirm(plain("pay"), "Pay?"));
         let call = r#"{"toolCall":{"functionCalls":[{"id":"c1","name":"pay",
-            "args":{"to":"bob","n":1.0,"id":18446744073709551617}}]}}"#;
+            "args":{"to":"bob","n":1.0,"id":18446744073709551615}}]}}"#;
         scene.hears(&ServerMessage::decode(call).unwrap());
         let (id, card) = scene.card();
         assert_eq!(card["toolConfirmation"].get("payload"), None);
-        let args = json!({"to": "bob", "n": 1, "id": 18446744073709552000.0});
+        let args = json!({"to": "bob", "n": 1, "id": 18446744073709551615.0});
         let answer = json!({"confirmed": confirmed, "payload": args});
         scene.sends(&id, REQUEST_CONFIRMATION, answer).unwrap();
         assert_eq!(scene.given(), [None]);

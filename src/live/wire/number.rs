@@ -54,7 +54,7 @@ impl Number {
         &self.0
     }
 
-    pub(in crate::live) fn digits(&self) -> &str {
+    pub(crate) fn digits(&self) -> &str {
         self.0.as_str().trim_matches('"')
     }
 

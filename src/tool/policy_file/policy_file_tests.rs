@@ -142,6 +142,7 @@ fn every_policy_field_has_a_key() {
         confirm_edits: Some(_),
         confirm_keeps_reason: true,
         acknowledgement: Some(_),
+        interim_status: true,
         repeats: Repeats::PendingTicket,
         in_doubt: InDoubt::Retry,
         withdraw_on_cancel: true,

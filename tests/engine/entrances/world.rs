@@ -383,7 +383,7 @@ fn agent(bad: &Value, model: ScriptedModel) -> Agent {
         .tools(T::toolset(gives.into()))
         .tools(T::streaming(Arc::new(Yields(bad.clone()))))
         .tools(T::confirm_edits(
-            T::confirm(nothing("pay"), "Pay?"),
+            T::confirm_payload(T::confirm(nothing("pay"), "Pay?"), json!({})),
             Edits::Allowed,
         ))
         .tools(T::long_running(waits))

@@ -180,7 +180,7 @@ async fn an_approval_after_the_loss_runs_the_tool_once() {
 /// The arguments come in pieces; the second call is never finished.
 const STREAMED: &str = r#"
 {"on": {"text": "go"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"Par\",\"willContinue\":true}],\"willContinue\":true},{\"id\":\"s\",\"name\":\"ship\",\"willContinue\":true}]}}"}]}
-{"on": {"text": "more"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"is\"},{\"jsonPath\":\"$.cents\",\"numberValue\":20000000000000000001}]}]}}"}]}
+{"on": {"text": "more"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"is\"},{\"jsonPath\":\"$.cents\",\"numberValue\":1.50}]}]}}"}]}
 {"on": {"text": "odd"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"q\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"to\",\"stringValue\":\"x\"}]}]}}"}]}
 {"on": "otherwise", "send": []}
 "#;
@@ -196,7 +196,7 @@ async fn streamed_arguments_run_once_they_are_whole() {
     assert_eq!(stage.till.runs(), 1);
     let calls = stage.events(&live, "function_call_received").await;
     let body = calls.first().unwrap().body().unwrap();
-    let whole = r#"{"cents":20000000000000000001,"to":"Paris"}"#;
+    let whole = r#"{"cents":1.50,"to":"Paris"}"#;
     assert!(body.contains(whole), "{body}");
     live.send_text("odd").await.unwrap();
     settle().await;

@@ -268,8 +268,11 @@ async fn however_they_end_nothing_of_a_thousand_background_calls_is_left() {
         }
     });
     let model = many("ends", 1_000);
-    let live = Live::builder().tools(T::background(ends)).model("m");
-    let live = live.connect_with(model.clone()).await.unwrap();
+    let agent = Agent::new().tools(T::background(ends)).model("m");
+    let agent = agent.calls_per_message_max(1_000).open_calls_max(1_000);
+    let agent = agent.connect_to(model.clone());
+    let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
+    let live = engine.session("a").connect().await.unwrap();
     let mut updates = live.subscribe();
     live.send_text("go").await.unwrap();
     let answered = |model: &ScriptedModel| {

@@ -53,7 +53,7 @@ async fn each_call_of_a_large_message_is_answered() {
     assert_eq!(settled_as(&session, Outcome::Refused), 872);
     let transcript = model.transcript();
     let answers = transcript.answers();
-    let expected = answers.filter(|(_, _, standing)| *standing == Standing::Expected);
+    let expected = answers.filter(|(_, _, standing)| *standing == Standing::Accepted);
     assert_eq!(expected.count(), 1_000);
     let refusals = transcript.answers();
     let refusals = refusals.filter(|(_, it, _)| format!("{:?}", it.response).contains("128"));
