@@ -167,6 +167,7 @@ fn type_of(schema: &Value) -> Option<&str> {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may fail")]
 mod tests {
     use serde_json::json;
 

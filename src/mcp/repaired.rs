@@ -238,6 +238,7 @@ const NARROWING: [&str; 8] = [
 ];
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may fail")]
 mod tests {
     use serde_json::json;
 

@@ -198,7 +198,11 @@ const SHORT_DIGITS: usize = 15;
 const WHOLE_FROM: f64 = 4_503_599_627_370_496.0;
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;

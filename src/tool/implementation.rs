@@ -113,7 +113,7 @@ mod tests {
             let args = ["x".to_owned(), plain.clone(), data.clone()];
             [
                 pinned.of(&script, &args),
-                pinned.of("sh", &[option.clone()]),
+                pinned.of("sh", std::slice::from_ref(&option)),
             ]
         };
         let pinned = Pinned {
@@ -137,7 +137,8 @@ mod tests {
             program: true,
             ..Pinned::default()
         };
-        assert!(whole.of("sh", &[])["files"]["sh"].is_string());
+        let file = whole.of("sh", &[]).pointer("/files/sh").cloned();
+        assert!(file.is_some_and(|it| it.is_string()));
     }
 
     #[test]

@@ -387,6 +387,7 @@ impl std::error::Error for PolicyFileError {}
 #[cfg(test)]
 #[expect(
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test may fail"
 )]

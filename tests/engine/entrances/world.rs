@@ -13,8 +13,11 @@ use recount::tool::{Ask, LlmAgent, LlmReply, LlmSaid, ScriptedLlm, ToolEvent, To
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-/// JSON that no record carries, and the words of its refusal.
-pub(crate) const BAD_KINDS: [(fn() -> Value, &str); 3] = [
+/// A maker of JSON that no record carries, and the words of its refusal.
+pub(crate) type BadKind = (fn() -> Value, &'static str);
+
+/// JSON that no record carries.
+pub(crate) const BAD_KINDS: [BadKind; 3] = [
     (|| deep(65, json!(1)), "deeper than 64 levels"),
     (|| json!("x".repeat(5 << 20)), "bytes"),
     (

@@ -20,7 +20,7 @@ fn model(calls: usize, tool: &str) -> ScriptedModel {
 }
 
 fn look() -> Toolset {
-    T::simple("look", "Looks", |_| async { Ok(json!({"seen": true})) }).into()
+    T::simple("look", "Looks", |_| async { Ok(json!({"seen": true})) })
 }
 
 fn settled_as(session: &Session, outcome: Outcome) -> usize {
