@@ -23,7 +23,7 @@ use super::policy::PolicySet;
 use super::reducers::cache::Cache;
 use super::reducers::closing::Closing;
 use super::reducers::limits::Uses;
-use super::reducers::redelivery::{Repeatable, no_longer_told};
+use super::reducers::redelivery::Repeatable;
 use super::resumption::Resumption;
 use super::scheduling::FunctionResponseScheduling;
 use super::scope::Scope;
@@ -376,7 +376,7 @@ impl Session {
     #[cfg(feature = "engine")]
     pub(crate) fn forget_deliveries(&mut self, call: Seq) {
         let of_call = self.deliveries.of_call(call).map(|(response, _)| response);
-        no_longer_told(self, &of_call.collect::<Vec<_>>());
+        super::reducers::redelivery::no_longer_told(self, &of_call.collect::<Vec<_>>());
     }
 
     /// The objects that events of this session may name.
@@ -385,6 +385,7 @@ impl Session {
     }
 
     /// The open calls that may move on by themselves.
+    #[cfg(feature = "engine")]
     pub(crate) fn may_move(&self) -> impl Iterator<Item = Seq> {
         self.restless.iter().copied()
     }

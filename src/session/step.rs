@@ -128,6 +128,7 @@ pub fn owed(session: &Session) -> Vec<Effect> {
 }
 
 /// The part of [`owed`] that these calls and responses are owed for, in the same order.
+#[cfg(feature = "engine")]
 pub(crate) fn owed_about(session: &Session, calls: &[Seq], responses: &[Seq]) -> Vec<Effect> {
     let mut effects = Vec::new();
     let calls = calls.iter();
