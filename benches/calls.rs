@@ -1,5 +1,5 @@
-//! What a call costs in a session of many calls, in memory: 100 to 100,000 of them that nobody can run, that wait for a person, or that
-//! have ended. The cost of one call must not grow with the number of the others.
+//! The cost of a call in a session of many calls, in memory: 100 to 100,000 of them that have no
+//! tool, that wait for a person, or that have ended. The cost of one call must not grow with the number of the others.
 #![expect(
     clippy::expect_used,
     reason = "a bench that meets the impossible must stop"
@@ -20,7 +20,7 @@ const CALLS: [u64; 4] = [100, 1_000, 10_000, 100_000];
 /// deeper and do not fit the caches of a processor, which alone is a factor of about two.
 const GROWTH_MAX: f64 = 4.0;
 
-/// What becomes of the calls.
+/// The fate of the calls.
 #[derive(Clone, Copy)]
 enum Kind {
     /// No tool has the name: refused, and the responses all wait to be sent.

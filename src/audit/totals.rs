@@ -27,9 +27,9 @@ pub struct Totals {
     pub outcomes: BTreeMap<Outcome, u64>,
     /// Those that have not ended.
     pub open: u64,
-    /// What became of the questions to people, but for those that a program answered by itself.
+    /// The ends of the questions to people, but for those that a program answered by itself.
     pub answers: BTreeMap<QuestionEnd, u64>,
-    /// What became of the questions that a flag or a provider of a program answered, without a person.
+    /// The ends of the questions that a flag or a provider of a program answered, without a person.
     pub program_answers: BTreeMap<QuestionEnd, u64>,
     /// Those of `answers` whose records do not tell a person from a program.
     pub answers_not_distinguished: u64,

@@ -126,7 +126,7 @@ async fn next(frames: &mut Option<(mpsc::UnboundedReceiver<Frame>, Recording)>) 
     }
 }
 
-/// Where `--record` writes to.
+/// The writer that `--record` names.
 fn recording(path: &Path, force: Force) -> Result<Box<dyn Write + Send>, Failure> {
     if output::is_standard(path) {
         return Ok(Box::new(std::io::stdout()));

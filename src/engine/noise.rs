@@ -1,4 +1,4 @@
-//! What a service repeats on one connection and that changes nothing.
+//! Messages that a service repeats on one connection and that change nothing.
 
 use std::collections::BTreeSet;
 

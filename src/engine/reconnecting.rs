@@ -41,7 +41,7 @@ pub(super) struct Reconnecting {
     pub(super) handle: Option<ResumptionHandle>,
     /// The newest handle that is not on record yet.
     pub(super) updates: HandleUpdates,
-    /// What the live connection brought that changed nothing.
+    /// The messages of the live connection that changed nothing.
     noise: Noise,
     /// How many connections were begun to be opened.
     pub(super) openings: u64,

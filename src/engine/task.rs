@@ -110,7 +110,7 @@ pub(super) struct SessionTask {
     pub(super) over: CancellationToken,
     pub(super) inbox: mpsc::UnboundedReceiver<Box<Input>>,
     pub(super) own: Inbox,
-    /// What is left of a message that brought more calls than it may.
+    /// The rest of a message that brought more calls than it may.
     pub(super) rest: Rest,
     pub(super) incoming: mpsc::Receiver<Incoming>,
     pub(super) incoming_sender: mpsc::Sender<Incoming>,

@@ -90,7 +90,7 @@ impl Connection {
         Ok((connection, tools))
     }
 
-    /// What the server says of its tools now, as it says it.
+    /// The definitions of the server’s tools now, as it writes them.
     async fn list(&self) -> Result<Vec<Value>, Unlisted> {
         let listing = async {
             let (mut tools, mut page) = (Vec::new(), None);

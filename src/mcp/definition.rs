@@ -1,4 +1,4 @@
-//! What a server says of its tools, checked: one that is wrong takes no other with it.
+//! The definitions of a server’s tools, checked: one that is wrong takes no other with it.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ impl Definition {
         ObjectHash::of(&canonical_json(&self.whole))
     }
 
-    /// What was declared, with what is wrong with it.
+    /// The tools that can be declared, and the mistakes in the others.
     fn of(listed: &Value, name: &str, found: &mut Vec<McpMistake>) -> Option<Definition> {
         let tool = name.to_owned();
         let mut note = |field: &str, problem: &str| {

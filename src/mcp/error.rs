@@ -49,7 +49,7 @@ pub enum McpMistake {
         tool: String,
         /// The field of its definition, such as `inputSchema/properties/to/pattern`.
         field: String,
-        /// What is wrong, and what was done about it.
+        /// The mistake, and its treatment.
         problem: String,
     },
     /// The server has two tools of this name.

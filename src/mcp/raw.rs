@@ -13,7 +13,7 @@ use super::result::Told;
 use crate::session::Json;
 use crate::tool::ToolError;
 
-/// How a server answers a call.
+/// The answer of a server to a call.
 pub(super) enum Called {
     /// In words that the library knows.
     Known(CallToolResponse),

@@ -31,9 +31,9 @@ use super::policy::{Background, Edits, InDoubt, PolicySet, Repeats, Retry, ToolP
 pub struct PolicyChanges {
     /// How many calls of a session may run at the same time.
     pub running_max: Option<Option<u32>>,
-    /// How many calls one message of the model may bring.
+    /// The maximum number of calls that one message of the model may bring.
     pub calls_per_message_max: Option<Option<u32>>,
-    /// How many calls of a session may be open at the same time.
+    /// The maximum number of calls of a session that are open at the same time.
     pub open_calls_max: Option<Option<u32>>,
     /// The time limit of inline calls whose tool names none.
     pub timeout: Option<Option<Duration>>,

@@ -186,7 +186,7 @@ fn words_about_a_secret_quote_none_of_it() {
     assert!(!told.contains("hidden"), "{told}");
 }
 
-/// What zod writes for an e-mail address.
+/// The pattern that zod writes for an e-mail address.
 const EMAIL: &str = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";
 
 #[test]

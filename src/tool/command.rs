@@ -229,7 +229,7 @@ async fn end_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What a person gave with a yes, for the environment.
+/// The answer of the approver, for the environment.
 fn confirmed(confirmation: &ToolConfirmation) -> Result<String, ToolError> {
     let text = confirmation.for_program().to_string();
     if text.len() > CONFIRMATION_BYTES_MAX {

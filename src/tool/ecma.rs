@@ -9,7 +9,7 @@ const STEPS_MAX: usize = 200_000;
 /// A pattern, compiled once.
 pub(super) struct Pattern(Regex);
 
-/// What became of a match.
+/// The outcome of a match.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Match {
     Fits,

@@ -1,4 +1,4 @@
-//! What a tool runs, held against what was approved.
+//! The implementation of a tool, held against the one that was approved.
 
 use std::sync::Arc;
 

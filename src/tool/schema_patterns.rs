@@ -24,7 +24,7 @@ pub(super) struct Patterns {
 
 /// Such a schema for one value.
 pub(super) struct ForValue {
-    /// What the checker is to read.
+    /// The schema that the checker reads.
     pub(super) schema: Value,
     /// The strings of the value over which a pattern was given up.
     given_up: BTreeSet<(String, String)>,

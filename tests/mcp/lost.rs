@@ -132,7 +132,7 @@ const AT_THE_DOOR: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429
 const LATE: [u16; 8] = [303, 400, 408, 409, 500, 502, 503, 504];
 
 #[tokio::test]
-async fn session_lost_with_400_is_made_anew_and_the_call_is_sent_again() {
+async fn session_lost_with_400_is_made_anew_and_call_is_sent_again() {
     let of_sdk = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
     for words in [of_sdk, "Bad Request: Session expired"] {
         let door = Door::default();

@@ -44,7 +44,7 @@ pub trait Disk: Send + Sync + 'static {
     /// Whatever the system says.
     fn free_space(&self) -> io::Result<u64>;
 
-    /// How many bytes the disk holds in all, used and free; `u64::MAX` where that cannot be told.
+    /// The bytes that the disk holds in all, used and free; `u64::MAX` where that cannot be told.
     ///
     /// # Errors
     /// Whatever the system says.

@@ -140,7 +140,7 @@ impl Demo {
 /// The decision about the demo's refund.
 struct Decided {
     approved: bool,
-    /// What decided in place of a person.
+    /// The flag that decided in place of a person.
     flag: Option<&'static str>,
     /// The time that it took, which is no part of the demo's own.
     after: std::time::Duration,

@@ -1,4 +1,4 @@
-//! Who answers the calls that ask, by the options of the command.
+//! The answers to calls that ask, by the options of the command.
 
 use clap::Args;
 
@@ -22,7 +22,7 @@ pub(super) struct Alike {
     deny_doubt: bool,
 }
 
-/// Who answers the calls that ask.
+/// The answers to calls that ask, by what they ask.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Approvals {
     gates: Answer,
@@ -30,7 +30,7 @@ pub(super) struct Approvals {
     doubts: Answer,
 }
 
-/// What becomes of a question.
+/// The treatment of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// Each has the answer of this flag.
@@ -73,7 +73,7 @@ impl Approvals {
         }
     }
 
-    /// What becomes of a question about this. No option knows what a tool's own question asks.
+    /// The treatment of a question about this. No option knows what a tool's own question asks.
     pub(super) fn answer_to(self, about: About) -> Answer {
         match about {
             About::Gate => self.gates,

@@ -245,7 +245,7 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     owed_about(session, session.deliveries.iter(), effects);
 }
 
-/// What is owed for these responses.
+/// The effects that are owed for these responses.
 pub(in crate::session) fn owed_about<'s>(
     session: &Session,
     responses: impl Iterator<Item = (&'s Seq, &'s Delivery)>,

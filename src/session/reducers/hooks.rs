@@ -142,7 +142,7 @@ pub(in crate::session) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     );
 }
 
-/// What is owed for these calls and responses.
+/// The effects that are owed for these calls and responses.
 pub(in crate::session) fn owed_about<'s>(
     session: &Session,
     calls: impl Iterator<Item = (&'s Seq, &'s Call)> + Clone,
