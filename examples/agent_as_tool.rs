@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let simulator = Simulator::start(script).listen("127.0.0.1:0").await?;
     let journal = tempfile::tempdir()?;
     let live = Live::builder()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .agent_tool("verify_identity", "Verifies a caller's identity", verifier)
         .journal(journal.path())
         .connect_to(simulator.url())

@@ -21,7 +21,7 @@ async fn refund(order: String) -> Value {
 /// The engine of either program; what waits is in the journal and not in them.
 async fn open(journal: &Path, model: String) -> Result<Engine, recount::engine::Error> {
     let support = Agent::new()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .tools(T::confirm(refund(), "Refund this order?"))
         .connect_to(Endpoint::url(model));
     let engine = Engine::builder(journal).agent("support", support);

@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(json!({ "refunded": args["order_id"] }))
     });
     let live = Live::builder()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .instruction("You are the support desk of a shop.")
         .tools(T::confirm(refund, "Refund this order?"))
         .journal("./journal")

@@ -54,7 +54,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = model.listen("127.0.0.1:0").await?;
     let journal = tempfile::tempdir()?;
     let support = Agent::new()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .tools(T::confirm(refund(), "Refund this order?"))
         .connect_to(Endpoint::url(model.url()));
     let engine = Engine::builder(journal.path())

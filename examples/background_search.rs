@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     });
     let live = Live::builder()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .tools(T::background(search))
         .connect_to(model.url())
         .await?;

@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} tools", files.tools().len());
 
     let live = Live::builder()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .instruction("You keep the user's notes.")
         .tools(files)
         .journal("./journal")

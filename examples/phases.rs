@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = Simulator::start(Script::parse(MODEL)?);
     let model = model.listen("127.0.0.1:0").await?;
     let live = Live::builder()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .instruction("You collect debts, politely.")
         .tools(Toolset::from(verify_identity()) | take_payment())
         .phase("verify_identity")

@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = Simulator::start(Script::parse(MODEL)?);
     let model = model.listen("127.0.0.1:0").await?;
     let live = Live::builder()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .tools(T::streaming(Arc::new(FollowDish)))
         .connect_to(model.url())
         .await?;

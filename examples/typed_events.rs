@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = Simulator::start(Script::parse(MODEL)?);
     let model = model.listen("127.0.0.1:0").await?;
     let live = Live::builder()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .tools(Toolset::from(ship()) | T::defaults())
         .connect_to(model.url())
         .await?;

@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(json!({ "found": "a white pixel, size 1 by 1" }))
     });
     let live = Live::builder()
-        .model("gemini-live-2.5-flash-native-audio")
+        .model("gemini-3.8-live-native-audio")
         .instruction("You help in a shop of pictures.")
         .voice("Kore")
         .transcription()

@@ -64,5 +64,7 @@ mod stopping;
 mod terminal;
 #[path = "cli/unknown_kinds.rs"]
 mod unknown_kinds;
+#[path = "cli/verdicts.rs"]
+mod verdicts;
 #[path = "cli/what_if.rs"]
 mod what_if;

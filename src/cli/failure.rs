@@ -156,7 +156,7 @@ pub(super) const SEALED_ADVICE: &str =
 
 impl From<journal::seal::Error> for Failure {
     fn from(error: journal::seal::Error) -> Failure {
-        let what = one_line(&causes(&error)).into_owned();
+        let what = in_lines(&causes(&error));
         match error {
             journal::seal::Error::WrongMasterKey { .. } => Failure::new("wrong-master-key", what)
                 .exit(Exit::Sealed)
@@ -179,7 +179,7 @@ impl From<journal::seal::Error> for Failure {
 
 impl From<journal::Error> for Failure {
     fn from(error: journal::Error) -> Failure {
-        let what = one_line(&causes(&error)).into_owned();
+        let what = in_lines(&causes(&error));
         match error {
             journal::Error::InUse { path } => {
                 let path = one_line(&path.display().to_string()).into_owned();
@@ -222,7 +222,7 @@ impl From<journal::Error> for Failure {
 
 impl From<ledger::Error> for Failure {
     fn from(error: ledger::Error) -> Failure {
-        let what = one_line(&causes(&error)).into_owned();
+        let what = in_lines(&causes(&error));
         match error {
             ledger::Error::Journal(error) => error.into(),
             ledger::Error::Unreadable { .. } => Failure::new(UNREADABLE, what)
@@ -361,7 +361,7 @@ pub(super) fn refusal_code(rejection: &Rejection) -> &'static str {
 /// A text with its lines one below the other, each without what a terminal would act on.
 fn in_lines(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(one_line).collect();
-    lines.join("\n  ")
+    lines.join("\n    ")
 }
 
 /// An error and everything behind it that it does not say itself.
@@ -377,4 +377,28 @@ fn causes(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_an_error_stay_lines_and_what_a_terminal_would_act_on_does_not() {
+        let what = "two things:\n- one\n- \u{1b}[2Jtwo".to_owned();
+        let damaged = journal::Error::Damaged {
+            session: None,
+            seq: None,
+            what,
+        };
+        let message = Failure::from(damaged).message();
+        assert!(
+            message.contains("two things:\n    - one\n    - "),
+            "{message}"
+        );
+        assert!(
+            !message.contains('\u{1b}') && !message.contains("\\n"),
+            "{message}"
+        );
+    }
 }

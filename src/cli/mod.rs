@@ -60,6 +60,7 @@ pub mod tools_file;
 mod unanswered;
 mod unknown_kinds;
 mod unread;
+mod verdict;
 mod verify;
 mod what_if;
 mod whole_file;

@@ -27,6 +27,10 @@ const PAGE: usize = 1024;
 /// How many divergences are told with both sides and the state before; of the others it is said where they are.
 const TOLD_IN_FULL: u64 = 10;
 
+/// The reach of a replay.
+const AS_THEY_LIE: &str =
+    "note: the records were taken as they lie; `recount verify` tells whether they were altered";
+
 /// Decides everything again and reports the first difference of each session.
 ///
 /// No tool runs and no code of the service is needed: what it said is on record. Every decision that follows today is
@@ -68,6 +72,7 @@ impl Replay {
         let (meter, mut before) = (Meter::new("Replaying"), 0);
         let records: u64 = sessions.iter().map(|(_, head)| head.seq).sum();
         let (mut observations, mut decisions, mut diverged) = (0_u64, 0_u64, 0_u64);
+        let mut records_told = 0_u64;
         let (mut sealed, mut unread) = (Vec::new(), Unread::of(sessions.len()));
         let (erasures, mut erased) = (ledger.erasures().await?, 0);
         let is_erased = |session| erasures.get(&session).is_some_and(|it| it.erased.is_some());
@@ -100,6 +105,7 @@ impl Replay {
                 }
                 report => report?,
             };
+            records_told += head.seq;
             observations += report.observations;
             decisions += report.decisions;
             diverged += u64::from(report.diverged.is_some());
@@ -121,12 +127,15 @@ impl Replay {
         let not_told = sealed.len() + unread.len() + erased;
         if !self.json {
             let told = format!(
-                "{}, {}, {}",
+                "{}, {}, {}, {}",
                 count(sessions.len() - not_told, "session"),
+                count(records_told, "record"),
                 count(observations, "observation"),
                 count(decisions, "decision")
             );
-            if diverged == 0 && not_told < sessions.len() {
+            if sessions.is_empty() {
+                screen.line("Replayed nothing: the journal has no session")?;
+            } else if diverged == 0 && not_told < sessions.len() {
                 screen.toned(
                     Tone::Good,
                     &format!("Replayed to the same decisions: {told}"),
@@ -140,6 +149,9 @@ impl Replay {
                 }
                 screen.line(WHAT_IT_MEANS)?;
             }
+        }
+        if !self.json && not_told < sessions.len() {
+            screen.toned(Tone::Quiet, AS_THEY_LIE)?;
         }
         if erased > 0 && !self.json {
             let erased = count(erased, "session");

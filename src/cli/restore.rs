@@ -11,6 +11,7 @@ use super::failure::{Exit, Failure};
 use super::output;
 use super::progress::Meter;
 use super::screen::Screen;
+use super::verdict;
 
 /// Makes a new journal of a backup, which goes on where the backup ended.
 ///
@@ -37,7 +38,8 @@ impl Restore {
             meter.show(it.done, it.total);
         })?;
         let copied = restored.backup;
-        let root = restored.report.map(|it| it.root);
+        let report = restored.report;
+        let root = report.as_ref().map(|it| it.root);
         if self.json {
             screen.json(&json!({
                 "journal": copied.journal,
@@ -56,8 +58,10 @@ impl Restore {
             count(copied.frames, "commit"),
             self.dest.display()
         ))?;
-        if let Some(root) = root {
-            screen.line(&format!("root {root}"))?;
+        if let Some(report) = report {
+            let (tone, headline) = verdict::headline("journal", &report);
+            screen.toned(tone, &headline)?;
+            screen.line(&format!("root {}", report.root))?;
         }
         Ok(Exit::Ok)
     }

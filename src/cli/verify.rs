@@ -6,24 +6,27 @@ use std::path::PathBuf;
 
 use clap::Args;
 use recount_journal::verify::{self, Finding, Report};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::count::count;
 use super::failure::{Exit, Failure};
 use super::one_line::one_line;
 use super::opening;
 use super::screen::Screen;
 use super::style::Tone;
+use super::verdict::{self, Anchor};
 use crate::ledger;
 
 /// Verifies a journal where it lies, or an exported file.
 ///
-/// Every chain, every hash, the log against the index or the file against its trailer. Who rewrites all of them alike
-/// is caught only by a root kept elsewhere: compare the one printed here.
+/// Every chain, every hash, the log against the index or the file against its trailer. A forger who rewrites
+/// all of them alike is caught only by a root kept elsewhere: keep the one that is printed here, and
+/// give it with --root later. Without it the verdict is "consistent, not anchored".
 #[derive(Args)]
 pub(super) struct Verify {
     /// The directory of a journal, or an exported file.
     path: PathBuf,
+    #[command(flatten)]
+    anchor: Anchor,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
@@ -47,6 +50,7 @@ impl Verify {
                 verify::export_naming(file, ledger::objects_named)?,
             )
         };
+        let report = self.anchor.held_against(report);
         if self.json {
             screen.json(&as_json(kind, &report))?;
         } else {
@@ -60,40 +64,29 @@ impl Verify {
     }
 }
 
-fn as_json(kind: &str, report: &Report) -> serde_json::Value {
+fn as_json(kind: &str, report: &Report) -> Value {
     let finding = |it: &Finding| json!({"session": it.session, "seq": it.seq, "what": it.what});
-    json!({
+    let mut told = json!({
         "kind": kind,
         "sound": report.is_sound(),
-        "sessions": report.sessions,
-        "records": report.records,
-        "objects": report.objects,
-        "root": report.root,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "notes": report.notes,
-    })
+    });
+    if let (Value::Object(told), Value::Object(verdict)) = (&mut told, verdict::in_json(report)) {
+        told.extend(verdict);
+    }
+    told
 }
 
 fn show(kind: &str, report: &Report, screen: &mut Screen) -> Result<(), Failure> {
-    let read = format!(
-        "{}, {}, {}",
-        count(report.sessions, "session"),
-        count(report.records, "record"),
-        count(report.objects, "object")
-    );
-    if report.is_sound() {
-        screen.toned(Tone::Good, &format!("Sound {kind}: {read}"))?;
-        screen.line(&format!("root {}", report.root))?;
-    } else {
-        let found = count(report.findings.len(), "finding");
-        screen.toned(Tone::Bad, &format!("Damaged {kind}: {found}"))?;
-        for finding in &report.findings {
-            screen.line(&format!("  {}", one_line(&finding.to_string())))?;
-        }
-        screen.line(&format!("Read {read}"))?;
+    let (tone, headline) = verdict::headline(kind, report);
+    screen.toned(tone, &headline)?;
+    for finding in &report.findings {
+        screen.line(&format!("  {}", one_line(&finding.to_string())))?;
     }
-    for note in &report.notes {
-        screen.toned(Tone::Quiet, &format!("note: {}", one_line(note)))?;
+    screen.line(&format!("root {}", report.root))?;
+    for note in report.notes.iter().cloned().chain(verdict::reach(report)) {
+        screen.toned(Tone::Quiet, &format!("note: {}", one_line(&note)))?;
     }
     Ok(())
 }

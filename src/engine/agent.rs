@@ -33,7 +33,7 @@ const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
 /// ```
 /// use recount::prelude::*;
 /// let agent = Agent::new()
-///     .model("gemini-live-2.5-flash")
+///     .model("gemini-3.8-live")
 ///     .instruction("You are the support desk.")
 ///     .tools(T::simple("ping", "Answers pong", |_| async { Ok(json!("pong")) }));
 /// # let _ = agent;
@@ -89,7 +89,7 @@ impl Agent {
         Agent::default()
     }
 
-    /// The model, such as `gemini-live-2.5-flash`.
+    /// The model, such as `gemini-3.8-live`.
     pub fn model(mut self, model: impl Into<String>) -> Agent {
         self.model = model.into();
         self
@@ -301,7 +301,7 @@ impl Agent {
     /// use recount::live::Capabilities;
     /// use recount::prelude::*;
     ///
-    /// let model = "gemini-live-2.5-flash";
+    /// let model = "gemini-3.8-live";
     /// let mut capabilities = Capabilities::of_model(model);
     /// capabilities.code_execution = true;
     /// let agent = Agent::new().model(model).tools(T::code_execution()).capabilities(capabilities);

@@ -92,7 +92,7 @@ impl EngineBuilder {
     ///
     /// let master = MasterKey::from_file(Path::new("/run/secrets/recount-master-key"))?;
     /// let keys = FileKeyStore::create("./recount-keys", master)?;
-    /// let support = Agent::new().model("gemini-live-2.5-flash").sealed();
+    /// let support = Agent::new().model("gemini-3.8-live").sealed();
     /// let engine = Engine::builder("./journal").keys(Arc::new(keys)).agent("support", support).open().await?;
     /// # engine.shutdown(std::time::Duration::ZERO).await?;
     /// # Ok(()) }
@@ -123,7 +123,7 @@ impl EngineBuilder {
     /// use std::time::Duration;
     /// use recount::prelude::*;
     /// // The old process got its signal to end: `engine.shutdown(Duration::from_secs(20))`.
-    /// let support = Agent::new().model("gemini-live-2.5-flash");
+    /// let support = Agent::new().model("gemini-3.8-live");
     /// let engine = Engine::builder("./journal").wait(Duration::from_secs(30)).agent("support", support).open().await?;
     /// # Ok(()) }
     /// ```

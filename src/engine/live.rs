@@ -25,7 +25,7 @@ impl Live {
     /// # async fn example() -> Result<(), recount::engine::Error> {
     /// use recount::prelude::*;
     /// let live = Live::builder()
-    ///     .model("gemini-live-2.5-flash")
+    ///     .model("gemini-3.8-live")
     ///     .instruction("You are the support desk.")
     ///     .tools(T::simple("ping", "Answers pong", |_| async { Ok(json!("pong")) }))
     ///     .journal("./journal")
@@ -63,7 +63,7 @@ pub struct LiveBuilder {
 }
 
 impl LiveBuilder {
-    /// The model, such as `gemini-live-2.5-flash`.
+    /// The model, such as `gemini-3.8-live`.
     pub fn model(mut self, model: impl Into<String>) -> LiveBuilder {
         self.agent = self.agent.model(model);
         self

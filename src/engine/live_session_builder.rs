@@ -12,7 +12,7 @@ use crate::tool::{ToolDispatcher, ToolExecutionMode};
 /// use recount::engine::SessionConfig;
 /// use recount::live::Endpoint;
 ///
-/// let config = SessionConfig::new("gemini-live-2.5-flash", Endpoint::google_ai("key"))
+/// let config = SessionConfig::new("gemini-3.8-live", Endpoint::google_ai("key"))
 ///     .instruction("You are the support desk.");
 /// ```
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct SessionConfig {
 }
 
 impl SessionConfig {
-    /// A model, such as `gemini-live-2.5-flash`, at an endpoint or whatever else opens connections.
+    /// A model, such as `gemini-3.8-live`, at an endpoint or whatever else opens connections.
     pub fn new(model: impl Into<String>, connector: impl Connector) -> SessionConfig {
         SessionConfig {
             model: model.into(),

@@ -155,7 +155,7 @@ const INCOMING: usize = 256;
 /// # async fn example() -> Result<(), recount::engine::Error> {
 /// use std::time::Duration;
 /// use recount::prelude::*;
-/// let support = Agent::new().model("gemini-live-2.5-flash").tools(T::confirm(
+/// let support = Agent::new().model("gemini-3.8-live").tools(T::confirm(
 ///     T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }),
 ///     "Refund this order?",
 /// ));
@@ -232,7 +232,7 @@ impl Engine {
     /// # async fn example() -> Result<(), recount::engine::Error> {
     /// use recount::prelude::*;
     /// let engine = Engine::builder("./journal").open().await?;
-    /// engine.register("support", Agent::new().model("gemini-live-2.5-flash"))?;
+    /// engine.register("support", Agent::new().model("gemini-3.8-live"))?;
     /// # engine.shutdown(std::time::Duration::ZERO).await }
     /// ```
     ///

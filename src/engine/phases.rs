@@ -16,7 +16,7 @@ use crate::tool::ToolDispatcher;
 /// use recount::prelude::*;
 ///
 /// let agent = Agent::new()
-///     .model("gemini-live-2.5-flash")
+///     .model("gemini-3.8-live")
 ///     .tools(T::simple("verify_identity", "Verifies the caller", |_| async { Ok(json!({"verified": true})) }))
 ///     .phase("verify_identity")
 ///     .instruction("Verify the caller's identity.")

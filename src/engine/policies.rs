@@ -59,7 +59,7 @@ impl Agent {
     /// ```
     /// use recount::prelude::*;
     ///
-    /// let agent = Agent::new().model("gemini-live-2.5-flash").calls_per_message_max(16).open_calls_max(200);
+    /// let agent = Agent::new().model("gemini-3.8-live").calls_per_message_max(16).open_calls_max(200);
     /// # let _ = agent;
     /// ```
     pub fn calls_per_message_max(mut self, calls: u32) -> Agent {
@@ -85,7 +85,7 @@ impl Agent {
     /// // As a rule `std::fs::read_to_string("policies.toml")?`.
     /// let text = r#"{"tools": {"refund": {"confirm": "Refund this order?", "limit_per_session": 3}}}"#;
     /// let agent = Agent::new()
-    ///     .model("gemini-live-2.5-flash")
+    ///     .model("gemini-3.8-live")
     ///     .tools(T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }))
     ///     .policies(policy_file::parse(text)?);
     /// # let _ = agent;

@@ -38,7 +38,7 @@ impl Agent {
     ///
     /// let verifier = LlmAgent::new("verifier", ScriptedLlm::new([LlmReply::text("It is Ada.")]));
     /// let agent = Agent::new()
-    ///     .model("gemini-live-2.5-flash")
+    ///     .model("gemini-3.8-live")
     ///     .agent_tool("verify_identity", "Verifies a caller's identity", verifier);
     /// # let _ = agent;
     /// ```

@@ -67,7 +67,9 @@ pub enum EraseError {
         session: SessionId,
     },
     /// Its records stand in clear, so taking a key away hides at most what was sealed apart, such as secret arguments.
-    #[error("expected a sealed session, found that the records of session {session} are in clear")]
+    #[error(
+        "expected a sealed session, found that session {session} was never sealed: its records are in clear"
+    )]
     InClear {
         /// The session.
         session: SessionId,
@@ -132,13 +134,13 @@ impl Ledger {
         reason: &str,
         now: Timestamp,
     ) -> Result<Erasure, EraseError> {
-        let keys = self.keys().ok_or(EraseError::NoKeyStore { session })?;
         if reason.trim().is_empty() {
             return Err(EraseError::NoReason);
         }
         if !self.is_sealed(session).await? {
             return Err(EraseError::InClear { session });
         }
+        let keys = self.keys().ok_or(EraseError::NoKeyStore { session })?;
         let has_key = match keys.key(session.0).await {
             Ok(key) => key.is_some(),
             // A key that does not unwrap is one, too, and goes as well.

@@ -15,7 +15,7 @@
 //!     .prefix("files_")
 //!     .timeout(Duration::from_secs(10))
 //!     .policy("files_write_*", ToolPolicy::gate("Write this file?"));
-//! let agent = Agent::new().model("gemini-live-2.5-flash").tools(T::mcp(files).await?);
+//! let agent = Agent::new().model("gemini-3.8-live").tools(T::mcp(files).await?);
 //! # let _ = agent;
 //! # Ok(()) }
 //! ```

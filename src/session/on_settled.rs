@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// use recount::session::OnSettled;
 ///
 /// // A booking that is approved at night is confirmed to the customer at once, in a conversation of its own.
-/// let agent = Agent::new().model("gemini-live-2.5-flash").on_settled(OnSettled::Connect);
+/// let agent = Agent::new().model("gemini-3.8-live").on_settled(OnSettled::Connect);
 /// # let _ = agent;
 /// ```
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]

@@ -308,13 +308,13 @@ fn a_report_is_one_file_that_appears_whole_with_both_verdicts_on_top() {
         .ends_with(0)
         .says(&[
             "Wrote report.html: ",
-            "every hash and every chain holds",
+            "Every hash and every chain holds",
             "Every decision follows again",
         ]);
     let html = fs::read_to_string(bench.path("report.html")).unwrap();
     let root = bench.run("verify j --json").json()["root"].clone();
     for part in [
-        "Verified: sound",
+        "Verified: consistent, not anchored",
         "Replayed: the same decisions",
         root.as_str().unwrap(),
     ] {
@@ -385,7 +385,7 @@ fn of_a_damaged_journal_there_is_a_report_that_says_so() {
     for part in ["Verified: damaged", "Not replayed", "recount repair"] {
         assert!(html.contains(part), "{part}");
     }
-    assert!(!html.contains("Verified: sound") && html.ends_with("</html>\n"));
+    assert!(!html.contains("Verified: consistent, not anchored") && html.ends_with("</html>\n"));
     for form in ["", " --json", " --csv"] {
         let run = bench.run(&format!("audit decisions demo{form}"));
         assert_eq!(run.out, "");

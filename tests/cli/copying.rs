@@ -51,7 +51,7 @@ fn an_approval_that_waits_is_imported_answered_and_resumed() {
     bench
         .run("verify again")
         .ends_with(0)
-        .says(&["Sound journal"]);
+        .says(&["Consistent journal"]);
     bench.run("replay again").ends_with(0);
 
     bench.run(&format!("approve again {request}")).ends_with(0);
@@ -225,7 +225,7 @@ fn a_backup_beside_its_user_is_restored_and_goes_on() {
     bench
         .run("verify copy")
         .ends_with(0)
-        .says(&["Sound journal"]);
+        .says(&["Consistent journal"]);
     bench.run("backup j second").ends_with(0).says(&[
         "Backed up ",
         " commits to second",

@@ -157,7 +157,10 @@ fn an_altered_decision_diverges_with_both_sides() {
     let seq = forge(&bench, "forged", |body, _| {
         *body = body.replace("\"verdict\":\"ask\"", "\"verdict\":\"allowed\"");
     });
-    bench.run("verify forged").ends_with(0).says(&["Sound"]);
+    bench
+        .run("verify forged")
+        .ends_with(0)
+        .says(&["Consistent"]);
     let run = bench.run("replay forged").ends_with(5);
     run.says(&[
         &format!("diverges at seq {seq}"),

@@ -99,7 +99,7 @@ fn an_export_appears_whole_and_verifies_to_the_root_of_its_journal() {
     bench
         .run("verify demo")
         .ends_with(0)
-        .says(&["Sound journal: 1 session, "]);
+        .says(&["Consistent journal, not anchored: 1 session, "]);
     bench
         .run("export demo --out nowhere/out.jsonl")
         .fails(1, "io")

@@ -80,7 +80,10 @@ fn without_its_keys_it_verifies_and_everything_else_says_that_it_is_sealed() {
     let bench = Bench::new();
     let (_simulator, _) = paused(&bench);
     let session = bench.session("j");
-    bench.run("verify j").ends_with(0).says(&["Sound journal"]);
+    bench
+        .run("verify j")
+        .ends_with(0)
+        .says(&["Consistent journal"]);
     bench.run("export j --out out.jsonl").ends_with(0);
     bench.run("verify out.jsonl").ends_with(0);
     let exported = std::fs::read_to_string(bench.path("out.jsonl")).unwrap();
@@ -251,7 +254,10 @@ fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wa
         .ends_with(0)
         .says(&[&session, "is erased", "ada", "ticket-17"]);
     assert!(!bench.path("k").join(format!("{session}.key")).exists());
-    bench.run("verify j").ends_with(0).says(&["Sound journal"]);
+    bench
+        .run("verify j")
+        .ends_with(0)
+        .says(&["Consistent journal"]);
     run(&bench, "a", "replay j --keys k")
         .ends_with(0)
         .says(&["Erased", "1 session"]);

@@ -120,7 +120,8 @@ fn a_replay_tells_every_other_session_of_the_one_that_it_cannot_read_and_ends_wi
     assert_eq!(told.code, 4, "{told:#?}");
     told.says(&[
         "not read: ",
-        "Replayed to the same decisions: 1 session, 1 observation",
+        "Replayed to the same decisions: 1 session, ",
+        ", 1 observation, ",
     ])
     .complains(&["error[unreadable]: 1 of 2 sessions not replayed; the first is "]);
     let rows = bench.run("replay demo --json").ends_with(4).json_lines();

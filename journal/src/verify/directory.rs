@@ -93,10 +93,15 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
     {
         survey.streams.find(None, None, what);
     } else if !survey.clean {
-        notes.push(
-            "the journal was not closed; nothing vouches that the log ends where it ended"
-                .to_owned(),
-        );
+        let left = match survey.noted.frame() {
+            0 => "the journal was not closed".to_owned(),
+            noted => format!(
+                "the journal was closed at frame {noted}, and not since it was written to again"
+            ),
+        };
+        notes.push(format!(
+            "{left}; nothing vouches that the log ends where it ended"
+        ));
     } else if survey.is_behind(index.map(|(_, mark)| mark)) {
         if closed::is_noted(&directory.path) {
             survey.streams.find(None, None, survey::BEHIND.to_owned());
@@ -144,6 +149,8 @@ fn report(streams: Streams, objects: u64, notes: Vec<String>) -> Report {
         sessions,
         objects,
         root,
+        span_us: streams.span_us,
+        anchor: None,
         heads,
         findings: streams.findings,
         notes,

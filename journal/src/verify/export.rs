@@ -268,6 +268,8 @@ impl Check {
             sessions,
             objects: self.objects.len() as u64,
             root,
+            span_us: self.streams.span_us,
+            anchor: None,
             heads,
             findings: self.streams.findings,
             notes: Vec::new(),

@@ -12,6 +12,8 @@ use crate::{Hash, Head, Record};
 pub(crate) struct Streams {
     pub(crate) findings: Vec<Finding>,
     pub(crate) records: u64,
+    /// The earliest and the latest time of a record.
+    pub(crate) span_us: Option<(i64, i64)>,
     streams: BTreeMap<Uuid, Stream>,
 }
 
@@ -49,6 +51,8 @@ impl Streams {
         };
         let expected = stream.seq + 1;
         self.records += 1;
+        let (first, last) = self.span_us.unwrap_or((record.at_us, record.at_us));
+        self.span_us = Some((first.min(record.at_us), last.max(record.at_us)));
         stream.leaves.push(leaf);
         if seq < expected {
             find(

@@ -162,6 +162,40 @@ fn log_that_went_on_behind_older_note_is_sound() {
     streams.iter().for_each(|stream| stream.assert_in(&journal));
 }
 
+/// A journal that has the note of a close and was written to behind it was closed once, and not
+/// since: that is what a verification says of it.
+#[test]
+fn log_that_went_on_unclosed_behind_a_note_is_said_to_have_been_closed_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, copy) = (
+        directory.path().join("journal"),
+        directory.path().join("copy"),
+    );
+    let mut streams = closed_journal(&path);
+    let note = fs::read(path.join("CLOSED")).unwrap();
+    let journal = DiskJournal::open(&path).unwrap();
+    streams[0].append(&journal, &["{}"]);
+    fs::create_dir_all(copy.join("log")).unwrap();
+    fs::copy(path.join("JOURNAL"), copy.join("JOURNAL")).unwrap();
+    fs::copy(log_file(&path), log_file(&copy)).unwrap();
+    fs::write(copy.join("CLOSED"), note).unwrap();
+    let report = verify::directory(&copy).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    let closed = "the journal was closed at frame 17, and not since it was written to again";
+    assert!(
+        report.notes.iter().any(|it| it.contains(closed)),
+        "{report:?}"
+    );
+
+    fs::remove_file(copy.join("CLOSED")).unwrap();
+    let report = verify::directory(&copy).unwrap();
+    let never = report
+        .notes
+        .iter()
+        .any(|it| it.starts_with("the journal was not closed"));
+    assert!(never, "{report:?}");
+}
+
 /// A note of before it said where the log ends is read as ever.
 #[test]
 fn note_without_end_is_read_as_before() {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use recount_journal::verify::Report as Verified;
+use recount_journal::verify::{Integrity, Report as Verified};
 
 use super::html_call;
 use super::proof::{Proof, Replayed, verified_in_words};
@@ -56,7 +56,9 @@ pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
     put(
         &mut out,
         format_args!(
-            "<p>Root of all records: <code>{}</code>. <code>recount verify</code> prints it again; one that was kept elsewhere shows whether the journal was rewritten.</p>\n</footer>\n</body>\n</html>\n",
+            "<p>Root of all records: <code>{}</code>. Keep it elsewhere: <code>recount verify PATH \
+             --root HEX</code> shows against it whether the journal was rewritten.</p>\n</footer>\n\
+             </body>\n</html>\n",
             proof.verified.root
         ),
     );
@@ -133,10 +135,10 @@ fn cards(out: &mut String) {
 }
 
 fn verified_card(out: &mut String, verified: &Verified) {
-    let (mood, heading) = if verified.is_sound() {
-        ("good", "Verified: sound")
-    } else {
-        ("bad", "Verified: damaged")
+    let (mood, heading) = match verified.integrity() {
+        Integrity::Anchored => ("good", "Verified: sound, anchored"),
+        Integrity::Consistent => ("good", "Verified: consistent, not anchored"),
+        Integrity::Damaged => ("bad", "Verified: damaged"),
     };
     card(out, mood, heading, &verified_in_words(verified).1);
     listed(out, verified.findings.iter().map(ToString::to_string));

@@ -44,7 +44,7 @@ fn both_verdicts_stand_on_top_before_any_number() {
     let (mut proof, report) = told("answered_twice");
     let whole = page(&proof, &report);
     let (verified, replayed) = (
-        whole.find("Verified: sound"),
+        whole.find("Verified: consistent, not anchored"),
         whole.find("Replayed: the same decisions"),
     );
     let numbers = whole.find("In numbers");

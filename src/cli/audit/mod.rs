@@ -12,6 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use recount_journal::Hash;
 use serde::Serialize;
 
 use super::count::count;
@@ -61,6 +62,10 @@ struct Decisions {
     unknown: UnknownKinds,
     #[command(flatten)]
     form: Form,
+    /// A root that was kept elsewhere, which the journal must still have; only with --html, which
+    /// verifies.
+    #[arg(long, value_name = "HEX", requires = "html")]
+    root: Option<Hash>,
     #[command(flatten)]
     force: Force,
     /// Cuts nothing in the table, and tells below each call what a person was asked.
@@ -142,6 +147,10 @@ impl Decisions {
         }
         // Verifying takes the journal for itself, so it comes before the opening.
         let verified = opening::verified(&self.path, screen)?;
+        let verified = match self.root {
+            Some(root) => verified.against(root),
+            None => verified,
+        };
         let head = html::Head {
             journal: screen.beside.named(&self.path),
             asked: self.asked.in_words(),

@@ -1,12 +1,13 @@
 //! Whether what is told can be trusted: the verdict of `verify` and of `replay` over the whole journal.
 
-use recount_journal::verify::Report as Verified;
+use recount_journal::verify::{Integrity, Report as Verified};
 use uuid::Uuid;
 
 use crate::cli::count::count;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::progress::Meter;
 use crate::cli::style::Tone;
+use crate::cli::verdict;
 use crate::ledger::{Error, Ledger};
 use crate::replay;
 use crate::session::{Seq, SessionId};
@@ -157,20 +158,25 @@ impl Proof {
     }
 }
 
-/// What verifying came to.
+/// The verdict of verifying, in a sentence or two.
 pub(super) fn verified_in_words(verified: &Verified) -> (Tone, String) {
-    let read = format!(
-        "{} in {}",
-        count(verified.records, "record"),
-        count(verified.sessions, "session")
-    );
-    if verified.is_sound() {
-        let words =
-            format!("The records are what was written: every hash and every chain holds, {read}.");
-        (Tone::Good, words)
-    } else {
-        let found = count(verified.findings.len(), "finding");
-        let words = format!("The records are not what was written: {found}, {read}.");
-        (Tone::Bad, words)
+    let read = verdict::counts(verified);
+    match verified.integrity() {
+        Integrity::Anchored => (
+            Tone::Good,
+            format!("The records are those that the root that was given was taken of: {read}."),
+        ),
+        Integrity::Consistent => (
+            Tone::Good,
+            format!(
+                "Every hash and every chain holds: {read}. No root that was kept elsewhere was given, \
+                 so a rewrite of all of them alike would not show."
+            ),
+        ),
+        Integrity::Damaged => {
+            let found = count(verified.findings.len(), "finding");
+            let words = format!("The records are not what was written: {found} in {read}.");
+            (Tone::Bad, words)
+        }
     }
 }

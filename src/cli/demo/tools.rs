@@ -47,7 +47,7 @@ pub(super) fn agent(endpoint: &str, witness: PathBuf) -> Agent {
         },
     );
     Agent::new()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .instruction("You are the support desk of a shop.")
         .tools(lookup | refund | ship | fee)
         .connect_to(Endpoint::url(endpoint))

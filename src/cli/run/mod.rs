@@ -55,7 +55,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "VERSION", conflicts_with = "endpoint")]
     api_version: Option<String>,
     /// The model.
-    #[arg(long, default_value = "gemini-live-2.5-flash")]
+    #[arg(long, default_value = "gemini-3.8-live")]
     model: String,
     /// What the model is told to be.
     #[arg(long, value_name = "TEXT")]

@@ -23,7 +23,7 @@ const TURNS_MAX: u32 = 10;
 ///     .turns_max(5)
 ///     .output_key("verified");
 /// let agent = Agent::new()
-///     .model("gemini-live-2.5-flash")
+///     .model("gemini-3.8-live")
 ///     .agent_tool("verify_identity", "Verifies a caller's identity", verifier);
 /// # let _ = agent;
 /// ```

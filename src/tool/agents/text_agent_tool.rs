@@ -21,7 +21,7 @@ use crate::tool::{PolicyTool, State, Toolset};
 /// let verifier = LlmAgent::new("verifier", ScriptedLlm::new([LlmReply::text("It is Ada.")]));
 /// let state = State::default();
 /// let tool = TextAgentTool::new("verify_identity", "Verifies a caller's identity", verifier, state.clone());
-/// let agent = Agent::new().model("gemini-live-2.5-flash").tools(T::timeout(tool, std::time::Duration::from_secs(120)));
+/// let agent = Agent::new().model("gemini-3.8-live").tools(T::timeout(tool, std::time::Duration::from_secs(120)));
 /// # let _ = agent;
 /// ```
 #[derive(Clone)]
