@@ -52,7 +52,7 @@ fn write_receipt(receipts: &Path, args: &Value) -> Result<Value, ToolError> {
 /// The engine. What waits for a person is in the journal, so it does not matter how the process before has ended.
 async fn open(config: &Config) -> Result<Engine, Error> {
     let support = Agent::new()
-        .model("gemini-live-2.5-flash")
+        .model("gemini-3.8-live")
         .instruction("You are the support desk of a shop.")
         .tools(tools(&config.receipts))
         .connect_to(Endpoint::url(&config.model))

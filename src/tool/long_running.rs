@@ -101,6 +101,14 @@ impl ToolFunction for LongRunningFunctionTool {
         self.function.shut_down().await;
     }
 
+    fn implementation(&self) -> Option<Value> {
+        self.function.implementation()
+    }
+
+    fn takes_confirmation(&self) -> bool {
+        self.function.takes_confirmation()
+    }
+
     fn requires_confirmation(&self) -> bool {
         self.function.requires_confirmation()
     }
@@ -117,6 +125,8 @@ impl ToolFunction for LongRunningFunctionTool {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::json;
 
     use super::*;
@@ -159,6 +169,31 @@ mod tests {
                 json!({"args": args, "copies": state.get("copies"), "colour": colour}),
             )
         }
+    }
+
+    /// What a wrapper does not pass on falls back to the default of the trait in silence: a call
+    /// would be approved without what it runs being part of its contract.
+    #[test]
+    fn wrappers_pass_on_every_method_of_the_trait() {
+        let methods = |text: &str| -> BTreeSet<String> {
+            let after = text
+                .split("    fn ")
+                .chain(text.split("    async fn "))
+                .skip(1);
+            let names = after.filter_map(|rest| rest.split_once('(').map(|(name, _)| name));
+            let is_name = |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            names.filter(is_name).map(str::to_owned).collect()
+        };
+        let function = include_str!("function.rs");
+        let (of_trait, of_arc) = function.split_once("ToolFunction for Arc<F> {").unwrap();
+        let (_, of_trait) = of_trait.split_once("pub trait ToolFunction").unwrap();
+        let this = include_str!("long_running.rs");
+        let (this, _) = this.split_once("#[cfg(test)]").unwrap();
+        let (_, this) = this.split_once("impl ToolFunction for").unwrap();
+        let expected = methods(of_trait);
+        assert!(expected.contains("implementation") && expected.contains("invoke"));
+        assert_eq!(methods(of_arc), expected);
+        assert_eq!(methods(this), expected);
     }
 
     #[tokio::test]

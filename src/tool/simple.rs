@@ -92,6 +92,11 @@ impl ToolFunction for SimpleTool {
         self.parameters.clone()
     }
 
+    /// The closure has no context, which is where it would see it.
+    fn takes_confirmation(&self) -> bool {
+        false
+    }
+
     async fn call(&self, args: Value) -> Result<Value, ToolError> {
         self.handler.call(args).await
     }

@@ -72,13 +72,17 @@ impl T {
 
     /// The JSON Schema of what a person gives with a yes: an answer that does not fit is refused, and the question stays open.
     ///
-    /// The tool finds it in [`ToolContext::confirmation`](super::ToolContext::confirmation).
+    /// The tool finds it in [`ToolContext::confirmation`](super::ToolContext::confirmation). A tool that
+    /// cannot see it, such as a closure without a context, is refused when it is registered.
     ///
     /// ```
-    /// use recount::tool::T;
-    /// use serde_json::json;
+    /// use recount::tool::{T, ToolContext, TypedTool};
+    /// use serde_json::{Value, json};
     ///
-    /// let leave = T::simple("time_off", "Asks for days off", |_args| async { Ok(json!({})) });
+    /// let leave = TypedTool::with_context("time_off", "Asks for days off", |_: Value, context: ToolContext| async move {
+    ///     let given = context.confirmation().and_then(|it| it.payload.clone());
+    ///     Ok(json!({"given": given}))
+    /// });
     /// let days = json!({"type": "object", "required": ["approved_days"], "properties": {"approved_days": {"type": "integer"}}});
     /// let leave = T::confirm_payload(T::confirm(leave, "How many days?"), days);
     /// # let _ = leave;

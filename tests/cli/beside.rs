@@ -25,6 +25,8 @@ fn every_looking_command_reads_beside_the_writer() {
         "audit decisions demo".to_owned(),
         "audit decisions demo --html report.html".to_owned(),
         "export demo --out demo.jsonl".to_owned(),
+        format!("show demo {}", hash_of_policies(&bench, &session)),
+        format!("fixture export demo {session} fixture"),
     ] {
         bench
             .run(&command)
@@ -45,6 +47,45 @@ fn every_looking_command_reads_beside_the_writer() {
     drop(held);
     let alone = bench.run("verify demo --json").ends_with(0).json();
     assert!(alone.get("read_up_to").is_none(), "{alone}");
+}
+
+/// The hash of an object that the session names.
+fn hash_of_policies(bench: &Bench, session: &str) -> String {
+    let exported = bench.run(&format!("export demo --session {session}"));
+    let object = exported.out.lines().find_map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["object"].as_str().map(str::to_owned)
+    });
+    object.unwrap()
+}
+
+/// A copy that a killed command left goes with the next one; what another command is reading stays.
+#[test]
+fn copy_that_a_killed_command_left_is_removed_by_the_next() {
+    let (bench, _, held) = in_use();
+    for name in [
+        "recount-beside-left",
+        "recount-beside-read",
+        "recount-beside-new",
+        "other",
+    ] {
+        fs::create_dir_all(bench.path(&format!("tmp/{name}/journal"))).unwrap();
+    }
+    for name in ["recount-beside-left", "recount-beside-read", "other"] {
+        fs::write(bench.path(&format!("tmp/{name}/LOCK")), "").unwrap();
+    }
+    let reader = fs::File::open(bench.path("tmp/recount-beside-read/LOCK")).unwrap();
+    reader.lock().unwrap();
+    let verified = bench
+        .command("verify demo")
+        .env("TMPDIR", bench.path("tmp"))
+        .status();
+    assert!(verified.unwrap().success());
+    let left = fs::read_dir(bench.path("tmp")).unwrap();
+    let mut left: Vec<_> = left.map(|it| it.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["other", "recount-beside-new", "recount-beside-read"]);
+    drop(held);
 }
 
 /// The stream has no line of its own for the note, so that stands on standard error.

@@ -144,6 +144,12 @@ pub(crate) fn runtime() -> Runtime {
         .unwrap()
 }
 
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[expect(dead_code, reason = "it is the schema")]
+struct Leave {
+    days: Option<i64>,
+}
+
 fn agent(refunds: Arc<AtomicUsize>) -> Agent {
     let refund = T::simple("refund", "Refunds an order", move |_| {
         refunds.fetch_add(1, Ordering::SeqCst);
@@ -151,12 +157,14 @@ fn agent(refunds: Arc<AtomicUsize>) -> Agent {
     });
     let pay = T::simple("pay", "Has it paid", |_| async { Ok(Value::Null) });
     let days = json!({"type": "object", "properties": {"days": {"type": "integer"}}});
-    let shift = T::simple_with("shift", "Swaps days", days.clone(), |args| async move {
+    let shift = T::simple_with("shift", "Swaps days", days, |args| async move {
         Ok(json!({"swapped": args["days"]}))
     });
-    let leave = T::simple_with("leave", "Asks for days off", days, |_| async {
-        Ok(json!({"granted": true}))
-    });
+    let leave = TypedTool::with_context(
+        "leave",
+        "Asks for days off",
+        |_: Leave, _: ToolContext| async { Ok(json!({"granted": true})) },
+    );
     let from =
         json!({"type": "object", "required": ["from"], "properties": {"from": {"type": "string"}}});
     let leave = T::confirm_payload(T::confirm(leave, "From when on?"), from);

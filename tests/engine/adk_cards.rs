@@ -252,7 +252,11 @@ fn card_ends_where_the_question_is_asked_anew() {
 }
 
 fn leave(schema: Value) -> Toolset {
-    let leave = T::simple("leave", "Asks for days off", |_| async { Ok(json!({})) });
+    let leave = TypedTool::with_context(
+        "leave",
+        "Asks for days off",
+        |_: Value, _: ToolContext| async { Ok(json!({})) },
+    );
     T::confirm_payload(T::confirm(leave, "How many days?"), schema)
 }
 

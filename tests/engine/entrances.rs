@@ -134,7 +134,12 @@ fn policy_that_no_decision_could_repeat_is_a_mistake() {
     let agents = [
         Agent::new().tools(T::confirm(pay(), large())),
         Agent::new().tools(T::confirm_payload(
-            T::confirm(pay(), "?"),
+            T::confirm(
+                TypedTool::with_context("pay", "Pays", |_: Value, _: ToolContext| async {
+                    Ok(json!({}))
+                }),
+                "?",
+            ),
             json!({"const": deep()}),
         )),
         Agent::new().tools(T::acknowledge(T::confirm(pay(), "?"), deep())),

@@ -169,13 +169,17 @@ async fn unasked_payload_of_a_dispatchers_provider_runs_nothing() {
 /// A doubt asks for no payload, also where the gate of its tool does.
 #[test]
 fn payload_for_a_doubt_is_refused() {
-    let hangs = T::simple("transfer", "Sends money", |_| std::future::pending());
+    let hangs = || {
+        TypedTool::with_context("transfer", "Sends money", |_: Value, _: ToolContext| {
+            std::future::pending()
+        })
+    };
     let policy = ToolPolicy {
         confirm_payload: Some(json!({"type": "object"})),
         in_doubt: InDoubt::Ask,
         ..ToolPolicy::gate("Send it?")
     };
-    let tool = || T::policy(hangs.clone(), policy.clone());
+    let tool = || T::policy(hangs(), policy.clone());
     let scene = scene(Agent::new().tools(tool()));
     let (request, session) = (scene.request(), scene.live.session_id());
     let answered = scene.life.engine().answer(request, with_payload(), ada());

@@ -192,6 +192,14 @@ impl ToolFunction for TypedTool {
         true
     }
 
+    /// A closure without a context has no way to see it.
+    fn takes_confirmation(&self) -> bool {
+        match &self.handler {
+            Handler::Plain(_) => false,
+            Handler::WithContext(_) => true,
+        }
+    }
+
     async fn call(&self, args: Value) -> Result<Value, ToolError> {
         match &self.handler {
             Handler::Plain(run) => {

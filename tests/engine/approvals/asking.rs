@@ -323,7 +323,9 @@ async fn what_is_told_later_names_the_arguments_that_ran() {
 
 #[tokio::test]
 async fn what_a_tool_asks_for_must_be_a_schema() {
-    let tool = T::simple("pay", "Pays", |_| async { Ok(json!({})) });
+    let tool = TypedTool::with_context("pay", "Pays", |_: Value, _: ToolContext| async {
+        Ok(json!({}))
+    });
     let odd = T::confirm_payload(T::confirm(tool, "Pay?"), json!({"type": 7}));
     let refused = ToolDispatcher::new()
         .register(odd)

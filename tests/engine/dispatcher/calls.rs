@@ -635,7 +635,7 @@ async fn the_provider_is_asked_and_what_it_agrees_to_is_what_runs() {
             }
         }
     };
-    let pay = T::simple("pay", "Pays", move |args| {
+    let pay = TypedTool::with_context("pay", "Pays", move |args: Value, _: ToolContext| {
         runs.lock().unwrap().push(args.clone());
         async move { Ok(args) }
     });

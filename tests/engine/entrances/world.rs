@@ -376,6 +376,9 @@ fn agent(bad: &Value, model: ScriptedModel) -> Agent {
     }]);
     let calling = LlmAgent::new("calling", calling).tools(nothing("inner"));
     let (hooked, changed) = (Mutex::new(bad.clone()), bad.clone());
+    let paying = TypedTool::with_context("pay", "pay", |_: Value, _: ToolContext| async {
+        Ok(json!({}))
+    });
     let words = || ToolExecutionMode::Background {
         formatter: Some(Arc::new(Words(bad.clone()))),
         scheduling: None,
@@ -386,7 +389,7 @@ fn agent(bad: &Value, model: ScriptedModel) -> Agent {
         .tools(T::toolset(gives.into()))
         .tools(T::streaming(Arc::new(Yields(bad.clone()))))
         .tools(T::confirm_edits(
-            T::confirm_payload(T::confirm(nothing("pay"), "Pay?"), json!({})),
+            T::confirm_payload(T::confirm(paying, "Pay?"), json!({})),
             Edits::Allowed,
         ))
         .tools(T::long_running(waits))
