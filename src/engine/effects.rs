@@ -30,7 +30,7 @@ use crate::session::{
 };
 use crate::tool::{
     ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,
-    ToolContext, ToolError, ToolOutcome,
+    ToolContext, ToolError, ToolOutcome, answered_by,
 };
 
 impl SessionTask {
@@ -238,10 +238,14 @@ impl SessionTask {
         let (own, session) = (self.own.clone(), self.id);
         Ok(task(CancellationToken::new(), async move {
             // The call stands inside a block, because a provider may panic before it returns its future.
-            let answering = async { provider.confirm(question).await };
+            let answering = async {
+                let confirmation = provider.confirm(question).await;
+                (confirmation, answered_by(provider.as_ref()))
+            };
             match AssertUnwindSafe(answering).catch_unwind().await {
-                Ok(confirmation) => {
+                Ok((confirmation, by)) => {
                     let _ = own.send(Input::ProviderAnswered {
+                        by,
                         request,
                         confirmation,
                     });

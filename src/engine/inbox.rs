@@ -121,6 +121,7 @@ pub(super) enum Input {
     HookEnded { name: String, state: State },
     /// The provider answered.
     ProviderAnswered {
+        by: Actor,
         request: Seq,
         confirmation: ToolConfirmation,
     },

@@ -39,10 +39,10 @@ use crate::ledger::{Ledger, Objects, Recorded, Seal, Tail};
 use crate::live::setup;
 use crate::live::translate::{self, Heard};
 use crate::session::{
-    Actor, Call, Command, Hook, InstructionSent, Json, Observation, ResponsesSent, Seq, Session,
+    Call, Command, Hook, InstructionSent, Json, Observation, ResponsesSent, Seq, Session,
     SessionId, SessionOpened, UserTextSent, admit, fits,
 };
-use crate::tool::{InputEvent, PROVIDER, State, Temporary, Watchers};
+use crate::tool::{InputEvent, State, Temporary, Watchers};
 
 /// How a task begins.
 pub(super) enum Begin {
@@ -308,8 +308,8 @@ impl SessionTask {
             Input::ProviderAnswered {
                 request,
                 confirmation,
+                by,
             } => {
-                let by = Actor::embedder("confirmation provider").as_program(PROVIDER);
                 // Another door may have been quicker, or the answer does not fit; that is on record and nobody waits for it.
                 match Box::pin(self.answer_confirmation(request, Ok(confirmation), by)).await {
                     Ok(_) | Err(Error::Refused(_)) => Ok(()),

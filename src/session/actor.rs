@@ -165,7 +165,9 @@ impl Actor {
     fn shown(&self) -> String {
         let name = &self.name;
         let spaced = name.trim() != name || name.contains("  ");
-        let marked = name.contains(|c: char| c.is_control() || "()\"\\,;:".contains(c));
+        // What Rust's own tables know as not printable is escaped, so it must stand in quotes.
+        let is_escaped = |c: char| c.escape_debug().nth(1).is_some();
+        let marked = name.contains(|c: char| is_escaped(c) || "()\"\\,;:".contains(c));
         match name.is_empty() || spaced || marked {
             true => self.quoted(),
             false => name.clone(),
@@ -230,6 +232,11 @@ mod tests {
             ("root  x", "\"root  x\""),
             (" ada", "\" ada\""),
             ("", "\"\""),
+            ("ada\u{202e}toor", "\"ada\\u{202e}toor\""),
+            ("ada\u{a0}x", "\"ada\\u{a0}x\""),
+            ("ada\u{e0041}", "\"ada\\u{e0041}\""),
+            ("José Núñez", "José Núñez"),
+            ("阿达", "阿达"),
         ] {
             let actor = Actor::embedder(name);
             assert_eq!(actor.in_short(), shown);

@@ -251,6 +251,12 @@ pub struct ConfirmationRequest {
 pub trait ConfirmationProvider: Send + Sync + 'static {
     /// Answers one request.
     async fn confirm(&self, request: ConfirmationRequest) -> ToolConfirmation;
+
+    /// The name that stands on record as the program that answered, of which the first 128 characters
+    /// are kept. It is the path of the type unless the provider says another.
+    fn name(&self) -> String {
+        std::any::type_name::<Self>().to_owned()
+    }
 }
 
 #[async_trait]
@@ -289,5 +295,14 @@ impl ConfirmationProvider for StaticConfirmation {
             About::Gate | About::Tool => self.0.clone(),
             About::InDoubt => std::future::pending().await,
         }
+    }
+
+    fn name(&self) -> String {
+        let answers = if self.0.confirmed {
+            "allow_all"
+        } else {
+            "deny_all"
+        };
+        format!("StaticConfirmation::{answers}")
     }
 }

@@ -98,7 +98,7 @@ pub use outcome::{Ask, Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;
 #[cfg(feature = "play")]
 pub(crate) use policy_tool::without_note;
-pub(crate) use provider_desk::PROVIDER;
+pub(crate) use provider_desk::answered_by;
 pub use result_formatter::{
     DefaultResultFormatter, FunctionCall, ResultFormatter, ToolExecutionMode,
 };

@@ -21,8 +21,14 @@ use crate::session::{
     Seq, SessionId, Timestamp, ToolAsked, ToolEventEmitted,
 };
 
-/// The name on record of what decides where a confirmation provider answers.
-pub(crate) const PROVIDER: &str = "ConfirmationProvider";
+/// The number of characters that are kept of the name of a provider.
+const NAME_MAX: usize = 128;
+
+/// The actor of an answer that a provider gave.
+pub(crate) fn answered_by(provider: &dyn ConfirmationProvider) -> Actor {
+    let name: String = provider.name().chars().take(NAME_MAX).collect();
+    Actor::embedder("confirmation provider").as_program(name)
+}
 
 /// What a provider is asked, and what its answer is held against.
 pub(super) struct Question<'a> {
@@ -76,7 +82,7 @@ pub(super) async fn answer_of(
         model_lost_interest: false,
     };
     // The call stands inside a block, because a provider may panic before it returns its future.
-    let answering = async { provider.confirm(shown).await };
+    let answering = async { (provider.confirm(shown).await, answered_by(provider)) };
     let answering = AssertUnwindSafe(answering).catch_unwind();
     let answer = match expires {
         None => answering.await,
@@ -85,7 +91,7 @@ pub(super) async fn answer_of(
             Err(_) => return Ok(None),
         },
     };
-    let Ok(confirmation) = answer else {
+    let Ok((confirmation, by)) = answer else {
         let told = "the confirmation provider panicked, so nobody agreed to the call";
         return Err(ToolError::Cancelled(told.to_owned()));
     };
@@ -112,7 +118,7 @@ pub(super) async fn answer_of(
         edited_args: answer.edited_args,
         extra: answer.extra,
         found: None,
-        by: Actor::embedder("confirmation provider").as_program(PROVIDER),
+        by,
     }))
 }
 

@@ -113,7 +113,7 @@ fn provider_stands_as_the_program_that_it_is() {
         updates.wait_for(ended).await.unwrap();
         engine.shutdown(std::time::Duration::ZERO).await.unwrap();
     });
-    is_by_program(&bench, "j", "ConfirmationProvider", 1);
+    is_by_program(&bench, "j", "StaticConfirmation::allow_all", 1);
 }
 
 #[test]
