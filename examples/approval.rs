@@ -8,7 +8,7 @@ use recount::simulator::{Script, Simulator};
 
 const MODEL: &str = r#"
 {"on": {"text": "refund order 1001"}, "send": [{"call": [{"id": "c1", "name": "refund", "args": {"order": "1001"}}]}]}
-{"on": {"text": "[tool outcome]"}, "send": [{"say": "Your refund is on its way."}]}
+{"on": {"text": "[tool outcome]"}, "send": [{"say": "Your refund has been decided."}]}
 "#;
 
 /// Gives the money for an order back.

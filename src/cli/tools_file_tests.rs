@@ -20,7 +20,14 @@ fn the_example_file_says_what_it_means() {
     let tools = example();
     assert_eq!(
         tools.names().collect::<Vec<_>>(),
-        ["ask_warehouse", "echo", "lookup_order", "refund"]
+        [
+            "ask_warehouse",
+            "charge_restocking_fee",
+            "echo",
+            "lookup_order",
+            "refund",
+            "ship_replacement"
+        ]
     );
     let policy = |name: &str| tools.get(name).unwrap().policy().clone();
     let refund = ToolPolicy {
