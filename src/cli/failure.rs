@@ -295,9 +295,7 @@ impl From<fixture::Error> for Failure {
             fixture::Error::NoShape { .. } => Failure::new("bad-request", what)
                 .exit(Exit::Usage)
                 .advice("take out fields of what people, models and tools say"),
-            fixture::Error::NoBeginning { .. } | fixture::Error::Restarted { .. } => {
-                Failure::new("no-fixture", what)
-            }
+            fixture::Error::NoBeginning { .. } => Failure::new("no-fixture", what),
             fixture::Error::Io { path, source } => Failure::io(
                 format!("use {}", one_line(&path.display().to_string())),
                 &source,

@@ -44,13 +44,13 @@ pub fn recorded_beside(fixture: &Fixture, other: &Fixture) -> Option<Story> {
 }
 
 fn story(fixture: &Fixture, fields: &[String]) -> Option<Story> {
-    let policies = &fixture.header().policies;
     let mut growing = Growing::default();
     for line in fixture.story_without(fields)? {
         let Some(line) = Line::read(&line) else {
             continue;
         };
         let place = Place::Line(line.number);
+        let policies = fixture.policies_at(line.number);
         hear(&mut growing, &line, place, |tool| {
             Json::of_serialized(&policies.of(tool))
         });

@@ -60,7 +60,7 @@ pub struct Agent {
     pub(super) capabilities: Option<Capabilities>,
     sealed: bool,
     reconnects: Reconnects,
-    setup_timeout: Option<Duration>,
+    pub(super) setup_timeout: Option<Duration>,
     pub(super) withholds_input: bool,
     /// What holds, whatever the rest says: that of a record which is played.
     pub(super) on_record: Option<PolicySet>,

@@ -208,6 +208,19 @@ impl Desk {
         }
     }
 
+    /// Records what a dead process left behind and what is overdue, and nothing else.
+    #[cfg(feature = "play")]
+    pub(crate) async fn look(&self, session: SessionId) -> Result<(), Error> {
+        let loaded = self.ledger.load(session).await?;
+        let mut batch = Batch::new(loaded, self.clock.now());
+        let left = batch.take_over()?;
+        let overdue = batch.record_overdue()?;
+        if left || overdue {
+            batch.append(&self.ledger).await?;
+        }
+        Ok(())
+    }
+
     async fn session_of(&self, request: RequestId) -> Result<SessionId, Error> {
         let named = self.ledger.journal().request(request.0).await?;
         let (session, _) = named.ok_or(Error::UnknownRequest { request })?;

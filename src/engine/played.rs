@@ -2,21 +2,35 @@
 
 use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::agent::{Agent, GateChoice};
+use super::reconnects::Reconnects;
 use crate::live::Connector;
 use crate::session::{Capabilities, Gates, PolicySet};
 use crate::tool::{
     ConfirmationProvider, ConfirmationRequest, PolicyTool, ToolConfirmation, Toolset,
 };
 
+/// The time limit of a connection that comes in its turn: a day, which no recorded one took.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 impl Agent {
-    /// An agent that has nothing but what is on record of one: its tools, and what held for them.
-    pub(crate) fn of_record(model: &str, tools: Toolset, policies: &PolicySet) -> Agent {
+    /// An agent that has nothing but what is on record of one: its tools, its policies, and the
+    /// number of tries to reconnect after which it gave up, if it did.
+    pub(crate) fn of_record(
+        model: &str,
+        tools: Toolset,
+        policies: &PolicySet,
+        reconnects_max: Option<u32>,
+    ) -> Agent {
         let mut agent = Agent::new().model(model).tools(tools);
         agent.on_record = Some(policies.clone());
+        if let Some(attempts) = reconnects_max.filter(|it| *it > 0) {
+            agent = agent.reconnects(Reconnects::default().attempts_max(attempts));
+        }
         agent
     }
 
@@ -30,6 +44,8 @@ impl Agent {
     ) -> Agent {
         self.connector = Some(Arc::new(model));
         self.capabilities = self.capabilities.or(capabilities);
+        // A try that took too long is on record as refused.
+        self.setup_timeout = Some(SETUP_TIMEOUT);
         self.tools = self.tools.without_providers().map(body);
         // Where somebody could answer, the fixture does.
         self.provider = Some(Arc::new(Silent));

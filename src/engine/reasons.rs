@@ -7,4 +7,4 @@ pub(crate) const DISCONNECTED: &str = "disconnected by the embedding program";
 pub(crate) const DROPPED: &str = "the handle was dropped";
 
 /// [`Engine::shutdown`](super::Engine::shutdown).
-pub(crate) const SHUT_DOWN: &str = "the engine shuts down";
+pub(crate) use crate::session::SHUT_DOWN;

@@ -8,14 +8,9 @@ use crate::session::{Disconnected, Observation, RunnerDetached, Session};
 
 /// The end of the connection and of the runner that died with their process.
 pub(crate) fn observations(session: &Session) -> Vec<Observation> {
-    let disconnected = session.connection.map(|epoch| {
-        let reason = "the process that held the connection is gone".to_owned();
-        Observation::from(Disconnected {
-            epoch,
-            code: None,
-            reason,
-        })
-    });
+    let disconnected = session
+        .connection
+        .map(|epoch| Observation::from(Disconnected::of_gone_process(epoch)));
     let detached = session
         .runner
         .map(|_| Observation::from(RunnerDetached::of_gone_process()));

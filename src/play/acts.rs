@@ -7,8 +7,8 @@ use super::driver::Driver;
 use crate::engine::reasons::{DISCONNECTED, DROPPED, SHUT_DOWN};
 use crate::engine::{self, FunctionResponse, LiveHandle, Ticket};
 use crate::session::{
-    Author, ConfirmationAnswered, Event, Observation, ResponseSupplied, RunnerDetached, Seq,
-    StateChanged,
+    Author, ConfirmationAnswered, Event, Observation, OperatorCancelled, OutcomeFound,
+    ResponseSupplied, RunnerDetached, Seq, SessionClosed, StateChanged,
 };
 use crate::tool::ToolConfirmation;
 
@@ -19,9 +19,9 @@ impl Driver<'_> {
         };
         let (request, by) = (self.session().request_id(request), it.by.clone());
         let confirmation = ToolConfirmation::recorded(it.clone(), None).taken_before();
-        let engine = self.engine.clone();
+        let serving = self.serving.clone();
         self.attempt("an answer", async move {
-            engine.answer(request, confirmation, by).await.map(drop)
+            serving.answer(request, confirmation, by).await.map(drop)
         });
     }
 
@@ -30,13 +30,51 @@ impl Driver<'_> {
             return self.undone(format!("call {} was not made", it.call));
         };
         let response = FunctionResponse::new(&ticket.tool, it.response.to_value());
-        let (by, goes_on, engine) = (it.by.clone(), it.will_continue, self.engine.clone());
+        let (by, goes_on, serving) = (it.by.clone(), it.will_continue, self.serving.clone());
         self.attempt("a response", async move {
-            match goes_on {
-                true => engine.update(&ticket, response, by).await.map(drop),
-                false => engine.respond(&ticket, response, by).await.map(drop),
+            let given = serving.supply(&ticket, (response, goes_on), by).await;
+            given.map(drop)
+        });
+    }
+
+    pub(super) fn find(&mut self, it: &OutcomeFound) {
+        let Some(ticket) = self.ticket(it.call) else {
+            return self.undone(format!("call {} was not made", it.call));
+        };
+        let (found, by, serving) = (it.found.clone(), it.by.clone(), self.serving.clone());
+        self.attempt("what was found of a call", async move {
+            serving.reconcile(&ticket, found, by).await.map(drop)
+        });
+    }
+
+    pub(super) fn cancel(&mut self, it: &OperatorCancelled) {
+        let Some(call) = self.numbers.call_at(it.call) else {
+            return self.undone(format!("call {} was not made", it.call));
+        };
+        let (session, reason, by) = (self.session(), it.reason.clone(), it.by.clone());
+        let (live, serving) = (self.live.clone(), self.serving.clone());
+        self.attempt("a cancellation", async move {
+            match live {
+                Some(live) => live.cancel(call, reason, by).await.map(drop),
+                None => serving.cancel((session, call), reason, by).await.map(drop),
             }
         });
+    }
+
+    pub(super) fn close(&mut self, it: &SessionClosed) {
+        let (session, reason, by) = (self.session(), it.reason.clone(), it.by.clone());
+        let serving = self.serving.clone();
+        self.attempt("the end of the session", async move {
+            serving.close(session, reason, by).await.map(drop)
+        });
+    }
+
+    /// The engine shuts down, and gives what runs this long.
+    pub(super) fn shut_down(&mut self, grace: Duration) {
+        let Some(engine) = self.serving.engine().cloned() else {
+            return self.undone("the shutdown: no process serves the session".to_owned());
+        };
+        self.attempt("the shutdown", async move { engine.shutdown(grace).await });
     }
 
     pub(super) fn change_state(&mut self, it: &StateChanged) {
@@ -59,17 +97,15 @@ impl Driver<'_> {
 
     /// The runner lets go, where somebody has it do so; else it does by itself.
     pub(super) fn detach(&mut self, it: &RunnerDetached) {
-        let engine = self.engine.clone();
         if it.reason == DISCONNECTED {
             self.with_handle("the disconnection", |live| async move {
                 live.disconnect().await
             });
         } else if it.reason == DROPPED {
             self.live = None;
-        } else if it.reason == SHUT_DOWN && !self.drains {
-            self.attempt("the shutdown", async move {
-                engine.shutdown(Duration::ZERO).await
-            });
+        } else if it.reason == SHUT_DOWN && (!self.drains || self.is_attached()) {
+            // What still runs was given no more time.
+            self.shut_down(Duration::ZERO);
         }
         self.asked_to_connect = false;
         self.was_connected = false;
@@ -80,19 +116,29 @@ impl Driver<'_> {
         if std::mem::replace(&mut self.asked_to_connect, true) {
             return;
         }
-        let (engine, session) = (self.engine.clone(), self.session());
-        match &self.live {
-            Some(_) => self.with_handle("a connection", |live| async move {
+        let session = self.session();
+        match (&self.live, self.serving.engine().cloned()) {
+            (Some(_), _) => self.with_handle("a connection", |live| async move {
                 match live.connect().await {
                     // What there is to say of it is on record.
                     Err(engine::Error::Connect(_)) => Ok(()),
                     other => other,
                 }
             }),
-            None => {
+            (None, Some(engine)) => {
                 self.taking = Some(tokio::spawn(async move { engine.resume(session).await }));
             }
+            (None, None) => {
+                self.undone("a connection: no process serves the session".to_owned());
+            }
         }
+    }
+
+    /// True if the session has a runner.
+    fn is_attached(&self) -> bool {
+        let mut kinds = self.facts.iter().rev().map(|it| it.event.kind());
+        let last = kinds.find(|it| ["runner_attached", "runner_detached"].contains(it));
+        last == Some("runner_attached")
     }
 
     pub(super) fn ticket(&self, number: Seq) -> Option<Ticket> {

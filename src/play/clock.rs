@@ -9,9 +9,13 @@ use tokio::time::Instant;
 use crate::engine::Clock;
 use crate::session::{SessionId, Timestamp};
 
-/// Begins when the conversation began, and gives the session its name.
+/// Begins when the conversation began, and gives the session its name. Each process has a clock of
+/// its own, since its runtime has a time of its own.
 pub(super) struct PlayedClock {
-    began: Instant,
+    /// The time of the runtime at which this clock was made.
+    made: Instant,
+    /// The age of the conversation then.
+    before: Duration,
     began_at: Timestamp,
     session: SessionId,
     drawn: AtomicU64,
@@ -20,28 +24,45 @@ pub(super) struct PlayedClock {
 impl PlayedClock {
     pub(super) fn new(began_at: Timestamp, session: SessionId) -> PlayedClock {
         PlayedClock {
-            began: Instant::now(),
+            made: Instant::now(),
+            before: Duration::ZERO,
             began_at,
             session,
             drawn: AtomicU64::new(0),
         }
     }
 
+    /// The clock of a later process, when the conversation is this old.
+    pub(super) fn going_on(mut self, before: Duration) -> PlayedClock {
+        self.before = before;
+        self
+    }
+
+    /// The age of the conversation.
+    pub(super) fn age(&self) -> Duration {
+        self.before + self.made.elapsed()
+    }
+
+    /// The instant at which the conversation has this age; it may be over.
+    fn at(&self, age: Duration) -> Instant {
+        self.made + age.saturating_sub(self.before)
+    }
+
     /// When it is so many milliseconds after the beginning.
     pub(super) fn instant(&self, at_ms: u64) -> Instant {
-        self.began + Duration::from_millis(at_ms)
+        self.at(Duration::from_millis(at_ms))
     }
 }
 
 impl Clock for PlayedClock {
     fn now(&self) -> Timestamp {
-        let since = i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX);
+        let since = i64::try_from(self.age().as_micros()).unwrap_or(i64::MAX);
         Timestamp(self.began_at.0.saturating_add(since))
     }
 
     fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
         let after = u64::try_from(due.0.saturating_sub(self.began_at.0)).unwrap_or_default();
-        let due = self.began + Duration::from_micros(after);
+        let due = self.at(Duration::from_micros(after));
         Box::pin(tokio::time::sleep_until(due))
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use recount_journal::seal::MemoryKeyStore;
+use recount_journal::seal::{KeyStore, MemoryKeyStore};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -12,11 +12,13 @@ use super::clock::PlayedClock;
 use super::error::Error;
 use super::journal::PlayedJournal;
 use super::model::RecordedModel;
-use super::played::{Played, is_setup};
-use super::told::Told;
-use super::tools::{self, Prompter};
-use crate::engine::{self, Agent, Engine, LiveHandle};
-use crate::fixture::{Fixture, Numbers, Step, run_of};
+use super::played::is_setup;
+use super::processes::Cast;
+use super::serving::Serving;
+use super::tools::Prompter;
+use crate::engine::{self, Desk, LiveHandle};
+use crate::fixture::{Extent, Fixture, Numbers, ProcessTerms, Step, run_of};
+use crate::ledger::Ledger;
 use crate::session::{Fact, Observation, Seq, SessionId};
 
 /// How long beyond its time something that the engine does by itself is waited for.
@@ -34,8 +36,17 @@ const PAGE: usize = 1024;
 /// One play.
 pub(super) struct Driver<'f> {
     pub(super) fixture: &'f Fixture,
-    pub(super) engine: Engine,
+    pub(super) cast: Cast,
+    /// The terms of the process at hand.
+    pub(super) terms: ProcessTerms,
+    pub(super) serving: Serving,
+    /// The records of all processes.
+    pub(super) records: PlayedJournal,
+    pub(super) keys: Arc<dyn KeyStore>,
+    pub(super) ledger: Ledger,
     pub(super) clock: Arc<PlayedClock>,
+    /// The age of the conversation when the process at hand began.
+    pub(super) age: Duration,
     pub(super) model: RecordedModel,
     pub(super) prompter: Prompter,
     pub(super) live: Option<Arc<LiveHandle>>,
@@ -46,7 +57,9 @@ pub(super) struct Driver<'f> {
     /// Whether there was a connection since.
     pub(super) was_connected: bool,
     pub(super) drains: bool,
-    tried: usize,
+    pub(super) tried: usize,
+    /// True once the first process has begun the session.
+    pub(super) is_begun: bool,
     /// The step that comes next.
     pub(super) next: usize,
     /// The steps of the tools, by the number of their call and its attempt.
@@ -57,96 +70,58 @@ pub(super) struct Driver<'f> {
     pub(super) ahead: BTreeSet<usize>,
     deadlines: usize,
     pub(super) facts: Vec<Fact>,
+    /// The extent of the record so far.
+    pub(super) extent: Extent,
     pub(super) numbers: Numbers,
-    sent: Vec<(Option<usize>, String)>,
+    pub(super) sent: Vec<(Option<usize>, String)>,
+    /// The lines before each further process, by the step with which it began.
+    pub(super) began: Vec<(usize, u64)>,
     pub(super) undone: Arc<Mutex<Vec<String>>>,
 }
 
 impl<'f> Driver<'f> {
-    /// Plays the fixture with an agent to its end.
-    pub(super) async fn play(
-        fixture: &'f Fixture,
-        agent: Agent,
-        prompter: Prompter,
-    ) -> Result<Played, Error> {
+    /// A play that has not begun; its processes' agents are of `cast`.
+    pub(super) fn new(fixture: &'f Fixture, cast: Cast) -> Driver<'f> {
         let header = fixture.header();
+        let records = PlayedJournal::default();
+        let keys: Arc<dyn KeyStore> = Arc::new(MemoryKeyStore::default());
+        let ledger = Ledger::new(Arc::new(records.whole())).with_keys(keys.clone());
         let clock = Arc::new(PlayedClock::new(header.began_at_us, header.session));
-        let model = RecordedModel::new(header.model.clone(), fixture.steps());
-        let agent =
-            agent.played(
-                model.clone(),
-                header.capabilities,
-                header.gates(),
-                |tool| match fixture.real_tools {
-                    true => tool,
-                    false => {
-                        let body = tools::body(&tool.declaration(), &prompter);
-                        tool.performed_by(body)
-                    }
-                },
-            );
-        let engine = Engine::in_memory()
-            .journal(Arc::<PlayedJournal>::default())
-            .clock(clock.clone())
-            .keys(Arc::new(MemoryKeyStore::default()))
-            .agent(&header.agent, agent)
-            .open()
-            .await?;
-        let mut driver = Driver {
+        Driver {
             fixture,
-            engine,
+            cast,
+            terms: header.terms(),
+            serving: Serving::Desk(Desk::new(ledger.clone(), clock.clone())),
+            records,
+            keys,
+            ledger,
             clock,
-            model,
-            prompter,
+            age: Duration::ZERO,
+            model: RecordedModel::new(None, &[], false),
+            prompter: Prompter::default(),
             live: None,
             taking: None,
             asked_to_connect: false,
             was_connected: false,
             drains: false,
             tried: 0,
+            is_begun: false,
             next: 0,
             of_runs: steps_of_runs(fixture),
             due: BTreeSet::new(),
             ahead: BTreeSet::new(),
             deadlines: 0,
             facts: Vec::new(),
+            extent: Extent::default(),
             numbers: Numbers::default(),
             sent: Vec::new(),
+            began: Vec::new(),
             undone: Arc::default(),
-        };
-        driver.begin();
-        for at in 0..fixture.steps().len() {
-            driver.next = at;
-            driver.settle().await?;
-            driver.step(at).await?;
         }
-        driver.settle().await?;
-        driver.end().await
-    }
-
-    fn begin(&mut self) {
-        let header = self.fixture.header();
-        let mut session = self.engine.session(&header.agent);
-        if let Some(id) = &header.external_id {
-            session = session.external_id(id);
-        }
-        if let Some(name) = &header.on_behalf_of {
-            session = session.on_behalf_of(name);
-        }
-        for (key, value) in &header.labels {
-            session = session.label(key, value);
-        }
-        let first = self.fixture.steps().first().map(|it| &it.step);
-        self.asked_to_connect = first.is_some_and(is_of_connecting);
-        self.taking = Some(if self.asked_to_connect {
-            tokio::spawn(session.connect())
-        } else {
-            tokio::spawn(session.open())
-        });
     }
 
     /// Everything that was begun comes to all it comes to by itself: time moves on only when nothing else happens.
-    async fn settle(&mut self) -> Result<(), Error> {
+    pub(super) async fn settle(&mut self) -> Result<(), Error> {
         sleep(Duration::from_millis(1)).await;
         if let Some(taking) = self.taking.take_if(|it| it.is_finished())
             && let Ok(taken) = taking.await
@@ -160,17 +135,19 @@ impl<'f> Driver<'f> {
         }
         loop {
             let next = self.facts.last().map_or(Seq(1), |it| it.seq.next());
-            let ledger = self.engine.ledger();
-            let page = ledger.facts(self.session(), next, PAGE).await?;
+            let page = self.ledger.facts(self.session(), next, PAGE).await?;
             if page.is_empty() {
                 return Ok(());
             }
-            page.iter().for_each(|it| self.learn(it));
+            for fact in &page {
+                self.extent.count(fact.event.kind());
+                self.learn(fact);
+            }
             self.facts.extend(page);
         }
     }
 
-    async fn step(&mut self, at: usize) -> Result<(), Error> {
+    pub(super) async fn step(&mut self, at: usize) -> Result<(), Error> {
         let Some(timed) = self.fixture.steps().get(at) else {
             return Ok(());
         };
@@ -200,6 +177,10 @@ impl<'f> Driver<'f> {
                     }
                 }
             }
+            Step::ConnectionAsked => {
+                self.until(at_ms).await?;
+                self.ask_to_connect();
+            }
             Step::ConnectionOpened | Step::ConnectionRefused(_) => {
                 self.ask_to_connect();
                 let (model, tried) = (self.model.clone(), self.tried);
@@ -208,6 +189,7 @@ impl<'f> Driver<'f> {
                     .await?
                 {
                     self.tried += 1;
+                    model.open();
                     self.was_connected |= matches!(timed.step, Step::ConnectionOpened);
                     // Whoever asked was told of the refusal, and the engine does not try again.
                     self.asked_to_connect &= self.was_connected;
@@ -223,6 +205,8 @@ impl<'f> Driver<'f> {
                     self.undone("there was no connection to lose".to_owned());
                 }
             }
+            // They end the process, which is not the step's own affair.
+            Step::ProcessGone(_) | Step::ProcessBegan(_) => {}
             Step::Observed(observation) => match run_of(observation) {
                 Some((call, _)) if self.fixture.real_tools => self.perform(at, call).await?,
                 Some(_) => self.prompt_in_turn(at).await?,
@@ -244,6 +228,7 @@ impl<'f> Driver<'f> {
         // What the engine does by itself is waited for; everything else is done at its time.
         if let Observation::DeadlinePassed(_) = observation {
             self.deadlines += 1;
+            self.look(at_ms).await?;
             let nth = self.deadlines;
             if !self
                 .wait((at_ms, PATIENCE_MS), |facts| passed(facts) >= nth)
@@ -254,7 +239,6 @@ impl<'f> Driver<'f> {
             return Ok(());
         }
         self.until(at_ms).await?;
-        let engine = self.engine.clone();
         match observation {
             Observation::UserTextSent(it) => {
                 let text = it.text.clone();
@@ -276,37 +260,18 @@ impl<'f> Driver<'f> {
             Observation::StateChanged(it) => self.change_state(it),
             Observation::ConfirmationAnswered(it) => self.answer(it),
             Observation::ResponseSupplied(it) => self.supply(it),
-            Observation::OutcomeFound(it) => match self.ticket(it.call) {
-                Some(ticket) => {
-                    let (found, by) = (it.found.clone(), it.by.clone());
-                    self.attempt("what was found of a call", async move {
-                        engine.reconcile(&ticket, found, by).await.map(drop)
-                    });
-                }
-                None => self.undone(format!("call {} was not made", it.call)),
-            },
-            Observation::OperatorCancelled(it) => match self.numbers.call_at(it.call) {
-                Some(call) => {
-                    let (reason, by) = (it.reason.clone(), it.by.clone());
-                    self.with_handle("a cancellation", move |live| async move {
-                        live.cancel(call, reason, by).await.map(drop)
-                    });
-                }
-                None => self.undone(format!("call {} was not made", it.call)),
-            },
-            Observation::SessionClosed(it) if !self.is_closed() => {
-                let (session, reason, by) = (self.session(), it.reason.clone(), it.by.clone());
-                self.attempt("the end of the session", async move {
-                    engine.close_session(session, &reason, by).await.map(drop)
-                });
-            }
+            Observation::OutcomeFound(it) => self.find(it),
+            Observation::OperatorCancelled(it) => self.cancel(it),
+            Observation::SessionClosed(it) if !self.is_closed() => self.close(it),
             Observation::SessionClosed(_) => {}
             Observation::RunnerDraining(_) => {
                 self.drains = true;
-                let grace = Duration::from_secs(60 * 60);
-                self.attempt("the shutdown", async move { engine.shutdown(grace).await });
+                self.shut_down(Duration::from_secs(60 * 60));
             }
-            Observation::RunnerDetached(it) => self.detach(it),
+            Observation::RunnerDetached(it) => {
+                self.settle().await?;
+                self.detach(it);
+            }
             Observation::SessionOpened(_)
             | Observation::RunnerAttached(_)
             | Observation::Connected(_)
@@ -374,7 +339,7 @@ impl<'f> Driver<'f> {
 
     /// Waits for a time of the recording. A tool whose run began earlier than on record does what it did as long after that,
     /// though its turn has not come.
-    async fn until(&mut self, at_ms: u64) -> Result<(), Error> {
+    pub(super) async fn until(&mut self, at_ms: u64) -> Result<(), Error> {
         while let Some((due_ms, step)) = self.due_before(at_ms) {
             sleep_until(self.clock.instant(due_ms)).await;
             self.prompt(step);
@@ -393,33 +358,6 @@ impl<'f> Driver<'f> {
         self.facts
             .iter()
             .any(|it| it.event.kind() == "session_closed")
-    }
-
-    async fn end(mut self) -> Result<Played, Error> {
-        while let Some(frame) = self.model.take_sent() {
-            let frame = self.fixture.redacted_frame(&frame);
-            self.sent.push((None, frame));
-        }
-        let undone = self.undone.lock().map(|it| it.clone()).unwrap_or_default();
-        self.live = None;
-        self.engine.shutdown(Duration::ZERO).await?;
-        let facts = self.fixture.redacted_facts(&self.facts, None)?;
-        Ok(Played {
-            told: Told::of(&facts),
-            fixture: self.fixture.clone(),
-            sent: self.sent,
-            undone,
-            compares_setup: true,
-        })
-    }
-}
-
-/// Whether the engine takes this step when it connects.
-fn is_of_connecting(step: &Step) -> bool {
-    match step {
-        Step::FrameOut(frame) => is_setup(frame.as_str()),
-        Step::ConnectionOpened | Step::ConnectionRefused(_) => true,
-        Step::FrameIn(_) | Step::TextIn(_) | Step::ConnectionLost(_) | Step::Observed(_) => false,
     }
 }
 

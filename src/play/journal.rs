@@ -1,19 +1,92 @@
 //! The journal of a play: it is read to its end, also where the recorded process shut down and closed its own.
 
-use std::sync::Arc;
+use std::future::pending;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use recount_journal::{
-    Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, MemoryJournal, OpenItem,
+    Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, MemoryJournal, OpenItem, Record,
 };
 use uuid::Uuid;
 
+use crate::fixture::{Extent, ProcessGone};
+
 /// A journal in memory that closing leaves open; it goes with the play.
+///
+/// Each process has its own view of the records. The view of one that is to be gone takes nothing
+/// more once its record is as long as the recorded one was, as if the power had been cut then.
 #[derive(Debug, Default)]
-pub(super) struct PlayedJournal(MemoryJournal);
+pub(super) struct PlayedJournal {
+    records: Arc<MemoryJournal>,
+    cut: Option<Cut>,
+}
+
+/// The place at which a process is cut off.
+#[derive(Debug)]
+struct Cut {
+    session: Uuid,
+    gone: ProcessGone,
+    reached: Mutex<Reached>,
+}
+
+/// The extent of the record so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reached {
+    extent: Extent,
+    /// True once something was not written.
+    cut: bool,
+}
+
+impl PlayedJournal {
+    /// The view of a process that is cut off where the record of `session` is as long as `gone`
+    /// says.
+    pub(super) fn until(&self, session: Uuid, gone: ProcessGone, extent: Extent) -> PlayedJournal {
+        let reached = Mutex::new(Reached { extent, cut: false });
+        PlayedJournal {
+            records: self.records.clone(),
+            cut: Some(Cut {
+                session,
+                gone,
+                reached,
+            }),
+        }
+    }
+
+    /// The view of a process that ends by itself.
+    pub(super) fn whole(&self) -> PlayedJournal {
+        PlayedJournal {
+            records: self.records.clone(),
+            cut: None,
+        }
+    }
+}
+
+impl Cut {
+    /// Counts what is to be written; false if the process is cut off before that.
+    fn admits(&self, append: &Append) -> bool {
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut extent = reached.extent;
+        if append.session == self.session {
+            for line in &append.lines {
+                // A line of ours always reads.
+                if let Ok(record) = Record::parse(line.bytes()) {
+                    extent.count(record.kind);
+                }
+            }
+        }
+        reached.cut |= reached.extent.passes(extent, self.gone);
+        if !reached.cut {
+            reached.extent = extent;
+        }
+        !reached.cut
+    }
+}
 
 impl Journal for PlayedJournal {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>> {
-        self.0.append(append)
+        match &self.cut {
+            Some(cut) if !cut.admits(&append) => Box::pin(pending()),
+            Some(_) | None => self.records.append(append),
+        }
     }
 
     fn read(
@@ -22,11 +95,11 @@ impl Journal for PlayedJournal {
         from: u64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
-        self.0.read(session, from, limit)
+        self.records.read(session, from, limit)
     }
 
     fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>> {
-        self.0.head(session)
+        self.records.head(session)
     }
 
     fn sessions(
@@ -34,7 +107,7 @@ impl Journal for PlayedJournal {
         after: Option<Uuid>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>> {
-        self.0.sessions(after, limit)
+        self.records.sessions(after, limit)
     }
 
     fn open_work(
@@ -42,11 +115,11 @@ impl Journal for PlayedJournal {
         after: Option<(Uuid, u64)>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
-        self.0.open_work(after, limit)
+        self.records.open_work(after, limit)
     }
 
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
-        self.0.open_work_of(session)
+        self.records.open_work_of(session)
     }
 
     fn deadlines(
@@ -54,27 +127,27 @@ impl Journal for PlayedJournal {
         until_us: i64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
-        self.0.deadlines(until_us, limit)
+        self.records.deadlines(until_us, limit)
     }
 
     fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, Error>> {
-        self.0.request(request)
+        self.records.request(request)
     }
 
     fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>> {
-        self.0.object(hash)
+        self.records.object(hash)
     }
 
     fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, Error>> {
-        self.0.follow(after)
+        self.records.follow(after)
     }
 
     fn position(&self) -> BoxFuture<'_, Result<u64, Error>> {
-        self.0.position()
+        self.records.position()
     }
 
     fn is_durable(&self) -> bool {
-        self.0.is_durable()
+        self.records.is_durable()
     }
 
     fn close(&self) -> BoxFuture<'_, Result<(), Error>> {

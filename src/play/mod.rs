@@ -10,6 +10,8 @@ mod journal;
 mod model;
 mod performing;
 mod played;
+mod processes;
+mod serving;
 mod told;
 mod tools;
 
@@ -21,7 +23,7 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use driver::Driver;
-use tools::Prompter;
+use processes::Cast;
 
 use crate::engine::Agent;
 use crate::fixture::Fixture;
@@ -29,6 +31,9 @@ use crate::fixture::Fixture;
 impl Fixture {
     /// Plays the conversation with an agent: its policies, phases, hooks and instruction; what its tools do is on record,
     /// unless they are to [run for real](Fixture::with_real_tools).
+    ///
+    /// The play has as many processes as the recorded session, over the same records, each with
+    /// this agent. One that was killed is dropped where its record ended, and the next takes over.
     ///
     /// Each step comes at its time, and not before what went before it has led to all it leads to by itself. A runtime of its own is
     /// used, on a thread of its own, whose time moves on when nothing else happens; so it takes no time, may be called in any
@@ -52,8 +57,7 @@ impl Fixture {
     /// # Panics
     /// Where code of the agent panics that the engine does not catch.
     pub fn play(&self, agent: &Agent) -> Result<Played, Error> {
-        let prompter = Prompter::default();
-        self.played(agent.clone(), prompter)
+        self.played(Cast::Given(Box::new(agent.clone())))
     }
 
     /// Plays the conversation with the tools and policies on record, and no code at all.
@@ -69,27 +73,16 @@ impl Fixture {
     /// # Errors
     /// [`Error::NeedsProgram`] where code took part whose answers a fixture does not hold, and as [`play`](Fixture::play).
     pub fn play_by_itself(&self) -> Result<Played, Error> {
-        let (header, prompter) = (&self.header, Prompter::default());
-        if let Some(what) = needs_program(&header.policies) {
+        if let Some(what) = self.all_policies().find_map(needs_program) {
             return Err(Error::NeedsProgram { what });
         }
-        let tools = tools::on_record(&header.catalog, &header.policies, &prompter);
-        let model = header.model.as_deref().unwrap_or("recorded");
-        let agent = Agent::of_record(model, tools, &header.policies);
         let mut fixture = self.clone();
         fixture.real_tools = false;
-        fixture.played(agent, prompter).map(Played::without_setup)
+        fixture.played(Cast::OnRecord).map(Played::without_setup)
     }
 
-    fn played(&self, agent: Agent, prompter: Prompter) -> Result<Played, Error> {
-        let play = || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .start_paused(true)
-                .build();
-            let runtime = runtime.map_err(|source| Error::Runtime { source })?;
-            runtime.block_on(Driver::play(self, agent, prompter))
-        };
+    fn played(&self, cast: Cast) -> Result<Played, Error> {
+        let play = || Driver::new(self, cast).play();
         // A runtime may not be begun within another, and a test may have one.
         thread::scope(|scope| match scope.spawn(play).join() {
             Ok(played) => played,

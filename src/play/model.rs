@@ -11,6 +11,12 @@ use crate::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
 
+/// A try to connect whose outcome has not come.
+struct Opening {
+    frames: mpsc::UnboundedSender<Result<String, ConnectionLost>>,
+    outcome: Result<(), Refused>,
+}
+
 /// Gives what the model gave, when it is told to, and keeps what it is sent.
 #[derive(Clone)]
 pub(super) struct RecordedModel {
@@ -23,26 +29,37 @@ struct Stage {
     /// What comes of each try to connect.
     tries: VecDeque<Result<(), Refused>>,
     tried: usize,
+    /// The last try, until its outcome comes in its turn.
+    opening: Option<Opening>,
     frames: Option<mpsc::UnboundedSender<Result<String, ConnectionLost>>>,
     sent: VecDeque<String>,
+    /// True if the process is gone before a connection beyond `tries` comes.
+    hangs: bool,
 }
 
 impl RecordedModel {
-    pub(super) fn new(name: Option<String>, steps: &[Timed]) -> RecordedModel {
+    /// The model of a process whose steps these are; a connection beyond them comes never, or,
+    /// where the process is not to be gone, is refused.
+    pub(super) fn new(name: Option<String>, steps: &[Timed], hangs: bool) -> RecordedModel {
         let tries = steps.iter().filter_map(|timed| match &timed.step {
             Step::ConnectionOpened => Some(Ok(())),
             Step::ConnectionRefused(refused) => Some(Err(refused.clone())),
             Step::FrameOut(_)
             | Step::FrameIn(_)
             | Step::TextIn(_)
+            | Step::ConnectionAsked
             | Step::ConnectionLost(_)
+            | Step::ProcessGone(_)
+            | Step::ProcessBegan(_)
             | Step::Observed(_) => None,
         });
         let stage = Stage {
             tries: tries.collect(),
             tried: 0,
+            opening: None,
             frames: None,
             sent: VecDeque::new(),
+            hangs,
         };
         RecordedModel {
             name,
@@ -53,6 +70,23 @@ impl RecordedModel {
     /// How many tries to connect there were.
     pub(super) fn tried(&self) -> usize {
         self.lock().tried
+    }
+
+    /// Lets the outcome of the last try come: the connection, or why there is none.
+    pub(super) fn open(&self) {
+        let mut stage = self.lock();
+        let Some(Opening { frames, outcome }) = stage.opening.take() else {
+            return;
+        };
+        match outcome {
+            Ok(()) => {
+                let _ = frames.send(Ok(r#"{"setupComplete":{}}"#.to_owned()));
+                stage.frames = Some(frames);
+            }
+            Err(Refused { code, reason }) => {
+                let _ = frames.send(Err(ConnectionLost { code, reason }));
+            }
+        }
     }
 
     /// Sends a frame; whether somebody is connected.
@@ -71,6 +105,12 @@ impl RecordedModel {
     /// The oldest frame that was sent and not taken yet.
     pub(super) fn take_sent(&self) -> Option<String> {
         self.lock().sent.pop_front()
+    }
+
+    /// True if the process is gone while it tries to connect.
+    fn is_to_hang(&self) -> bool {
+        let stage = self.lock();
+        stage.hangs && stage.tries.is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, Stage> {
@@ -100,18 +140,15 @@ impl Connector for RecordedModel {
     }
 
     async fn connect(&self) -> Result<Connection, ConnectError> {
+        if self.is_to_hang() {
+            return std::future::pending().await;
+        }
         let mut stage = self.lock();
         stage.tried += 1;
         let (frames, receiver) = mpsc::unbounded_channel();
-        // Whoever sends the setup gets this for it; a refusal, too, comes after the setup was heard.
+        // Whatever comes of it comes after the setup was heard.
         match stage.tries.pop_front() {
-            Some(Ok(())) => {
-                let _ = frames.send(Ok(r#"{"setupComplete":{}}"#.to_owned()));
-                stage.frames = Some(frames);
-            }
-            Some(Err(Refused { code, reason })) => {
-                let _ = frames.send(Err(ConnectionLost { code, reason }));
-            }
+            Some(outcome) => stage.opening = Some(Opening { frames, outcome }),
             None => {
                 return Err(ConnectError::Unreachable {
                     endpoint: self.endpoint(),

@@ -18,6 +18,8 @@ pub struct Played {
     pub(super) sent: Vec<(Option<usize>, String)>,
     /// What of the fixture could not be done.
     pub(super) undone: Vec<String>,
+    /// The lines of the story before each further process, by the step with which it began.
+    pub(super) began: Vec<(usize, u64)>,
     pub(super) compares_setup: bool,
 }
 
@@ -41,9 +43,12 @@ impl Played {
             Step::FrameOut(frame) => Some((at, frame.to_string())),
             Step::FrameIn(_)
             | Step::TextIn(_)
+            | Step::ConnectionAsked
             | Step::ConnectionOpened
             | Step::ConnectionRefused(_)
             | Step::ConnectionLost(_)
+            | Step::ProcessGone(_)
+            | Step::ProcessBegan(_)
             | Step::Observed(_) => None,
         };
         let steps = self.fixture.steps().iter().enumerate();
@@ -134,6 +139,13 @@ impl Played {
             let is_ours = self.compares_setup || !is_setup(frame);
             if let (Some(step), true, Ok(frame)) = (step, is_ours, Json::parse(frame)) {
                 step.step = Step::FrameOut(frame);
+            }
+        }
+        for (at, played) in &self.began {
+            if let Some(timed) = fixture.steps.get_mut(*at)
+                && let Step::ProcessBegan(began) = &mut timed.step
+            {
+                began.lines = *played;
             }
         }
         fixture

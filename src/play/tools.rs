@@ -273,6 +273,11 @@ impl ToolFunction for Recorded {
         self.declared.parameters.clone()
     }
 
+    /// The one on record, so that a call's contract is the recorded one.
+    fn implementation(&self) -> Option<Value> {
+        self.declared.implementation.clone()
+    }
+
     /// The record does not say which tools read the text, except that those of other programs do
     /// not.
     fn reads_text(&self) -> bool {

@@ -88,6 +88,8 @@ pub use phase::{PhaseDeclaration, Transition};
 pub use policy::{Background, Edits, InDoubt, Limits, PolicySet, Repeats, Retry, ToolPolicy};
 pub use policy_changes::{CacheChange, GateChange, PolicyChanges, ToolPolicyChanges};
 pub use reconnection::HistoryForm;
+#[cfg(feature = "engine")]
+pub(crate) use reconnection::SHUT_DOWN;
 pub use reducers::closing::Closing;
 pub use response::ResponseShape;
 pub use resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};

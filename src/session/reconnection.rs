@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::Seq;
+#[cfg(feature = "engine")]
+use super::observation::Disconnected;
 use super::time::Timestamp;
 
 /// `switch_planned`: the connection will be left. No call that it brought starts on it any more; what runs may end.
@@ -147,6 +149,10 @@ pub struct RunnerDetached {
 #[cfg(feature = "engine")]
 const GONE: &str = "the process that could run tools is gone";
 
+/// The reason for a detachment at the shutdown of the engine.
+#[cfg(feature = "engine")]
+pub(crate) const SHUT_DOWN: &str = "the engine shuts down";
+
 #[cfg(feature = "engine")]
 impl RunnerDetached {
     /// As whoever takes the session up records it of a process that died.
@@ -160,6 +166,33 @@ impl RunnerDetached {
     /// Whether it was recorded by whoever took the session up, and not by the process itself.
     pub(crate) fn is_of_gone_process(&self) -> bool {
         self.reason == GONE
+    }
+
+    /// True if the process itself ended with it.
+    pub(crate) fn is_of_shutdown(&self) -> bool {
+        self.reason == SHUT_DOWN
+    }
+}
+
+/// What stands in the place of the close of a connection whose process is gone.
+#[cfg(feature = "engine")]
+const CONNECTION_GONE: &str = "the process that held the connection is gone";
+
+#[cfg(feature = "engine")]
+impl Disconnected {
+    /// The end of a connection whose process died, as the process that takes the session over
+    /// records it.
+    pub(crate) fn of_gone_process(epoch: Seq) -> Disconnected {
+        Disconnected {
+            epoch,
+            code: None,
+            reason: CONNECTION_GONE.to_owned(),
+        }
+    }
+
+    /// True if another process recorded it in a takeover.
+    pub(crate) fn is_of_gone_process(&self) -> bool {
+        self.code.is_none() && self.reason == CONNECTION_GONE
     }
 }
 

@@ -378,3 +378,35 @@ fn a_migration_goes_on_behind_one_that_is_no_fixture_and_an_export_stays_out_of_
     }
     assert!(!bench.path("j/deep").exists());
 }
+
+/// The demo's journal as a fixture: its process is killed, and another one goes on.
+fn demo_plays(answer: &str) {
+    let bench = Bench::new();
+    bench
+        .run(&format!("demo {answer} --journal d"))
+        .ends_with(0);
+    let session = bench.session("d");
+    bench
+        .run(&format!("fixture export d {session} fixture"))
+        .ends_with(0);
+    let steps = std::fs::read_to_string(bench.path("fixture/steps.jsonl")).unwrap();
+    let of = |kind: &str| steps.matches(&format!(r#""kind":"{kind}""#)).count();
+    assert_eq!((of("process_gone"), of("process_began")), (1, 1), "{steps}");
+    let told = bench.run("fixture test fixture").ends_with(0);
+    told.says(&["Played as recorded: 1 fixture"]);
+    bench.run("diff d fixture").ends_with(0);
+    let migrated = bench.run("fixture migrate fixture").ends_with(0);
+    migrated.says(&["of format 1, which is current"]);
+    let updated = bench.run("fixture update fixture").ends_with(0);
+    assert_eq!(updated.out, "fixture: as it was\n");
+}
+
+#[test]
+fn approved_demo_plays_as_recorded_although_its_process_was_killed() {
+    demo_plays("--approve");
+}
+
+#[test]
+fn denied_demo_plays_as_recorded_although_its_process_was_killed() {
+    demo_plays("--deny");
+}

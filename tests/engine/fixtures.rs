@@ -1,6 +1,7 @@
 //! A conversation that was recorded comes to the same story whenever it is played.
 
 mod corpus;
+mod processes;
 mod stage;
 mod taken_out;
 

@@ -1,0 +1,300 @@
+//! The processes of a play, one after the other over the same records.
+//!
+//! Each process has a runtime of its own. Where the recorded process was killed, the runtime is
+//! dropped with all that runs on it. Its journal refuses to write more than was on record then.
+
+use std::future::ready;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::time::sleep_until;
+
+use super::clock::PlayedClock;
+use super::driver::{Driver, PATIENCE_MS};
+use super::error::Error;
+use super::model::RecordedModel;
+use super::played::{Played, is_setup};
+use super::serving::Serving;
+use super::told::Told;
+use super::tools::{self, Prompter};
+use crate::engine::{Agent, Desk, Engine};
+use crate::fixture::{Extent, ProcessBegan, ProcessGone, Step, Timed};
+use crate::session::Fact;
+
+/// The agents of the processes.
+pub(super) enum Cast {
+    /// Every process has this one.
+    Given(Box<Agent>),
+    /// Each has one that is nothing but the terms on record.
+    OnRecord,
+}
+
+impl Driver<'_> {
+    /// Plays the fixture to its end.
+    pub(super) fn play(mut self) -> Result<Played, Error> {
+        loop {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .start_paused(true)
+                .build();
+            let runtime = runtime.map_err(|source| Error::Runtime { source })?;
+            let is_over = runtime.block_on(self.process());
+            self.leave(runtime);
+            if is_over? {
+                return self.told();
+            }
+        }
+    }
+
+    /// Plays one process; true if the steps end with it.
+    async fn process(&mut self) -> Result<bool, Error> {
+        let header = self.fixture.header();
+        let clock = PlayedClock::new(header.began_at_us, header.session);
+        self.clock = Arc::new(clock.going_on(self.age));
+        self.enter().await?;
+        let is_over = self.steps().await?;
+        self.age = self.clock.age();
+        Ok(is_over)
+    }
+
+    /// Plays the steps of a process; true if no other process follows.
+    async fn steps(&mut self) -> Result<bool, Error> {
+        loop {
+            self.settle().await?;
+            let at = self.next;
+            let Some(timed) = self.fixture.steps().get(at) else {
+                self.shut_down_at_last().await?;
+                return Ok(true);
+            };
+            match &timed.step {
+                Step::ProcessGone(gone) => {
+                    self.reach(timed.at_ms, *gone).await?;
+                    self.next += 1;
+                    return Ok(self.fixture.steps().len() == self.next);
+                }
+                Step::ProcessBegan(began) => {
+                    let ProcessBegan { lines, .. } = *began;
+                    let now_ms = u64::try_from(self.clock.age().as_millis()).unwrap_or(u64::MAX);
+                    self.reach(now_ms, ProcessGone { lines, sent: 0 }).await?;
+                    return Ok(false);
+                }
+                Step::FrameOut(_)
+                | Step::FrameIn(_)
+                | Step::TextIn(_)
+                | Step::ConnectionAsked
+                | Step::ConnectionOpened
+                | Step::ConnectionRefused(_)
+                | Step::ConnectionLost(_)
+                | Step::Observed(_) => self.step(at).await?,
+            }
+            self.next += 1;
+        }
+    }
+
+    /// Opens what the process serves the session with.
+    async fn enter(&mut self) -> Result<(), Error> {
+        let header = self.fixture.header();
+        if !std::mem::replace(&mut self.is_begun, true) {
+            let engine = self.engine(&header.agent).await?;
+            self.begin(&engine);
+            self.serving = Serving::Engine(engine);
+            return Ok(());
+        }
+        let desk = Desk::new(self.ledger.clone(), self.clock.clone());
+        self.serving = Serving::Desk(desk);
+        let timed = self.fixture.steps().get(self.next);
+        let Some((at_ms, Step::ProcessBegan(began))) = timed.map(|it| (it.at_ms, &it.step)) else {
+            return Ok(());
+        };
+        sleep_until(self.clock.instant(at_ms)).await;
+        self.began.push((self.next, self.extent.lines));
+        self.next += 1;
+        if let Some(terms) = &began.terms {
+            self.terms = (**terms).clone();
+        }
+        if began.desk {
+            return self.look(at_ms).await;
+        }
+        let engine = self.engine(&header.agent).await?;
+        self.serving = Serving::Engine(engine.clone());
+        let first = self.fixture.steps().get(self.next);
+        if first.is_some_and(|it| is_of_connecting(&it.step)) {
+            self.resume_at_once(engine).await;
+        }
+        Ok(())
+    }
+
+    /// Asks for the session's handle before its task runs. Without a handle, a task that has
+    /// nothing to do lets go of the session.
+    async fn resume_at_once(&mut self, engine: Engine) {
+        let session = self.session();
+        let mut resuming = Box::pin(async move { engine.resume(session).await });
+        let resumed = tokio::select! {
+            biased;
+            resumed = &mut resuming => Some(resumed),
+            () = ready(()) => None,
+        };
+        self.asked_to_connect = true;
+        self.taking = Some(tokio::spawn(async move {
+            match resumed {
+                Some(resumed) => resumed,
+                None => resuming.await,
+            }
+        }));
+    }
+
+    /// Opens an engine over the records, with the agent of the terms at hand.
+    async fn engine(&mut self, name: &str) -> Result<Engine, Error> {
+        let rest = self.fixture.steps().get(self.next..).unwrap_or_default();
+        let (steps, gone) = own_steps(rest);
+        let journal = match gone {
+            Some(gone) => self.records.until(self.session().0, gone, self.extent),
+            None => self.records.whole(),
+        };
+        let (terms, prompter) = (&self.terms, &self.prompter);
+        self.model = RecordedModel::new(terms.model.clone(), steps, gone.is_some());
+        let agent = match &self.cast {
+            Cast::Given(agent) => (**agent).clone(),
+            Cast::OnRecord => {
+                let tools = tools::on_record(&terms.catalog, &terms.policies, prompter);
+                let model = terms.model.as_deref().unwrap_or("recorded");
+                let reconnects_max = self.fixture.header().reconnects_max;
+                Agent::of_record(model, tools, &terms.policies, reconnects_max)
+            }
+        };
+        let real = self.fixture.real_tools;
+        let agent = agent.played(
+            self.model.clone(),
+            terms.capabilities,
+            terms.gates(),
+            |tool| match real {
+                true => tool,
+                false => {
+                    let body = tools::body(&tool.declaration(), prompter);
+                    tool.performed_by(body)
+                }
+            },
+        );
+        let engine = Engine::in_memory()
+            .journal(Arc::new(journal))
+            .clock(self.clock.clone())
+            .keys(self.keys.clone())
+            .agent(name, agent)
+            .open();
+        Ok(engine.await?)
+    }
+
+    /// Begins the session.
+    fn begin(&mut self, engine: &Engine) {
+        let header = self.fixture.header();
+        let mut session = engine.session(&header.agent);
+        if let Some(id) = &header.external_id {
+            session = session.external_id(id);
+        }
+        if let Some(name) = &header.on_behalf_of {
+            session = session.on_behalf_of(name);
+        }
+        for (key, value) in &header.labels {
+            session = session.label(key, value);
+        }
+        let first = self.fixture.steps().first().map(|it| &it.step);
+        self.asked_to_connect = first.is_some_and(is_of_connecting);
+        self.taking = Some(if self.asked_to_connect {
+            tokio::spawn(session.connect())
+        } else {
+            tokio::spawn(session.open())
+        });
+    }
+
+    /// Waits until the record is as long as the one of the recorded process was in the end.
+    async fn reach(&mut self, at_ms: u64, gone: ProcessGone) -> Result<(), Error> {
+        let is_reached = |facts: &[Fact]| {
+            let mut extent = Extent::default();
+            facts.iter().for_each(|it| extent.count(it.event.kind()));
+            extent.lines >= gone.lines && extent.sent >= gone.sent
+        };
+        // A story that comes out shorter shows as a difference.
+        self.wait((at_ms, PATIENCE_MS), is_reached).await.map(drop)
+    }
+
+    /// Has a desk record what is due at this time: no engine does.
+    pub(super) async fn look(&mut self, at_ms: u64) -> Result<(), Error> {
+        self.until(at_ms).await?;
+        let serving = self.serving.clone();
+        Ok(serving.look(self.session()).await?)
+    }
+
+    /// Ends the last process in good order, which is no part of the play.
+    async fn shut_down_at_last(&mut self) -> Result<(), Error> {
+        let undone = self.undone.lock().map(|it| it.clone()).unwrap_or_default();
+        self.undone = Arc::new(Mutex::new(undone));
+        self.live = None;
+        match self.serving.engine().cloned() {
+            Some(engine) => Ok(engine.shutdown(Duration::ZERO).await?),
+            None => Ok(()),
+        }
+    }
+
+    /// Drops the process with all that runs in it.
+    fn leave(&mut self, runtime: Runtime) {
+        runtime.shutdown_background();
+        while let Some(frame) = self.model.take_sent() {
+            let frame = self.fixture.redacted_frame(&frame);
+            self.sent.push((None, frame));
+        }
+        self.serving = Serving::Desk(Desk::new(self.ledger.clone(), self.clock.clone()));
+        (self.live, self.taking) = (None, None);
+        (self.asked_to_connect, self.was_connected, self.drains) = (false, false, false);
+        self.tried = 0;
+        self.due.clear();
+        self.prompter = Prompter::default();
+    }
+
+    fn told(self) -> Result<Played, Error> {
+        let undone = self.undone.lock().map(|it| it.clone()).unwrap_or_default();
+        let facts = self.fixture.redacted_facts(&self.facts, None)?;
+        Ok(Played {
+            told: Told::of(&facts),
+            fixture: self.fixture.clone(),
+            sent: self.sent,
+            undone,
+            began: self.began,
+            compares_setup: true,
+        })
+    }
+}
+
+/// The steps until the process ends, and where its record does if it is gone then.
+fn own_steps(rest: &[Timed]) -> (&[Timed], Option<ProcessGone>) {
+    for (at, timed) in rest.iter().enumerate() {
+        let own = rest.get(..at).unwrap_or_default();
+        match &timed.step {
+            Step::ProcessGone(gone) => return (own, Some(*gone)),
+            Step::ProcessBegan(_) => return (own, None),
+            Step::FrameOut(_)
+            | Step::FrameIn(_)
+            | Step::TextIn(_)
+            | Step::ConnectionAsked
+            | Step::ConnectionOpened
+            | Step::ConnectionRefused(_)
+            | Step::ConnectionLost(_)
+            | Step::Observed(_) => {}
+        }
+    }
+    (rest, None)
+}
+
+/// Whether the engine takes this step when it connects.
+fn is_of_connecting(step: &Step) -> bool {
+    match step {
+        Step::FrameOut(frame) => is_setup(frame.as_str()),
+        Step::ConnectionAsked | Step::ConnectionOpened | Step::ConnectionRefused(_) => true,
+        Step::FrameIn(_)
+        | Step::TextIn(_)
+        | Step::ConnectionLost(_)
+        | Step::ProcessGone(_)
+        | Step::ProcessBegan(_)
+        | Step::Observed(_) => false,
+    }
+}

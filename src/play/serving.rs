@@ -1,0 +1,99 @@
+//! What serves the played session at the moment: an engine, or a desk that only answers on record.
+
+use crate::engine::{self, Desk, Engine, FunctionResponse, Ticket, ToolConfirmation};
+use crate::session::{Actor, Command, Finding, RequestId, Seq, SessionId};
+
+/// The part of a process that takes what people and programs say.
+#[derive(Clone)]
+pub(super) enum Serving {
+    /// The process runs the session's tools.
+    Engine(Engine),
+    /// The process only answers on record, or there is none.
+    Desk(Desk),
+}
+
+impl Serving {
+    /// The engine, if the process has one.
+    pub(super) fn engine(&self) -> Option<&Engine> {
+        match self {
+            Serving::Engine(engine) => Some(engine),
+            Serving::Desk(_) => None,
+        }
+    }
+
+    pub(super) async fn answer(
+        &self,
+        request: RequestId,
+        confirmation: ToolConfirmation,
+        by: Actor,
+    ) -> Result<Seq, engine::Error> {
+        match self {
+            Serving::Engine(engine) => engine.answer(request, confirmation, by).await,
+            Serving::Desk(desk) => desk.answer(request, confirmation, by).await,
+        }
+    }
+
+    /// Gives the result of a paused call, or news of it.
+    pub(super) async fn supply(
+        &self,
+        ticket: &Ticket,
+        (response, will_continue): (FunctionResponse, bool),
+        by: Actor,
+    ) -> Result<Seq, engine::Error> {
+        match (self, will_continue) {
+            (Serving::Engine(engine), true) => engine.update(ticket, response, by).await,
+            (Serving::Engine(engine), false) => engine.respond(ticket, response, by).await,
+            (Serving::Desk(desk), true) => desk.update(ticket, response, by).await,
+            (Serving::Desk(desk), false) => desk.respond(ticket, response, by).await,
+        }
+    }
+
+    pub(super) async fn reconcile(
+        &self,
+        ticket: &Ticket,
+        found: Finding,
+        by: Actor,
+    ) -> Result<Seq, engine::Error> {
+        match self {
+            Serving::Engine(engine) => engine.reconcile(ticket, found, by).await,
+            Serving::Desk(desk) => desk.reconcile(ticket, found, by).await,
+        }
+    }
+
+    pub(super) async fn cancel(
+        &self,
+        (session, call): (SessionId, Seq),
+        reason: Option<String>,
+        by: Actor,
+    ) -> Result<Seq, engine::Error> {
+        match self {
+            Serving::Engine(engine) => engine.cancel(session, call, reason, by).await,
+            Serving::Desk(desk) => desk.cancel(session, call, reason, by).await,
+        }
+    }
+
+    pub(super) async fn close(
+        &self,
+        session: SessionId,
+        reason: String,
+        by: Actor,
+    ) -> Result<Seq, engine::Error> {
+        match self {
+            Serving::Engine(engine) => engine.close_session(session, &reason, by).await,
+            Serving::Desk(desk) => {
+                let command = Command::CloseSession { reason, by };
+                desk.take(session, command).await
+            }
+        }
+    }
+
+    /// Records what a process left behind that is gone, and what is overdue, where only a desk
+    /// looks.
+    pub(super) async fn look(&self, session: SessionId) -> Result<(), engine::Error> {
+        match self {
+            // It looks by itself.
+            Serving::Engine(_) => Ok(()),
+            Serving::Desk(desk) => desk.look(session).await,
+        }
+    }
+}
