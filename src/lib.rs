@@ -15,9 +15,13 @@ pub mod compare;
 #[cfg(feature = "live")]
 pub mod control;
 #[cfg(feature = "engine")]
+mod draft;
+#[cfg(feature = "engine")]
 pub mod engine;
 #[cfg(feature = "engine")]
 pub mod fixture;
+#[cfg(any(feature = "engine", feature = "simulator"))]
+mod given_file;
 #[cfg(all(doc, feature = "live"))]
 pub mod guide;
 #[cfg(feature = "engine")]

@@ -29,11 +29,20 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["fixture", "story", "ledger", "replay", "session"],
     ),
     ("audit", &["ledger", "session", "recount_journal"]),
-    ("simulator", &["live::wire", "session"]),
+    ("simulator", &["given_file", "live::wire", "session"]),
+    ("given_file", &[]),
+    ("draft", &[]),
     ("story", &["session"]),
     (
         "fixture",
-        &["story", "ledger", "session", "recount_journal"],
+        &[
+            "draft",
+            "given_file",
+            "story",
+            "ledger",
+            "session",
+            "recount_journal",
+        ],
     ),
     ("engine", BELOW_ENGINE),
     ("play", BELOW_SERVER),
@@ -73,6 +82,8 @@ const BELOW_SERVER: &[&str] = &[
 ];
 
 const BELOW_CLI: &[&str] = &[
+    "draft",
+    "given_file",
     "audit",
     "mcp",
     "server",

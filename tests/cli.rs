@@ -34,10 +34,16 @@ mod doors;
 mod errors;
 #[path = "cli/fixtures.rs"]
 mod fixtures;
+#[path = "cli/full_disks.rs"]
+mod full_disks;
+#[path = "cli/given_files.rs"]
+mod given_files;
 #[path = "cli/looking.rs"]
 mod looking;
 #[path = "cli/operating.rs"]
 mod operating;
+#[path = "cli/others_write.rs"]
+mod others_write;
 #[path = "cli/outputs.rs"]
 mod outputs;
 #[path = "cli/payloads.rs"]

@@ -226,6 +226,28 @@ pub trait Journal: Send + Sync + 'static {
         Box::pin(async { Ok(()) })
     }
 
+    /// Tells if appends are refused for lack of room on the disk, without an append. An append that
+    /// follows may still find that the room is gone. A journal without a disk has room.
+    ///
+    /// ```
+    /// use recount_journal::{DiskJournal, Error, Journal};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("journal");
+    /// let journal = DiskJournal::open(&path)?;
+    /// match journal.room() {
+    ///     Ok(()) => {}
+    ///     Err(Error::NoSpace { free, floor }) => println!("{free} bytes are free, {floor} stay free"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`]; [`Error::Io`] where the system does not say what is free.
+    fn room(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Whether what is acknowledged outlives the process.
     fn is_durable(&self) -> bool;
 

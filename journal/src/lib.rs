@@ -40,7 +40,7 @@ pub use compact::{CompactOptions, Compacted, compact};
 pub use draft::Draft;
 pub use error::{Error, Malformed, Unreadable};
 pub use export::{Trailer, TrailerHead, export};
-pub use guard::guard;
+pub use guard::{guard, guard_path};
 pub use hash::{Hash, NotAHash};
 pub use import::{Imported, import};
 pub use journal::{BoxFuture, Commit, Journal, Span, block_on};

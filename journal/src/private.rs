@@ -1,8 +1,8 @@
 //! Files and directories for the user of this process alone: records quote arguments and names, and
 //! a process that can open the lock can keep it.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Makes directories for their user alone, those above them included.
@@ -17,7 +17,7 @@ pub(crate) fn private() -> DirBuilder {
 /// Makes a file for writing where none may be: what a killed process left there goes first, and a
 /// link to elsewhere is removed, never followed.
 pub(crate) fn anew(path: &Path) -> io::Result<File> {
-    match std::fs::remove_file(path) {
+    match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
@@ -35,4 +35,81 @@ pub(crate) fn options() -> OpenOptions {
         options.custom_flags(i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0));
     }
     options
+}
+
+/// The content of a file of a journal or of a key store: a regular file of `limit` bytes at most,
+/// and no link to one.
+pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let may_be = |facts: &Metadata| facts.is_file();
+    expect(may_be, &fs::symlink_metadata(path)?)?;
+    bounded(may_be, options().read(true).open(path)?, limit)
+}
+
+/// The content of a file that a person names: a regular file or a pipe of `limit` bytes at most, and
+/// what a link leads to.
+pub(crate) fn read_given(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let may_be = |facts: &Metadata| facts.is_file() || is_pipe(facts);
+    // A device may do something as soon as it is opened.
+    expect(may_be, &fs::metadata(path)?)?;
+    bounded(may_be, File::open(path)?, limit)
+}
+
+fn bounded(may_be: fn(&Metadata) -> bool, file: File, limit: u64) -> io::Result<Vec<u8>> {
+    expect(may_be, &file.metadata()?)?;
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 <= limit {
+        return Ok(bytes);
+    }
+    let found = format!("expected {limit} bytes at most, found more");
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, found))
+}
+
+fn expect(may_be: fn(&Metadata) -> bool, facts: &Metadata) -> io::Result<()> {
+    if may_be(facts) {
+        return Ok(());
+    }
+    let kind = if facts.is_dir() {
+        "a directory"
+    } else if facts.is_symlink() {
+        "a symbolic link"
+    } else {
+        "a device, a pipe or a socket"
+    };
+    let found = format!("expected a regular file, found {kind}");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, found))
+}
+
+#[cfg(unix)]
+fn is_pipe(facts: &Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&facts.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_facts: &Metadata) -> bool {
+    false
+}
+
+#[cfg(all(test, unix))]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_without_end_links_and_large_files_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, link) = (directory.path().join("file"), directory.path().join("link"));
+        fs::write(&path, "12345678").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let told = |read: io::Result<Vec<u8>>| read.unwrap_err().to_string();
+        assert_eq!(read(&path, 8).unwrap(), b"12345678");
+        assert_eq!(read_given(&link, 8).unwrap(), b"12345678");
+        let expected = "expected a regular file, found a symbolic link";
+        assert_eq!(told(read(&link, 8)), expected);
+        for read in [read, read_given] {
+            assert_eq!(told(read(&path, 7)), "expected 7 bytes at most, found more");
+            assert!(told(read(Path::new("/dev/zero"), 7)).contains("found a device"));
+            assert!(told(read(directory.path(), 7)).contains("found a directory"));
+        }
+    }
 }

@@ -144,6 +144,9 @@ const NO_SPACE: &str = "no-space";
 /// The code of a journal that another process has open.
 pub(super) const IN_USE: &str = "journal-in-use";
 
+/// The code of a directory that users other than its owner can write to.
+const INSECURE: &str = "insecure-directory";
+
 /// The code of a journal of another user, met by the superuser.
 pub(super) const NOT_YOURS: &str = "not-yours";
 
@@ -169,9 +172,12 @@ impl From<journal::seal::Error> for Failure {
             journal::seal::Error::NotAMasterKey { .. } => {
                 Failure::new("not-a-master-key", what).exit(Exit::Usage)
             }
+            journal::seal::Error::Insecure { .. } => Failure::new(INSECURE, what)
+                .advice("take the permission from others, such as `chmod -R go-rwx DIR`; `--insecure-directory` believes it all the same"),
             journal::seal::Error::Missing { .. } => Failure::new("key-store", what).advice(
                 "give the directory that `recount run --keys DIR` made; nothing was created",
             ),
+            journal::seal::Error::Io { doing, source } => Failure::io(one_line(&doing), &source),
             _ => Failure::new("key-store", what),
         }
     }
@@ -188,7 +194,7 @@ impl From<journal::Error> for Failure {
                     "one process at a time has a journal open; ask that one, or stop it first",
                 )
             }
-            journal::Error::Insecure { .. } => Failure::new("insecure-directory", what)
+            journal::Error::Insecure { .. } => Failure::new(INSECURE, what)
                 .advice("take the write permission from others, such as `chmod go-w PATH`; `--insecure-directory` believes it all the same"),
             journal::Error::NotYours { owner, .. } => Failure::new(NOT_YOURS, what)
                 .advice(format!("run it as that user: `sudo -u '#{owner}' recount …`; `--insecure-directory` goes on as this one")),

@@ -1,23 +1,22 @@
 //! JSON as it is given on the command line: in place, in a file, or on standard input.
 
-use std::io::Read;
+use std::path::Path;
 
 use super::failure::{Exit, Failure};
 use super::one_line::one_line;
+use crate::given_file;
 use crate::session::Json;
+
+/// The maximum length of what is given, in bytes; a record takes 3 MiB.
+const GIVEN_BYTES_MAX: u64 = 4 << 20;
 
 /// Reads `given`, which is `what`: the JSON itself, `@FILE`, or `-` for standard input.
 pub(super) fn given_json(what: &str, given: &str) -> Result<Json, Failure> {
     let text = match given.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path)
+        Some(path) => given_file::text(Path::new(path), GIVEN_BYTES_MAX)
             .map_err(|error| Failure::io(format!("read {}", one_line(path)), &error))?,
-        None if given == "-" => {
-            let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|error| Failure::io("read standard input", &error))?;
-            text
-        }
+        None if given == "-" => given_file::standard_input(GIVEN_BYTES_MAX)
+            .map_err(|error| Failure::io("read standard input", &error))?,
         None => given.to_owned(),
     };
     Json::parse(&text).map_err(|problem| {

@@ -10,8 +10,12 @@ use super::failure::{Exit, Failure};
 use super::one_line::one_line;
 use super::screen::Screen;
 use super::style::Tone;
+use crate::given_file;
 use crate::session::PolicyChanges;
 use crate::tool::policy_file::{self, PolicyMistake};
+
+/// The maximum length of a file of policies, in bytes.
+const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// How many mistakes are told in words; `--json` has all.
 const LISTED_MAX: usize = 100;
@@ -84,7 +88,7 @@ pub(super) fn read(file: &Path) -> Result<PolicyChanges, Failure> {
 
 fn text_of(file: &Path) -> Result<String, Failure> {
     let name = file.display().to_string();
-    std::fs::read_to_string(file)
+    given_file::text(file, FILE_BYTES_MAX)
         .map_err(|error| Failure::io(format!("read the policies in {}", one_line(&name)), &error))
 }
 

@@ -50,7 +50,8 @@ impl Repair {
         } else {
             self.show(&repaired, screen)?;
         }
-        Ok(if repaired.lost_something() {
+        // A verification calls a repair that is not finished damage, too.
+        Ok(if repaired.lost_something() || repaired.unfinished {
             Exit::Damaged
         } else {
             Exit::Ok
@@ -63,7 +64,9 @@ impl Repair {
             count(repaired.sessions, "session"),
             count(repaired.records, "record")
         );
-        if repaired.was_needed() {
+        if repaired.unfinished {
+            screen.toned(Tone::Bad, "A repair of before is not finished")?;
+        } else if repaired.was_needed() {
             for damage in &repaired.damages {
                 let what = one_line(&damage.what).into_owned();
                 screen.line(&format!("  {what}: {}", damage.remedy))?;
@@ -158,6 +161,7 @@ fn as_json(repaired: &Repaired, dry_run: bool) -> serde_json::Value {
     json!({
         "needed": repaired.was_needed(),
         "dry_run": dry_run,
+        "unfinished": repaired.unfinished,
         "lost": repaired.lost_something(),
         "sessions": repaired.sessions,
         "records": repaired.records,

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::failure::{Exit, Failure};
 use super::output::{self, Force};
+use crate::draft;
 
-/// A file on its way; what is not finished leaves nothing behind.
+/// A file on its way; what is not finished leaves nothing behind, unless the process is killed: the
+/// next writer of the same file removes that.
 pub(super) struct WholeFile {
     path: PathBuf,
     draft: PathBuf,
@@ -22,14 +24,11 @@ impl WholeFile {
     /// As [`output::may_stand_at`], and where the directory cannot be written.
     pub(super) fn create(path: &Path, force: Force) -> Result<WholeFile, Failure> {
         output::may_stand_at(path, force)?;
-        let name = path.file_name().ok_or_else(|| {
+        if path.file_name().is_none() {
             let what = format!("expected a file to write, found {}", path.display());
-            Failure::new("not-a-file", what).exit(Exit::Usage)
-        })?;
-        let mut draft_name = name.to_owned();
-        draft_name.push(format!(".{}.part", std::process::id()));
-        let draft = path.with_file_name(draft_name);
-        let file = File::create_new(&draft).map_err(failed(path))?;
+            return Err(Failure::new("not-a-file", what).exit(Exit::Usage));
+        }
+        let (file, draft) = draft::beside(path).map_err(failed(path))?;
         Ok(WholeFile {
             path: path.to_owned(),
             draft,

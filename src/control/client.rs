@@ -66,6 +66,9 @@ impl Client {
             Ok(()) | Err(recount_journal::Error::NotYours { .. }) => {}
             Err(error) => return Err(super::file::unusable(directory, error.to_string())),
         }
+        if let Err(error) = recount_journal::guard_path(directory) {
+            return Err(super::file::unusable(directory, error.to_string()));
+        }
         Client::take(Offer::read(directory)?).await
     }
 

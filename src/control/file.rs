@@ -54,10 +54,14 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 pub(super) fn read(path: &Path) -> Result<Found, ConnectError> {
     let failed = |error| unreadable(path, error);
     // Looked at before it is opened: the opening of a pipe waits until somebody writes to it.
-    expect_regular(path, &fs::metadata(path).map_err(failed)?)?;
+    let named = fs::symlink_metadata(path).map_err(failed)?;
+    expect_regular(path, &named)?;
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     expect_regular(path, &metadata)?;
+    if !is_same(&named, &metadata) {
+        return Err(unusable(path, "it was replaced while it was read"));
+    }
     let mut text = String::new();
     let mut bounded = file.take(FILE_BYTES_MAX + 1);
     bounded.read_to_string(&mut text).map_err(failed)?;
@@ -72,12 +76,25 @@ pub(super) fn read(path: &Path) -> Result<Found, ConnectError> {
     })
 }
 
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(_one: &Metadata, _other: &Metadata) -> bool {
+    true
+}
+
 fn expect_regular(path: &Path, metadata: &Metadata) -> Result<(), ConnectError> {
     if metadata.is_file() {
         return Ok(());
     }
     let kind = if metadata.is_dir() {
         "a directory"
+    } else if metadata.is_symlink() {
+        "a symbolic link"
     } else {
         "a pipe or a device"
     };
@@ -169,10 +186,7 @@ mod tests {
         );
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
-        assert_eq!(
-            problem(),
-            "expected a regular file, found a pipe or a device"
-        );
+        assert_eq!(problem(), "expected a regular file, found a symbolic link");
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert_eq!(problem(), "expected a regular file, found a directory");

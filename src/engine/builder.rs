@@ -23,6 +23,8 @@ pub struct EngineBuilder {
     keys: Option<Arc<dyn KeyStore>>,
     unknown: UnknownKinds,
     wait: Duration,
+    /// True if a directory that other users can write to is believed.
+    trusts_others: bool,
     slots: Slots,
     pub(super) notices: Notices,
     #[cfg(feature = "live")]
@@ -61,6 +63,7 @@ impl EngineBuilder {
             keys: None,
             unknown: UnknownKinds::default(),
             wait: Duration::ZERO,
+            trusts_others: false,
             slots: Slots::default(),
             notices: Notices::default(),
             #[cfg(feature = "live")]
@@ -129,6 +132,29 @@ impl EngineBuilder {
     /// ```
     pub fn wait(mut self, wait: Duration) -> EngineBuilder {
         self.wait = wait;
+        self
+    }
+
+    /// Opens a journal whose directory users other than its owner can write to, or that another user
+    /// owns. Without this, such a journal is refused, because what is in it may be of others; see
+    /// [`guard`](recount_journal::guard()).
+    ///
+    /// Commands such as `recount approve` do not believe the address of a service in such a directory.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path();
+    /// # #[cfg(unix)]
+    /// # std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+    /// # #[cfg(unix)]
+    /// assert!(recount::Engine::builder(path).open().await.is_err());
+    /// let engine = recount::Engine::builder(path).insecure_directory().open().await?;
+    /// # engine.shutdown(std::time::Duration::ZERO).await
+    /// # }).unwrap();
+    /// ```
+    pub fn insecure_directory(mut self) -> EngineBuilder {
+        self.trusts_others = true;
         self
     }
 
@@ -218,7 +244,10 @@ impl EngineBuilder {
         let journal: Arc<dyn Journal> = match self.place {
             Place::Disk(path) => {
                 // Opening may read a long log, which is no work for the threads that serve sessions.
-                let options = DiskJournal::options(path).wait(self.wait);
+                let mut options = DiskJournal::options(path).wait(self.wait);
+                if self.trusts_others {
+                    options = options.insecure_directory();
+                }
                 let opening = tokio::task::spawn_blocking(move || options.open());
                 Arc::new(opening.await.map_err(|_| Error::ShutDown)??)
             }

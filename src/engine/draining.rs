@@ -1,5 +1,6 @@
 //! Ending in good order: short work ends and is told, the rest stays for whoever comes next.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -66,9 +67,20 @@ impl Engine {
             let drain = Input::Drain { until, reply };
             ending.extend(task.inbox.send(drain).is_ok().then_some(done));
         }
-        for done in ending {
-            // A task that failed has said so to whoever uses it.
-            let _ = done.await;
+        let mut ended = pin!(async {
+            for done in ending {
+                // A task that failed has said so to whoever uses it.
+                let _ = done.await;
+            }
+        });
+        tokio::select! {
+            biased;
+            () = &mut ended => {}
+            () = self.inner.clock.reached(until) => {
+                // A session that waits for room on the disk has waited long enough.
+                self.inner.room.end();
+                ended.await;
+            }
         }
         let at_least = self.inner.clock.now().after(LAST_NEWS);
         let heard = async {

@@ -293,6 +293,8 @@ impl LiveHandle {
         args: Value,
         by: Actor,
     ) -> Result<Value, ToolError> {
+        let refused = |error: Error| ToolError::NotAvailable(error.to_string());
+        self.engine.expect_room().map_err(refused)?;
         let (caller, answer) = oneshot::channel();
         // What no model could send, such as nesting without end, no program may, either.
         let args = Json::parse(&args.to_string())
@@ -362,7 +364,7 @@ impl LiveHandle {
     /// Ends the connection and cancels what runs.
     ///
     /// # Errors
-    /// Where the journal cannot be written.
+    /// Where the journal cannot be written, or its disk has no room.
     pub async fn disconnect(&self) -> Result<(), Error> {
         self.ask(Input::Disconnect).await
     }
@@ -383,6 +385,7 @@ impl LiveHandle {
         &self,
         input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input,
     ) -> Result<T, Error> {
+        self.engine.expect_room()?;
         let (reply, answer) = oneshot::channel();
         let _ = self.task.inbox.send(input(reply));
         answer.await.map_err(|_| self.task.stopped(self.session))?

@@ -32,6 +32,7 @@ mod error;
 mod extractors;
 mod folding;
 mod following;
+mod full_disk;
 mod handle;
 mod handle_updates;
 mod hooks;
@@ -130,6 +131,7 @@ pub use crate::tool::{
 use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
 use crate::session::{Actor, Command, RequestId, Seq, Session, SessionId};
 use alarm::Alarm;
+use full_disk::RoomWait;
 use inbox::{Inbox, Input};
 use media::Media;
 use message_limit::Rest;
@@ -176,6 +178,9 @@ struct Inner {
     #[cfg(feature = "live")]
     control: Mutex<Option<crate::control::Server>>,
     ledger: Ledger,
+    /// The same journal for the sessions' tasks, which wait where a disk is full.
+    patient_ledger: Ledger,
+    room: RoomWait,
     clock: Arc<dyn Clock>,
     agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
     registry: Arc<Registry>,
@@ -204,10 +209,13 @@ impl Engine {
 
     fn new(ledger: Ledger, clock: Arc<dyn Clock>, slots: Slots, notices: Notices) -> Engine {
         let publisher = Publisher::start(notices, &ledger);
+        let room = RoomWait::default();
         let inner = Inner {
             #[cfg(feature = "live")]
             control: Mutex::default(),
+            patient_ledger: full_disk::ledger_of_tasks(&ledger, &room),
             ledger,
+            room,
             clock,
             agents: Mutex::default(),
             registry: Arc::default(),
@@ -365,6 +373,7 @@ impl Engine {
         session: SessionId,
         input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input,
     ) -> Result<T, Error> {
+        self.expect_room()?;
         let agent = self.agent_of(session).await?;
         let (reply, answer) = oneshot::channel();
         let task = self.send(session, agent, Begin::Resume, input(reply));
@@ -403,7 +412,8 @@ impl Engine {
         let task = SessionTask {
             id,
             agent,
-            ledger: self.inner.ledger.clone(),
+            ledger: self.inner.patient_ledger.clone(),
+            room: self.inner.room.clone(),
             desk: self.inner.desk.clone(),
             clock: self.inner.clock.clone(),
             publisher: self.inner.publisher.clone(),

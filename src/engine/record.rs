@@ -111,12 +111,19 @@ impl SessionTask {
             &self.session,
             &facts,
             &open_before,
-            objects,
+            objects.clone(),
             durability,
         );
-        self.tail = match durability {
-            Durability::Buffered => append.await?,
-            Durability::Durable => self.stint.durable(append).await?,
+        let appended = match durability {
+            Durability::Buffered => append.await,
+            Durability::Durable => self.stint.durable(append).await,
+        };
+        self.tail = match appended {
+            Ok(tail) => tail,
+            Err(error) => {
+                let again = self.append_again(error, &facts, &open_before, objects, durability);
+                Box::pin(again).await?
+            }
         };
         self.record_facts(&facts);
         self.note_waiting();

@@ -13,7 +13,7 @@ impl SessionTask {
     pub(super) async fn new_seal(&self) -> Result<Seal, Error> {
         let bodies = self.agent.sealed;
         let key = if bodies {
-            Some(self.ledger.create_key(self.id).await?)
+            Some(self.create_key().await?)
         } else {
             None
         };
@@ -31,7 +31,7 @@ impl SessionTask {
                 let secret = self.agent.dispatcher.secret_arguments(name).to_vec();
                 if !secret.is_empty() {
                     if self.seal.key.is_none() {
-                        self.seal.key = Some(self.ledger.create_key(self.id).await?);
+                        self.seal.key = Some(self.create_key().await?);
                     }
                     let no_key_store = ledger::Error::NoKeyStore { session: self.id };
                     let key = self.seal.key.as_ref().ok_or(no_key_store)?;

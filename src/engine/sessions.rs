@@ -79,6 +79,7 @@ impl NewSession {
     }
 
     fn begin(self) -> Result<LiveHandle, Error> {
+        self.engine.expect_room()?;
         let agent = self.engine.agent(&self.agent)?;
         let opened = SessionOpened {
             agent: self.agent,

@@ -57,6 +57,7 @@ pub(super) struct SessionTask {
     pub(super) id: SessionId,
     pub(super) agent: Arc<Prepared>,
     pub(super) ledger: Ledger,
+    pub(super) room: super::full_disk::RoomWait,
     /// Held while somebody else writes to a session, whose agent was not here.
     pub(super) desk: Arc<Mutex<()>>,
     pub(super) clock: Arc<dyn Clock>,
@@ -488,10 +489,9 @@ impl SessionTask {
 
     /// Stops: nothing is on record of what would follow, so nothing may follow.
     fn fail(self, error: &Error) {
-        let cause = if let Error::Stopped { cause, .. } = error {
-            cause.clone()
-        } else {
-            causes(error)
+        let cause = match error {
+            Error::Stopped { cause, .. } => cause.clone(),
+            other => causes(other),
         };
         tracing::error!(session = %self.id, %cause, "the session stopped");
         let _ = self.failure.set(cause);

@@ -89,6 +89,11 @@ impl Ledger {
         }
     }
 
+    /// The same sessions over another handle on their journal.
+    pub(crate) fn over(self, journal: Arc<dyn Journal>) -> Ledger {
+        Ledger { journal, ..self }
+    }
+
     /// With what becomes of records whose kinds a newer program brought; without this, they are refused.
     ///
     /// ```

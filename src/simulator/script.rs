@@ -2,12 +2,12 @@
 //!
 //! `docs/simulator.md` is the reference for people who write them.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::given_file;
 use crate::live::wire::{DecodeError, Fields};
 
 use super::expectation::Expectation;
@@ -16,6 +16,9 @@ use super::reply::Reply;
 use super::service::Service;
 use super::step::{Step, steps_of};
 use super::trigger::Trigger;
+
+/// The maximum length of a file with a script, in bytes: hours of recorded sound.
+const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// What the model does when, in order of the rules, and what the client is expected to send.
 ///
@@ -75,13 +78,14 @@ impl Script {
     /// Reads a script from a file: YAML where its name ends in `.yaml` or `.yml`, otherwise JSON lines.
     ///
     /// # Errors
-    /// Where the file cannot be read or a line is not a rule.
+    /// Where the file cannot be read, has more than 256 MiB or no end, or a line is not a rule.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
         let path = path.as_ref();
-        let text = fs::read_to_string(path).map_err(|source| ScriptError::Unreadable {
-            path: path.to_owned(),
-            source,
-        })?;
+        let text =
+            given_file::text(path, FILE_BYTES_MAX).map_err(|source| ScriptError::Unreadable {
+                path: path.to_owned(),
+                source,
+            })?;
         #[cfg(feature = "yaml")]
         if path
             .extension()

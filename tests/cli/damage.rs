@@ -34,6 +34,43 @@ fn an_altered_export_is_damaged_at_its_record() {
     assert_eq!(report["findings"][0]["seq"].to_string(), seq);
 }
 
+/// A repair that was killed once it was decided, before it put its new log in place.
+#[test]
+fn dry_run_of_unfinished_repair_agrees_with_verify() {
+    let bench = Bench::with_demo();
+    let log = bench.path("demo/log");
+    let new = bench.path("demo/log.new");
+    fs::create_dir(&new).unwrap();
+    for segment in fs::read_dir(&log).unwrap() {
+        let segment = segment.unwrap();
+        fs::copy(segment.path(), new.join(segment.file_name())).unwrap();
+    }
+    bench.run("verify demo").ends_with(4);
+    bench
+        .run("repair demo --dry-run")
+        .ends_with(4)
+        .says(&["A repair of before is not finished"]);
+    let told = bench
+        .run("repair demo --dry-run --json")
+        .ends_with(4)
+        .json();
+    assert_eq!(
+        (&told["needed"], &told["unfinished"]),
+        (&true.into(), &true.into())
+    );
+    assert!(new.exists(), "nothing was changed");
+    bench.run("repair demo").ends_with(0);
+    bench.run("verify demo").ends_with(0);
+    let told = bench
+        .run("repair demo --dry-run --json")
+        .ends_with(0)
+        .json();
+    assert_eq!(
+        (&told["needed"], &told["unfinished"]),
+        (&false.into(), &false.into())
+    );
+}
+
 #[test]
 fn a_cut_export_is_damaged() {
     let bench = Bench::with_demo();

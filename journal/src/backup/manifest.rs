@@ -13,6 +13,9 @@ use crate::log::Written;
 use crate::private;
 use crate::swap::BACKUP as NAME;
 
+/// The maximum length of the file, in bytes; what is written is a hundredth of this.
+const BYTES_MAX: u64 = 32 << 10;
+
 /// The content of the file `BACKUP`, and of `end` in `CLOSED`.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Manifest {
@@ -59,7 +62,7 @@ impl Manifest {
     /// What the directory says, `None` when it is no backup.
     pub(crate) fn read(directory: &Path) -> Result<Option<Self>, Error> {
         let path = directory.join(NAME);
-        let bytes = match fs::read(&path) {
+        let bytes = match private::read(&path, BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io(format!("read {}", path.display()))(error)),

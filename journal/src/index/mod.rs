@@ -26,7 +26,7 @@ pub(crate) use rows::Row;
 pub(crate) use stored::Room;
 
 use crate::log::Written;
-use crate::log::disk::sync_directory;
+use crate::log::disk::{Disk, RealDisk, sync_directory};
 use crate::private::private;
 
 /// sled, opened.
@@ -39,6 +39,7 @@ pub(crate) struct Index {
 impl Index {
     /// Opens or makes the store. sled panics on some damage, so that happens on a thread of its own.
     pub(crate) fn open(path: &Path, cache_bytes: u64) -> Result<Self, String> {
+        expect_room(path).map_err(|error| error.to_string())?;
         for_its_user(path).map_err(|error| error.to_string())?;
         let config = sled::Config::default()
             .path(path)
@@ -147,6 +148,31 @@ fn for_its_user(path: &Path) -> io::Result<()> {
     }
 }
 
+/// The free space, in bytes, below which sled is not opened and nothing is put into it. It writes up
+/// to a segment of 512 KiB at a time, and what it opens for the first time after a write that had no
+/// room it calls corrupted.
+pub(crate) const ROOM_LEAST: u64 = 1 << 20;
+
+/// Refuses a disk without room for what sled writes when it is opened.
+fn expect_room(path: &Path) -> io::Result<()> {
+    if RealDisk::new(path).free_space()? < ROOM_LEAST {
+        return Err(no_room());
+    }
+    Ok(())
+}
+
+/// The error of the system for a disk without room.
+fn no_room() -> io::Error {
+    if cfg!(target_os = "linux") {
+        io::Error::from_raw_os_error(NO_SPACE)
+    } else {
+        io::ErrorKind::StorageFull.into()
+    }
+}
+
+/// The number that Linux has for a disk without room.
+const NO_SPACE: i32 = 28;
+
 /// Opens sled, waiting a little for its lock. The journal's own lock is held, so whoever has sled's is on the way out:
 /// a read that still runs after a close, or a child process just being started, which shares the file until it runs.
 fn patiently(config: &sled::Config) -> sled::Result<sled::Db> {
@@ -168,7 +194,7 @@ pub(crate) fn is_in_use(why: &str) -> bool {
 /// The error of a disk that took nothing more, which says nothing against the index: full, over its
 /// quota, or read-only. sled hands its cause on in words only, which end with the system's number.
 pub(crate) fn refused_by_disk(why: &str) -> Option<io::Error> {
-    let numbers = [28, 122, 30];
+    let numbers = [NO_SPACE, 122, 30];
     let number = numbers
         .into_iter()
         .find(|number| why.contains(&format!("(os error {number})")))?;

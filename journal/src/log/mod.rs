@@ -20,4 +20,4 @@ pub(crate) use frame::{
 };
 pub(crate) use reader::{Bad, LogReader, Step};
 pub(crate) use segments::read as read_log;
-pub(crate) use writer::{LogWriter, Unwritten};
+pub(crate) use writer::{LogWriter, Unwritten, is_full};

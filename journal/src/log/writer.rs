@@ -329,7 +329,7 @@ impl From<Unwritten> for io::Error {
 }
 
 /// True if there is no room on the disk, or none for this user.
-fn is_full(error: &io::Error) -> bool {
+pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded

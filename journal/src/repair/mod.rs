@@ -157,9 +157,9 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
     let mut report = Repaired::default();
     let is_decided = names.has(LOG_NEW);
     if options.dry_run && is_decided {
-        let note =
-            "a repair was cut short when it was already decided; opening the journal finishes it";
+        let note = "a repair was cut short when it was already decided; repairing or opening the journal finishes it";
         report.notes.push(note.to_owned());
+        report.unfinished = true;
         return Ok(report);
     }
     if !options.dry_run {

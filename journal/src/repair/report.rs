@@ -35,6 +35,9 @@ pub struct Repaired {
     pub salvage: Option<String>,
     /// The name that the old log has now.
     pub damaged_log: Option<String>,
+    /// True if a dry run met a repair that was cut short after it was decided. Nothing else is
+    /// reported then: what the journal holds is known once that is finished.
+    pub unfinished: bool,
     /// What is worth knowing and no damage to the log.
     pub notes: Vec<String>,
 }
@@ -42,7 +45,7 @@ pub struct Repaired {
 impl Repaired {
     /// Whether there was anything to repair.
     pub fn was_needed(&self) -> bool {
-        !self.damages.is_empty()
+        self.unfinished || !self.damages.is_empty()
     }
 
     /// Whether something does not live on: is lost, or only salvaged.

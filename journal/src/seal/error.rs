@@ -43,6 +43,14 @@ pub enum Error {
         /// What is wrong with it.
         found: String,
     },
+    /// Users other than its owner may have read or written what is in the key store.
+    #[error("the key store is not to be believed: {}: {what}", path.display())]
+    Insecure {
+        /// The directory, or what is in it.
+        path: PathBuf,
+        /// The owner or the mode that it should not have.
+        what: String,
+    },
     /// It does not open with this key at this place: it was altered, moved from elsewhere, or sealed with another key.
     #[error(
         "{what} of session {session} does not open with the session's key: it was altered, moved from another place, or sealed with another key"

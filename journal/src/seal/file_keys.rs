@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::{Error, KeyStore, MasterKey, SessionKey};
 use crate::BoxFuture;
+use crate::guard::guard_keys;
 use crate::private::{self, anew, private};
 
 const MARKER: &str = "KEYS";
@@ -27,6 +28,9 @@ const JOURNAL_MARKER: &str = "JOURNAL";
 const FORMAT: &str = "recount-keys";
 const VERSION: u64 = 1;
 const KEY: &str = "key";
+
+/// The maximum length of a file, in bytes; texts are as long as a resumption handle.
+const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// A key store in a directory of its own, outside every journal, readable by its owner alone.
 ///
@@ -68,18 +72,50 @@ impl FileKeyStore {
     /// As [`open`](Self::open), but for [`Error::Missing`].
     pub fn create(path: impl Into<PathBuf>, master: MasterKey) -> Result<Self, Error> {
         let path = path.into();
-        outside_journals(&path)?;
-        if read_marker(&path)?.is_none() {
-            make(&path, &master)?;
-        }
-        Self::open(path, master)
+        guard_keys(&path)?;
+        Self::create_insecure(path, master)
     }
 
     /// Opens the key store at `path`.
     ///
     /// # Errors
-    /// [`Error::WrongMasterKey`]; [`Error::InsideJournal`]; [`Error::Missing`]; [`Error::NotAKeyStore`]; [`Error::Io`].
+    /// [`Error::Insecure`] where users other than its owner can write to the directory, or read or
+    /// write a file of it; [`Error::WrongMasterKey`]; [`Error::InsideJournal`]; [`Error::Missing`];
+    /// [`Error::NotAKeyStore`]; [`Error::Io`].
     pub fn open(path: impl Into<PathBuf>, master: MasterKey) -> Result<Self, Error> {
+        let path = path.into();
+        guard_keys(&path)?;
+        Self::open_insecure(path, master)
+    }
+
+    /// As [`create`](Self::create), also where other users can read or write what is there.
+    ///
+    /// ```
+    /// use recount_journal::seal::{FileKeyStore, MasterKey};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("keys");
+    /// let master = || MasterKey::from_text(&"0f".repeat(32));
+    /// FileKeyStore::create_insecure(&path, master()?)?;
+    /// FileKeyStore::open_insecure(&path, master()?)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), but for [`Error::Insecure`].
+    pub fn create_insecure(path: impl Into<PathBuf>, master: MasterKey) -> Result<Self, Error> {
+        let path = path.into();
+        outside_journals(&path)?;
+        if read_marker(&path)?.is_none() {
+            make(&path, &master)?;
+        }
+        Self::open_insecure(path, master)
+    }
+
+    /// As [`open`](Self::open), also where other users can read or write what is there.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), but for [`Error::Insecure`].
+    pub fn open_insecure(path: impl Into<PathBuf>, master: MasterKey) -> Result<Self, Error> {
         let path = path.into();
         outside_journals(&path)?;
         let Some(marker) = read_marker(&path)? else {
@@ -282,12 +318,12 @@ fn read_marker(path: &Path) -> Result<Option<Marker>, Error> {
 }
 
 fn read(path: &Path) -> Result<Option<String>, Error> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
+    match private::read(path, FILE_BYTES_MAX) {
+        Ok(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(not_a_key_store(path, "it is not text".to_owned())),
+        },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(not_a_key_store(path, "it is not text".to_owned()))
-        }
         Err(error) => Err(Error::io(format!("read {}", path.display()))(error)),
     }
 }

@@ -1,7 +1,6 @@
 //! The master key: 32 bytes that wrap the keys of all sessions.
 
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
 use uuid::Uuid;
@@ -10,6 +9,10 @@ use zeroize::Zeroizing;
 use super::cipher::Cipher;
 use super::keys::{SessionKey, sealed_bytes, sealed_text};
 use super::{Error, keys};
+use crate::private::read_given;
+
+/// The maximum length of a file with a master key, in bytes: white space around 64 digits.
+const FILE_BYTES_MAX: u64 = 4 << 10;
 
 const KEY_PLACE: &[u8] = b"recount/v1/key\0";
 const CHECK_PLACE: &[u8] = b"recount/v1/check\0";
@@ -62,7 +65,7 @@ impl MasterKey {
     /// [`Error::Io`], [`Error::NotAMasterKey`].
     pub fn from_file(path: &Path) -> Result<Self, Error> {
         let doing = || format!("read the master key in {}", path.display());
-        let content = Zeroizing::new(fs::read(path).map_err(Error::io(doing()))?);
+        let content = Zeroizing::new(read_given(path, FILE_BYTES_MAX).map_err(Error::io(doing()))?);
         if let Ok(secret) = <[u8; 32]>::try_from(content.as_slice()) {
             return Ok(Self::from_bytes(Zeroizing::new(secret)));
         }
@@ -121,6 +124,8 @@ const KEY: &str = "the key";
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

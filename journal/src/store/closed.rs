@@ -13,10 +13,12 @@ use crate::Error;
 use crate::backup::manifest::Manifest;
 use crate::log::Written;
 use crate::log::disk::sync_directory;
-use crate::private::anew;
+use crate::private::{self, anew};
 
 const NAME: &str = "CLOSED";
 const DRAFT: &str = "CLOSED.new";
+/// The maximum length of the note, in bytes: some hundred thousand files.
+const BYTES_MAX: u64 = 64 << 20;
 
 /// Length and time of last change of a file, by its path in the journal.
 #[derive(Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -47,7 +49,7 @@ impl NotedEnd {
     /// name.
     pub(crate) fn of(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(NAME);
-        let bytes = match fs::read(&path) {
+        let bytes = match private::read(&path, BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(Error::io(format!("read {}", path.display()))(error)),
@@ -126,7 +128,7 @@ pub(crate) fn holds_waiting(directory: &Path) -> bool {
 }
 
 fn noted(directory: &Path) -> Option<Closed> {
-    let bytes = fs::read(directory.join(NAME)).ok()?;
+    let bytes = private::read(&directory.join(NAME), BYTES_MAX).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 

@@ -15,7 +15,7 @@ use super::end::LogEnd;
 use super::queue::{Queued, Shared};
 use super::{closed, recovery, snapshots, system};
 use crate::backup::manifest::Manifest;
-use crate::index::{Index, kept};
+use crate::index::{Index, kept, refused_by_disk};
 use crate::view::Added;
 
 /// How many bytes the index may be behind before commits wait for it.
@@ -146,9 +146,16 @@ impl Committer {
     /// Makes the index durable, so that one that is behind a closed log is known to be damaged.
     fn finish(&self, end: Option<LogEnd>) -> Result<(), String> {
         end.map_or(Ok(()), LogEnd::close)?;
+        if !self.is_indexed() {
+            return Ok(());
+        }
         let waiting = self.vouches.then(|| self.waiting()).flatten();
         // After the last that the index is asked, which may make it write.
-        self.index.flush(&recovery::index_place(&self.directory))?;
+        match self.index.flush(&recovery::index_place(&self.directory)) {
+            // The log has everything. Without the note of the close, the next opening reads it.
+            Err(why) if refused_by_disk(&why).is_some() => return Ok(()),
+            flushed => flushed?,
+        }
         let (trusted, end) = {
             let state = self.shared.state();
             let end = Manifest::of(self.journal, state.view.last, state.view.records);
@@ -161,6 +168,12 @@ impl Committer {
                 .map_err(|error| format!("failed to note the close: {error}"))?;
         }
         Ok(())
+    }
+
+    /// True if the index has everything. It has not where the disk had no room for it.
+    fn is_indexed(&self) -> bool {
+        let state = self.shared.state();
+        state.unindexed.is_empty() && !state.view.has_changed()
     }
 
     /// Where the streams stand that wait, so that the next opening need not ask the index for each; nothing where none does. An index that

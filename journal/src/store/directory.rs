@@ -12,12 +12,15 @@ use super::lock::{LOCK, Lock};
 use crate::Error;
 use crate::guard::guard;
 use crate::log::disk::sync_directory;
-use crate::private::{anew, private};
+use crate::private::{self, anew, private};
 
 const FORMAT: &str = "recount-journal";
 const VERSION: u64 = 1;
 const MARKER: &str = "JOURNAL";
 const MARKER_DRAFT: &str = "JOURNAL.new";
+/// The maximum length of the marker, in bytes; what is written is a hundredth of this.
+const MARKER_BYTES_MAX: u64 = 8 << 10;
+
 /// The trust in users that can write to the directory beside its owner.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Others {
@@ -132,7 +135,7 @@ fn make(path: &Path) -> io::Result<()> {
 }
 
 fn read_marker(path: &Path) -> Result<Option<Marker>, Error> {
-    let bytes = match fs::read(path.join(MARKER)) {
+    let bytes = match private::read(&path.join(MARKER), MARKER_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {

@@ -42,8 +42,12 @@ impl Indexer {
     fn work(&self) -> Result<(), String> {
         let (mut flushed, mut room) = (Instant::now(), Room::default());
         while self.wait(flushed) {
-            if self.shared.floor.is_tight() && self.pause() {
-                continue;
+            if self.shared.floor.is_tight() {
+                if self.pause() {
+                    continue;
+                }
+                // The next opening reads it from the log.
+                return Ok(());
             }
             self.put_blocks(&mut room)?;
             if flushed.elapsed() >= GATHER || self.shared.state().complete {
@@ -75,8 +79,7 @@ impl Indexer {
         }
     }
 
-    /// Waits a while for room on the disk. At the end of the journal nothing is waited for, and the
-    /// index is tried.
+    /// Waits a while for room on the disk. At the end of the journal nothing is waited for.
     fn pause(&self) -> bool {
         let state = self.shared.state();
         if state.complete {

@@ -383,6 +383,10 @@ impl Journal for DiskJournal {
         })
     }
 
+    fn room(&self) -> Result<(), Error> {
+        self.shared.room()
+    }
+
     fn is_durable(&self) -> bool {
         true
     }

@@ -10,11 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::private::{anew, private};
+use crate::private::{self, anew, private};
 use crate::swap::SNAPSHOTS;
 
 /// How the names of drafts end.
 const DRAFT: &str = "new";
+
+/// The maximum length of a file, in bytes: a session of some million records, folded.
+const BYTES_MAX: u64 = 1 << 30;
 
 /// The file of the journal's own: where the streams stand that wait for an answer, as a clean close left them.
 const WAITING: &str = "waiting";
@@ -51,7 +54,7 @@ pub(super) fn keep_waiting(directory: &Path, bytes: Option<&[u8]>) -> io::Result
 }
 
 fn read_file(directory: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(directory.join(SNAPSHOTS).join(name)) {
+    match private::read(&directory.join(SNAPSHOTS).join(name), BYTES_MAX) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -1,14 +1,15 @@
 //! Verifies a journal where it lies: the log as the anchor, the index as its witness.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use super::streams::Streams;
 use super::{Report, survey};
 use crate::backup::manifest::Manifest;
-use crate::index::Index;
-use crate::log::Written;
+use crate::index::{Index, refused_by_disk};
 use crate::log::disk::RealDisk;
+use crate::log::{Written, is_full};
 use crate::merkle::Tree;
 use crate::store::closed::{self, NotedEnd};
 use crate::store::directory::{Directory, Others};
@@ -44,7 +45,11 @@ fn claimed(path: &Path, others: Others) -> Result<Report, Error> {
     let report = report_on(&directory)?;
     if was_noted && report.is_sound() && directory.lock.can_write {
         // sled touches its files even when they are only read.
-        closed::write(&directory.path).map_err(Error::io("note how the journal was found"))?;
+        match closed::write(&directory.path) {
+            // Without the note the next opening reads the whole log.
+            Err(error) if is_full(&error) => {}
+            noted => noted.map_err(Error::io("note how the journal was found"))?,
+        }
     }
     Ok(report)
 }
@@ -53,9 +58,13 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
     let mut notes = Vec::new();
     let mut trouble = None;
     let index = open_index(directory, &mut notes).unwrap_or_else(|what| {
-        trouble = Some(format!(
-            "the index cannot be read: {what}; the next opening rebuilds it from the log"
-        ));
+        if let Some(why) = refused_by_disk(&what) {
+            notes.push(not_looked_at(&why));
+        } else {
+            trouble = Some(format!(
+                "the index cannot be read: {what}; the next opening rebuilds it from the log"
+            ));
+        }
         None
     });
     if Names::of(&directory.path).has(LOG_NEW) {
@@ -63,14 +72,20 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
             Some("a repair was cut short; opening or repairing the journal finishes it".to_owned());
     }
     let disk = RealDisk::reading(directory.path.join("log"));
-    let index = index.as_ref().map(|(index, mark)| (index, *mark));
-    let reading = Error::io(format!("read the log of {}", directory.path.display()));
+    let mut index = index.as_ref().map(|(index, mark)| (index, *mark));
+    let reading = || Error::io(format!("read the log of {}", directory.path.display()));
     let mut unreadable = None;
     let noted = NotedEnd::of(&directory.path).unwrap_or_else(|error| {
         unreadable = Some(error.to_string());
         NotedEnd::default()
     });
-    let mut survey = survey::of_log(&disk, directory.journal, index, noted).map_err(reading)?;
+    let mut survey = survey::of_log(&disk, directory.journal, index, noted).map_err(reading())?;
+    if let Some(why) = survey.refused_by_disk().filter(|_| index.is_some()) {
+        // sled writes also to read, so what it said then tells nothing of the index.
+        notes.push(not_looked_at(&why));
+        index = None;
+        survey = survey::of_log(&disk, directory.journal, None, noted).map_err(reading())?;
+    }
     if let Some(what) = unreadable {
         survey.streams.find(None, None, what);
     }
@@ -112,6 +127,11 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
     }
     let objects = survey.objects.len() as u64;
     Ok(report(survey.streams, objects, notes))
+}
+
+/// The note about an index that the disk did not let sled open or read.
+fn not_looked_at(why: &io::Error) -> String {
+    format!("the index was not looked at, since the disk takes no writes: {why}")
 }
 
 /// The index and its mark, if it has any.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Finding;
 use super::streams::Streams;
-use crate::index::{Index, Walk};
+use crate::index::{Index, Walk, refused_by_disk};
 use crate::log::disk::Disk;
 use crate::log::segments::misplaced;
 use crate::log::{
@@ -90,6 +90,14 @@ impl Survey<'_> {
     /// so far.
     pub(crate) fn is_behind(&self, mark: Option<Written>) -> bool {
         self.clean && mark.is_some_and(|mark| mark.number < self.last.number)
+    }
+
+    /// The error of the disk that kept the index from being read, if one did.
+    pub(crate) fn refused_by_disk(&self) -> Option<io::Error> {
+        let findings = self.streams.findings.iter();
+        findings
+            .map(|it| &it.what)
+            .find_map(|it| refused_by_disk(it))
     }
 
     /// Everything that is wrong.

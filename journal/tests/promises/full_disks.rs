@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use recount_journal::testing::MemoryDisk;
-use recount_journal::{Durability, Error, Journal, block_on};
+use recount_journal::{DiskJournal, Durability, Error, IndexState, Journal, block_on};
 
 use crate::stream::{Stream, options};
 
@@ -67,4 +67,61 @@ fn buffered_append_outlasts_full_disk() {
     stream.assert_in(&journal);
     other.assert_in(&journal);
     block_on(journal.close()).unwrap();
+}
+
+#[test]
+fn room_is_told_without_an_append() {
+    let no_room = |journal: &DiskJournal| {
+        let told = journal.room();
+        matches!(told, Err(Error::NoSpace { .. }))
+    };
+    // Below the floor.
+    let directory = tempfile::tempdir().unwrap();
+    let disk = MemoryDisk::new();
+    let opened = options(directory.path()).disk(Arc::new(disk.clone()));
+    let journal = opened.floor_bytes(1_000).open().unwrap();
+    journal.room().unwrap();
+    disk.set_free_space(999);
+    assert!(no_room(&journal));
+    // The next append looks, too, however many went by since the last look.
+    let told = block_on(journal.append(Stream::new(1).next(&["{}"]))).unwrap_err();
+    assert!(matches!(told, Error::NoSpace { .. }), "{told}");
+    disk.set_free_space(1 << 30);
+    journal.room().unwrap();
+
+    // Without a floor, a commit that did not fit tells.
+    let directory = tempfile::tempdir().unwrap();
+    let disk = MemoryDisk::new();
+    let opened = options(directory.path()).disk(Arc::new(disk.clone()));
+    let journal = opened.floor_bytes(0).open().unwrap();
+    disk.set_free_space(0);
+    journal.room().unwrap();
+    let mut stream = Stream::new(1);
+    let large = format!(r#"{{"text":"{}"}}"#, "x".repeat(400_000));
+    let told = block_on(journal.append(stream.clone().next(&[&large]))).unwrap_err();
+    assert!(matches!(told, Error::NoSpace { .. }), "{told}");
+    assert!(no_room(&journal));
+    disk.set_free_space(1 << 30);
+    journal.room().unwrap();
+    stream.append(&journal, &[&large]);
+    journal.room().unwrap();
+}
+
+/// The index is left as it is, and the next opening makes it level.
+#[test]
+fn close_on_full_disk_leaves_the_index_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = MemoryDisk::new();
+    let opened = || options(directory.path()).disk(Arc::new(disk.clone()));
+    let journal = opened().floor_bytes(0).open().unwrap();
+    let mut stream = Stream::new(1);
+    disk.set_free_space(0);
+    stream.append(&journal, &["{}", "{}"]);
+    stream.assert_in(&journal);
+    block_on(journal.close()).unwrap();
+    disk.set_free_space(1 << 30);
+    let again = opened().open().unwrap();
+    let found = again.opened();
+    assert!(matches!(found.index, IndexState::CaughtUp(_)), "{found:?}");
+    stream.assert_in(&again);
 }

@@ -5,9 +5,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
+use recount_journal::seal::{self, FileKeyStore, KeyStore, MasterKey};
 use recount_journal::{
     CompactOptions, DiskJournal, Error, Journal, Options, RepairOptions, block_on, compact, guard,
-    repair, verify,
+    guard_path, repair, verify,
 };
 
 use crate::stream::{Stream, closed_journal, log_file};
@@ -206,4 +207,77 @@ fn drafts_do_not_follow_links() {
     let opened = DiskJournal::open(&path);
     assert!(opened.is_err() || !directory.path().join("made").exists());
     assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
+}
+
+#[test]
+fn path_through_directory_that_all_can_write_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let above = fs::canonicalize(directory.path()).unwrap().join("above");
+    let path = above.join("between/journal");
+    fs::create_dir_all(&path).unwrap();
+    guard_path(&path).unwrap();
+    guard_path(path.join("not there")).unwrap();
+    for (mode, is_refused) in [(0o777, true), (0o1777, false), (0o775, false)] {
+        set_mode(&above, mode);
+        match guard_path(&path) {
+            Err(Error::Insecure { path, .. }) => assert!(is_refused && path == above, "{mode:o}"),
+            told => assert!(told.is_ok() && !is_refused, "{mode:o}: {told:?}"),
+        }
+    }
+}
+
+#[test]
+fn key_store_that_others_read_or_write_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("keys");
+    let master = || MasterKey::from_text(&"0f".repeat(32)).unwrap();
+    let keys = FileKeyStore::create(&path, master()).unwrap();
+    let session = uuid::Uuid::from_u128(7);
+    block_on(keys.create_key(session)).unwrap();
+    let key = path.join(format!("{session}.key"));
+    let assert_refused = |because: &Path| {
+        for opened in [
+            FileKeyStore::open(&path, master()),
+            FileKeyStore::create(&path, master()),
+        ] {
+            match opened {
+                Err(seal::Error::Insecure { path, .. }) => assert_eq!(path, because),
+                other => panic!("{other:?}"),
+            }
+        }
+        FileKeyStore::open_insecure(&path, master()).unwrap();
+        FileKeyStore::create_insecure(&path, master()).unwrap();
+    };
+    for (place, modes) in [
+        (&path, [0o1777, 0o702].as_slice()),
+        (&key, [0o604, 0o602].as_slice()),
+        (&path.join("KEYS"), [0o644].as_slice()),
+    ] {
+        let before = fs::metadata(place).unwrap().mode() & 0o7777;
+        for mode in modes {
+            set_mode(place, *mode);
+            assert_refused(place);
+        }
+        set_mode(place, before);
+    }
+    FileKeyStore::open(&path, master()).unwrap();
+    assert_eq!(fs::metadata(&key).unwrap().mode() & 0o7777, 0o600);
+
+    // Only the superuser can give files away.
+    if chown(&key, Some(4_711), None).is_ok() {
+        assert_refused(&key);
+        chown(&key, Some(0), None).unwrap();
+        chown(&path, Some(4_711), Some(4_711)).unwrap();
+        assert_refused(&path);
+        chown(&path, Some(0), Some(0)).unwrap();
+    } else {
+        println!("not looked at: files of other users, since only the superuser makes them");
+    }
+
+    // What a link leads to is neither read nor written.
+    fs::remove_file(&key).unwrap();
+    symlink("/dev/zero", &key).unwrap();
+    let keys = FileKeyStore::open(&path, master()).unwrap();
+    let told = block_on(keys.key(session)).unwrap_err();
+    assert!(matches!(told, seal::Error::Io { .. }), "{told}");
 }

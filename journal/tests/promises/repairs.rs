@@ -570,6 +570,7 @@ fn ended_at_any_step_it_can_be_run_again() {
                 }
                 Err(error) => panic!("{about}: {error}"),
             }
+            assert_dry_run_agrees(path, about);
             repaired(path);
             let found: Vec<_> = streams.iter().map(|it| lines(path, it)).collect();
             assert_eq!(found, left, "{about}");
@@ -587,6 +588,21 @@ fn ended_at_any_step_it_can_be_run_again() {
         println!("ended at each of {} steps: {steps:#?}", steps.len());
         assert!(opened >= 8, "{opened}");
     }
+}
+
+/// What a verification calls damaged, a dry run calls in need of a repair.
+fn assert_dry_run_agrees(path: &Path, about: &str) {
+    let again = path.with_file_name("looked-at");
+    killed::copy(path, &again);
+    let found = match verify::directory(&again) {
+        Ok(report) => !report.is_sound(),
+        Err(Error::NotAJournal { .. }) => true,
+        Err(error) => panic!("{about}: {error}"),
+    };
+    let dry_run = repair(&again, RepairOptions::default().dry_run()).unwrap();
+    assert_eq!(dry_run.was_needed(), found, "{about}: {dry_run:?}");
+    let is_decided = again.join("log.new").exists();
+    assert_eq!(dry_run.unfinished, is_decided, "{about}");
 }
 
 /// SplitMix64.

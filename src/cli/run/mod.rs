@@ -29,6 +29,9 @@ use servers::Servers;
 /// The name under which the journal knows this command's sessions.
 const AGENT: &str = "run";
 
+/// The maximum length of a file of tools, in bytes.
+const TOOLS_BYTES_MAX: u64 = 4 << 20;
+
 /// Holds a conversation in which the model may use your tools.
 ///
 /// Every step is on record before it has an effect. Each tool of the file is a program: arguments as JSON on its
@@ -177,7 +180,7 @@ impl Run {
         let Some(path) = &self.tools else {
             return Ok(Toolset::new());
         };
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = crate::given_file::text(path, TOOLS_BYTES_MAX).map_err(|error| {
             Failure::io(format!("read the tools in {}", path.display()), &error)
         })?;
         let tools = tools_file::parse(&text).map_err(|error| {

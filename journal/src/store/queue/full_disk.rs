@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Queued, State};
+use super::{Queued, Shared, State};
 use crate::Error;
 
 impl State {
@@ -39,6 +39,22 @@ impl State {
                 Err(Error::NoSpace { free, floor })
             }
             Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Shared {
+    /// Tells if an append would be refused now for lack of room.
+    pub(crate) fn room(&self) -> Result<(), Error> {
+        let was_full = {
+            let state = self.state();
+            state.full()?;
+            state.full.is_some()
+        };
+        if was_full {
+            self.floor.look_again_after_full()
+        } else {
+            self.floor.look()
         }
     }
 }
