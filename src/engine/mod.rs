@@ -47,6 +47,7 @@ mod media;
 mod message_limit;
 mod noise;
 mod notices;
+mod of_progress;
 #[cfg(feature = "live")]
 mod operator;
 mod outcomes;
@@ -87,6 +88,7 @@ mod verdicts;
 mod waived_gates;
 mod withholding;
 mod writer;
+mod yields;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
