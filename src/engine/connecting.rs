@@ -80,6 +80,7 @@ impl SessionTask {
             resumed: handle.map(|it| it.fingerprint()),
         };
         self.record_step(|| sent(&message));
+        self.await_connection();
         self.reconnecting.openings += 1;
         let number = self.reconnecting.openings;
         let (own, farewell) = (self.own.clone(), self.reconnecting.farewell());
@@ -183,15 +184,6 @@ impl SessionTask {
         self.socket = Some(socket);
         self.perform().await?;
         self.say_unsaid().await
-    }
-
-    /// Says what the user said while it could not be said.
-    pub(super) async fn say_unsaid(&mut self) -> Result<(), Error> {
-        for (text, reply) in std::mem::take(&mut self.reconnecting.unsaid) {
-            let outcome = self.send_text(text).await;
-            self.answer(reply, outcome)?;
-        }
-        Ok(())
     }
 
     /// Ends the connection and what runs. What waits for a person or a response stays open.

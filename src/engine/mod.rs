@@ -34,9 +34,11 @@ mod folding;
 mod following;
 mod handle;
 mod handle_updates;
+mod heard_media;
 mod hooks;
 mod implementations;
 mod inbox;
+mod input_lines;
 mod listening;
 #[cfg(feature = "live")]
 mod live;
@@ -87,6 +89,7 @@ mod updates;
 mod verdicts;
 mod waived_gates;
 mod withholding;
+mod words;
 mod writer;
 mod yields;
 

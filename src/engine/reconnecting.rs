@@ -8,6 +8,7 @@
 //! A loss with a next try cancels nothing. The old socket is closed before the next one is opened: the service takes no
 //! handle while the connection that brought it still stands.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -18,6 +19,7 @@ use super::close_codes::{self, AfterLoss, Refusal};
 use super::error::Error;
 use super::handle_updates::HandleUpdates;
 use super::inbox::{Input, Reply};
+use super::input_lines::{Expected, Place};
 use super::noise::Noise;
 use super::task::SessionTask;
 use crate::fixture::Step;
@@ -66,7 +68,9 @@ pub(super) struct Reconnecting {
     /// Who asked for the connection that is being opened; nobody, where it comes by itself.
     pub(super) asked: Option<Reply<()>>,
     /// What is to be said once there is a connection.
-    pub(super) unsaid: Vec<(String, Reply<()>)>,
+    pub(super) unsaid: VecDeque<(String, Place, Reply<()>)>,
+    /// Live input waits for the next connection as long as this is there.
+    pub(super) expected: Option<Expected>,
 }
 
 impl Reconnecting {
@@ -85,7 +89,8 @@ impl Reconnecting {
         }
     }
 
-    /// The model completed a turn, or somebody asks for a connection: one that is opened to tell an outcome need not wait.
+    /// The model answered what it was told, or somebody asks for a connection: one that is opened
+    /// to tell an outcome need not wait.
     pub(super) fn is_wanted(&mut self) {
         self.dialled = 0;
         self.is_good();
@@ -100,8 +105,9 @@ impl Reconnecting {
     fn stop(&mut self) -> Vec<Reply<()>> {
         self.wait = None;
         self.leaving = None;
+        self.expected = None;
         self.is_good();
-        let unsaid = self.unsaid.drain(..).map(|(_, reply)| reply);
+        let unsaid = self.unsaid.drain(..).map(|(.., reply)| reply);
         unsaid.chain(self.asked.take()).collect()
     }
 
@@ -123,6 +129,7 @@ impl SessionTask {
     /// The service, or the network, ended the connection.
     pub(super) async fn lost(&mut self, epoch: Seq, lost: ConnectionLost) -> Result<(), Error> {
         self.record_handle().await?;
+        self.await_connection();
         self.hang_up();
         let again = self.again_after(&lost);
         let (code, reason) = (lost.code, lost.reason);
@@ -202,6 +209,7 @@ impl SessionTask {
         let now = self.clock.now();
         let due_us = now.after_ms(wait_ms);
         let attempt = self.reconnecting.attempts;
+        self.await_connection();
         let (reached, own) = (self.clock.reached(due_us), self.own.clone());
         self.reconnecting.wait = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             reached.await;
@@ -322,6 +330,7 @@ impl SessionTask {
         for reply in self.reconnecting.stop() {
             let _ = reply.send(Err(Error::NotConnected { session: self.id }));
         }
+        self.media.go_on();
     }
 
     /// Lets the socket say goodbye by itself.
@@ -342,6 +351,7 @@ impl SessionTask {
         // Closing and reconnecting take their time, too.
         let margin_ms = (left_ms / 4).min(2_000);
         let due_us = self.clock.now().after_ms(left_ms - margin_ms);
+        self.media.leave();
         let (reached, own) = (self.clock.reached(due_us), self.own.clone());
         self.reconnecting.leaving = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             reached.await;
@@ -367,6 +377,21 @@ impl SessionTask {
         observations.extend(planned);
     }
 
+    /// Has live input wait for the next connection.
+    pub(super) fn await_connection(&mut self) {
+        if self.reconnecting.expected.is_none() {
+            self.reconnecting.expected = Some(self.media.expect());
+        }
+    }
+
+    /// Has live input refused where no connection comes.
+    pub(super) fn note_awaited(&mut self) {
+        let comes = self.opening.is_some() || self.reconnecting.wait.is_some();
+        if !comes {
+            self.reconnecting.expected = None;
+        }
+    }
+
     /// Whether what is said now would not reach the model, and will on the next connection.
     pub(super) fn is_between_connections(&self) -> bool {
         let comes = self.opening.is_some() || self.reconnecting.wait.is_some();
@@ -389,6 +414,7 @@ impl SessionTask {
             return Ok(());
         }
         self.record_handle().await?;
+        self.await_connection();
         self.hang_up();
         let (now, reconnects) = (self.clock.now(), self.agent.reconnects);
         self.reconnecting.note_end(now, reconnects.longest_wait());

@@ -12,4 +12,5 @@ mod going_away;
 mod handles;
 mod histories;
 mod losses;
+mod order;
 mod settled;
