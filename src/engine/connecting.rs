@@ -190,7 +190,7 @@ impl SessionTask {
     pub(super) async fn disconnect(&mut self, reason: &str) -> Result<(), Error> {
         self.opening = None;
         self.stop_reconnecting();
-        self.record_handle().await?;
+        self.record_held().await?;
         let mut observations: Vec<Observation> = Vec::new();
         if let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) {
             observations.push(

@@ -42,7 +42,7 @@ pub(super) fn event_of(mime_type: String, data: Vec<u8>, heard: &mut MediaCount)
     }
 }
 
-/// What else a message says, in the order in which it counts.
+/// The rest of a message as events, in the order in which it counts.
 pub(super) fn tell(content: &ServerContent, events: &mut Vec<LiveEvent>) {
     let text = |it: &Option<Transcription>| {
         let text = it.as_ref().and_then(|it| it.text.clone());
@@ -57,7 +57,7 @@ pub(super) fn tell(content: &ServerContent, events: &mut Vec<LiveEvent>) {
     events.extend((content.turn_complete == Some(true)).then_some(LiveEvent::TurnComplete));
 }
 
-/// Whether a message whose media was taken out still says something.
+/// True if a message whose media was taken out still says something.
 pub(super) fn says_more(mut message: ServerMessage) -> bool {
     let Some(mut content) = message.server_content.take() else {
         return true;

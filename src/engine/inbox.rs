@@ -60,6 +60,8 @@ pub(super) enum Input {
     ConnectToTell,
     /// The wait before another try to connect is over.
     ReconnectDue { attempt: u32 },
+    /// The time has come to record what the service repeats.
+    HeldDue,
     /// The time by which a connection is to be left has come.
     SwitchDue { epoch: Seq },
     /// Say something to the model.
@@ -134,8 +136,7 @@ pub(super) enum Input {
 /// Words of the user, on their way to the model.
 pub(super) struct Words {
     pub(super) text: String,
-    /// The live input before them; where the sender does not say, what came until the session sees
-    /// them.
+    /// The live input before them; without it, all input until the session sees them.
     pub(super) place: Option<Place>,
 }
 

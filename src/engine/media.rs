@@ -60,6 +60,8 @@ struct Link {
     /// Set where it ended while input was withheld: what is still in its line is dropped.
     is_mute: bool,
     counts: Counts,
+    /// Input of the user has gone to the model.
+    was_sent: bool,
     /// The counts of turns that have ended and that the session has not come to yet.
     turns: VecDeque<Counts>,
 }
@@ -70,6 +72,12 @@ struct Counts {
     heard: MediaCount,
     sent: MediaCount,
     withheld: MediaCount,
+}
+
+impl Counts {
+    fn is_none(&self) -> bool {
+        self.heard.is_none() && self.sent.is_none() && self.withheld.is_none()
+    }
 }
 
 impl Media {
@@ -117,6 +125,7 @@ impl Media {
             withholding: Withholding::default(),
             is_mute: false,
             counts: Counts::default(),
+            was_sent: false,
             turns: VecDeque::new(),
         });
         Pieces::new(epoch, self.lines.open(), self.clone())
@@ -199,6 +208,7 @@ impl Media {
         };
         if passage != Passage::Withheld {
             link.passed_at = Some(self.clock.now());
+            link.was_sent = true;
         }
         match piece {
             Piece::Audio(_, data) => count.audio.count(data.len()),
@@ -319,6 +329,37 @@ impl Media {
             .is_some_and(|it| it.epoch == epoch && it.turn_open)
     }
 
+    /// True once input of the user has gone to the model.
+    pub(super) fn was_sent(&self, epoch: Seq) -> bool {
+        let link = self.lock();
+        let link = link.as_ref().filter(|link| link.epoch == epoch);
+        link.is_some_and(|link| link.was_sent)
+    }
+
+    /// True if media of the model came in a turn whose end is not on record.
+    pub(super) fn was_heard(&self, epoch: Seq) -> bool {
+        let link = self.lock();
+        let link = link.as_ref().filter(|link| link.epoch == epoch);
+        link.is_some_and(|link| link.turns.iter().any(|turn| !turn.heard.is_none()))
+    }
+
+    /// True if no media passed in a turn that has ended, behind so many others whose end is not on
+    /// record.
+    pub(super) fn is_turn_empty(&self, epoch: Seq, behind: usize) -> bool {
+        let link = self.lock();
+        let link = link.as_ref().filter(|link| link.epoch == epoch);
+        let turn = link.and_then(|link| link.turns.get(behind));
+        turn.is_none_or(Counts::is_none)
+    }
+
+    /// Forgets the counts of a turn whose end does not go on record.
+    pub(super) fn drop_turn(&self, epoch: Seq, behind: usize) {
+        let mut link = self.lock();
+        if let Some(link) = link.as_mut().filter(|link| link.epoch == epoch) {
+            link.turns.remove(behind);
+        }
+    }
+
     /// When media passed last on the connection of now, either way: the session sees none of it.
     pub(super) fn passed_at(&self) -> Option<Timestamp> {
         self.lock().as_ref().and_then(|link| link.passed_at)
@@ -425,12 +466,12 @@ impl Media {
 }
 
 fn counted(epoch: Seq, counts: Counts) -> Option<MediaCounted> {
+    let nothing = counts.is_none();
     let Counts {
         heard,
         sent,
         withheld,
     } = counts;
-    let nothing = heard.is_none() && sent.is_none() && withheld.is_none();
     (!nothing).then_some(MediaCounted {
         epoch,
         heard,

@@ -75,7 +75,7 @@ pub(super) struct Pieces {
     again: Option<Piece>,
 }
 
-/// What became of the next piece.
+/// The outcome of the next piece.
 pub(super) enum Passed {
     /// This message is for the model.
     Message(String),
@@ -101,7 +101,7 @@ impl Pieces {
         }
     }
 
-    /// How far the line has come.
+    /// The place that the line has reached.
     pub(super) fn place(&self) -> Place {
         if self.is_over {
             Place::behind(self.line)

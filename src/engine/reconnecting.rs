@@ -17,10 +17,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::close_codes::{self, AfterLoss, Refusal};
 use super::error::Error;
-use super::handle_updates::HandleUpdates;
+use super::held_back::HeldBack;
 use super::inbox::{Input, Reply};
 use super::input_lines::{Expected, Place};
-use super::noise::Noise;
+use super::noise::{self, Noise};
 use super::task::SessionTask;
 use crate::fixture::Step;
 use crate::ledger::Objects;
@@ -41,10 +41,14 @@ const TIME_LEFT_MS: u64 = 5_000;
 pub(super) struct Reconnecting {
     /// The newest handle. Its fingerprint stands in the session.
     pub(super) handle: Option<ResumptionHandle>,
-    /// The newest handle that is not on record yet.
-    pub(super) updates: HandleUpdates,
+    /// The repeated messages that are not on record yet.
+    pub(super) held: HeldBack,
     /// The messages of the live connection that changed nothing.
-    noise: Noise,
+    pub(super) noise: Noise,
+    /// The words and responses of ours that the live connection was given.
+    pub(super) addressed: bool,
+    /// The model has said something since its last turn ended.
+    has_spoken: bool,
     /// How many connections were begun to be opened.
     pub(super) openings: u64,
     /// How often it was tried since the last good connection.
@@ -79,6 +83,7 @@ impl Reconnecting {
         self.since = now;
         self.wait = None;
         self.noise = Noise::default();
+        (self.addressed, self.has_spoken) = (false, false);
     }
 
     /// Notes that the connection ends; one that lived for the longest wait was a good one.
@@ -89,8 +94,8 @@ impl Reconnecting {
         }
     }
 
-    /// The model answered what it was told, or somebody asks for a connection: one that is opened
-    /// to tell an outcome need not wait.
+    /// The model answered a message of ours, or a connection is asked for: one that is opened to tell an
+    /// outcome need not wait.
     pub(super) fn is_wanted(&mut self) {
         self.dialled = 0;
         self.is_good();
@@ -128,7 +133,7 @@ impl Reconnecting {
 impl SessionTask {
     /// The service, or the network, ended the connection.
     pub(super) async fn lost(&mut self, epoch: Seq, lost: ConnectionLost) -> Result<(), Error> {
-        self.record_handle().await?;
+        self.record_held().await?;
         self.await_connection();
         self.hang_up();
         let again = self.again_after(&lost);
@@ -363,15 +368,19 @@ impl SessionTask {
     /// What the service said shows that the connection is a good one, or that it is to be left. What it repeats without
     /// end is taken out.
     pub(super) fn note_connection(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
-        let leaves = self.session.leaving.is_some() || self.agent.reconnects.is_never();
-        let noise = &mut self.reconnecting.noise;
-        noise.drop_from(observations, &self.session, epoch, leaves);
+        self.drop_noise(epoch, observations);
         let mut planned = None;
         for observation in &*observations {
             if let Observation::GoAwayReceived(it) = observation {
                 planned = self.plan_switch(epoch, it.time_left.as_deref());
             } else if matches!(observation, Observation::TurnCompleted(_)) {
-                self.reconnecting.is_wanted();
+                let has_spoken = std::mem::take(&mut self.reconnecting.has_spoken);
+                let answers = self.reconnecting.addressed || self.media.was_sent(epoch);
+                if answers && (has_spoken || self.media.was_heard(epoch)) {
+                    self.reconnecting.is_wanted();
+                }
+            } else {
+                self.reconnecting.has_spoken |= noise::is_of_model(observation);
             }
         }
         observations.extend(planned);
@@ -413,7 +422,7 @@ impl SessionTask {
         if self.socket.as_ref().is_none_or(|it| it.epoch != epoch) {
             return Ok(());
         }
-        self.record_handle().await?;
+        self.record_held().await?;
         self.await_connection();
         self.hang_up();
         let (now, reconnects) = (self.clock.now(), self.agent.reconnects);

@@ -198,6 +198,7 @@ impl SessionTask {
             Input::SilenceDue { number } => Box::pin(self.fold_if_silent(number)).await,
             Input::ConnectToTell => Box::pin(self.connect_to_tell()).await,
             Input::ReconnectDue { attempt } => Box::pin(self.reconnect_due(attempt)).await,
+            Input::HeldDue => Box::pin(self.held_due()).await,
             Input::SwitchDue { epoch } => Box::pin(self.switch(epoch)).await,
             Input::SendText(words, reply) => Box::pin(self.words_came(words, reply)).await,
             Input::Answer {
@@ -329,6 +330,7 @@ impl SessionTask {
                     return heard;
                 }
                 (Incoming::Written { socket, carried }, Some((id, epoch))) if socket == id => {
+                    self.reconnecting.addressed = true;
                     written.extend(self.written(epoch, carried));
                     if self.is_ending() {
                         break;
@@ -450,6 +452,7 @@ impl SessionTask {
         self.record(vec![said]).await?;
         if let Some(socket) = &self.socket {
             socket.say(frame, place);
+            self.reconnecting.addressed = true;
         }
         self.media.tell_tools(|| InputEvent::Text(heard));
         Ok(())

@@ -1,4 +1,4 @@
-//! What a server reports of the progress of a call.
+//! Reports of a server on the progress of a call.
 
 use rmcp::model::ProgressNotificationParam;
 use serde_json::{Map, Value};

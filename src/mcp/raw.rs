@@ -24,7 +24,7 @@ pub(super) enum Called {
 
 /// Calls a tool once. A call whose future is dropped is cancelled at the server.
 ///
-/// What the server reports of its progress meanwhile goes to the tool's `context`.
+/// The server's reports of progress go to the tool's `context` meanwhile.
 pub(super) async fn call(
     peer: &Peer<RoleClient>,
     asker: &Asker,

@@ -14,3 +14,4 @@ mod histories;
 mod losses;
 mod order;
 mod settled;
+mod storms;

@@ -109,7 +109,7 @@ impl Stage {
         }
     }
 
-    /// What the model was given, and whether more was to follow.
+    /// The responses that the model was given, and whether more was to follow.
     fn answers(&self) -> Vec<(Value, Option<bool>)> {
         let transcript = self.model.transcript();
         let answers = transcript.answers().map(|(_, answer, _)| {

@@ -1,5 +1,5 @@
-//! What a client sends while a connection ends and the next one comes leaves in the order in which
-//! it was sent.
+//! Words and live input of a client, while a connection ends and the next one comes: they leave in
+//! the order in which they were sent.
 
 use std::sync::Arc;
 
