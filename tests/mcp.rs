@@ -33,6 +33,8 @@ mod listing;
 mod lost;
 #[path = "mcp/over_http.rs"]
 mod over_http;
+#[path = "mcp/progress.rs"]
+mod progress;
 #[path = "mcp/questions.rs"]
 mod questions;
 #[path = "mcp/raw_server.rs"]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
 use super::client_responses::{Meant, Refused};
-use super::inbox::Input;
+use super::inbox::{Input, Words};
 use super::task::Begin;
 use super::{Engine, Error, LiveHandle, ToolConfirmation};
 use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
@@ -125,7 +125,9 @@ impl Engine {
         };
         match read {
             ClientMessage::Text(text) => {
-                self.ask(session, |reply| Input::SendText(text, reply))
+                let place = self.inner.registry.place_of_words(session);
+                let words = Words { text, place };
+                self.ask(session, |reply| Input::SendText(words, reply))
                     .await?;
                 Ok(vec![Received::Said])
             }

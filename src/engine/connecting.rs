@@ -80,6 +80,7 @@ impl SessionTask {
             resumed: handle.map(|it| it.fingerprint()),
         };
         self.record_step(|| sent(&message));
+        self.await_connection();
         self.reconnecting.openings += 1;
         let number = self.reconnecting.openings;
         let (own, farewell) = (self.own.clone(), self.reconnecting.farewell());
@@ -185,20 +186,11 @@ impl SessionTask {
         self.say_unsaid().await
     }
 
-    /// Says what the user said while it could not be said.
-    pub(super) async fn say_unsaid(&mut self) -> Result<(), Error> {
-        for (text, reply) in std::mem::take(&mut self.reconnecting.unsaid) {
-            let outcome = self.send_text(text).await;
-            self.answer(reply, outcome)?;
-        }
-        Ok(())
-    }
-
     /// Ends the connection and what runs. What waits for a person or a response stays open.
     pub(super) async fn disconnect(&mut self, reason: &str) -> Result<(), Error> {
         self.opening = None;
         self.stop_reconnecting();
-        self.record_handle().await?;
+        self.record_held().await?;
         let mut observations: Vec<Observation> = Vec::new();
         if let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) {
             observations.push(

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -13,8 +13,7 @@ use super::answering::with_given;
 use super::beginning::Beginning;
 use super::error::Error;
 use super::implementations::as_approved;
-use super::inbox::{Inbox, Input};
-use super::outcomes::Telling;
+use super::inbox::Input;
 use super::performer::InFlight;
 use super::run_of_agent::OnRecord;
 use super::session_of_run::SessionOfRun;
@@ -22,15 +21,16 @@ use super::slots::Held;
 use super::task::SessionTask;
 use super::text_agents::{Came, Stretch};
 use super::writer::Carried;
+use super::yields::{on_record, recorded};
 use crate::ledger::{HintBy, PendingConfirmation};
 use crate::live::setup;
 use crate::session::{
     Decision, Delivery, Effect, Event, Fact, Finding, FunctionResponseScheduling, Hook, Json,
-    Observation, Outcome, Route, Seq, ToolYielded, Wording, response,
+    Observation, Outcome, Route, Seq, Wording, response,
 };
 use crate::tool::{
-    ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket,
-    ToolContext, ToolError, ToolOutcome, answered_by,
+    ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, Ticket, ToolContext,
+    ToolError, ToolOutcome, answered_by,
 };
 
 impl SessionTask {
@@ -106,12 +106,14 @@ impl SessionTask {
             call: seq,
             tool: call.name.clone(),
         };
+        let telling = Arc::new(self.telling(seq, attempt, call));
         let events = Arc::new(SessionOfRun {
             inbox: self.own.clone(),
             ledger: self.ledger.clone(),
             clock: self.clock.clone(),
             room: Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
             ends_session: OnceLock::new(),
+            progress: self.progress_of(call, &telling, &state),
         });
         let (identity, token) = (Identity::Of(seq), cancelled.clone());
         let context = ToolContext::of_run(self.id, attempt, identity, token, state.clone())
@@ -135,7 +137,6 @@ impl SessionTask {
             let context = context.with_args(args).with_secret(secret);
             Ok((tool, value, context))
         });
-        let telling = Arc::new(self.telling(seq, attempt, call));
         // Once a call: the model knows already that it runs when it is run again.
         let mut acknowledgement =
             (call.background.is_some() && !call.told_meanwhile).then(|| telling.acknowledgement());
@@ -409,32 +410,6 @@ fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest
         expires_at,
         model_lost_interest,
     })
-}
-
-/// Puts one result of several on record, and waits until it is.
-async fn recorded(
-    own: Inbox,
-    telling: Arc<Telling>,
-    value: Value,
-    state: State,
-) -> Result<(), ToolError> {
-    let mut response = telling.chunk(value);
-    if telling.is_changed() {
-        let seen = state.over();
-        response = Box::pin(telling.changed(response, &seen)).await;
-        let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
-    }
-    let stopped = |_| ToolError::Cancelled("the session has stopped".to_owned());
-    on_record(&own, telling.yielded(response))
-        .await
-        .map_err(stopped)
-}
-
-/// Sends one result of several on its way to the record; what comes back says that it is there.
-fn on_record(own: &Inbox, yielded: ToolYielded) -> oneshot::Receiver<()> {
-    let (recorded, on_record) = oneshot::channel();
-    let _ = own.send(Input::ToolYielded(yielded, recorded));
-    on_record
 }
 
 /// Runs a tool so that a panic which its own containment misses still ends the call.

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::callbacks::Callbacks;
-use super::inbox::Input;
+use super::inbox::{Input, Words};
 use super::live_event::Listener;
 use super::piece::Piece;
 use super::registry::TaskRef;
@@ -76,6 +76,9 @@ impl LiveHandle {
     /// milliseconds of it.
     ///
     /// It goes past the journal, which has only how much it was. Where the network takes less than comes, this waits.
+    /// While the session connects again, input waits for the next connection: 32 pieces, and then
+    /// this waits, too. Input and [words](LiveHandle::send_text) leave in the order in which they
+    /// were sent.
     ///
     /// ```no_run
     /// # async fn example(live: recount::LiveHandle, microphone: Vec<u8>) -> Result<(), recount::engine::Error> {
@@ -84,7 +87,7 @@ impl LiveHandle {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotConnected`].
+    /// [`Error::NotConnected`] where there is no connection and none is awaited.
     pub async fn send_audio(&self, pcm: impl Into<Arc<[u8]>>) -> Result<(), Error> {
         let format = "audio/pcm;rate=16000".to_owned();
         self.send_piece(Piece::Audio(format, pcm.into())).await
@@ -158,13 +161,16 @@ impl LiveHandle {
         &self.engine
     }
 
-    /// Says something to the model as the user.
+    /// Says something to the model as the user, behind the live input that was sent before.
     ///
     /// # Errors
     /// [`Error::NotConnected`]; where the journal cannot be written, nothing is sent.
     pub async fn send_text(&self, text: impl Into<String>) -> Result<(), Error> {
-        let text = text.into();
-        self.ask(|reply| Input::SendText(text, reply)).await
+        let words = Words {
+            text: text.into(),
+            place: Some(self.task.media.place_of_words()),
+        };
+        self.ask(|reply| Input::SendText(words, reply)).await
     }
 
     /// Every fact of this session from now on, once it is on record, until the session is closed or nobody serves it any more;

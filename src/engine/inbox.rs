@@ -6,6 +6,7 @@ use super::ToolConfirmation;
 use super::asking::ToTool;
 use super::callers::Answer;
 use super::error::Error;
+use super::input_lines::Place;
 use super::outcomes::Ended;
 use super::story::Story;
 use super::text_agents::{Asks, Calls};
@@ -59,10 +60,12 @@ pub(super) enum Input {
     ConnectToTell,
     /// The wait before another try to connect is over.
     ReconnectDue { attempt: u32 },
+    /// The time has come to record what the service repeats.
+    HeldDue,
     /// The time by which a connection is to be left has come.
     SwitchDue { epoch: Seq },
     /// Say something to the model.
-    SendText(String, Reply<()>),
+    SendText(Words, Reply<()>),
     /// Answer a confirmation request.
     Answer {
         request: RequestId,
@@ -129,6 +132,13 @@ pub(super) enum Input {
     CloseAsAsked,
     /// A time that somebody waits for has come.
     TimeCame,
+}
+
+/// Words of the user, on their way to the model.
+pub(super) struct Words {
+    pub(super) text: String,
+    /// The live input before them; without it, all input until the session sees them.
+    pub(super) place: Option<Place>,
 }
 
 /// What came of opening a connection, and what it is to be told.

@@ -6,15 +6,17 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::broadcast;
 
 use super::clock::Clock;
+use super::heard_media::{event_of, says_more, take_media, tell};
+use super::input_lines::{Expected, InputLines, Place};
 use super::live_event::LiveEvent;
 use super::piece::{Piece, Pieces};
 use super::withholding::{Passage, Withholding, brings_call};
 use crate::live::ConnectionLost;
 use crate::live::wire::{ServerContent, ServerMessage, media_frame};
-use crate::session::{MediaCount, MediaCounted, Observation, Seq, Speaker, Timestamp};
+use crate::session::{MediaCount, MediaCounted, Observation, Seq, Timestamp};
 use crate::tool::InputEvent;
 
 /// How many events a listener may fall behind: some seconds of audio in pieces of 20 ms.
@@ -22,9 +24,6 @@ const LISTENING: usize = 256;
 
 /// How much live input a tool may fall behind before it loses some, and is told.
 const INPUT: usize = 256;
-
-/// How many pieces of media wait for the writer before whoever sends them waits, too.
-const SENDING: usize = 32;
 
 /// The names, in both spellings, by which a message is known that the fast path must look into.
 const ENDS_OR_MEDIA: &[&str] = &[
@@ -41,6 +40,7 @@ pub(super) struct Media {
     listeners: OnceLock<broadcast::Sender<LiveEvent>>,
     input: OnceLock<broadcast::Sender<InputEvent>>,
     link: Mutex<Option<Link>>,
+    lines: Arc<InputLines>,
     /// Where input is withheld while the model waits for a response: the functions for which it does not.
     non_blocking: Option<Arc<[String]>>,
 }
@@ -54,10 +54,14 @@ struct Link {
     turn_open: bool,
     /// When media passed last, either way.
     passed_at: Option<Timestamp>,
-    /// None once the connection has ended.
-    out: Option<mpsc::Sender<Piece>>,
+    /// False once the connection has ended.
+    stands: bool,
     withholding: Withholding,
+    /// Set where it ended while input was withheld: what is still in its line is dropped.
+    is_mute: bool,
     counts: Counts,
+    /// Input of the user has gone to the model.
+    was_sent: bool,
     /// The counts of turns that have ended and that the session has not come to yet.
     turns: VecDeque<Counts>,
 }
@@ -70,6 +74,12 @@ struct Counts {
     withheld: MediaCount,
 }
 
+impl Counts {
+    fn is_none(&self) -> bool {
+        self.heard.is_none() && self.sent.is_none() && self.withheld.is_none()
+    }
+}
+
 impl Media {
     /// A fast path; where input is withheld while the model waits, with the functions for which it does not wait.
     pub(super) fn new(clock: Arc<dyn Clock>, non_blocking: Option<Arc<[String]>>) -> Media {
@@ -78,6 +88,7 @@ impl Media {
             listeners: OnceLock::new(),
             input: OnceLock::new(),
             link: Mutex::default(),
+            lines: Arc::default(),
             non_blocking,
         }
     }
@@ -102,52 +113,80 @@ impl Media {
         }
     }
 
-    /// A connection is there; the queue is for its writer.
+    /// A connection is there; the queue is for its writer, which takes none of it before the first
+    /// [`go_on`](Media::go_on).
     pub(super) fn open(self: &Arc<Media>, epoch: Seq, depth_max: usize) -> Pieces {
-        let (out, queue) = mpsc::channel(SENDING);
         *self.lock() = Some(Link {
             epoch,
             depth_max,
             turn_open: false,
             passed_at: None,
-            out: Some(out),
+            stands: true,
             withholding: Withholding::default(),
+            is_mute: false,
             counts: Counts::default(),
+            was_sent: false,
             turns: VecDeque::new(),
         });
-        Pieces::new(epoch, queue, self.clone())
+        Pieces::new(epoch, self.lines.open(), self.clone())
     }
 
     /// The connection has ended.
     pub(super) fn shut(&self, epoch: Seq) {
+        let mut shuts = false;
         self.change(epoch, |link| {
+            link.is_mute = link.withholding.is_on();
             link.withholding = Withholding::default();
-            link.out = None;
+            link.stands = false;
+            shuts = true;
         });
+        if shuts {
+            self.lines.shut();
+        }
     }
 
-    /// Sends a piece, as far as it is not withheld; false where there is no connection.
+    /// Has input wait for the next connection, as long as the session awaits one.
+    pub(super) fn expect(&self) -> Expected {
+        self.lines.expect()
+    }
+
+    /// The connection is to be left: words wait for the next one.
+    pub(super) fn leave(&self) {
+        self.lines.leave();
+    }
+
+    /// The place of words that are sent now, behind the input that was sent before.
+    pub(super) fn place_of_words(&self) -> Place {
+        self.lines.place_of_words()
+    }
+
+    /// Has the input that was sent after words wait for them.
+    pub(super) fn wait_for_words(&self, place: Place) {
+        self.lines.hold(place);
+    }
+
+    /// Lets all input go.
+    pub(super) fn go_on(&self) {
+        self.lines.release();
+    }
+
+    /// Waits until a piece of a line may leave, or is to be dropped at once.
+    pub(super) async fn may_go(&self, line: u64, gone: u64) {
+        self.lines
+            .may_go(line, gone, || self.is_withholding())
+            .await;
+    }
+
+    /// Sends a piece, as far as it is not withheld, or has it wait for a connection that is
+    /// awaited; false where none is.
     pub(super) async fn send(&self, piece: Piece) -> bool {
-        let out = self.lock().as_ref().and_then(|link| link.out.clone());
-        let Some(out) = out else {
-            return false;
+        let tell = |piece: &Piece| {
+            let listens = self.input.get().is_some_and(|it| it.receiver_count() > 0);
+            if let Some(event) = listens.then(|| piece.as_input()).flatten() {
+                self.tell_tools(|| event);
+            }
         };
-        let Ok(place) = out.reserve().await else {
-            return false;
-        };
-        let link = self.lock();
-        let current = link.as_ref().and_then(|link| link.out.as_ref());
-        if !current.is_some_and(|current| current.same_channel(&out)) {
-            // The connection for which it waited has ended.
-            return false;
-        }
-        drop(link);
-        let listens = self.input.get().is_some_and(|it| it.receiver_count() > 0);
-        if let Some(event) = listens.then(|| piece.as_input()).flatten() {
-            self.tell_tools(|| event);
-        }
-        place.send(piece);
-        true
+        self.lines.send(piece, tell).await
     }
 
     /// What becomes of a piece that is about to leave on the connection `epoch`.
@@ -156,7 +195,11 @@ impl Media {
         let Some(link) = link.as_mut().filter(|link| link.epoch == epoch) else {
             return Passage::Withheld;
         };
-        let passage = link.withholding.pass(piece);
+        let passage = if link.is_mute {
+            Passage::Withheld
+        } else {
+            link.withholding.pass(piece)
+        };
         let count = match passage {
             Passage::Goes | Passage::AfterStart => &mut link.counts.sent,
             Passage::Withheld => &mut link.counts.withheld,
@@ -165,6 +208,7 @@ impl Media {
         };
         if passage != Passage::Withheld {
             link.passed_at = Some(self.clock.now());
+            link.was_sent = true;
         }
         match piece {
             Piece::Audio(_, data) => count.audio.count(data.len()),
@@ -208,7 +252,7 @@ impl Media {
     /// Changes a connection that stands. Its reader may still be in the middle of a message when it has ended.
     fn change(&self, epoch: Seq, change: impl FnOnce(&mut Link)) {
         let mut link = self.lock();
-        let stands = |link: &&mut Link| link.epoch == epoch && link.out.is_some();
+        let stands = |link: &&mut Link| link.epoch == epoch && link.stands;
         let Some(link) = link.as_mut().filter(stands) else {
             return;
         };
@@ -216,13 +260,16 @@ impl Media {
         change(link);
         // Under the lock, so that nobody hears of the end before the beginning.
         match (before, link.withholding.is_on()) {
-            (false, true) => self.tell(|| LiveEvent::InputWithheld),
+            (false, true) => {
+                self.tell(|| LiveEvent::InputWithheld);
+                // What waits for words is dropped instead.
+                self.lines.look_again();
+            }
             (true, false) => {
                 self.tell(|| LiveEvent::InputResumed);
-                let out = link.out.as_ref();
-                if let Some(out) = out.filter(|_| link.withholding.has_end_waiting()) {
+                if link.stands && link.withholding.has_end_waiting() {
                     // Where the queue is full, the first piece of it takes the end along.
-                    let _ = out.try_send(Piece::HeardAgain);
+                    self.lines.try_send(Piece::HeardAgain);
                 }
             }
             (true, true) | (false, false) => {}
@@ -280,6 +327,37 @@ impl Media {
         let link = self.lock();
         link.as_ref()
             .is_some_and(|it| it.epoch == epoch && it.turn_open)
+    }
+
+    /// True once input of the user has gone to the model.
+    pub(super) fn was_sent(&self, epoch: Seq) -> bool {
+        let link = self.lock();
+        let link = link.as_ref().filter(|link| link.epoch == epoch);
+        link.is_some_and(|link| link.was_sent)
+    }
+
+    /// True if media of the model came in a turn whose end is not on record.
+    pub(super) fn was_heard(&self, epoch: Seq) -> bool {
+        let link = self.lock();
+        let link = link.as_ref().filter(|link| link.epoch == epoch);
+        link.is_some_and(|link| link.turns.iter().any(|turn| !turn.heard.is_none()))
+    }
+
+    /// True if no media passed in a turn that has ended, behind so many others whose end is not on
+    /// record.
+    pub(super) fn is_turn_empty(&self, epoch: Seq, behind: usize) -> bool {
+        let link = self.lock();
+        let link = link.as_ref().filter(|link| link.epoch == epoch);
+        let turn = link.and_then(|link| link.turns.get(behind));
+        turn.is_none_or(Counts::is_none)
+    }
+
+    /// Forgets the counts of a turn whose end does not go on record.
+    pub(super) fn drop_turn(&self, epoch: Seq, behind: usize) {
+        let mut link = self.lock();
+        if let Some(link) = link.as_mut().filter(|link| link.epoch == epoch) {
+            link.turns.remove(behind);
+        }
     }
 
     /// When media passed last on the connection of now, either way: the session sees none of it.
@@ -388,12 +466,12 @@ impl Media {
 }
 
 fn counted(epoch: Seq, counts: Counts) -> Option<MediaCounted> {
+    let nothing = counts.is_none();
     let Counts {
         heard,
         sent,
         withheld,
     } = counts;
-    let nothing = heard.is_none() && sent.is_none() && withheld.is_none();
     (!nothing).then_some(MediaCounted {
         epoch,
         heard,
@@ -408,70 +486,6 @@ fn add(all: &mut MediaCount, more: MediaCount) {
         all.frames = all.frames.saturating_add(more.frames);
         all.bytes = all.bytes.saturating_add(more.bytes);
     }
-}
-
-/// Takes the media out of a message; whether there was any.
-fn take_media(
-    content: &mut ServerContent,
-    heard: &mut MediaCount,
-    events: &mut Vec<LiveEvent>,
-) -> bool {
-    let Some(turn) = &mut content.model_turn else {
-        return false;
-    };
-    let mut parts = std::mem::take(&mut turn.parts).into_vec();
-    for part in &mut parts {
-        let Some((blob, data)) = part.inline_data.take().and_then(|it| {
-            let data = it.bytes()?;
-            Some((it, data))
-        }) else {
-            continue;
-        };
-        let mime_type = blob.mime_type.unwrap_or_default();
-        events.push(event_of(mime_type, data, heard));
-    }
-    turn.parts = parts.into();
-    !events.is_empty()
-}
-
-/// Counts a piece of media; what listeners are told of it.
-fn event_of(mime_type: String, data: Vec<u8>, heard: &mut MediaCount) -> LiveEvent {
-    let (mime_type, data): (Arc<str>, Arc<[u8]>) = (mime_type.into(), data.into());
-    if mime_type.starts_with("audio/") {
-        heard.audio.count(data.len());
-        LiveEvent::Audio { mime_type, data }
-    } else {
-        heard.video.count(data.len());
-        LiveEvent::Video { mime_type, data }
-    }
-}
-
-/// What else a message says, in the order in which it counts.
-fn tell(content: &ServerContent, events: &mut Vec<LiveEvent>) {
-    let text = |it: &Option<crate::live::wire::Transcription>| {
-        let text = it.as_ref().and_then(|it| it.text.clone());
-        text.filter(|text| !text.is_empty())
-    };
-    let transcript = |speaker, text| LiveEvent::Transcript { speaker, text };
-    events.extend(text(&content.input_transcription).map(|it| transcript(Speaker::User, it)));
-    let spoken = content.model_turn.as_ref().map(|turn| turn.spoken());
-    events.extend(spoken.filter(|it| !it.is_empty()).map(LiveEvent::Text));
-    events.extend(text(&content.output_transcription).map(|it| transcript(Speaker::Model, it)));
-    events.extend((content.interrupted == Some(true)).then_some(LiveEvent::Interrupted));
-    events.extend((content.turn_complete == Some(true)).then_some(LiveEvent::TurnComplete));
-}
-
-/// Whether a message whose media was taken out still says something.
-fn says_more(mut message: ServerMessage) -> bool {
-    let Some(mut content) = message.server_content.take() else {
-        return true;
-    };
-    let parts = content.model_turn.take().map(|turn| turn.parts.into_vec());
-    let empty = |part: &crate::live::wire::Part| {
-        part.text.is_none() && part.function_call.is_none() && part.function_response.is_none()
-    };
-    let only_media = parts.is_none_or(|parts| parts.iter().all(empty));
-    !only_media || content != ServerContent::default() || message != ServerMessage::default()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 use futures_util::FutureExt;
 
 use super::super::SystemClock;
+use super::super::input_lines::LINE_PIECES_MAX;
+use super::super::piece::Passed;
 use super::*;
 use crate::session::Frames;
 
@@ -19,32 +21,72 @@ fn piece() -> Piece {
     Piece::Audio("audio/pcm".to_owned(), Arc::from([0_u8; 4]))
 }
 
+/// A connection that takes input at once.
+fn open(media: &Arc<Media>, epoch: Seq) -> Pieces {
+    let pieces = media.open(epoch, 64);
+    media.go_on();
+    pieces
+}
+
+/// The messages that leave now.
+fn leave(pieces: &mut Pieces) -> Vec<String> {
+    let mut left = Vec::new();
+    while let Some(Some(passed)) = pieces.next().now_or_never() {
+        if let Passed::Message(message) = passed {
+            left.push(message);
+        }
+    }
+    left
+}
+
 #[tokio::test]
-async fn what_waited_for_a_connection_that_has_ended_is_not_counted_on_the_next() {
+async fn input_that_waits_for_room_goes_to_the_next_connection_once() {
     let media = Arc::new(Media::default());
-    let mut before = media.open(Seq(3), 64);
-    for _ in 0..SENDING {
+    let mut before = open(&media, Seq(3));
+    for _ in 0..LINE_PIECES_MAX {
         assert!(media.send(piece()).await);
     }
     let mut waits = Box::pin(media.send(piece()));
     assert!((&mut waits).now_or_never().is_none(), "the queue is full");
-    let mut after = media.open(Seq(9), 64);
+    let mut after = open(&media, Seq(9));
     // What it had queued goes nowhere now, and makes room.
-    assert!(before.next().now_or_never().is_none());
-    assert!(!waits.await, "its connection has ended");
+    assert!(leave(&mut before).is_empty());
+    assert!(waits.await);
     assert_eq!(media.rest(Seq(9)), None);
-    assert!(media.send(piece()).await);
-    assert!(after.next().await.is_some());
+    assert_eq!(leave(&mut after).len(), 1);
     let counted = media
         .rest(Seq(9))
         .unwrap_or_else(|| panic!("one piece was sent"));
-    assert_eq!(
-        counted.sent.audio,
-        Frames {
-            frames: 1,
-            bytes: 4
-        }
+    let one = Frames {
+        frames: 1,
+        bytes: 4,
+    };
+    assert_eq!(counted.sent.audio, one);
+}
+
+#[tokio::test]
+async fn without_another_connection_input_that_waits_is_refused() {
+    let media = Arc::new(Media::default());
+    let pieces = open(&media, Seq(3));
+    for _ in 0..LINE_PIECES_MAX {
+        assert!(media.send(piece()).await);
+    }
+    let mut waits = Box::pin(media.send(piece()));
+    assert!((&mut waits).now_or_never().is_none());
+    media.shut(Seq(3));
+    drop(pieces);
+    assert!(!waits.await);
+    let expected = media.expect();
+    for _ in 0..LINE_PIECES_MAX {
+        assert!(media.send(piece()).await);
+    }
+    let mut waits = Box::pin(media.send(piece()));
+    assert!(
+        (&mut waits).now_or_never().is_none(),
+        "as many wait as else"
     );
+    drop(expected);
+    assert!(!waits.await);
 }
 
 #[test]
@@ -62,22 +104,20 @@ fn a_call_read_while_its_connection_ends_withholds_nothing() {
 
 #[tokio::test]
 async fn an_end_of_the_audio_that_waited_goes_by_itself_also_where_the_queue_is_full() {
-    for waiting in [0, SENDING] {
+    for waiting in [0, LINE_PIECES_MAX] {
         let media = withholding();
-        let mut pieces = media.open(Seq(3), 64);
+        let mut pieces = open(&media, Seq(3));
         assert!(media.send(piece()).await);
-        assert!(pieces.next().await.is_some());
+        assert_eq!(leave(&mut pieces).len(), 1);
         media.note(Seq(3), true);
         assert!(media.send(Piece::AudioStreamEnd).await);
-        assert!(pieces.next().now_or_never().is_none(), "it is withheld");
+        assert!(leave(&mut pieces).is_empty(), "it is withheld");
         for _ in 0..waiting {
             assert!(media.send(piece()).await);
         }
         media.note(Seq(3), false);
-        let mut gone = Vec::new();
-        while let Some(Some(message)) = pieces.next().now_or_never() {
-            gone.push(message.contains("audioStreamEnd"));
-        }
+        let left = leave(&mut pieces).into_iter();
+        let gone: Vec<bool> = left.map(|it| it.contains("audioStreamEnd")).collect();
         let end_first: Vec<bool> = (0..=waiting).map(|at| at == 0).collect();
         assert_eq!(gone, end_first);
         let counted = media

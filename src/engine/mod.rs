@@ -34,10 +34,12 @@ mod folding;
 mod following;
 mod full_disk;
 mod handle;
-mod handle_updates;
+mod heard_media;
+mod held_back;
 mod hooks;
 mod implementations;
 mod inbox;
+mod input_lines;
 mod listening;
 #[cfg(feature = "live")]
 mod live;
@@ -48,6 +50,7 @@ mod media;
 mod message_limit;
 mod noise;
 mod notices;
+mod of_progress;
 #[cfg(feature = "live")]
 mod operator;
 mod outcomes;
@@ -87,7 +90,9 @@ mod updates;
 mod verdicts;
 mod waived_gates;
 mod withholding;
+mod words;
 mod writer;
+mod yields;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::session::{FrameRejected, Observation, Seq, Session};
+use super::task::SessionTask;
+use crate::session::{FrameRejected, Observation, Scope, Seq, Session, Speaker};
 
 /// The number of such observations of one connection that go on record; a real service sends a
 /// few, and one that sends them without end must not fill the journal.
@@ -12,42 +13,95 @@ const RECORDED_MAX: u32 = 64;
 #[derive(Debug, Default)]
 pub(super) struct Noise(u32);
 
-impl Noise {
+impl SessionTask {
     /// Takes such observations out, once there were many, and says so once.
     ///
-    /// They are frames that cannot be read, cancellations of calls that are unknown, and, where
-    /// the connection `leaves` already, further words that it will end.
-    pub(super) fn drop_from(
-        &mut self,
-        observations: &mut Vec<Observation>,
-        session: &Session,
-        epoch: Seq,
-        leaves: bool,
-    ) {
-        let noise: Vec<bool> = observations
-            .iter()
-            .map(|it| {
-                if let Observation::CallCancellationReceived(it) = it {
-                    return !is_known(&it.ids, observations, session, epoch);
-                }
-                let is_go_away = matches!(it, Observation::GoAwayReceived(_));
-                matches!(it, Observation::FrameRejected(_)) || (leaves && is_go_away)
-            })
-            .collect();
+    /// They are frames that cannot be read, cancellations of calls that are unknown, ends of turns
+    /// in which nothing was said, and, where the connection is left already, further words that it
+    /// will end.
+    pub(super) fn drop_noise(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
+        let leaves = self.session.leaving.is_some() || self.agent.reconnects.is_never();
+        let (mut ends, mut has_content) = (0, false);
+        let noise = observations.iter().map(|it| {
+            if let Observation::CallCancellationReceived(it) = it {
+                return !is_known(&it.ids, observations, &self.session, epoch);
+            }
+            if ends_turn(it) {
+                ends += 1;
+                return !has_content && self.is_empty_turn(epoch, ends - 1);
+            }
+            has_content |= says(it);
+            let is_go_away = matches!(it, Observation::GoAwayReceived(_));
+            matches!(it, Observation::FrameRejected(_)) || (leaves && is_go_away)
+        });
+        let noise: Vec<bool> = noise.collect();
+        if !noise.contains(&true) {
+            return;
+        }
         let mut noise = noise.into_iter();
+        let (mut ends, mut dropped) = (0, Vec::new());
+        let count = &mut self.reconnecting.noise.0;
         observations.retain_mut(|observation| {
+            let is_end = ends_turn(observation);
+            ends += usize::from(is_end);
             if noise.next() != Some(true) {
                 return true;
             }
-            self.0 = self.0.saturating_add(1);
-            if self.0 == RECORDED_MAX {
+            *count = count.saturating_add(1);
+            if is_end && *count >= RECORDED_MAX {
+                dropped.push(ends - 1);
+            }
+            if *count == RECORDED_MAX {
                 let problem =
                     format!("the last of {RECORDED_MAX} on record that change nothing; more came");
                 *observation = FrameRejected { epoch, problem }.into();
             }
-            self.0 <= RECORDED_MAX
+            *count <= RECORDED_MAX
         });
+        // What is not on record takes no count of the turns that are.
+        for end in dropped.into_iter().rev() {
+            self.media.drop_turn(epoch, end);
+        }
     }
+
+    /// True if the turn that ends now has neither words nor media, and nothing waits for its end.
+    fn is_empty_turn(&self, epoch: Seq, ends_before: usize) -> bool {
+        let session = &self.session;
+        let waits_for_end = session.turn_open
+            || session.deliveries.values().any(|it| it.sent)
+            || session
+                .state
+                .keys()
+                .any(|key| Scope::of(key).0 == Scope::Turn);
+        !waits_for_end && self.turn.said.is_empty() && self.media.is_turn_empty(epoch, ends_before)
+    }
+}
+
+/// True for what the model says, by words or by a call.
+pub(super) fn is_of_model(observation: &Observation) -> bool {
+    let is_of_user = matches!(
+        observation,
+        Observation::TranscriptReceived(it) if it.speaker == Speaker::User
+    );
+    says(observation) && !is_of_user
+}
+
+/// True for the end of a turn, which may be empty.
+fn ends_turn(observation: &Observation) -> bool {
+    matches!(
+        observation,
+        Observation::TurnCompleted(_) | Observation::TurnInterrupted(_)
+    )
+}
+
+/// True for what is said in a turn.
+fn says(observation: &Observation) -> bool {
+    matches!(
+        observation,
+        Observation::ModelOutputReceived(_)
+            | Observation::TranscriptReceived(_)
+            | Observation::FunctionCallReceived(_)
+    )
 }
 
 /// True if one of these ids names a call of the connection, or one that comes with it.

@@ -192,6 +192,11 @@ impl Telling {
         self.wire_id.clone().unwrap_or_else(own)
     }
 
+    /// The run itself: the call, and which start of it.
+    pub(super) fn run(&self) -> (Seq, u32) {
+        (self.call, self.attempt)
+    }
+
     /// Whether the words go through a hook, which takes its time.
     pub(super) fn is_changed(&self) -> bool {
         self.before.is_some()

@@ -8,6 +8,7 @@
 //! A loss with a next try cancels nothing. The old socket is closed before the next one is opened: the service takes no
 //! handle while the connection that brought it still stands.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -16,9 +17,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::close_codes::{self, AfterLoss, Refusal};
 use super::error::Error;
-use super::handle_updates::HandleUpdates;
+use super::held_back::HeldBack;
 use super::inbox::{Input, Reply};
-use super::noise::Noise;
+use super::input_lines::{Expected, Place};
+use super::noise::{self, Noise};
 use super::task::SessionTask;
 use crate::fixture::Step;
 use crate::ledger::Objects;
@@ -39,10 +41,14 @@ const TIME_LEFT_MS: u64 = 5_000;
 pub(super) struct Reconnecting {
     /// The newest handle. Its fingerprint stands in the session.
     pub(super) handle: Option<ResumptionHandle>,
-    /// The newest handle that is not on record yet.
-    pub(super) updates: HandleUpdates,
+    /// The repeated messages that are not on record yet.
+    pub(super) held: HeldBack,
     /// The messages of the live connection that changed nothing.
-    noise: Noise,
+    pub(super) noise: Noise,
+    /// The words and responses of ours that the live connection was given.
+    pub(super) addressed: bool,
+    /// The model has said something since its last turn ended.
+    has_spoken: bool,
     /// How many connections were begun to be opened.
     pub(super) openings: u64,
     /// How often it was tried since the last good connection.
@@ -66,7 +72,9 @@ pub(super) struct Reconnecting {
     /// Who asked for the connection that is being opened; nobody, where it comes by itself.
     pub(super) asked: Option<Reply<()>>,
     /// What is to be said once there is a connection.
-    pub(super) unsaid: Vec<(String, Reply<()>)>,
+    pub(super) unsaid: VecDeque<(String, Place, Reply<()>)>,
+    /// Live input waits for the next connection as long as this is there.
+    pub(super) expected: Option<Expected>,
 }
 
 impl Reconnecting {
@@ -75,6 +83,7 @@ impl Reconnecting {
         self.since = now;
         self.wait = None;
         self.noise = Noise::default();
+        (self.addressed, self.has_spoken) = (false, false);
     }
 
     /// Notes that the connection ends; one that lived for the longest wait was a good one.
@@ -85,7 +94,8 @@ impl Reconnecting {
         }
     }
 
-    /// The model completed a turn, or somebody asks for a connection: one that is opened to tell an outcome need not wait.
+    /// The model answered a message of ours, or a connection is asked for: one that is opened to tell an
+    /// outcome need not wait.
     pub(super) fn is_wanted(&mut self) {
         self.dialled = 0;
         self.is_good();
@@ -100,8 +110,9 @@ impl Reconnecting {
     fn stop(&mut self) -> Vec<Reply<()>> {
         self.wait = None;
         self.leaving = None;
+        self.expected = None;
         self.is_good();
-        let unsaid = self.unsaid.drain(..).map(|(_, reply)| reply);
+        let unsaid = self.unsaid.drain(..).map(|(.., reply)| reply);
         unsaid.chain(self.asked.take()).collect()
     }
 
@@ -122,7 +133,8 @@ impl Reconnecting {
 impl SessionTask {
     /// The service, or the network, ended the connection.
     pub(super) async fn lost(&mut self, epoch: Seq, lost: ConnectionLost) -> Result<(), Error> {
-        self.record_handle().await?;
+        self.record_held().await?;
+        self.await_connection();
         self.hang_up();
         let again = self.again_after(&lost);
         let (code, reason) = (lost.code, lost.reason);
@@ -202,6 +214,7 @@ impl SessionTask {
         let now = self.clock.now();
         let due_us = now.after_ms(wait_ms);
         let attempt = self.reconnecting.attempts;
+        self.await_connection();
         let (reached, own) = (self.clock.reached(due_us), self.own.clone());
         self.reconnecting.wait = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             reached.await;
@@ -322,6 +335,7 @@ impl SessionTask {
         for reply in self.reconnecting.stop() {
             let _ = reply.send(Err(Error::NotConnected { session: self.id }));
         }
+        self.media.go_on();
     }
 
     /// Lets the socket say goodbye by itself.
@@ -342,6 +356,7 @@ impl SessionTask {
         // Closing and reconnecting take their time, too.
         let margin_ms = (left_ms / 4).min(2_000);
         let due_us = self.clock.now().after_ms(left_ms - margin_ms);
+        self.media.leave();
         let (reached, own) = (self.clock.reached(due_us), self.own.clone());
         self.reconnecting.leaving = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             reached.await;
@@ -353,18 +368,37 @@ impl SessionTask {
     /// What the service said shows that the connection is a good one, or that it is to be left. What it repeats without
     /// end is taken out.
     pub(super) fn note_connection(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
-        let leaves = self.session.leaving.is_some() || self.agent.reconnects.is_never();
-        let noise = &mut self.reconnecting.noise;
-        noise.drop_from(observations, &self.session, epoch, leaves);
+        self.drop_noise(epoch, observations);
         let mut planned = None;
         for observation in &*observations {
             if let Observation::GoAwayReceived(it) = observation {
                 planned = self.plan_switch(epoch, it.time_left.as_deref());
             } else if matches!(observation, Observation::TurnCompleted(_)) {
-                self.reconnecting.is_wanted();
+                let has_spoken = std::mem::take(&mut self.reconnecting.has_spoken);
+                let answers = self.reconnecting.addressed || self.media.was_sent(epoch);
+                if answers && (has_spoken || self.media.was_heard(epoch)) {
+                    self.reconnecting.is_wanted();
+                }
+            } else {
+                self.reconnecting.has_spoken |= noise::is_of_model(observation);
             }
         }
         observations.extend(planned);
+    }
+
+    /// Has live input wait for the next connection.
+    pub(super) fn await_connection(&mut self) {
+        if self.reconnecting.expected.is_none() {
+            self.reconnecting.expected = Some(self.media.expect());
+        }
+    }
+
+    /// Has live input refused where no connection comes.
+    pub(super) fn note_awaited(&mut self) {
+        let comes = self.opening.is_some() || self.reconnecting.wait.is_some();
+        if !comes {
+            self.reconnecting.expected = None;
+        }
     }
 
     /// Whether what is said now would not reach the model, and will on the next connection.
@@ -388,7 +422,8 @@ impl SessionTask {
         if self.socket.as_ref().is_none_or(|it| it.epoch != epoch) {
             return Ok(());
         }
-        self.record_handle().await?;
+        self.record_held().await?;
+        self.await_connection();
         self.hang_up();
         let (now, reconnects) = (self.clock.now(), self.agent.reconnects);
         self.reconnecting.note_end(now, reconnects.longest_wait());

@@ -48,7 +48,7 @@ impl SessionTask {
             return Ok(self.session.head);
         }
         // Whatever it covers came before this.
-        self.record_handle().await?;
+        self.record_held().await?;
         batch = self.media.with_counts(batch);
         if let Some(redactor) = &self.agent.hooks.redactor {
             batch.iter_mut().for_each(|it| redactor.redact(it));

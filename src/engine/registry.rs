@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::Error;
 use super::inbox::{Inbox, Input};
+use super::input_lines::Place;
 use super::media::Media;
 use crate::session::SessionId;
 
@@ -62,6 +63,12 @@ impl Registry {
         let task = spawn(input);
         tasks.insert(id, task.clone());
         task
+    }
+
+    /// The place of words that a client of this session sends now.
+    pub(super) fn place_of_words(&self, id: SessionId) -> Option<Place> {
+        let media = self.lock().get(&id).map(|it| it.media.clone());
+        media.map(|it| it.place_of_words())
     }
 
     /// Forgets the session's task.

@@ -3,10 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
+use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::clock::Clock;
 use super::inbox::{Inbox, Input};
+use super::of_progress::OfProgress;
 use super::story;
 use crate::ledger::Ledger;
 use crate::session::{Timestamp, ToolAsked, ToolEventEmitted};
@@ -21,6 +23,8 @@ pub(super) struct SessionOfRun {
     pub(super) room: Arc<Semaphore>,
     /// Why the session ends when the run has returned.
     pub(super) ends_session: OnceLock<String>,
+    /// The progress that the run reports, where its policy wants to know.
+    pub(super) progress: Option<OfProgress>,
 }
 
 #[async_trait]
@@ -59,6 +63,15 @@ impl ToolEvents for SessionOfRun {
 
     fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    async fn progress(&self, said: Value) {
+        let Some(progress) = &self.progress else {
+            return;
+        };
+        if progress.is_due(self.clock.now()) {
+            progress.tell(self, said).await;
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::inbox::Incoming;
+use super::input_lines::Place;
 use super::media::Media;
 use super::recorded::OfSession;
 use super::writer::{Carried, Outgoing, Writer, Writing, writer};
@@ -89,10 +90,28 @@ impl Socket {
 
     /// Writes a message, or leaves it to the task of the connection; where it cannot be written, the reader reports the loss.
     pub(super) fn send(&self, text: String, carries: Option<Carried>) {
+        let after = None;
+        self.write(Outgoing {
+            text,
+            carries,
+            after,
+        });
+    }
+
+    /// As [`send`](Socket::send), of words that leave behind the live input before their place.
+    pub(super) fn say(&self, text: String, place: Place) {
+        self.write(Outgoing {
+            text,
+            carries: None,
+            after: Some(place),
+        });
+    }
+
+    fn write(&self, message: Outgoing) {
         if let Some(recorder) = &self.recorder {
-            recorder.sent(&text);
+            recorder.sent(&message.text);
         }
-        self.writer.send(Outgoing { text, carries });
+        self.writer.send(message);
     }
 
     /// Ends the connection: what is queued is still written. Returns the end of that, to be waited for.

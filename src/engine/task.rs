@@ -21,6 +21,7 @@ use super::draining::Draining;
 use super::error::{Error, causes};
 use super::extractors::Turn;
 use super::inbox::{Inbox, Incoming, Input, Reply};
+use super::input_lines::Place;
 use super::media::Media;
 use super::message_limit::Rest;
 use super::performer::Performer;
@@ -158,6 +159,7 @@ impl SessionTask {
     /// What is due on the connection after whatever happened.
     async fn look_after_connection(&mut self) -> Result<(), Error> {
         self.watch_silence();
+        self.note_awaited();
         self.say_what_waited().await?;
         self.switch_if_idle().await
     }
@@ -197,17 +199,9 @@ impl SessionTask {
             Input::SilenceDue { number } => Box::pin(self.fold_if_silent(number)).await,
             Input::ConnectToTell => Box::pin(self.connect_to_tell()).await,
             Input::ReconnectDue { attempt } => Box::pin(self.reconnect_due(attempt)).await,
+            Input::HeldDue => Box::pin(self.held_due()).await,
             Input::SwitchDue { epoch } => Box::pin(self.switch(epoch)).await,
-            Input::SendText(text, reply)
-                if self.is_between_connections() || self.has_words_wait() =>
-            {
-                self.reconnecting.unsaid.push((text, reply));
-                Ok(())
-            }
-            Input::SendText(text, reply) => {
-                let outcome = Box::pin(self.send_text(text)).await;
-                self.answer(reply, outcome)
-            }
+            Input::SendText(words, reply) => Box::pin(self.words_came(words, reply)).await,
             Input::Answer {
                 request,
                 confirmation,
@@ -337,6 +331,7 @@ impl SessionTask {
                     return heard;
                 }
                 (Incoming::Written { socket, carried }, Some((id, epoch))) if socket == id => {
+                    self.reconnecting.addressed = true;
                     written.extend(self.written(epoch, carried));
                     if self.is_ending() {
                         break;
@@ -448,7 +443,7 @@ impl SessionTask {
         }
     }
 
-    pub(super) async fn send_text(&mut self, text: String) -> Result<(), Error> {
+    pub(super) async fn send_text(&mut self, text: String, place: Place) -> Result<(), Error> {
         let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) else {
             return Err(Error::NotConnected { session: self.id });
         };
@@ -457,7 +452,8 @@ impl SessionTask {
         let said = fits(UserTextSent { epoch, text }.into())?;
         self.record(vec![said]).await?;
         if let Some(socket) = &self.socket {
-            socket.send(frame, None);
+            socket.say(frame, place);
+            self.reconnecting.addressed = true;
         }
         self.media.tell_tools(|| InputEvent::Text(heard));
         Ok(())

@@ -206,7 +206,15 @@ impl SessionTask {
 
     /// Says something of ours in the conversation, as soon as the model does not wait for a response.
     pub(super) fn put_in(&mut self, epoch: Seq, text: String, carries: Option<Carried>) {
-        self.kept.push((epoch, Outgoing { text, carries }));
+        let after = None;
+        self.kept.push((
+            epoch,
+            Outgoing {
+                text,
+                carries,
+                after,
+            },
+        ));
         self.say_kept();
     }
 

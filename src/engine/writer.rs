@@ -18,7 +18,8 @@ use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::piece::Pieces;
+use super::input_lines::Place;
+use super::piece::{Passed, Pieces};
 use super::socket::panicked;
 use crate::live::{ConnectionLost, FrameSender};
 use crate::session::{Route, Seq};
@@ -34,6 +35,8 @@ pub(super) struct Outgoing {
     pub(super) text: String,
     /// What it carries that is to be reported when it is written.
     pub(super) carries: Option<Carried>,
+    /// The live input that leaves before it.
+    pub(super) after: Option<Place>,
 }
 
 /// A debt that a message settles.
@@ -198,7 +201,9 @@ async fn write(
     desk: Arc<Mutex<Desk>>,
     mut pieces: Pieces,
 ) -> Result<(), ConnectionLost> {
+    let (mut is_closed, mut is_over) = (false, false);
     for in_a_row in 1.. {
+        let place = pieces.place();
         let mut live_input = pin!(pieces.next());
         let live_input = poll_fn(|context| {
             if lock(&desk).by_task {
@@ -209,11 +214,23 @@ async fn write(
         });
         let (text, carries) = tokio::select! {
             biased;
-            message = next(&desk) => match message {
-                Some(Outgoing { text, carries }) => (text, carries),
-                None => break,
+            message = next(&desk, place), if !is_closed => match message {
+                Some(Outgoing { text, carries, .. }) => (text, carries),
+                None => {
+                    is_closed = true;
+                    continue;
+                }
             },
-            Some(text) = live_input => (text, None),
+            // What was sent before the connection was to be closed leaves before it is.
+            passed = live_input, if !is_over => match passed {
+                Some(Passed::Message(text)) => (text, None),
+                Some(Passed::Dropped) => continue,
+                None => {
+                    is_over = true;
+                    continue;
+                }
+            },
+            else => break,
         };
         lock(&desk).owes_report = carries.is_some();
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
@@ -235,10 +252,15 @@ async fn write(
     Ok(())
 }
 
-/// The next message; none once there is nobody to send any. It asks for no wake: who sends polls the writer.
-fn next(desk: &Mutex<Desk>) -> impl Future<Output = Option<Outgoing>> {
-    poll_fn(|_| {
+/// The next message, once live input has come to its place; none once there is nobody to send any.
+/// It asks for no wake: who sends polls the writer.
+fn next(desk: &Mutex<Desk>, place: Place) -> impl Future<Output = Option<Outgoing>> {
+    poll_fn(move |_| {
         let mut desk = lock(desk);
+        let waits = |it: &Outgoing| it.after.is_some_and(|after| place < after);
+        if desk.messages.front().is_some_and(waits) {
+            return Poll::Pending;
+        }
         match desk.messages.pop_front() {
             Some(message) => Poll::Ready(Some(message)),
             None if desk.is_closed => Poll::Ready(None),

@@ -1,19 +1,20 @@
 //! What a server may ask of its client: a question to a person, during a call.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, InputRequest,
-    InputRequests, InputResponses, JsonObject, ProtocolVersion, TASKS_EXTENSION_ID,
+    InputRequests, InputResponses, JsonObject, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion, TASKS_EXTENSION_ID,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Value, json};
 
-use super::shown;
+use super::{progress, shown};
 use crate::live::secret::Unsaid;
 use crate::tool::{Ask, ToolContext, ToolError};
 
@@ -38,6 +39,20 @@ struct AtWork {
     calls: BTreeMap<u64, Option<ToolContext>>,
     /// Tasks whose calls do not wait for it.
     tasks: BTreeSet<String>,
+    /// The calls whose progress it may report, by the token of the request.
+    reporting: HashMap<ProgressToken, ToolContext>,
+}
+
+/// The server may report progress of a call as long as this is there.
+pub(super) struct Reporting {
+    asker: Asker,
+    token: ProgressToken,
+}
+
+impl Drop for Reporting {
+    fn drop(&mut self) {
+        self.asker.at_work().reporting.remove(&self.token);
+    }
 }
 
 /// A call waits for the server as long as this is there. One that goes without an answer was given up.
@@ -142,6 +157,14 @@ impl Asker {
         }
     }
 
+    /// Hands on what the server reports of the progress of a request from now on.
+    pub(super) fn hears_of(&self, token: ProgressToken, context: &ToolContext) -> Reporting {
+        let mut at_work = self.at_work();
+        at_work.reporting.insert(token.clone(), context.clone());
+        let asker = self.clone();
+        Reporting { asker, token }
+    }
+
     /// Notes that a task runs for a call that does not wait.
     pub(super) fn task_runs(&self, id: &str) {
         self.at_work().tasks.insert(id.to_owned());
@@ -242,6 +265,17 @@ impl ClientHandler for Asker {
             return Ok(ElicitResult::new(ElicitationAction::Decline));
         };
         Ok(self.ask(&call, request).await)
+    }
+
+    async fn on_progress(
+        &self,
+        said: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let call = self.at_work().reporting.get(&said.progress_token).cloned();
+        if let Some(call) = call {
+            call.progress(progress::told(&said, &self.unsaid)).await;
+        }
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

@@ -37,6 +37,7 @@ mod json_answers;
 mod label;
 mod naming;
 mod pattern;
+mod progress;
 mod raw;
 mod raw_results;
 mod remote;

@@ -8,10 +8,11 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient};
 use serde_json::{Value, json};
 
+use super::asker::Asker;
 use super::raw_results;
 use super::result::Told;
 use crate::session::Json;
-use crate::tool::ToolError;
+use crate::tool::{ToolContext, ToolError};
 
 /// The answer of a server to a call.
 pub(super) enum Called {
@@ -22,13 +23,19 @@ pub(super) enum Called {
 }
 
 /// Calls a tool once. A call whose future is dropped is cancelled at the server.
+///
+/// The server's reports of progress go to the tool's `context` meanwhile.
 pub(super) async fn call(
     peer: &Peer<RoleClient>,
+    asker: &Asker,
     params: CallToolRequestParams,
+    context: Option<&ToolContext>,
 ) -> Result<Called, ServiceError> {
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let options = PeerRequestOptions::no_options();
     let handle = peer.send_cancellable_request(request, options).await?;
+    let token = handle.progress_token.clone();
+    let _reporting = context.map(|it| asker.hears_of(token, it));
     let mut waits = Waits {
         peer,
         id: Some(handle.id.clone()),

@@ -128,7 +128,8 @@ impl Remote {
         let (mut rounds, mut is_anew) = (0, false);
         loop {
             let waiting = connection.asker().waits(context);
-            let answer = raw::call(connection.peer(), params.clone()).await;
+            let asker = connection.asker();
+            let answer = raw::call(connection.peer(), asker, params.clone(), context).await;
             // What got no answer may still be at work, and ask.
             let is_over = answer.as_ref().err().is_none_or(|error| match error {
                 ServiceError::McpError(_) => true,

@@ -6,12 +6,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::hook::Hooks;
+use super::milliseconds;
 use super::object::{ObjectHash, object_bytes};
 use super::on_settled::OnSettled;
 use super::phase::PhaseDeclaration;
 use super::response::ResponseShape;
-use super::tool_policy::milliseconds;
 
+pub use super::progress::Progress;
 pub use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
 
 /// The policies of an agent's tools; stored in the journal as one object.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::condition::Condition;
 use super::phase::PhaseDeclaration;
-use super::policy::{Background, Edits, InDoubt, PolicySet, Repeats, Retry, ToolPolicy};
+use super::policy::{Background, Edits, InDoubt, PolicySet, Progress, Repeats, Retry, ToolPolicy};
 
 /// What a file of policies says. What it does not speak of stays as it is; what it says replaces what was there, so a gate can
 /// be taken away as well as put up.
@@ -86,6 +86,8 @@ pub struct ToolPolicyChanges {
     pub repeats: Option<Repeats>,
     /// True if a result whose `status` is `pending` or `in_progress` is no end.
     pub interim_status: Option<bool>,
+    /// The effect of the progress that a run reports.
+    pub progress: Option<Option<Progress>>,
 }
 
 /// What becomes of a gate.
@@ -192,6 +194,7 @@ impl ToolPolicyChanges {
         set(&mut policy.when, &self.when);
         set(&mut policy.repeats, &self.repeats);
         set(&mut policy.interim_status, &self.interim_status);
+        set(&mut policy.progress, &self.progress);
         policy
     }
 

@@ -222,6 +222,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::LlmAsked(it) => agents::llm_asked(session, fact.seq, it),
         Observation::LlmReplied(it) => agents::llm_replied(session, fact.seq, it),
         Observation::ToolYielded(it) => tracker::tool_yielded(session, fact.seq, it),
+        Observation::ToolEventEmitted(it) => tracker::tool_emitted(session, it),
         Observation::ToolPaused(it) => tracker::tool_paused(session, fact.seq, it),
         Observation::ToolAsked(it) => confirmation::tool_asked(session, fact.seq, it),
         Observation::StateChanged(it) => state::changed(session, it),
@@ -256,7 +257,6 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::ResumptionHandleReceived(_)
         | Observation::GoAwayReceived(_)
         | Observation::HistorySent(_)
-        | Observation::ToolEventEmitted(_)
         | Observation::TurnInterrupted(_)
         | Observation::MediaCounted(_)
         | Observation::UsageReported(_)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::tool_policy::milliseconds;
+use super::milliseconds;
 
 /// Microseconds since 1970-01-01T00:00:00Z.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::condition::Condition;
+use super::progress::Progress;
 use super::scheduling::FunctionResponseScheduling;
+use super::stored_policy::Stored;
 
 /// What holds for the calls of one tool.
 ///
@@ -59,6 +61,8 @@ pub struct ToolPolicy {
     /// Set once a result from outside whose `status` is `pending` or `in_progress` is news of the
     /// call and no end.
     pub interim_status: bool,
+    /// The effect of the progress that a run reports; without it, none.
+    pub progress: Option<Progress>,
     /// The model does not wait for the result.
     pub background: Option<Background>,
     /// A failed run is followed by another; only of an idempotent tool.
@@ -116,7 +120,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    fn is_none(&self) -> bool {
+    pub(super) fn is_none(&self) -> bool {
         *self == Limits::default()
     }
 }
@@ -139,6 +143,7 @@ impl ToolPolicy {
         in_doubt: InDoubt::SettleUnknown,
         withdraw_on_cancel: false,
         interim_status: false,
+        progress: None,
         background: None,
         retry: None,
         limits: Limits {
@@ -215,6 +220,10 @@ impl ToolPolicy {
             },
             withdraw_on_cancel: self.withdraw_on_cancel || other.withdraw_on_cancel,
             interim_status: self.interim_status || other.interim_status,
+            progress: match (self.progress, other.progress) {
+                (Some(one), Some(two)) => Some(one.min(two)),
+                (one, two) => one.or(two),
+            },
             background: match (self.background, other.background) {
                 (Some(one), Some(two)) => Some(Background {
                     scheduling: one.scheduling.min(two.scheduling),
@@ -280,7 +289,7 @@ pub enum Repeats {
 }
 
 impl Repeats {
-    fn is_run(&self) -> bool {
+    pub(super) fn is_run(&self) -> bool {
         match self {
             Self::Run => true,
             Self::PendingTicket => false,
@@ -322,7 +331,7 @@ impl InDoubt {
         }
     }
 
-    fn is_settle_unknown(&self) -> bool {
+    pub(super) fn is_settle_unknown(&self) -> bool {
         match self {
             Self::SettleUnknown => true,
             Self::Retry | Self::Ask => false,
@@ -334,161 +343,6 @@ fn less<N: Ord>(one: Option<N>, other: Option<N>) -> Option<N> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
-    }
-}
-
-/// A policy as it is stored.
-#[derive(Deserialize, Serialize)]
-struct Stored {
-    #[serde(
-        default,
-        with = "milliseconds",
-        rename = "timeout_ms",
-        skip_serializing_if = "Option::is_none"
-    )]
-    timeout: Option<Duration>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cache: Option<StoredCache>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    confirm: Option<StoredGate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    acknowledgement: Option<Value>,
-    #[serde(default, skip_serializing_if = "Repeats::is_run")]
-    repeats: Repeats,
-    #[serde(default, skip_serializing_if = "InDoubt::is_settle_unknown")]
-    in_doubt: InDoubt,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    withdraw_on_cancel: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    interim_status: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    background: Option<Background>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    retry: Option<Retry>,
-    #[serde(default, skip_serializing_if = "Limits::is_none")]
-    limits: Limits,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    phases: Option<BTreeSet<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    when: Option<Condition>,
-}
-
-#[derive(Default, Deserialize, Serialize)]
-struct StoredCache {
-    #[serde(
-        default,
-        with = "milliseconds",
-        rename = "max_age_ms",
-        skip_serializing_if = "Option::is_none"
-    )]
-    max_age: Option<Duration>,
-}
-
-#[derive(Default, Deserialize, Serialize)]
-struct StoredGate {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
-    #[serde(
-        default,
-        with = "milliseconds",
-        rename = "expires_after_ms",
-        skip_serializing_if = "Option::is_none"
-    )]
-    expires_after: Option<Duration>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    when: Option<Condition>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    asks_program: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    payload: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    edits: Option<Edits>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    keeps_reason: bool,
-}
-
-impl From<Stored> for ToolPolicy {
-    fn from(stored: Stored) -> Self {
-        let confirm = stored.confirm.is_some();
-        let gate = stored.confirm.unwrap_or_default();
-        Self {
-            timeout: stored.timeout,
-            cache: stored.cache.is_some(),
-            cache_max_age: stored.cache.and_then(|it| it.max_age),
-            confirm,
-            confirm_expires_after: gate.expires_after,
-            confirm_message: gate.hint,
-            confirm_when: gate.when,
-            confirm_asks_program: gate.asks_program,
-            confirm_payload: gate.payload,
-            confirm_edits: gate.edits,
-            confirm_keeps_reason: gate.keeps_reason,
-            acknowledgement: stored.acknowledgement,
-            repeats: stored.repeats,
-            in_doubt: stored.in_doubt,
-            withdraw_on_cancel: stored.withdraw_on_cancel,
-            interim_status: stored.interim_status,
-            background: stored.background,
-            retry: stored.retry,
-            limits: stored.limits,
-            phases: stored.phases,
-            when: stored.when,
-        }
-    }
-}
-
-impl From<ToolPolicy> for Stored {
-    /// A message or an age without what it is about says nothing, and is not stored.
-    fn from(policy: ToolPolicy) -> Self {
-        let max_age = policy.cache_max_age;
-        let gate = StoredGate {
-            hint: policy.confirm_message,
-            expires_after: policy.confirm_expires_after,
-            when: policy.confirm_when,
-            asks_program: policy.confirm_asks_program,
-            payload: policy.confirm_payload,
-            edits: policy.confirm_edits,
-            keeps_reason: policy.confirm_keeps_reason,
-        };
-        Self {
-            timeout: policy.timeout,
-            cache: policy.cache.then_some(StoredCache { max_age }),
-            confirm: policy.confirm.then_some(gate),
-            acknowledgement: policy.acknowledgement,
-            repeats: policy.repeats,
-            in_doubt: policy.in_doubt,
-            withdraw_on_cancel: policy.withdraw_on_cancel,
-            interim_status: policy.interim_status,
-            background: policy.background,
-            retry: policy.retry,
-            limits: policy.limits,
-            phases: policy.phases,
-            when: policy.when,
-        }
-    }
-}
-
-/// A duration in whole milliseconds, rounded up, so that a short limit is not taken for none at all.
-pub(super) mod milliseconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(in crate::session) fn of(duration: Duration) -> u64 {
-        u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
-    }
-
-    pub(in crate::session) fn serialize<S: Serializer>(
-        duration: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        duration.map(of).serialize(serializer)
-    }
-
-    pub(in crate::session) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))
     }
 }
 

@@ -19,6 +19,7 @@ fn full() -> ToolPolicy {
         in_doubt: InDoubt::Retry,
         withdraw_on_cancel: true,
         interim_status: true,
+        progress: Some(Progress::Told),
         background: Some(Background {
             scheduling: FunctionResponseScheduling::Silent,
         }),
@@ -38,7 +39,7 @@ fn full() -> ToolPolicy {
 #[test]
 fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), serde_json::Error> {
     assert_eq!(serde_json::to_string(&ToolPolicy::default())?, "{}");
-    let text = r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"payload":{"type":"object"},"edits":"allowed","keeps_reason":true},"acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","withdraw_on_cancel":true,"interim_status":true,"background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},"phases":["negotiate"],"when":{"is_true":"verified"}}"#;
+    let text = r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"payload":{"type":"object"},"edits":"allowed","keeps_reason":true},"acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","withdraw_on_cancel":true,"interim_status":true,"progress":"told","background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},"phases":["negotiate"],"when":{"is_true":"verified"}}"#;
     assert_eq!(serde_json::to_string(&full())?, text);
     assert_eq!(serde_json::from_str::<ToolPolicy>(text)?, full());
     Ok(())

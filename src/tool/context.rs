@@ -278,6 +278,27 @@ impl ToolContext {
         self.emitter.look_back(turns).await
     }
 
+    /// Reports that the run has come further. Where the tool's policy says so, its time limit starts
+    /// again, and the model is told what is said here; see [`T::progress`](super::T::progress). At most
+    /// one report a second goes on record. Outside an engine this changes nothing.
+    ///
+    /// ```
+    /// use recount::tool::{ToolContext, ToolError};
+    /// use serde_json::{Value, json};
+    ///
+    /// async fn import(files: &[String], context: &ToolContext) -> Result<Value, ToolError> {
+    ///     for (at, _file) in files.iter().enumerate() {
+    ///         // … import the file, then:
+    ///         context.progress(json!({"progress": at + 1, "total": files.len()})).await;
+    ///     }
+    ///     Ok(json!({"imported": files.len()}))
+    /// }
+    /// # let _ = import;
+    /// ```
+    pub async fn progress(&self, said: Value) {
+        self.emitter.progress(said).await;
+    }
+
     /// The time of now, where the call belongs to a session.
     pub(crate) fn now(&self) -> Option<Timestamp> {
         self.emitter.now()

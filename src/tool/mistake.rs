@@ -238,6 +238,7 @@ fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
         (policy.repeats != Default::default(), "pending_ticket"),
         (policy.withdraw_on_cancel, "withdraw_on_cancel"),
         (policy.interim_status, "interim_status"),
+        (policy.progress.is_some(), "progress"),
         (policy.background.is_some(), "background"),
         (policy.retry.is_some(), "retry"),
         (policy.limits.per_session.is_some(), "limit_per_session"),

@@ -17,7 +17,7 @@ use super::{
     ToolFunction, ToolOutcome, input, yielding,
 };
 use crate::session::catalog::{AgentDeclaration, Behavior, ToolDeclaration, ToolKind};
-use crate::session::policy::{InDoubt, ToolPolicy};
+use crate::session::policy::{InDoubt, Progress, ToolPolicy};
 use crate::session::{PolicyChanges, ToolPolicyChanges};
 
 /// A tool with its policy and its kind.
@@ -303,7 +303,8 @@ impl PolicyTool {
         }
     }
 
-    /// What the model is told about it. A tool that runs in the background, or may wait for a person, is declared non-blocking.
+    /// What the model is told about it. A tool that runs in the background, may wait for a person,
+    /// or tells its progress is declared non-blocking.
     #[must_use]
     pub fn declaration(&self) -> ToolDeclaration {
         let (said, parameters, server_side) = match &self.body {
@@ -322,7 +323,8 @@ impl PolicyTool {
             ToolKind::LongRunning if said.is_empty() => LONG_RUNNING_NOTE.to_owned(),
             ToolKind::LongRunning => format!("{said}\n\n{LONG_RUNNING_NOTE}"),
         };
-        let waits = self.policy.background.is_some() || self.policy.confirm;
+        let tells = self.policy.progress == Some(Progress::Told);
+        let waits = self.policy.background.is_some() || self.policy.confirm || tells;
         let by_policy = waits.then_some(Behavior::NonBlocking);
         ToolDeclaration {
             name: self.name().to_owned(),

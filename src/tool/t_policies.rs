@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{PolicyTool, T, ToolPolicy, Toolset};
 use crate::session::catalog::Behavior;
+use crate::session::policy::Progress;
 use crate::session::{
     Background, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, Repeats, Retry,
 };
@@ -152,6 +153,25 @@ impl T {
     #[must_use]
     pub fn interim_status(tool: impl Into<Toolset>) -> Toolset {
         Self::with(tool, |policy| policy.interim_status = true)
+    }
+
+    /// The progress that a run reports restarts its time limit, and, with [`Progress::Told`], is news
+    /// for the model. MCP servers report it by their notifications, other tools by
+    /// [`ToolContext::progress`](super::ToolContext::progress); of a tool that gives several results each
+    /// of them counts, too. It holds in an engine; a dispatcher alone keeps the limit as it is.
+    ///
+    /// ```
+    /// use recount::session::Progress;
+    /// use recount::tool::T;
+    /// use serde_json::{Value, json};
+    ///
+    /// let import = T::simple("import", "Imports a file", |_args| async { Ok(Value::Null) });
+    /// let import = T::progress(import, Progress::ExtendsTimeout);
+    /// assert_eq!(import.tools()[0].policy().progress, Some(Progress::ExtendsTimeout));
+    /// ```
+    #[must_use]
+    pub fn progress(tool: impl Into<Toolset>, effect: Progress) -> Toolset {
+        Self::with(tool, |policy| policy.progress = Some(effect))
     }
 
     /// A run may take this long; waiting for a person does not count.

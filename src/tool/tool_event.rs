@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{Ask, ToolConfirmation, ToolError};
 use crate::session::{
@@ -95,6 +96,9 @@ pub(crate) trait ToolEvents: Send + Sync {
 
     /// The time of now, as it goes on record.
     fn now(&self) -> Timestamp;
+
+    /// Notes that the run has come further; without an engine that changes nothing.
+    async fn progress(&self, _said: Value) {}
 }
 
 /// How a conversation stands, as a tool may know it.
@@ -184,6 +188,13 @@ impl Emitter {
         let text = serde_json::to_string(event).map_err(|error| unwritable(&error))?;
         let data = Json::parse(&text).map_err(|problem| unwritable(&problem))?;
         self.emit_json(E::NAME, data)
+    }
+
+    /// Notes that the run has come further.
+    pub(crate) async fn progress(&self, said: Value) {
+        if let Some((events, ..)) = &self.0 {
+            events.progress(said).await;
+        }
     }
 
     /// Emits an event whose name is known only now, such as one on record.

@@ -12,4 +12,6 @@ mod going_away;
 mod handles;
 mod histories;
 mod losses;
+mod order;
 mod settled;
+mod storms;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::{
     Deadline, Decision, Effect, Event, Fact, FunctionCallReceived, Hook, Observation, OpenKind,
-    Outcome, Route, Seq, Session, Timestamp, WaitsFor, evolve, open_work, owed,
+    Outcome, PROGRESS_EVENT, Route, Seq, Session, Timestamp, WaitsFor, evolve, open_work, owed,
 };
 
 use super::Verdict;
@@ -318,7 +318,40 @@ impl<'r> Debts<'r> {
                 self.responses.clear();
                 self.closed = true;
             }
+            Observation::ToolYielded(it) => {
+                self.progressed(recording, fact, (it.call, it.attempt), it.runner);
+            }
+            Observation::ToolEventEmitted(it) if it.name == PROGRESS_EVENT => {
+                self.progressed(recording, fact, (it.call, it.attempt), None);
+            }
             _ => {}
+        }
+    }
+
+    /// A run has shown that it goes on: its time limit starts again where the policy in force says so.
+    fn progressed(&mut self, recording: &Recording, fact: &Fact, run: (Seq, u32), by: Option<Seq>) {
+        let calls = recording.calls();
+        let name = calls.get(&run.0).and_then(|it| it.name.as_deref());
+        let tools = self.attached.and_then(|at| recording.tools.get(&at));
+        let (Some(name), Some(tools)) = (name, tools) else {
+            return;
+        };
+        let policy = tools.policies().of(name);
+        let declared = tools.catalog().get(name);
+        let is_inline = declared.is_some_and(|it| it.kind.is_inline());
+        let usual = tools.policies().timeout;
+        let usual = usual.filter(|_| is_inline && policy.background.is_none());
+        let Some(limit) = policy
+            .timeout
+            .or(usual)
+            .filter(|_| policy.progress.is_some())
+        else {
+            return;
+        };
+        if let Some((runner, Some(due))) = self.runs.get_mut(&run)
+            && by.is_none_or(|by| by == *runner)
+        {
+            *due = (*due).max(fact.at.after(limit));
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use recount::session::catalog::ToolKind;
 use recount::session::{
     Comparison, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, OnSettled,
-    PhaseDeclaration, S, Transition,
+    PhaseDeclaration, Progress, S, Transition,
 };
 use recount::testing::{Toolbox, toolbox};
 
@@ -46,6 +46,11 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
             };
             policy.withdraw_on_cancel = rules & 64 != 0;
             policy.timeout = (rules & 32 != 0).then_some(Duration::from_millis(4));
+            policy.progress = match rules / 4 % 4 {
+                0 => Some(Progress::ExtendsTimeout),
+                1 => Some(Progress::Told),
+                _ => None,
+            };
         });
         if rules & 16 != 0 {
             tools = tools.policy(name, |policy| policy.confirm = true);

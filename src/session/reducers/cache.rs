@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use crate::session::call::Call;
 use crate::session::decision::ResultReused;
 use crate::session::id::Seq;
+use crate::session::milliseconds;
 use crate::session::object::ObjectHash;
 use crate::session::policy::ToolPolicy;
 use crate::session::scheduling::FunctionResponseScheduling;
 use crate::session::state::Session;
 use crate::session::time::Timestamp;
-use crate::session::tool_policy::milliseconds;
 
 /// The results of a session that may be used again, and the calls that are about to give one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

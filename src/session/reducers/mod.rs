@@ -14,6 +14,7 @@ pub(super) mod hooks;
 pub(super) mod in_place;
 pub(super) mod limits;
 pub(super) mod phases;
+pub(super) mod progress;
 pub(super) mod reconciliation;
 pub(super) mod redelivery;
 pub(super) mod repeats;

@@ -19,10 +19,11 @@ use crate::session::effect::Effect;
 use crate::session::id::Seq;
 use crate::session::object::ObjectHash;
 use crate::session::observation::{
-    Deadline, ResponseSupplied, RunnerAttached, RunnerDetached, Start, ToolPaused, ToolReturned,
-    ToolYielded,
+    Deadline, ResponseSupplied, RunnerAttached, RunnerDetached, Start, ToolEventEmitted,
+    ToolPaused, ToolReturned, ToolYielded,
 };
 use crate::session::policy::InDoubt;
+use crate::session::progress::PROGRESS_EVENT;
 use crate::session::response;
 use crate::session::state::{Runner, Session, Supplied};
 
@@ -30,7 +31,7 @@ use super::cache::{self, Instead};
 use super::confirmation;
 use super::conversation;
 use super::dispatcher::{error, made_here};
-use super::{agents, closing, hooks, in_place, phases};
+use super::{agents, closing, hooks, in_place, phases, progress};
 
 pub(in crate::session) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
@@ -130,7 +131,7 @@ pub(in crate::session) fn start_or_reuse(
 }
 
 /// How long a run of the tool may take: what its policy says, or else what holds for inline calls.
-fn time_limit(session: &Session, name: &str) -> Option<Duration> {
+pub(in crate::session) fn time_limit(session: &Session, name: &str) -> Option<Duration> {
     let policies = &session.terms.policies;
     let policy = policies.of(name);
     let declared = session.terms.catalog.tools.get(name);
@@ -212,6 +213,13 @@ pub(in crate::session) fn tool_yielded(session: &mut Session, seq: Seq, it: &Too
     {
         call.yields.push_back(seq);
         agents::call_gave(session, it.call, seq);
+        progress::shown(session, it.call, it.attempt, it.runner);
+    }
+}
+
+pub(in crate::session) fn tool_emitted(session: &mut Session, it: &ToolEventEmitted) {
+    if it.name == PROGRESS_EVENT {
+        progress::shown(session, it.call, it.attempt, None);
     }
 }
 

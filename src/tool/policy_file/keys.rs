@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::session::policy::{Background, Edits, InDoubt, Repeats, Retry};
+use crate::session::policy::{Background, Edits, InDoubt, Progress, Repeats, Retry};
 use crate::session::{
     CacheChange, Condition, FunctionResponseScheduling, GateChange, S, ToolPolicyChanges,
     recorded_key,
@@ -33,7 +33,7 @@ pub(super) enum Misread {
 }
 
 /// All keys of a tool's policy.
-pub(crate) const KEYS: [Key; 19] = [
+pub(crate) const KEYS: [Key; 20] = [
     Key {
         name: "confirm",
         expected: "a hint, true or false",
@@ -259,6 +259,20 @@ pub(crate) const KEYS: [Key; 19] = [
         schema: || json!({"type": "boolean"}),
         read: |value, to| {
             to.interim_status = Some(value.as_bool().ok_or(Misread::Other)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "progress",
+        expected: "\"extends_timeout\", \"told\" or false",
+        about: "The effect of the progress that an MCP server reports of a call: its time limit starts again; told: and the model is told. false: none.",
+        schema: || json!({"enum": ["extends_timeout", "told", false]}),
+        read: |value, to| {
+            to.progress = Some(unless_false(value, |it| match it.as_str() {
+                Some("extends_timeout") => Ok(Progress::ExtendsTimeout),
+                Some("told") => Ok(Progress::Told),
+                Some(_) | None => Err(Misread::Other),
+            })?);
             Ok(())
         },
     },

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::session::policy::{Background, Edits, InDoubt, Repeats, Retry, ToolPolicy};
+use crate::session::policy::{Background, Edits, InDoubt, Progress, Repeats, Retry, ToolPolicy};
 use crate::session::{
     CacheChange, Comparison, FunctionResponseScheduling, GateChange, PhaseDeclaration, S,
     ToolPolicyChanges, Transition,
@@ -21,13 +21,13 @@ const WHOLE: &str = r#"{
       "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket",
       "confirm_payload": {"type": "object"}, "confirm_edits": "approved_anew", "keep_reason": true,
       "acknowledge": {"status": "A colleague decides."}, "withdraw_on_cancel": true,
-      "interim_status": true
+      "interim_status": true, "progress": "told"
     },
     "look": {
       "confirm": false, "confirm_when": false, "confirm_expires_after": false, "timeout": false, "cached": false,
       "background": false, "retry": false, "limit_per_session": false, "limit_per_minute": false, "phases": false,
       "when": false, "repeats": "run", "in_doubt": "ask", "confirm_payload": false, "confirm_edits": false,
-      "acknowledge": false, "keep_reason": false, "withdraw_on_cancel": false, "interim_status": false
+      "acknowledge": false, "keep_reason": false, "withdraw_on_cancel": false, "interim_status": false, "progress": false
     }
   },
   "phases": [
@@ -66,6 +66,7 @@ fn whole() -> PolicyChanges {
         keep_reason: Some(true),
         withdraw_on_cancel: Some(true),
         interim_status: Some(true),
+        progress: Some(Some(Progress::Told)),
     };
     let look = ToolPolicyChanges {
         confirm: Some(GateChange::Open),
@@ -87,6 +88,7 @@ fn whole() -> PolicyChanges {
         keep_reason: Some(false),
         withdraw_on_cancel: Some(false),
         interim_status: Some(false),
+        progress: Some(None),
     };
     let verify = PhaseDeclaration {
         name: "verify".to_owned(),
@@ -143,6 +145,7 @@ fn every_policy_field_has_a_key() {
         confirm_keeps_reason: true,
         acknowledgement: Some(_),
         interim_status: true,
+        progress: Some(Progress::Told),
         repeats: Repeats::PendingTicket,
         in_doubt: InDoubt::Retry,
         withdraw_on_cancel: true,
@@ -226,7 +229,7 @@ fn every_mistake_of_toml_has_its_line() {
     let text = "timeout = 5\n\n[tools.pay]\nconfirm = \"Pay?\"\ncolour = \"red\"\n\n[[phases]]\ninstruction = \"x\"\n";
     let expected = [
         "line 1: timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false, found 5",
-        "line 5: tools.pay.colour: unknown key; expected one of confirm, confirm_when, confirm_expires_after, confirm_payload, confirm_edits, acknowledge, keep_reason, withdraw_on_cancel, timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats, interim_status",
+        "line 5: tools.pay.colour: unknown key; expected one of confirm, confirm_when, confirm_expires_after, confirm_payload, confirm_edits, acknowledge, keep_reason, withdraw_on_cancel, timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats, interim_status, progress",
         "line 7: phases.0.name: expected a text, found nothing",
     ];
     assert_eq!(mistakes(text), expected);

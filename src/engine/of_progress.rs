@@ -1,0 +1,102 @@
+//! The progress that a run reports: on record at intervals, and told to the model where its policy
+//! says so.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::outcomes::Telling;
+use super::session_of_run::SessionOfRun;
+use super::task::SessionTask;
+use super::yields::recorded;
+use crate::session::{
+    Call, Json, PROGRESS_EVENT, Phase, Progress, Timestamp, ToolEventEmitted, unfit,
+};
+use crate::tool::{State, ToolEvents};
+
+/// The shortest time between two reports on record. A server may send any number, and each restarts
+/// the time limit.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The reports of one run.
+pub(super) struct OfProgress {
+    effect: Progress,
+    /// False for a call that no model has made.
+    is_for_model: bool,
+    every: Duration,
+    telling: Arc<Telling>,
+    state: State,
+    last: Mutex<Option<Timestamp>>,
+}
+
+impl SessionTask {
+    /// The reports of a run that begins now; none where its policy does not want to know.
+    pub(super) fn progress_of(
+        &self,
+        call: &Call,
+        telling: &Arc<Telling>,
+        state: &State,
+    ) -> Option<OfProgress> {
+        let effect = self.session.terms.policies.of(&call.name).progress?;
+        let Phase::Running { deadline, .. } = call.phase else {
+            return None;
+        };
+        let left = deadline.map(|due| due.0.saturating_sub(self.session.at.0));
+        let left = left.map(|us| Duration::from_micros(u64::try_from(us).unwrap_or_default()));
+        Some(OfProgress {
+            effect,
+            is_for_model: !call.made_by_program && call.parent.is_none(),
+            // Of a short limit no report may be left out that would have kept the run alive.
+            every: left.map_or(INTERVAL, |left| INTERVAL.min(left / 4)),
+            telling: telling.clone(),
+            state: state.clone(),
+            last: Mutex::default(),
+        })
+    }
+}
+
+impl OfProgress {
+    /// True if enough time has passed since the last report on record.
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| now >= last.after(self.every));
+        if is_due {
+            *last = Some(now);
+        }
+        is_due
+    }
+
+    /// Puts a report on record. For calls without a model it is an event of the tool, as it is
+    /// where the model is not told.
+    pub(super) async fn tell(&self, run: &SessionOfRun, said: Value) {
+        let tells = match self.effect {
+            Progress::ExtendsTimeout => false,
+            Progress::Told => self.is_for_model,
+        };
+        if tells {
+            let mut news = json!({ "status": "in_progress" });
+            if let (Some(news), Value::Object(said)) = (news.as_object_mut(), said) {
+                news.extend(said);
+            }
+            let (own, telling) = (run.inbox.clone(), self.telling.clone());
+            // A report that no record carries is not worth its call.
+            if unfit(&telling.yielded(telling.chunk(news.clone())).into()).is_some() {
+                return;
+            }
+            // Where the session has stopped, there is no one to tell.
+            let _ = recorded(own, telling, news, self.state.clone()).await;
+            return;
+        }
+        let (call, attempt) = self.telling.run();
+        let emitted = ToolEventEmitted {
+            call,
+            attempt,
+            name: PROGRESS_EVENT.to_owned(),
+            data: Json::of(&said),
+        };
+        if unfit(&emitted.clone().into()).is_none() {
+            run.take(emitted);
+        }
+    }
+}
