@@ -7,8 +7,9 @@ use super::one_line::one_line;
 use crate::given_file;
 use crate::session::Json;
 
-/// The maximum length of what is given, in bytes; a record takes 3 MiB.
-const GIVEN_BYTES_MAX: u64 = 4 << 20;
+/// The maximum length of what is given, in bytes. A record takes 3 MiB; what is somewhat larger is
+/// refused in the words of a record.
+const GIVEN_BYTES_MAX: u64 = 64 << 20;
 
 /// Reads `given`, which is `what`: the JSON itself, `@FILE`, or `-` for standard input.
 pub(super) fn given_json(what: &str, given: &str) -> Result<Json, Failure> {

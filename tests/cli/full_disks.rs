@@ -81,7 +81,7 @@ fn service_goes_on_once_a_real_disk_has_room() {
         "full\n",
         "It is full.",
         "run 0\n",
-        "Sound journal",
+        "Consistent journal",
         "verify 0\n",
     ] {
         assert!(out.contains(told), "expected {told:?} in {all}");

@@ -69,7 +69,7 @@ fn standard_input_is_read_up_to_its_limit() {
         let output = command.arg(name).stdin(zero).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(
-            told.contains("expected 4 MiB at most, found more"),
+            told.contains("expected 64 MiB at most, found more"),
             "{name}: {told}"
         );
         // A pipe that ends is read whole.
