@@ -1,5 +1,6 @@
 //! The cost of a call in a session of many calls, in memory: 100 to 100,000 of them that have no
-//! tool, that wait for a person, or that have ended. The cost of one call must not grow with the number of the others.
+//! tool, that wait for a person, or that have ended. The cost of one call must not grow with the
+//! number of the others.
 #![expect(
     clippy::expect_used,
     reason = "a bench that meets the impossible must stop"
@@ -16,8 +17,9 @@ use recount::testing::{history, toolbox};
 /// The calls of a session.
 const CALLS: [u64; 4] = [100, 1_000, 10_000, 100_000];
 
-/// The growth of the cost of a call from the second size to the last, at most. Maps of 100,000 entries are
-/// deeper and do not fit the caches of a processor, which alone is a factor of about two.
+/// The growth of the cost of a call from the second size to the last, at most. Maps of 100,000
+/// entries are deeper and do not fit the caches of a processor, which alone is a factor of about
+/// two.
 const GROWTH_MAX: f64 = 4.0;
 
 /// The fate of the calls.

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 const END: &str = ".recount.part";
 
 /// Makes a draft beside the place of a file. Its writer holds it locked, so drafts of the same file
-/// that nobody holds are of processes that were killed, and are removed.
+/// that no process holds are of processes that were killed, and are removed.
 ///
 /// # Errors
-/// Whatever the system says.
+/// An error of the system.
 pub(crate) fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
     let name = path.file_name().unwrap_or_default();
     remove_left(path, name);

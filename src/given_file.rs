@@ -13,7 +13,7 @@ const STANDARD_INPUT: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]
 ///
 /// # Errors
 /// With what was expected and what came, where it is something else, such as a device without an
-/// end, or larger; whatever the system says.
+/// end, or larger; else an error of the system.
 pub(crate) fn text(path: &Path, limit: u64) -> io::Result<String> {
     // A device may do something as soon as it is opened.
     expect_file(path, &fs::metadata(path)?, limit)?;

@@ -45,8 +45,8 @@ pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     bounded(may_be, options().read(true).open(path)?, limit)
 }
 
-/// The content of a file that a person names: a regular file or a pipe of `limit` bytes at most, and
-/// what a link leads to.
+/// The content of a file that a person names: a regular file or a pipe of `limit` bytes at most,
+/// and what a link leads to.
 pub(crate) fn read_given(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let may_be = |facts: &Metadata| facts.is_file() || is_pipe(facts);
     // A device may do something as soon as it is opened.

@@ -52,7 +52,8 @@ impl Translation {
             Some(schema) => asked.asking_for(schema),
             None => asked,
         };
-        // An earlier answer may have changed the arguments; the fold has those that this question binds.
+        // An earlier answer may have changed the arguments; the fold has those that this question
+        // binds.
         let bound = self.session.calls.get(&it.call).map(|open| &open.args);
         let original = Call {
             args: bound.map_or(original.args.clone(), |args| CallArgs::Given(args.clone())),

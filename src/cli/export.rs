@@ -28,7 +28,8 @@ pub(super) struct Export {
     /// Only this session: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// The file to write, which appears when it is complete; standard output without it, and for `-`.
+    /// The file to write, which appears when it is complete; standard output without it, and for
+    /// `-`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]

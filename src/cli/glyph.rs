@@ -4,11 +4,13 @@ use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, HirKind};
 
-/// Controls, formats, private use and unassigned (C), separators and spaces (Z), and what is ignored by default (DI). U+2800, a
-/// Braille cell without dots, is the one symbol that has no ink and no such property.
+/// Controls, formats, private use and unassigned (C), separators and spaces (Z), and what is
+/// ignored by default (DI). U+2800, a Braille cell without dots, is the one symbol that has no ink
+/// and no such property.
 const HIDDEN: &str = r"[[\p{C}\p{Z}\p{DI}\x{2800}]--\x20]";
 
-/// The characters between which U+200C and U+200D are seen: pictures, and the scripts that join letters.
+/// The characters between which U+200C and U+200D are seen: pictures, and the scripts that join
+/// letters.
 const JOINED: &str = r"[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Arabic}\p{Syriac}\p{Devanagari}\p{Bengali}\p{Gurmukhi}\p{Gujarati}\p{Oriya}\p{Tamil}\p{Telugu}\p{Kannada}\p{Malayalam}\p{Sinhala}]";
 
 /// Sorted ranges of characters.
@@ -39,7 +41,8 @@ impl Ranges {
     }
 }
 
-/// True if the character is neither a visible glyph nor U+0020, so that two texts with it could look alike.
+/// True if the character is neither a visible glyph nor U+0020, so that two texts with it could
+/// look alike.
 fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -54,7 +57,8 @@ pub(super) fn hides(text: &str) -> bool {
 
 /// The characters of a text, each with whether it is seen.
 ///
-/// U+200C and U+200D are seen between two characters that they join: Persian, Hindi and many pictures cannot be written without.
+/// U+200C and U+200D are seen between two characters that they join: Persian, Hindi and many
+/// pictures cannot be written without.
 pub(super) fn glyphs(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before = None;
     let mut rest = text.chars();

@@ -52,7 +52,8 @@ fn session_among(all: &[Uuid], text: &str) -> Result<SessionId, Failure> {
 
 /// The confirmation request that `text` names, open or not: by its id or a unique prefix of it.
 ///
-/// A prefix is ambiguous while a decided request also fits: a command that is repeated must not answer another request.
+/// A prefix is ambiguous while a decided request also fits: a command that is repeated must not
+/// answer another request.
 pub(super) async fn request(source: &mut Source, text: &str) -> Result<RequestId, Failure> {
     let typed = Typed::read(text, "confirmation request", "unknown-request")?;
     let open = source.open_requests().await?;
@@ -222,7 +223,8 @@ mod tests {
     use super::*;
     use crate::session::{OpenKind, Seq};
 
-    /// A session in which two records of the kind, 3 and 5, have ids that begin with the same four digits; 5 is open.
+    /// A session in which two records of the kind, 3 and 5, have ids that begin with the same four
+    /// digits; 5 is open.
     fn two_alike(kind: &str, id: impl Fn(SessionId, Seq) -> Uuid) -> (Source, Uuid, Uuid) {
         let first_four = |id: Uuid| digits_of(id)[..PREFIX_MIN].to_owned();
         let mut sessions = (1..).map(|it| SessionId(Uuid::from_u128(it)));

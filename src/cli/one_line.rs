@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::glyph;
 
-/// The text with every character escaped that is not seen or that a terminal would act on: what a model or a tool said must
-/// not move the cursor, and two texts that differ must not look alike.
+/// The text with every character escaped that is not seen or that a terminal would act on: what a
+/// model or a tool said must not move the cursor, and two texts that differ must not look alike.
 pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     if !glyph::hides(text) {
         return Cow::Borrowed(text);

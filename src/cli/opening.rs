@@ -43,8 +43,8 @@ pub(super) fn options(path: &Path) -> Result<Options, Failure> {
     }
 }
 
-/// The journal at `path`, to look at. Beside a process that has it open, a consistent prefix is read,
-/// and the screen is told up to where.
+/// The journal at `path`, to look at. Beside a process that has it open, a consistent prefix is
+/// read, and the screen is told up to where.
 pub(super) fn looking(path: &Path, screen: &Screen) -> Result<Ledger, Failure> {
     if let Some(copy) = screen.beside.copy_made_of(path) {
         return reading(&copy);
@@ -78,7 +78,8 @@ pub(super) fn verified(path: &Path, screen: &Screen) -> Result<Report, Failure> 
     }
 }
 
-/// The journal at `path`, which no other process has open. Nothing is created and no record is added.
+/// The journal at `path`, which no other process has open. Nothing is created and no record is
+/// added.
 pub(super) fn reading(path: &Path) -> Result<Ledger, Failure> {
     let meter = Meter::new("Reading the log");
     let journal = options(path)?

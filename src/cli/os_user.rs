@@ -5,8 +5,8 @@ use super::prompt;
 use crate::control::{os_user, wrong_with_name};
 use crate::session::{Actor, Authentication};
 
-/// The one who answers: the user of this process, or a name that is not checked. At a terminal that is a person; a script
-/// may be either.
+/// The one who answers: the user of this process, or a name that is not checked. At a terminal that
+/// is a person; a script may be either.
 pub(super) fn actor(name: Option<String>) -> Result<Actor, Failure> {
     let actor = match name {
         Some(name) => match wrong_with_name(&name) {

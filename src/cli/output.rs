@@ -1,4 +1,5 @@
-//! The places that commands write to: never within a journal, and never in place of something else unasked.
+//! The places that commands write to: never within a journal, and never in place of something else
+//! unasked.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,7 +10,8 @@ use clap::Args;
 use super::failure::{Exit, Failure};
 use super::one_line::one_line;
 
-/// The entries of a journal's directory. Two of them tell it apart, because one may be lost or be a file of the user's.
+/// The entries of a journal's directory. Two of them tell it apart, because one may be lost or be a
+/// file of the user's.
 const OF_JOURNAL: [&str; 4] = ["JOURNAL", "LOCK", "log", "sled"];
 
 /// The leave to replace what is there.
@@ -34,7 +36,8 @@ pub(super) fn is_standard(path: &Path) -> bool {
         .any(|it| path == Path::new(it))
 }
 
-/// Refuses a place for a file that is within a journal, or where something is that may not be replaced.
+/// Refuses a place for a file that is within a journal, or where something is that may not be
+/// replaced.
 pub(super) fn may_stand_at(file: &Path, force: Force) -> Result<(), Failure> {
     outside_journals(file)?;
     let name = shown(file);
@@ -68,7 +71,8 @@ pub(super) fn outside_journals(place: &Path) -> Result<(), Failure> {
         .advice("the directory of a journal is for the journal alone; give another place"))
 }
 
-/// The path without links and `..`. The place itself may not be there yet, nor the directories that lead to it.
+/// The path without links and `..`. The place itself may not be there yet, nor the directories that
+/// lead to it.
 fn resolved(place: &Path) -> PathBuf {
     for above in place.ancestors() {
         let there = if above.as_os_str().is_empty() {

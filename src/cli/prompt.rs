@@ -9,7 +9,8 @@ pub(super) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// Drops what was typed and not read yet, also the beginning of a line: it was typed for something else than the next question.
+/// Drops what was typed and not read yet, also the beginning of a line: it was typed for something
+/// else than the next question.
 pub(super) fn drop_typed() {
     // Where there is no terminal nothing was typed.
     #[cfg(unix)]

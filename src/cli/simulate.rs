@@ -28,7 +28,8 @@ pub(super) struct Simulate {
     /// Runs free by the rules of this file, for any number of clients; what no rule takes is echoed.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Writes every frame to this file, a JSON line each, without keys, tokens and handles; `-` is standard output.
+    /// Writes every frame to this file, a JSON line each, without keys, tokens and handles; `-` is
+    /// standard output.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     #[command(flatten)]

@@ -21,9 +21,10 @@
 //! unpinned = ["./orders.db"]       # words of `command` that name files whose content may change
 //! ```
 //!
-//! The program gets of the environment `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ`, `TMPDIR` and what
-//! `env` names, so neither the key of the model nor the master key; what a call brings is in [`CommandTool`]. A person who
-//! approves a call approves `command`, and the scripts and other files named there by content.
+//! The program gets of the environment `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`,
+//! `TZ`, `TMPDIR` and what `env` names, so neither the key of the model nor the master key; what a
+//! call brings is in [`CommandTool`]. A person who approves a call approves `command`, and the
+//! scripts and other files named there by content.
 //!
 //! What a policy says is read as in a file of policies ([`policy_file`](crate::tool::policy_file)), which has more of it.
 

@@ -1,4 +1,5 @@
-//! The verdict of a verification in words: of what it is, and whether anything outside vouches for it.
+//! The verdict of a verification in words: of what it is, and whether anything outside vouches for
+//! it.
 
 use clap::Args;
 use recount_journal::Hash;
@@ -15,7 +16,8 @@ use crate::session::Timestamp;
 pub(super) struct Anchor {
     /// A root that was kept elsewhere, as `recount verify` and `recount export` print it.
     ///
-    /// The journal or file must still have it; without one the verdict is "consistent, not anchored".
+    /// The journal or file must still have it; without one the verdict is "consistent, not
+    /// anchored".
     #[arg(long, value_name = "HEX")]
     root: Option<Hash>,
 }

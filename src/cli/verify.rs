@@ -18,9 +18,9 @@ use crate::ledger;
 
 /// Verifies a journal where it lies, or an exported file.
 ///
-/// Every chain, every hash, the log against the index or the file against its trailer. A forger who rewrites
-/// all of them alike is caught only by a root kept elsewhere: keep the one that is printed here, and
-/// give it with --root later. Without it the verdict is "consistent, not anchored".
+/// Every chain, every hash, the log against the index or the file against its trailer. A forger who
+/// rewrites all of them alike is caught only by a root kept elsewhere: keep the one that is printed
+/// here, and give it with --root later. Without it the verdict is "consistent, not anchored".
 #[derive(Args)]
 pub(super) struct Verify {
     /// The directory of a journal, or an exported file.

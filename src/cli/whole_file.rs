@@ -58,7 +58,8 @@ impl WholeFile {
         if self.force.is_given() {
             fs::rename(&self.draft, &self.path)?;
         } else {
-            // Unlike a rename, it fails where another file has come there meanwhile. The draft goes with `self`.
+            // Unlike a rename, it fails where another file has come there meanwhile. The draft goes
+            // with `self`.
             match fs::hard_link(&self.draft, &self.path) {
                 // Some file systems have no links.
                 Err(error) if error.kind() == io::ErrorKind::Unsupported || is_denied(&error) => {

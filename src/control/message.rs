@@ -36,7 +36,8 @@ pub enum Request {
     Pending {},
     /// Every session; each item is a [`SessionSummary`](crate::ledger::SessionSummary).
     Sessions {},
-    /// The confirmation requests and calls, open or not, whose ids begin with these digits; each item is a [`NamedId`].
+    /// The confirmation requests and calls, open or not, whose ids begin with these digits; each
+    /// item is a [`NamedId`].
     Named {
         /// 4 to 32 hexadecimal digits in lower case, without hyphens.
         digits: String,

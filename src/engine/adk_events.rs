@@ -20,8 +20,11 @@ const PAGE: usize = 256;
 /// | `confirmation_requested`, `confirmation_reopened` | the `adk_request_confirmation` call, and `requestedToolConfirmations` |
 /// | `confirmation_answered` | its FunctionResponse, by `user` |
 /// | `response_issued` | the FunctionResponse; of one call there may be several, and the last one counts |
-/// | `confirmation_expired`, `confirmation_withdrawn`, a request that was asked anew | a FunctionResponse to the `adk_request_confirmation` call, by the agent: `confirmed` is false, and `status` and `reason` say why the card ends |
-/// | `call_cancelled` | a FunctionResponse with an `error`, by the agent; the model is told nothing |
+/// | `confirmation_expired`, `confirmation_withdrawn`, a request that was asked anew | a
+/// FunctionResponse to the `adk_request_confirmation` call, by the agent: `confirmed` is false, and
+/// `status` and `reason` say why the card ends |
+/// | `call_cancelled` | a FunctionResponse with an `error`, by the agent; the model is told nothing
+/// |
 /// | `response_supplied` | the FunctionResponse, by `user` |
 /// | `state_changed` | `stateDelta` |
 ///
@@ -111,7 +114,7 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// Where the journal cannot be read.
+    /// An error of the journal if it cannot be read.
     pub async fn adk_events(&self, session: SessionId) -> Result<Vec<adk::Event>, Error> {
         let page = self.adk_events_from(session, AdkPosition::START).await?;
         Ok(page.events)
@@ -142,7 +145,7 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// Where the journal cannot be read.
+    /// An error of the journal if it cannot be read.
     pub async fn adk_events_from(
         &self,
         session: SessionId,
@@ -188,7 +191,7 @@ impl AdkEvents {
     /// The next event; `None` once there will be none.
     ///
     /// # Errors
-    /// Where the journal cannot be read.
+    /// An error of the journal if it cannot be read.
     pub async fn next(&mut self) -> Result<Option<adk::Event>, Error> {
         loop {
             if let Some(event) = self.events.pop_front() {

@@ -1,14 +1,15 @@
 //! Batches in which calls arrive or responses were written, and nothing else happens.
 //!
-//! They are most of what a session of many open calls records. Such a batch changes what is owed for the calls and the responses
-//! that it names, so the others are not looked at. After every other batch all that is owed is compared with what is in
-//! flight.
+//! They are most of what a session of many open calls records. Such a batch changes what is owed
+//! for the calls and the responses that it names, so the others are not looked at. After every
+//! other batch all that is owed is compared with what is in flight.
 
 use super::task::SessionTask;
 use crate::session::{Effect, Event, Observation, Seq, owed_about};
 
 impl SessionTask {
-    /// What is newly owed by the last batch, where it is of this kind; what it settled is dropped.
+    /// The effects that the last batch newly owes, if it is of this kind; those it settled are
+    /// dropped.
     pub(super) fn owed_by_arrivals(&mut self) -> Option<Vec<Effect>> {
         let first = self.latest.first()?.fact.seq;
         let session = &self.session;

@@ -135,11 +135,12 @@ impl EngineBuilder {
         self
     }
 
-    /// Opens a journal whose directory users other than its owner can write to, or that another user
-    /// owns. Without this, such a journal is refused, because what is in it may be of others; see
-    /// [`guard`](recount_journal::guard()).
+    /// Opens a journal whose directory users other than its owner can write to, or that another
+    /// user owns. Without this, such a journal is refused, because what is in it may be of others;
+    /// see [`guard`](recount_journal::guard()).
     ///
-    /// Commands such as `recount approve` do not believe the address of a service in such a directory.
+    /// Commands such as `recount approve` do not believe the address of a service in such a
+    /// directory.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -2,8 +2,8 @@
 //! the record waits behind it.
 //!
 //! A full disk refuses an append before anything of it is written, so the same batch is appended
-//! again until there is room. The connection stays meanwhile, and the model hears the outcome of its
-//! call then. Callers are refused at once, before their request becomes a part of the session.
+//! again until there is room. The connection stays meanwhile, and the model hears the outcome of
+//! its call then. Callers are refused at once, before their request becomes a part of the session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -143,7 +143,8 @@ pub(super) fn ledger_of_tasks(ledger: &Ledger, room: &RoomWait) -> Ledger {
 
 /// A journal that is read again where the disk has no room.
 ///
-/// A reading follows the buffered appends of before, so it is refused while those cannot be written.
+/// A reading follows the buffered appends of before, so it is refused while those cannot be
+/// written.
 struct PatientJournal {
     inner: Arc<dyn Journal>,
     room: RoomWait,

@@ -20,9 +20,9 @@ use crate::tool::{State, ToolError};
 
 /// A live session.
 ///
-/// Dropping the last handle of the session ends the connection and cancels running calls. A call that
-/// waits for a person, or for a response from outside, stays open until the session is resumed. A
-/// clone is a handle of its own, so a service may give one to each task.
+/// Dropping the last handle of the session ends the connection and cancels running calls. A call
+/// that waits for a person, or for a response from outside, stays open until the session is
+/// resumed. A clone is a handle of its own, so a service may give one to each task.
 pub struct LiveHandle {
     pub(super) session: SessionId,
     pub(super) engine: Engine,
@@ -370,7 +370,7 @@ impl LiveHandle {
     /// Ends the connection and cancels what runs.
     ///
     /// # Errors
-    /// Where the journal cannot be written, or its disk has no room.
+    /// An error of the journal if it cannot be written, or if its disk has no room.
     pub async fn disconnect(&self) -> Result<(), Error> {
         self.ask(Input::Disconnect).await
     }

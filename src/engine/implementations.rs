@@ -1,4 +1,5 @@
-//! What tools run, looked at again before an approved call starts: what was approved is what runs.
+//! The implementations of tools, looked at again before an approved call starts: what was approved
+//! is what runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use crate::session::{Call, Catalog, Deadline, Leave, Observation, Phase, RunnerA
 use crate::tool::{PolicyTool, ToolError};
 
 impl SessionTask {
-    /// The catalog as its tools are now, where one of those that are looked at runs something else than it says.
+    /// The catalog as its tools are now, where one of those that are looked at runs something else
+    /// than it says.
     pub(super) async fn remade(
         &self,
         catalog: &Arc<Catalog>,
@@ -36,7 +38,8 @@ impl SessionTask {
             });
             now.collect::<Vec<_>>()
         });
-        // One that panics says nothing of what it runs, and is held against that when its tool is run.
+        // One that panics says nothing of what it runs, and is held against that when its tool is
+        // run.
         let changed = looked.await.unwrap_or_default();
         if changed.is_empty() {
             return None;
@@ -57,7 +60,8 @@ impl SessionTask {
         remade.unwrap_or_else(|| declared.clone())
     }
 
-    /// What says that this process goes on with other tools, if one of the tools of these calls is another by now.
+    /// The record that this process goes on with other tools, if one of the tools of these calls is
+    /// another by now.
     pub(super) async fn renewal(
         &mut self,
         calls: impl IntoIterator<Item = Seq>,
@@ -126,7 +130,7 @@ impl SessionTask {
 }
 
 impl SessionTask {
-    /// What a person agreed to have run, of a call that starts by that leave.
+    /// The implementation that a person agreed to have run, of a call that starts by that leave.
     pub(super) fn approved_implementation(&self, call: &Call) -> Option<Value> {
         let Phase::Running {
             leave: Leave::Approved(_),
@@ -140,7 +144,8 @@ impl SessionTask {
     }
 }
 
-/// A run that is about to begin; an error where its tool was approved and runs something else by now.
+/// A run that is about to begin; an error where its tool was approved and runs something else by
+/// now.
 ///
 /// Between the start on record and the run there may be a wait for a place to run in.
 pub(super) async fn as_approved<R>(

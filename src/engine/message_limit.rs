@@ -1,9 +1,11 @@
-//! The limit of calls that one message of a model may bring, and how a message beyond it is put on record.
+//! The limit of calls that one message of a model may bring, and how a message beyond it is put on
+//! record.
 //!
-//! Calls within the limit are one batch, as the whole of any other message. Each call beyond it is refused with a
-//! response of its own, because a model waits for the response to every call. The refusals follow in batches of bounded
-//! length, and between two batches the session's inbox, other sessions and the signals of the process are served. When the
-//! connection ends first, the remaining calls are dropped: the model of that connection waits for nothing any more.
+//! Calls within the limit are one batch, as the whole of any other message. Each call beyond it is
+//! refused with a response of its own, because a model waits for the response to every call. The
+//! refusals follow in batches of bounded length, and between two batches the session's inbox, other
+//! sessions and the signals of the process are served. When the connection ends first, the
+//! remaining calls are dropped: the model of that connection waits for nothing any more.
 
 use std::collections::VecDeque;
 
@@ -11,8 +13,8 @@ use super::error::Error;
 use super::task::SessionTask;
 use crate::session::{Observation, Seq};
 
-/// The maximum number of observations in one batch of what lies beyond the limit. A refused call takes three records of
-/// about 200 bytes each, so such a batch is about 75 kB.
+/// The maximum number of observations in one batch of what lies beyond the limit. A refused call
+/// takes three records of about 200 bytes each, so such a batch is about 75 kB.
 const REFUSED_AT_ONCE: usize = 128;
 
 /// The observations of a message that wait for their batch.
@@ -53,7 +55,8 @@ pub(super) fn mark(max: Option<u32>, observations: &mut [Observation]) -> Option
 }
 
 impl SessionTask {
-    /// Splits off what a message brings from the first call beyond the limit on; it is recorded in batches of its own.
+    /// Splits off what a message brings from the first call beyond the limit on; it is recorded in
+    /// batches of its own.
     pub(super) fn split_off_rest(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
         let max = self.session.terms.policies.calls_per_message_max;
         if let Some(first) = mark(max, observations) {

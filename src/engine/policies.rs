@@ -5,12 +5,14 @@ use crate::tool::{RegistrationError, Toolset};
 
 use super::agent::Agent;
 
-/// The maximum number of calls of one message, unless the agent says otherwise. Models make a handful at once; 128 is far
-/// beyond that, and the batch of so many calls is still small: 512 records and one sync.
+/// The maximum number of calls of one message, unless the agent says otherwise. Models make a
+/// handful at once; 128 is far beyond that, and the batch of so many calls is still small: 512
+/// records and one sync.
 const CALLS_PER_MESSAGE_MAX: u32 = 128;
 
-/// The maximum number of open calls of a session, unless the agent says otherwise. A person who looks after a session
-/// can follow a few dozen; 1,000 is far beyond that, and what a restart does for so many takes milliseconds.
+/// The maximum number of open calls of a session, unless the agent says otherwise. A person who
+/// looks after a session can follow a few dozen; 1,000 is far beyond that, and what a restart does
+/// for so many takes milliseconds.
 const OPEN_CALLS_MAX: u32 = 1_000;
 
 /// The maximum numbers of calls that a session takes.
@@ -53,8 +55,9 @@ impl Agent {
         self
     }
 
-    /// The maximum number of calls that one message of the model may bring: 128 unless it is said here. Each call beyond it
-    /// is on record and refused, so that the model waits for none of them.
+    /// The maximum number of calls that one message of the model may bring: 128 unless it is said
+    /// here. Each call beyond it is on record and refused, so that the model waits for none of
+    /// them.
     ///
     /// ```
     /// use recount::prelude::*;
@@ -67,9 +70,10 @@ impl Agent {
         self
     }
 
-    /// The maximum number of calls of a session that may be open at the same time, for a person, a result from outside or
-    /// their tools: 1,000 unless it is said here. A call that comes while so many are open is refused, with a response. A
-    /// file of policies can take the limit away: `open_calls_max = false`.
+    /// The maximum number of calls of a session that may be open at the same time, for a person, a
+    /// result from outside or their tools: 1,000 unless it is said here. A call that comes while so
+    /// many are open is refused, with a response. A file of policies can take the limit away:
+    /// `open_calls_max = false`.
     pub fn open_calls_max(mut self, calls: u32) -> Agent {
         self.call_limits.open = Some(calls);
         self

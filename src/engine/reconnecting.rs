@@ -94,8 +94,8 @@ impl Reconnecting {
         }
     }
 
-    /// The model answered a message of ours, or a connection is asked for: one that is opened to tell an
-    /// outcome need not wait.
+    /// The model answered a message of ours, or a connection is asked for: one that is opened to
+    /// tell an outcome need not wait.
     pub(super) fn is_wanted(&mut self) {
         self.dialled = 0;
         self.is_good();
@@ -365,8 +365,8 @@ impl SessionTask {
         Some(SwitchPlanned { epoch, due_us }.into())
     }
 
-    /// What the service said shows that the connection is a good one, or that it is to be left. What it repeats without
-    /// end is taken out.
+    /// Takes in what the service said: whether the connection is a good one, or that it is to be
+    /// left. What it repeats without end is taken out.
     pub(super) fn note_connection(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
         self.drop_noise(epoch, observations);
         let mut planned = None;

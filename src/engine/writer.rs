@@ -252,7 +252,7 @@ async fn write(
     Ok(())
 }
 
-/// The next message, once live input has come to its place; none once there is nobody to send any.
+/// The next message, once live input has come to its place; none once no sender is left.
 /// It asks for no wake: who sends polls the writer.
 fn next(desk: &Mutex<Desk>, place: Place) -> impl Future<Output = Option<Outgoing>> {
     poll_fn(move |_| {

@@ -41,8 +41,8 @@ pub struct SessionSummary {
     pub records: u64,
     /// How many items of each kind are open; a closed session has none, not even itself.
     pub open: BTreeMap<String, usize>,
-    /// It is sealed and its key is not here: agent, names, labels and `on_behalf_of` are unknown, and
-    /// empty.
+    /// It is sealed and its key is not here: agent, names, labels and `on_behalf_of` are unknown,
+    /// and empty.
     pub sealed: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Finding confirmation requests and calls by their outside ids, or a part of one, also long after they ended.
+//! Finding confirmation requests and calls by their outside ids, or a part of one, also long after
+//! they ended.
 
 use super::{Error, Ledger};
 use crate::session::{CallId, RequestId, Seq, SessionId};
@@ -58,7 +59,8 @@ impl Ledger {
         Ok(known.collect())
     }
 
-    /// Every call, open or not, whose id is `wanted`; it costs what [`requests_named`](Self::requests_named) does.
+    /// Every call, open or not, whose id is `wanted`; it costs what
+    /// [`requests_named`](Self::requests_named) does.
     ///
     /// # Errors
     /// Whatever keeps the journal from being read.

@@ -186,7 +186,7 @@ fn has_odd_pieces(call: &FunctionCall) -> bool {
     call.other.get("partialArgs").is_some() || call.other.get("partial_args").is_some()
 }
 
-/// What a piece takes in memory beyond its own bytes, about.
+/// The memory that a piece takes beyond its own bytes, about.
 const PIECE_BYTES: usize = 64;
 
 const TOO_MUCH: &str = "too much was streamed at a time, and pieces of it are gone";

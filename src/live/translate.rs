@@ -23,8 +23,8 @@ pub(crate) struct Heard {
 ///
 /// A frame may carry several payloads: what the model said comes first, then its calls, then what it takes back.
 ///
-/// `depth_max` is how deep the frame may nest outside of arguments. Calls that come in pieces are gathered in `streamed`,
-/// which belongs to the connection, and are heard once they are whole.
+/// `depth_max` is how deep the frame may nest outside of arguments. Calls that come in pieces are
+/// gathered in `streamed`, which belongs to the connection, and are heard once they are whole.
 pub(crate) fn heard(
     epoch: Seq,
     frame: &str,

@@ -109,8 +109,8 @@ impl Connection {
         listed.unwrap_or(Err(Unlisted::Unanswered(ServiceError::Timeout { timeout })))
     }
 
-    /// One page of the list, and where the next begins. The library reads a page whole or not at all, so of one that it
-    /// cannot read each tool is looked at alone.
+    /// One page of the list, and where the next begins. The library reads a page whole or not at
+    /// all, so of one that it cannot read each tool is looked at alone.
     async fn page(
         &self,
         page: Option<PaginatedRequestParams>,

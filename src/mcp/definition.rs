@@ -39,7 +39,8 @@ pub(super) struct Checked {
     pub(super) mistakes: Vec<McpMistake>,
 }
 
-/// The name at the server, and the hash by which it is known whether the server still says the same.
+/// The name at the server, and the hash by which it is known whether the server still says the
+/// same.
 pub(super) fn hash_of(listed: &Value) -> Option<(String, ObjectHash)> {
     let name = listed.get("name")?.as_str()?.to_owned();
     Some((name, ObjectHash::of(&canonical_json(&whole(listed)))))
@@ -131,7 +132,8 @@ impl Definition {
     }
 }
 
-/// What a person approves, who sees neither icons nor `_meta`: as the library writes it where it can read it.
+/// The definition that a person approves, who sees neither icons nor `_meta`: as the library writes
+/// it if it can read it.
 fn whole(listed: &Value) -> Value {
     let read = serde_json::from_value::<Tool>(listed.clone()).ok();
     let mut whole = read.and_then(|it| serde_json::to_value(it).ok());
@@ -204,10 +206,11 @@ impl McpServer {
     }
 }
 
-/// What stands in `_meta` of a tool that looks at what a person gave, and of its calls.
+/// The member of `_meta` of a tool that looks at what a person gave, and of its calls.
 pub(super) const CONFIRMATION: &str = "recount/confirmation";
 
-/// The `definition` that is declared of a tool, which goes on record: with the places that are not checked as they stand.
+/// The `definition` that is declared of a tool, which goes on record: with the places that are not
+/// checked as they stand.
 pub(super) fn declared(server: &str, definition: &Definition) -> Value {
     let mut declared = Map::from_iter([
         ("server".to_owned(), server.into()),

@@ -16,8 +16,8 @@ use super::http_marking::Marking;
 
 type Answer<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
-/// The library's client. A server that does not know a session any more says so with 404, which the library knows, or with
-/// 400 and words: then nothing was called, and a new session may do.
+/// The library's client. A server that does not know a session any more says so with 404, which the
+/// library knows, or with 400 and words: then nothing was called, and a new session may do.
 #[derive(Clone)]
 pub(super) struct HttpClient(pub(super) Marking);
 

@@ -77,13 +77,14 @@ impl T {
     /// # Ok(()) }
     /// ```
     ///
-    /// A tool whose definition is wrong takes no other with it: its schema is loosened where that is safe, its name gets
-    /// a legal form, or it is left out, and a warning in the log names the tool and the field. See
-    /// [`McpServer::strict`].
+    /// A tool whose definition is wrong takes no other with it: its schema is loosened where that
+    /// is safe, its name gets a legal form, or it is left out, and a warning in the log names the
+    /// tool and the field. See [`McpServer::strict`].
     ///
     /// # Errors
-    /// The server is not there or does not speak the protocol; none of its tools can be offered, or one cannot and the
-    /// server is [strict](McpServer::strict); a policy of the server fits none of its tools.
+    /// The server is not there or does not speak the protocol; none of its tools can be offered, or
+    /// one cannot and the server is [strict](McpServer::strict); a policy of the server fits none
+    /// of its tools.
     pub async fn mcp(server: impl Into<McpServer>) -> Result<Toolset, McpError> {
         let (remote, definitions) = Remote::connect(server.into()).await?;
         tool::toolset(&Arc::new(remote), definitions)

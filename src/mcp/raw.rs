@@ -1,4 +1,5 @@
-//! Answers to a call that the library cannot read: the tool has run nevertheless, and what it said stands in the result.
+//! Answers to a call that the library cannot read: the tool has run nevertheless, and what it said
+//! stands in the result.
 
 use rmcp::ServiceError;
 use rmcp::model::{
@@ -56,7 +57,8 @@ pub(super) async fn call(
     })
 }
 
-/// The result in words that are newer than the library, or wrong: its blocks as they came, without metadata.
+/// The result in words that are newer than the library, or wrong: its blocks as they came, without
+/// metadata.
 pub(super) fn told(said: Value) -> Result<Json, ToolError> {
     let unknown = |what: &str| {
         Err(ToolError::UnknownOutcome(format!(

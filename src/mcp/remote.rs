@@ -279,8 +279,8 @@ impl Remote {
     }
 }
 
-/// The call's own key, by which a server that looks at it can tell a call that is made again, and what a person gave with
-/// a yes where the tool looks at that.
+/// The call's own key, by which a server that looks at it can tell a call that is made again, and
+/// what a person gave with a yes where the tool looks at that.
 fn meta(context: &ToolContext, tool: &Definition) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     if let Some(given) = context.confirmation().filter(|_| tool.takes_confirmation) {

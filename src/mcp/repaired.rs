@@ -10,11 +10,11 @@ use crate::tool::{check_pattern, invalid_places};
 /// The number of times that a schema is looked at again after something was taken out of it.
 const ROUNDS_MAX: usize = 32;
 
-/// The schema with other words for the same where there are some, and without what no checker could read. The places that
-/// were changed are JSON Pointers in it, each with what was done.
+/// The schema with other words for the same where there are some, and without what no checker could
+/// read. The places that were changed are JSON Pointers in it, each with what was done.
 ///
-/// What is taken out is not checked: the schema accepts at least what it accepted. Where that is not so, as within a
-/// `not`, the keyword around it goes.
+/// A part that is taken out is not checked: the schema accepts at least what it accepted. Where
+/// that is not so, as within a `not`, the keyword around it goes.
 pub(super) fn repaired(schema: &Value) -> (Value, Vec<(String, String)>) {
     let (mut schema, mut notes) = (schema.clone(), Vec::new());
     let is_newest = schema
@@ -162,8 +162,8 @@ fn patterns(schema: &Value) -> Vec<(String, String)> {
     found
 }
 
-/// Takes out what stands at a place, with the keyword around it that would accept less without it. Gives the place of
-/// what was taken out; none where nothing is there.
+/// Takes out what stands at a place, with the keyword around it that would accept less without it.
+/// Gives the place of what was taken out; none where nothing is there.
 fn take_out(schema: &mut Value, at: &str) -> Option<String> {
     let steps: Vec<String> = at.split('/').skip(1).map(unescaped).collect();
     let mut steps = steps.iter().map(String::as_str);

@@ -194,14 +194,16 @@ impl McpServer {
         self
     }
 
-    /// Offers the tool of this name, prefix included, under another one, which policies then speak of.
+    /// Offers the tool of this name, prefix included, under another one, which policies then speak
+    /// of.
     #[must_use]
     pub fn alias(mut self, name: impl Into<String>, alias: impl Into<String>) -> Self {
         self.aliases.insert(name.into(), alias.into());
         self
     }
 
-    /// Takes all of its tools as they are defined, or none: what else is only a warning is an error.
+    /// Takes all of its tools as they are defined, or none: what else is only a warning is an
+    /// error.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.is_strict = true;
@@ -224,8 +226,8 @@ impl McpServer {
         }
     }
 
-    /// By what it is known again in what a person approves: the command with the files named in it, or the URL without
-    /// what may be secret in it.
+    /// By what it is known again in what a person approves: the command with the files named in it,
+    /// or the URL without what may be secret in it.
     pub(super) fn implementation(&self) -> Option<Value> {
         match &self.way {
             Way::Stdio { program, args } => Some(Pinned::default().of(program, args)),

@@ -285,7 +285,7 @@ fn own_steps(rest: &[Timed]) -> (&[Timed], Option<ProcessGone>) {
     (rest, None)
 }
 
-/// Whether the engine takes this step when it connects.
+/// True if the engine takes this step when it connects.
 fn is_of_connecting(step: &Step) -> bool {
     match step {
         Step::FrameOut(frame) => is_setup(frame.as_str()),

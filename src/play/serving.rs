@@ -1,4 +1,5 @@
-//! What serves the played session at the moment: an engine, or a desk that only answers on record.
+//! The server of the played session at the moment: an engine, or a desk that only answers on
+//! record.
 
 use crate::engine::{self, Desk, Engine, FunctionResponse, Ticket, ToolConfirmation};
 use crate::session::{Actor, Command, Finding, RequestId, Seq, SessionId};

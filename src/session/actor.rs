@@ -19,7 +19,8 @@ pub enum ActorKind {
     Tool,
     /// A person or service outside the conversation: an approver, an operator, the embedding program.
     Person,
-    /// A program that answered by itself, such as a flag of the command line or a confirmation provider.
+    /// A program that answered by itself, such as a flag of the command line or a confirmation
+    /// provider.
     Program,
     /// The clock.
     Clock,
@@ -54,8 +55,8 @@ pub struct Actor {
     pub name: String,
     /// How that door knew.
     pub authenticated_by: Authentication,
-    /// The party that decided in this name. None where the door cannot tell a person from a program, as in every record
-    /// that was written before this field.
+    /// The party that decided in this name. None where the door cannot tell a person from a
+    /// program, as in every record that was written before this field.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub acted_as: Option<ActedAs>,
 }
@@ -122,8 +123,8 @@ impl Actor {
         self
     }
 
-    /// The actor as the one in whose name a flag or a provider decided, without a person. Audits count what it approved
-    /// among what ran without one.
+    /// The actor as the one in whose name a flag or a provider decided, without a person. Audits
+    /// count what it approved among what ran without one.
     ///
     /// ```
     /// use recount::session::Actor;

@@ -206,8 +206,8 @@ impl ToolKind {
 ///
 /// It covers the name, the parameter schema without annotations, whether the tool is gated and when, what an answer may
 /// carry, its in-doubt rule, and the tools of an agent. A reworded description leaves it alone, unless another program defines the
-/// tool: what that says is all that anybody knows of it, so all of it counts. Where a tool says which program it runs, that
-/// is covered, too.
+/// tool: what that says is all that anybody knows of it, so all of it counts. Where a tool says
+/// which program it runs, that is covered, too.
 #[must_use]
 pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
     let mut contract = json!({

@@ -1,7 +1,9 @@
-//! The responses on their way to the model, by the seq of their `response_issued`, and what a decision asks about them.
+//! The responses on their way to the model, by the seq of their `response_issued`, and what a
+//! decision asks about them.
 //!
-//! A session may have thousands of responses on their way. So the questions that each record asks are answered from
-//! indexes: which have been sent, which go by a connection other than the live one, which belong to a call.
+//! A session may have thousands of responses on their way. So the questions that each record asks
+//! are answered from indexes: which have been sent, which go by a connection other than the live
+//! one, which belong to a call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -154,7 +156,8 @@ impl Deliveries {
     }
 }
 
-/// The connection that a delivery goes by, or none where it waits for one; nothing where it leaves by none.
+/// The connection that a delivery goes by, or none where it waits for one; nothing where it leaves
+/// by none.
 fn way(delivery: &Delivery) -> Option<Option<Seq>> {
     match delivery.route {
         Route::ToolResponse { epoch } | Route::Conversation { epoch } => Some(Some(epoch)),

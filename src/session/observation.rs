@@ -307,8 +307,9 @@ pub struct FunctionCallReceived {
     /// The call of an agent in whose run it was made, by that agent's model; `epoch` is 0 then, and the agent gets the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Seq>,
-    /// The number of calls that one message may bring, where this call came beyond it: it is refused. It is observed and not
-    /// decided, because the session does not know which calls came in one message.
+    /// The number of calls that one message may bring, where this call came beyond it: it is
+    /// refused. It is observed and not decided, because the session does not know which calls came
+    /// in one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond_max: Option<u32>,
 }

@@ -77,7 +77,8 @@ fn open_call(call: &Call) -> OpenWork {
             (OpenKind::Running, None, None)
         }
         Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
-        // Whatever else outlives a step waits for a runner: ready, or gated by a tool nobody declares.
+        // Whatever else outlives a step waits for a runner: ready, or gated by a tool nobody
+        // declares.
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated

@@ -34,12 +34,14 @@ pub struct PolicySet {
     /// How many calls of a session may run at the same time; without it, any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_max: Option<u32>,
-    /// The maximum number of calls that one message of the model may bring. The calls beyond it are refused, each with a
-    /// response. Without it, any number; sets that were stored before it existed have none.
+    /// The maximum number of calls that one message of the model may bring. The calls beyond it are
+    /// refused, each with a response. Without it, any number; sets that were stored before it
+    /// existed have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_message_max: Option<u32>,
-    /// The maximum number of calls of a session that may be open at the same time. A call that comes while as many older ones
-    /// are open is refused, with a response. Without it, any number; sets that were stored before it existed have none.
+    /// The maximum number of calls of a session that may be open at the same time. A call that
+    /// comes while as many older ones are open is refused, with a response. Without it, any number;
+    /// sets that were stored before it existed have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_calls_max: Option<u32>,
     /// The time limit of inline calls whose tool names none; without it, none.

@@ -174,7 +174,7 @@ impl RunnerDetached {
     }
 }
 
-/// What stands in the place of the close of a connection whose process is gone.
+/// The stand-in for the close of a connection whose process is gone.
 #[cfg(feature = "engine")]
 const CONNECTION_GONE: &str = "the process that held the connection is gone";
 

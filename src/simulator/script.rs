@@ -78,7 +78,8 @@ impl Script {
     /// Reads a script from a file: YAML where its name ends in `.yaml` or `.yml`, otherwise JSON lines.
     ///
     /// # Errors
-    /// Where the file cannot be read, has more than 256 MiB or no end, or a line is not a rule.
+    /// A [`ScriptError`] if the file cannot be read, has more than 256 MiB or no end, or if a line
+    /// is not a rule.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
         let path = path.as_ref();
         let text =

@@ -275,7 +275,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A frame as the script has it. What of it is no text is recorded by its length, as on the way in.
+    /// A frame as the script has it. What of it is no text is recorded by its length, as on the way
+    /// in.
     fn raw(&self, frame: RawFrame) -> Message {
         let message = String::from_utf8_lossy(&frame.bytes).into_owned();
         let bytes = Bytes::from(frame.bytes);

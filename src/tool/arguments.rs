@@ -23,7 +23,7 @@ pub(crate) struct ArgumentCheck(Option<Arc<Compiled>>);
 struct Compiled {
     schemas: Schemas,
     root: SchemaIndex,
-    /// Where it has patterns that the checker does not know.
+    /// The patterns that the checker does not know, if the schema has any.
     patterns: Option<Patterns>,
     /// Where the value decides how much work it is.
     work: Option<Work>,
@@ -81,7 +81,8 @@ fn value_check(schema: &Value) -> Result<Compiled, String> {
     Compiled::new(&schema)
 }
 
-/// The places in a schema, as JSON Pointers, at which the dialect that it is written in wants something else.
+/// The places in a schema, as JSON Pointers, at which the dialect that it is written in wants
+/// something else.
 #[cfg(feature = "mcp")]
 pub(crate) fn invalid_places(schema: &Value) -> BTreeSet<String> {
     fn places(error: &ValidationError<'_, '_>, into: &mut BTreeSet<String>) {
@@ -200,7 +201,8 @@ fn lowered(schema: &Value) -> Value {
     })
 }
 
-/// The schema with the words of Gemini's own dialect put into JSON Schema; each keyword stays where it stands.
+/// The schema with the words of Gemini's own dialect put into JSON Schema; each keyword stays where
+/// it stands.
 fn lowered_words(schema: &Value) -> Value {
     map_schema(schema, &|mut keywords| {
         if let Some(Value::String(kind)) = keywords.get("type") {
@@ -402,7 +404,7 @@ pub(super) fn shortened(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// The longest wording of one problem, whatever the arguments and the schema quote in it.
+/// The longest wording of one problem, with all that it quotes of arguments and schema.
 const LEAF_CHARS_MAX: usize = 400;
 /// The longest pointer to a value that a problem is told with.
 const PLACE_CHARS_MAX: usize = 200;

@@ -311,7 +311,8 @@ impl Call<'_> {
         next
     }
 
-    /// Why a tool that was approved does not run: it runs something else than when it was registered.
+    /// Why a tool that was approved does not run: it runs something else than when it was
+    /// registered.
     async fn changed_since_approved(&self) -> Option<ToolError> {
         let approved = self.tools.terms().catalog.get(self.name)?;
         let approved = approved.implementation.clone()?;

@@ -18,19 +18,22 @@ use crate::session::Json;
 ///
 /// The arguments of the call are JSON on its standard input, as they are on record; what it prints
 /// is the result, as JSON, and nothing is `null`. Numbers keep all their digits on both ways.
-/// An exit code other than 0 is a failure told in the last words of its standard error. It is killed when the call is cancelled or takes
-/// too long, and with it the programs that it has started, unless they made a process group of their own, as `setsid` and `timeout` do; it goes on where this process
-/// is killed.
+/// An exit code other than 0 is a failure told in the last words of its standard error. It is
+/// killed when the call is cancelled or takes too long, and with it the programs that it has
+/// started, unless they made a process group of their own, as `setsid` and `timeout` do; it goes on
+/// where this process is killed.
 ///
-/// Its environment holds `RECOUNT_SESSION`, `RECOUNT_CALL`, `RECOUNT_ATTEMPT` and `RECOUNT_IDEMPOTENCY_KEY`, and after a
-/// yes `RECOUNT_CONFIRMATION`: `{"confirmed":true,"payload":…}`, without a payload where none was given. Of our environment
-/// it gets `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ` and `TMPDIR`, and what
+/// Its environment holds `RECOUNT_SESSION`, `RECOUNT_CALL`, `RECOUNT_ATTEMPT` and
+/// `RECOUNT_IDEMPOTENCY_KEY`, and after a yes `RECOUNT_CONFIRMATION`:
+/// `{"confirmed":true,"payload":…}`, without a payload where none was given. Of our environment it
+/// gets `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ` and `TMPDIR`, and what
 /// [`inherit_env`](Self::inherit_env) names.
 ///
-/// A person who approves a call approves the program by its name, its arguments, and the files named among them by
-/// content; a program that is a script named by its path counts by content, too. Where one of them has changed before an
-/// approved call starts, the call is asked about anew. A file that is named inside another word, as in `sh -c "./a.sh"`,
-/// is not seen. See [`pin_program`](Self::pin_program) and [`unpinned`](Self::unpinned).
+/// A person who approves a call approves the program by its name, its arguments, and the files
+/// named among them by content; a program that is a script named by its path counts by content,
+/// too. Where one of them has changed before an approved call starts, the call is asked about anew.
+/// A file that is named inside another word, as in `sh -c "./a.sh"`, is not seen. See
+/// [`pin_program`](Self::pin_program) and [`unpinned`](Self::unpinned).
 ///
 /// On unix it leads a process group: the keys of a terminal do not reach it, and it is stopped where it reads from one. What it has started
 /// and left behind is left alone once the call has its result; whatever keeps its standard output or error open keeps the call from ending.
@@ -81,15 +84,16 @@ impl CommandTool {
         self
     }
 
-    /// Counts the program by content, also where it is no script, so that an update of it has approved calls asked about
-    /// anew.
+    /// Counts the program by content, also where it is no script, so that an update of it has
+    /// approved calls asked about anew.
     #[must_use]
     pub fn pin_program(mut self) -> Self {
         self.pinned.program = true;
         self
     }
 
-    /// Words of the command that name files whose content does not count, such as a database that calls write to.
+    /// Words of the command that name files whose content does not count, such as a database that
+    /// calls write to.
     #[must_use]
     pub fn unpinned<N: Into<String>>(mut self, words: impl IntoIterator<Item = N>) -> Self {
         self.pinned.except.extend(words.into_iter().map(Into::into));

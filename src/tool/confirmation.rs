@@ -93,8 +93,8 @@ impl ToolConfirmation {
         }
     }
 
-    /// What a tool outside this process is given of it: `{"confirmed":true,"payload":…}`, without a payload where none was
-    /// given.
+    /// The part that a tool outside this process is given: `{"confirmed":true,"payload":…}`,
+    /// without a payload if none was given.
     #[cfg(any(feature = "cli", feature = "mcp"))]
     pub(crate) fn for_program(&self) -> Value {
         let mut given = Map::from_iter([("confirmed".to_owned(), self.confirmed.into())]);
@@ -252,8 +252,8 @@ pub trait ConfirmationProvider: Send + Sync + 'static {
     /// Answers one request.
     async fn confirm(&self, request: ConfirmationRequest) -> ToolConfirmation;
 
-    /// The name that stands on record as the program that answered, of which the first 128 characters
-    /// are kept. It is the path of the type unless the provider says another.
+    /// The name that stands on record as the program that answered, of which the first 128
+    /// characters are kept. It is the path of the type unless the provider says another.
     fn name(&self) -> String {
         std::any::type_name::<Self>().to_owned()
     }
@@ -272,7 +272,8 @@ where
 
 /// The same answer to every request, for tests and simple defaults.
 ///
-/// A request about a call in doubt stays open for the other doors: a uniform yes would run what may have run already.
+/// A request about a call in doubt stays open for the other doors: a uniform yes would run what may
+/// have run already.
 #[derive(Clone, Debug)]
 pub struct StaticConfirmation(ToolConfirmation);
 

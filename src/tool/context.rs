@@ -228,7 +228,7 @@ impl ToolContext {
     /// Tells the embedding program something; see [`ToolEvent`].
     ///
     /// # Errors
-    /// Where the event does not serialise, or cannot be on record; [`ToolError::LimitReached`]
+    /// An error if the event does not serialise or cannot be on record; [`ToolError::LimitReached`]
     /// where 1,024 events of this run wait for the journal.
     pub fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {
         self.emitter.emit(event)
@@ -278,9 +278,10 @@ impl ToolContext {
         self.emitter.look_back(turns).await
     }
 
-    /// Reports that the run has come further. Where the tool's policy says so, its time limit starts
-    /// again, and the model is told what is said here; see [`T::progress`](super::T::progress). At most
-    /// one report a second goes on record. Outside an engine this changes nothing.
+    /// Reports that the run has come further. Where the tool's policy says so, its time limit
+    /// starts again, and the model is told what is said here; see
+    /// [`T::progress`](super::T::progress). At most one report a second goes on record. Outside an
+    /// engine this changes nothing.
     ///
     /// ```
     /// use recount::tool::{ToolContext, ToolError};

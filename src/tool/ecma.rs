@@ -2,8 +2,8 @@
 
 use fancy_regex::{Regex, RegexBuilder};
 
-/// The number of steps after which a match is given up. A pattern that people write takes far fewer; one that
-/// takes this many takes tens of milliseconds.
+/// The number of steps after which a match is given up. A pattern that people write takes far
+/// fewer; one that takes this many takes tens of milliseconds.
 const STEPS_MAX: usize = 200_000;
 
 /// A pattern, compiled once.
@@ -37,8 +37,8 @@ impl Pattern {
     }
 }
 
-/// The pattern in the words of the library: classes such as `\d` are of ASCII, and what means something only there is
-/// escaped.
+/// The pattern in the words of the library: classes such as `\d` are of ASCII, and what means
+/// something only there is escaped.
 fn translated(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut letters = source.chars().peekable();
@@ -85,7 +85,7 @@ fn translated(source: &str) -> String {
     out
 }
 
-/// What stands for a class of ECMA-262; these hold within another class, too.
+/// The replacement of a class of ECMA-262, which also holds within another class.
 fn class(kind: char) -> Option<&'static str> {
     match kind {
         'd' => Some("[0-9]"),

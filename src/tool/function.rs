@@ -198,18 +198,19 @@ pub trait ToolFunction: Send + Sync + 'static {
     /// down, and nothing of that engine runs any more. Another engine may have it, too, so a later call finds what it needs again.
     async fn shut_down(&self) {}
 
-    /// The datum by which what it runs is known again, for a tool that starts a program or calls a server: a person who
-    /// approves a call approves it, too.
+    /// The datum by which what it runs is known again, for a tool that starts a program or calls a
+    /// server: a person who approves a call approves it, too.
     ///
-    /// It is part of the tool's contract. The engine asks for it when the tool is registered and again before an
-    /// approved call starts, on a thread that may block; where it has changed, the call is asked about anew. It goes on
-    /// record in clear text, so it holds digests in place of what may be secret.
+    /// It is part of the tool's contract. The engine asks for it when the tool is registered and
+    /// again before an approved call starts, on a thread that may block; where it has changed, the
+    /// call is asked about anew. It goes on record in clear text, so it holds digests in place of
+    /// what may be secret.
     fn implementation(&self) -> Option<Value> {
         None
     }
 
-    /// True if a run can see what a person gave with a yes. Where it is false, a policy that asks for a payload
-    /// is refused when the tool is registered.
+    /// True if a run can see what a person gave with a yes. Where it is false, a policy that asks
+    /// for a payload is refused when the tool is registered.
     fn takes_confirmation(&self) -> bool {
         true
     }

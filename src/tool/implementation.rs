@@ -1,4 +1,5 @@
-//! The datum by which a command is known again: its program, its arguments and the scripts named among them.
+//! The datum by which a command is known again: its program, its arguments and the scripts named
+//! among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -22,11 +23,12 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// What a person approves of a command:
+    /// The datum that a person approves of a command:
     /// `{"program": "./refund.sh", "args": "4f53cd…", "files": {"./refund.sh": "9f86d0…"}}`.
     ///
-    /// The arguments are there as a digest, because they may be secret. A word counts by content if it is the path of a
-    /// regular file, also behind the `=` of an option; a program only if it is a script that is named by its path.
+    /// The arguments are there as a digest, because they may be secret. A word counts by content if
+    /// it is the path of a regular file, also behind the `=` of an option; a program only if it is
+    /// a script that is named by its path.
     pub(crate) fn of(&self, program: &str, args: &[String]) -> Value {
         let mut files = BTreeMap::new();
         let file = self.program_file(program);

@@ -171,8 +171,8 @@ mod tests {
         }
     }
 
-    /// What a wrapper does not pass on falls back to the default of the trait in silence: a call
-    /// would be approved without what it runs being part of its contract.
+    /// A method that a wrapper does not pass on falls back to the default of the trait in silence:
+    /// a call would be approved without what it runs being part of its contract.
     #[test]
     fn wrappers_pass_on_every_method_of_the_trait() {
         let methods = |text: &str| -> BTreeSet<String> {

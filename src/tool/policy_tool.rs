@@ -303,8 +303,8 @@ impl PolicyTool {
         }
     }
 
-    /// What the model is told about it. A tool that runs in the background, may wait for a person,
-    /// or tells its progress is declared non-blocking.
+    /// The declaration that the model is given. A tool that runs in the background, may wait for a
+    /// person, or tells its progress is declared non-blocking.
     #[must_use]
     pub fn declaration(&self) -> ToolDeclaration {
         let (said, parameters, server_side) = match &self.body {

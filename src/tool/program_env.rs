@@ -2,9 +2,11 @@
 
 use tokio::process::Command;
 
-/// Lets a program have, of our environment, what every program may need and the variables named in `more`.
+/// Lets a program have, of our environment, what every program may need and the variables named in
+/// `more`.
 ///
-/// Keys and tokens of this process stand in its environment, and a tool or a server is not to have them.
+/// Keys and tokens of this process stand in its environment, and a tool or a server is not to have
+/// them.
 pub(crate) fn clean<'n>(command: &mut Command, more: impl IntoIterator<Item = &'n str>) {
     command.env_clear();
     for name in INHERITED.into_iter().chain(more) {

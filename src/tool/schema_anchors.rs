@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::session::schema::map_schema;
 
-/// The schema with each `#name` that leads to an `$anchor` in it as a JSON Pointer. It stays as it is where that is
-/// not clear: where a schema in it has an address of its own, or two have one name.
+/// The schema with each `#name` that leads to an `$anchor` in it as a JSON Pointer. It stays as it
+/// is where that is not clear: where a schema in it has an address of its own, or two have one
+/// name.
 pub(super) fn resolved(schema: Value) -> Value {
     let mut found = BTreeMap::new();
     if !gather(&schema, &mut found) || found.is_empty() {

@@ -1,5 +1,5 @@
-//! Patterns that the checker of schemas does not know: for each value that is checked, they are put as the lists of the
-//! strings in that value that fit.
+//! Patterns that the checker of schemas does not know: for each value that is checked, they are put
+//! as the lists of the strings in that value that fit.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,8 @@ pub(super) struct ForValue {
 }
 
 impl Patterns {
-    /// None where the checker knows all patterns; `knows` says whether it does. The error names a pattern that is none.
+    /// None where the checker knows all patterns; `knows` says whether it does. The error names a
+    /// pattern that is none.
     pub(super) fn of(
         schema: &Value,
         knows: impl Fn(&str) -> bool,
@@ -139,7 +140,7 @@ impl Patterns {
         keywords
     }
 
-    /// What is said of a string that is in none of these lists; none of another list.
+    /// The complaint about a string that is in none of these lists; none of another list.
     pub(super) fn complaint(
         list: &[Value],
         found: Option<&Value>,
@@ -207,5 +208,5 @@ fn gather<'v>(root: &'v Value, strings: &mut BTreeSet<&'v str>, names: &mut BTre
     }
 }
 
-/// What begins a list that stands for a pattern.
+/// The first member of a list that stands for a pattern.
 const MARK: &str = "recount:pattern";

@@ -12,10 +12,12 @@ use crate::session::{
 };
 
 impl T {
-    /// A person must agree to each call before it runs, and is told the hint. **Without a journal on
-    /// disk and without a confirmation provider the tool runs unasked**; `.strict()` has it denied.
+    /// A person must agree to each call before it runs, and is told the hint. **Without a journal
+    /// on disk and without a confirmation provider the tool runs unasked**; `.strict()` has it
+    /// denied.
     ///
-    /// When such an agent is built, the log has a warning, and `gate_waived` is on record for each call.
+    /// When such an agent is built, the log has a warning, and `gate_waived` is on record for each
+    /// call.
     #[must_use]
     pub fn confirm(tool: impl Into<Toolset>, hint: impl Into<String>) -> Toolset {
         Self::policy(tool, ToolPolicy::gate(hint))
@@ -73,8 +75,8 @@ impl T {
 
     /// The JSON Schema of what a person gives with a yes: an answer that does not fit is refused, and the question stays open.
     ///
-    /// The tool finds it in [`ToolContext::confirmation`](super::ToolContext::confirmation). A tool that
-    /// cannot see it, such as a closure without a context, is refused when it is registered.
+    /// The tool finds it in [`ToolContext::confirmation`](super::ToolContext::confirmation). A tool
+    /// that cannot see it, such as a closure without a context, is refused when it is registered.
     ///
     /// ```
     /// use recount::tool::{T, ToolContext, TypedTool};
@@ -155,10 +157,11 @@ impl T {
         Self::with(tool, |policy| policy.interim_status = true)
     }
 
-    /// The progress that a run reports restarts its time limit, and, with [`Progress::Told`], is news
-    /// for the model. MCP servers report it by their notifications, other tools by
-    /// [`ToolContext::progress`](super::ToolContext::progress); of a tool that gives several results each
-    /// of them counts, too. It holds in an engine; a dispatcher alone keeps the limit as it is.
+    /// The progress that a run reports restarts its time limit, and, with [`Progress::Told`], is
+    /// news for the model. MCP servers report it by their notifications, other tools by
+    /// [`ToolContext::progress`](super::ToolContext::progress); of a tool that gives several
+    /// results each of them counts, too. It holds in an engine; a dispatcher alone keeps the limit
+    /// as it is.
     ///
     /// ```
     /// use recount::session::Progress;

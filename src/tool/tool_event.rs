@@ -19,8 +19,8 @@ use crate::session::{
 /// A tool tells it by [`ToolContext::emit`](super::ToolContext::emit). The embedding program hears it once it is on record: by a
 /// closure ([`Engine::on`](crate::Engine::on), [`LiveHandle::on`](crate::LiveHandle::on),
 /// [`ToolDispatcher::on`](super::ToolDispatcher::on)) or by waiting for it
-/// ([`Updates::next_event`](crate::engine::Updates::next_event)). Emitting waits for nothing. What no
-/// record carries is an error; what comes after the session has stopped is dropped.
+/// ([`Updates::next_event`](crate::engine::Updates::next_event)). Emitting waits for nothing. What
+/// no record carries is an error; what comes after the session has stopped is dropped.
 ///
 /// ```
 /// use recount::tool::ToolEvent;

@@ -1,4 +1,5 @@
-//! Each command that only looks reads a consistent prefix beside a process that has the journal open.
+//! Each command that only looks reads a consistent prefix beside a process that has the journal
+//! open.
 
 use std::fs;
 

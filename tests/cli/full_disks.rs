@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use crate::program::Bench;
 
 /// Runs shell commands with a disk of some MiB at `small`. Their own mount namespace takes it away
-/// with them. None where the system lets nobody mount one here.
+/// with them. None if the system does not let this user mount one.
 fn on_small_disk(bench: &Bench, mebibytes: u32, commands: &str) -> Option<Output> {
     std::fs::create_dir_all(bench.path("small")).unwrap();
     let mount = format!("mount -t tmpfs -o size={mebibytes}m,mode=700 tmpfs small");
@@ -152,7 +152,7 @@ fn commands_on_full_and_on_read_only_disk_never_cry_damage() {
     }
 }
 
-/// What stays free is set in the environment, and every command that writes keeps to it.
+/// The space that stays free is set in the environment, and every command that writes keeps to it.
 #[test]
 fn floor_is_set_by_the_environment() {
     let bench = Bench::with_demo();

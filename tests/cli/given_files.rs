@@ -1,4 +1,4 @@
-//! Every file that is given and read whole has an end and a limit, whatever command reads it.
+//! Every file that is given and read whole has an end and a limit, in every command.
 
 #![cfg(unix)]
 

@@ -73,7 +73,8 @@ fn planted() -> (Bench, DiskJournal, Impostor) {
     (bench, held, impostor)
 }
 
-/// What the other tests expect not to happen does, where nobody else could have planted it.
+/// The answer that the other tests expect not to be believed is believed if no other user could
+/// have planted it.
 #[test]
 fn address_in_a_closed_directory_is_asked() {
     let (bench, _held, impostor) = planted();
@@ -129,7 +130,7 @@ fn address_that_is_a_link_is_not_asked() {
     assert_eq!(impostor.knocks(), 0);
 }
 
-/// Whoever can write to the directory above can put a journal of their own in the place of this one.
+/// A user who can write to the directory above can put another journal in the place of this one.
 #[test]
 fn address_below_a_directory_that_all_can_write_is_not_asked() {
     let (bench, _held, impostor) = planted();

@@ -1,4 +1,5 @@
-//! Files and directories that commands write: never in place of something else, never within a journal.
+//! Files and directories that commands write: never in place of something else, never within a
+//! journal.
 
 use std::fs;
 use std::path::Path;

@@ -9,7 +9,8 @@ use crate::service::Service;
 const MODELS: &str = r#"{"days":9}"#;
 const EDITED: &str = r#"{"days":9999}"#;
 
-/// A service whose model called `shift` with 9 days; the first approver made 9,999 of them, and a second one is asked.
+/// A service whose model called `shift` with 9 days; the first approver made 9,999 of them, and a
+/// second one is asked.
 fn edited_request() -> (Service, String) {
     let mut service = Service::start();
     let first = service.ask_for("shift");
@@ -24,7 +25,8 @@ fn edited_request() -> (Service, String) {
     (service, second)
 }
 
-/// The arguments of the call on the last card that a client of ADK was shown, and the last answer that it was shown.
+/// The arguments of the call on the last card that a client of ADK was shown, and the last answer
+/// that it was shown.
 fn adk_card_and_answer(service: &Service) -> (String, String) {
     let events = service.engine.adk_events(service.live.session_id());
     let events = service.runtime.block_on(events).unwrap();

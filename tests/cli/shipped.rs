@@ -54,7 +54,8 @@ const PLAYED: [Played; 4] = [
     },
 ];
 
-/// The scripts that need sound or a server of MCP, and the example that plays each; `.ci/run` has them.
+/// The scripts that need sound or a server of MCP, and the example that plays each; `.ci/run` has
+/// them.
 const BY_EXAMPLE: [(&str, &str); 2] = [
     ("voice.jsonl", "voice.rs"),
     ("mcp_filesystem.jsonl", "mcp_filesystem.rs"),

@@ -139,7 +139,7 @@ fn answer_to_a_call_decided_elsewhere_answers_no_other() {
     );
     terminal.until("account-2");
     terminal.until(ENDS);
-    // Typed for the first call, but not sent yet when somebody else decides that.
+    // Typed for the first call, but not sent yet when another user decides that.
     terminal.types("y");
     let waiting = bench.run("pending j --json").ends_with(0).json_lines();
     let first = waiting.iter().find(|it| it["args"]["to"] == "account-1");

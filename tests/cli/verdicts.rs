@@ -1,4 +1,5 @@
-//! Every verdict says of what it is, and a journal is anchored only by a root that was kept elsewhere.
+//! Every verdict says of what it is, and a journal is anchored only by a root that was kept
+//! elsewhere.
 
 use std::fs;
 use std::path::Path;

@@ -213,7 +213,7 @@ fn card_ends_where_its_time_is_up() {
     assert_eq!(ended["response"]["status"], "expired");
 }
 
-/// Where the tool has changed, the question is asked anew and the first card is void.
+/// If the tool has changed, the question is asked anew and the first card is void.
 #[test]
 fn card_ends_where_the_question_is_asked_anew() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
@@ -367,7 +367,7 @@ fn status_that_a_tool_declares_is_interim() {
     assert!(matches!(late, Err(Error::Refused(_))), "{late:?}");
 }
 
-/// What an operator keeps in a file of policies holds for a tool from elsewhere.
+/// A policy that an operator keeps in a file holds for a tool from elsewhere.
 #[test]
 fn status_is_interim_where_a_policy_file_says_so() {
     let file = "[tools.ship]\ninterim_status = true\n";

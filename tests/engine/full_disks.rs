@@ -1,5 +1,5 @@
-//! A disk that is full stops no session: what is to go on record waits for room, callers are refused
-//! at once, and the service goes on in its process.
+//! A disk that is full stops no session: what is to go on record waits for room, callers are
+//! refused at once, and the service goes on in its process.
 
 use std::io;
 use std::path::Path;
@@ -319,7 +319,8 @@ async fn result_below_the_floor_reaches_the_model_once_there_is_room() {
     result_outlasts_full_disk(1 << 20, 8).await;
 }
 
-/// Without a floor the log meets the end of the disk itself: the result needs more than is prepared.
+/// Without a floor the log meets the end of the disk itself: the result needs more than is
+/// prepared.
 #[tokio::test(start_paused = true)]
 async fn result_for_which_a_write_failed_reaches_the_model_too() {
     result_outlasts_full_disk(0, 1_500_000).await;

@@ -1,5 +1,5 @@
-//! A journal that is moved, removed or replaced while a service has it open takes no record any more,
-//! so no tool starts and no caller is told that something counts.
+//! A journal that is moved, removed or replaced while a service has it open takes no record any
+//! more, so no tool starts and no caller is told that something counts.
 
 #![cfg(unix)]
 
@@ -13,7 +13,7 @@ use recount::live::wire::{FunctionCall, ServerMessage};
 use recount::prelude::*;
 use recount::testing::ScriptedModel;
 
-/// What happens to the directory of a journal, by a name for messages.
+/// A change of the directory of a journal, by a name for messages.
 type Change = (&'static str, fn(&Path));
 
 const CHANGES: [Change; 5] = [

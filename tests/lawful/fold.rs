@@ -328,7 +328,8 @@ impl<'r> Debts<'r> {
         }
     }
 
-    /// A run has shown that it goes on: its time limit starts again where the policy in force says so.
+    /// A run has shown that it goes on: its time limit starts again where the policy in force says
+    /// so.
     fn progressed(&mut self, recording: &Recording, fact: &Fact, run: (Seq, u32), by: Option<Seq>) {
         let calls = recording.calls();
         let name = calls.get(&run.0).and_then(|it| it.name.as_deref());

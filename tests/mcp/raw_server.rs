@@ -1,12 +1,14 @@
-//! A server that says what no library would: it answers with the JSON that it was told, letter by letter.
+//! A server that says what no library would: it answers with the JSON that it was told, letter by
+//! letter.
 
 use std::io::{BufRead, Write};
 
 use serde_json::{Value, json};
 
-/// Serves on standard input and output: `{"raw": {"tools": [definitions], "answers": {tool: result}}}`. What has no
-/// answer gives back the parameters of its call. A call of `slow` waits: one of `step` reports the
-/// progress that its arguments say, and one of `finish` answers it.
+/// Serves on standard input and output:
+/// `{"raw": {"tools": [definitions], "answers": {tool: result}}}`. What has no answer gives back
+/// the parameters of its call. A call of `slow` waits: one of `step` reports the progress that its
+/// arguments say, and one of `finish` answers it.
 pub(crate) fn serve(told: &Value) -> ! {
     let mut out = std::fs::OpenOptions::new()
         .write(true)

@@ -19,9 +19,9 @@ const IN_USE: &str = "LOCK";
 
 /// A copy of all whole commits of a journal, in a directory of its own that goes with this value.
 ///
-/// The copy takes no lock, so the process that has the journal open is not disturbed. It stands where
-/// the system keeps temporary files, for the user of this process alone. What a killed process left
-/// there is removed when the next copy is made.
+/// The copy takes no lock, so the process that has the journal open is not disturbed. It stands
+/// where the system keeps temporary files, for the user of this process alone. What a killed
+/// process left there is removed when the next copy is made.
 ///
 /// ```
 /// use recount_journal::{DiskJournal, backup::Beside};

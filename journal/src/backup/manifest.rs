@@ -1,4 +1,4 @@
-//! Where a log ends, as a backup and the note of a close say it, so that one that was cut or went
+//! The end of a log, as a backup and the note of a close say it, so that one that was cut or went
 //! on is told.
 
 use std::fs;

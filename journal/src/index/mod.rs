@@ -148,9 +148,9 @@ fn for_its_user(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The free space, in bytes, below which sled is not opened and nothing is put into it. It writes up
-/// to a segment of 512 KiB at a time, and what it opens for the first time after a write that had no
-/// room it calls corrupted.
+/// The free space, in bytes, below which sled is not opened and nothing is put into it. It writes
+/// up to a segment of 512 KiB at a time, and what it opens for the first time after a write that
+/// had no room it calls corrupted.
 pub(crate) const ROOM_LEAST: u64 = 1 << 20;
 
 /// Refuses a disk without room for what sled writes when it is opened.

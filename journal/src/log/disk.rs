@@ -64,7 +64,7 @@ pub trait Disk: Send + Sync + 'static {
     }
 }
 
-/// What tells a file or directory from every other one of the machine, whatever its name.
+/// The identity of a file or directory on this machine, under any name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Identity {
     /// The device that holds it.

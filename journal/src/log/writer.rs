@@ -192,7 +192,7 @@ impl LogWriter {
     }
 
     /// Cuts off what a disk that is full took of a frame. Nothing of it was synced, and the cut is,
-    /// so the log is what it was before. After any other failure nobody knows what the disk has.
+    /// so the log is what it was before. After any other failure it is not known what the disk has.
     fn taken_back(&mut self, error: io::Error) -> Unwritten {
         if !is_full(&error) {
             return Unwritten::Failed(error);

@@ -1,5 +1,5 @@
-//! What a clean close leaves behind: where the log ends, and the size and time of every file, so
-//! that an opening that finds them so need not read them.
+//! The note that a clean close leaves behind: where the log ends, and the size and time of every
+//! file, so that an opening that finds them so need not read them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -80,8 +80,8 @@ impl NotedEnd {
         self.noted.is_none_or(|noted| noted.ends_with(last))
     }
 
-    /// What shows that a log that was read up to `last` is not the one that was closed, or not all
-    /// of it.
+    /// The evidence that a log that was read up to `last` is not the one that was closed, or not
+    /// all of it.
     pub(crate) fn lost(&self, last: Written) -> Option<String> {
         let noted = self.noted.filter(|_| !self.met)?.frame;
         Some(if last.number < noted {

@@ -27,7 +27,7 @@ pub(crate) enum Others {
     /// A directory that they can write to is refused.
     #[default]
     Refused,
-    /// Whatever they put there is believed.
+    /// Files that they put there are believed.
     Trusted,
 }
 

@@ -186,8 +186,8 @@ impl Options {
         }
     }
 
-    /// How much of the disk stays free: unless set, a twentieth of the disk, 64 MiB at most. With
-    /// less, appends are refused with [`Error::NoSpace`] before anything is written, and taken
+    /// The space of the disk that stays free: unless set, a twentieth of the disk, 64 MiB at most.
+    /// With less, appends are refused with [`Error::NoSpace`] before anything is written, and taken
     /// again as soon as there is room. 0 turns this off.
     #[must_use]
     pub fn floor_bytes(self, floor_bytes: u64) -> Self {

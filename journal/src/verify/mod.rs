@@ -47,7 +47,8 @@ pub enum Integrity {
     /// Something is wrong, or the root is not the one that was kept elsewhere.
     Damaged,
     /// Every hash, chain and witness agrees. Nothing from outside vouches for them, so a rewrite of
-    /// all of them alike, such as a session taken out of an export with its trailer made anew, passes.
+    /// all of them alike, such as a session taken out of an export with its trailer made anew,
+    /// passes.
     Consistent,
     /// Consistent, and the root is the one that was kept elsewhere.
     Anchored,

@@ -11,7 +11,7 @@ use recount_journal::{
 
 use crate::stream::{Stream, closed_journal, log_file};
 
-/// Where the frames of a segment begin, and its length.
+/// The places at which the frames of a segment begin, and its length.
 fn frames(log: &[u8]) -> Vec<usize> {
     let mut starts = vec![64];
     while let Some(header) = log
@@ -212,7 +212,7 @@ fn note_without_end_is_read_as_before() {
     streams.iter().for_each(|stream| stream.assert_in(&journal));
 }
 
-/// What cannot be read vouches for nothing, and says that something happened to it.
+/// A note that cannot be read vouches for nothing, and says that something happened to it.
 #[test]
 fn note_that_cannot_be_read_is_damage() {
     let directory = tempfile::tempdir().unwrap();

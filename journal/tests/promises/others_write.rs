@@ -1,5 +1,5 @@
-//! What other users can write to is not believed, and what is made is for its user alone and never
-//! made through a link.
+//! A journal that other users can write to is not believed, and a new one is for its user alone and
+//! never made through a link.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};

@@ -590,7 +590,7 @@ fn ended_at_any_step_it_can_be_run_again() {
     }
 }
 
-/// What a verification calls damaged, a dry run calls in need of a repair.
+/// A journal that a verification calls damaged, a dry run calls in need of a repair.
 fn assert_dry_run_agrees(path: &Path, about: &str) {
     let again = path.with_file_name("looked-at");
     killed::copy(path, &again);

@@ -72,7 +72,8 @@ fn journal_in_use_is_refused_under_every_path() {
     assert_in_use(&moved);
 }
 
-/// What one change of names does to a journal that is open: the next append, and every later one.
+/// The effect of one change of names on a journal that is open: the next append, and every later
+/// one.
 fn appends_after(change: impl Fn(&Path)) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal");

@@ -79,7 +79,8 @@ pub(super) fn asked(question: &Question) -> &'static str {
     }
 }
 
-/// The arguments that a question was about where they are not the call's, and those that its answer put in their place.
+/// The arguments that a question was about where they are not the call's, and those that its answer
+/// put in their place.
 pub(super) fn asked_arguments(question: &Question, call: &AuditedCall) -> Vec<String> {
     let asked = question.args.as_str();
     let other = (asked != call.args_text()).then(|| format!("about {asked}"));

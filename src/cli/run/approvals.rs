@@ -8,16 +8,19 @@ use crate::session::About;
 /// The options that answer without a person.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct Alike {
-    /// Approves every call that asks for approval; a call that may have run already still waits for a person.
+    /// Approves every call that asks for approval; a call that may have run already still waits for
+    /// a person.
     #[arg(long, conflicts_with = "deny_all")]
     approve_all: bool,
-    /// Denies every call that asks for approval; a call that may have run already still waits for a person.
+    /// Denies every call that asks for approval; a call that may have run already still waits for a
+    /// person.
     #[arg(long)]
     deny_all: bool,
     /// Runs every call again that may have run already: what it did before, it does twice.
     #[arg(long, conflicts_with = "deny_doubt")]
     rerun_doubt: bool,
-    /// Ends every call that may have run already: it does not run again, and its outcome stays unknown.
+    /// Ends every call that may have run already: it does not run again, and its outcome stays
+    /// unknown.
     #[arg(long)]
     deny_doubt: bool,
 }

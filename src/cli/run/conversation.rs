@@ -18,7 +18,8 @@ use crate::session::{About, Actor, Event, Fact, Observation, RequestId, Seq};
 /// How long a silent model is waited for that has not said that its turn is over.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The width of a call in the prompt. With what stands around it, the prompt fits a line of 80 columns.
+/// The width of a call in the prompt. With what stands around it, the prompt fits a line of 80
+/// columns.
 const CALL_COLUMNS: usize = 40;
 
 /// The prompt while the terminal asks nothing.

@@ -55,8 +55,8 @@ impl Input {
         }
     }
 
-    /// Binds the lines that are typed from now on to the question on the screen, or to none. The beginning of a line that was
-    /// typed before a new question is dropped.
+    /// Binds the lines that are typed from now on to the question on the screen, or to none. The
+    /// beginning of a line that was typed before a new question is dropped.
     pub(super) fn show(&self, question: Option<RequestId>) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if question.is_some() && *shown != question {

@@ -24,7 +24,8 @@ pub(super) struct Servers {
     /// The variable of the environment that holds the token for the server at a URL, of which there must be one.
     #[arg(long, value_name = "VARIABLE", requires = "mcp")]
     mcp_token: Option<String>,
-    /// Offers only the tools of these names, prefix included; `*` stands for any letters. Holds for all servers.
+    /// Offers only the tools of these names, prefix included; `*` stands for any letters. Holds for
+    /// all servers.
     #[arg(long, value_name = "PATTERN", requires = "mcp")]
     mcp_include: Vec<String>,
     /// Leaves out the tools of these names, prefix included; `*` stands for any letters.

@@ -16,7 +16,8 @@ use super::Capabilities;
 /// In which form the schemas of tools are declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaForm {
-    /// As they are but for what the service does not take, in `parametersJsonSchema`; see [`json_schema`].
+    /// As they are but for what the service does not take, in `parametersJsonSchema`; see
+    /// [`json_schema`].
     JsonSchema,
     /// Lowered to the protocol's own `Schema`, in `parameters`.
     ///

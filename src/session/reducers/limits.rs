@@ -64,12 +64,12 @@ pub(in crate::session) fn reached(session: &Session, tool: &str) -> Option<Strin
     ))
 }
 
-/// What is said to a call that its message brought beyond the maximum of `max` calls.
+/// The refusal of a call that its message brought beyond the maximum of `max` calls.
 pub(in crate::session) fn beyond_message(max: u32) -> String {
     format!("one message may bring {max} calls, and this one came beyond them; it did not run")
 }
 
-/// What the limit of open calls says against one more, with this number of older calls open.
+/// The objection of the limit of open calls to one more, with this number of older calls open.
 pub(in crate::session) fn open_reached(session: &Session, older: usize) -> Option<String> {
     let max = session.terms.policies.open_calls_max?;
     let reached = u32::try_from(older).unwrap_or(u32::MAX) >= max;

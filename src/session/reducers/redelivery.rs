@@ -81,7 +81,8 @@ pub(in crate::session) fn covered(session: &mut Session) {
     }
 }
 
-/// Looks whether anything is on its way for a call that may be delivered again, after a response to it came or went.
+/// Looks whether anything is on its way for a call that may be delivered again, after a response to
+/// it came or went.
 pub(in crate::session) fn note_gone(session: &mut Session, call: Seq) {
     let Session {
         repeatable,

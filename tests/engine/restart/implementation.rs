@@ -1,4 +1,4 @@
-//! What a person approved is what runs: a script that is edited meanwhile has its call asked about anew.
+//! A person approves what runs: a script that is edited meanwhile has its call asked about anew.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! A message may bring so many calls and a session may have so many open; every call beyond is answered all the same.
+//! A message may bring so many calls and a session may have so many open; every call beyond is
+//! answered all the same.
 
 use std::sync::Arc;
 use std::time::Duration;
