@@ -20,11 +20,8 @@ const PAGE: usize = 256;
 /// | `confirmation_requested`, `confirmation_reopened` | the `adk_request_confirmation` call, and `requestedToolConfirmations` |
 /// | `confirmation_answered` | its FunctionResponse, by `user` |
 /// | `response_issued` | the FunctionResponse; of one call there may be several, and the last one counts |
-/// | `confirmation_expired`, `confirmation_withdrawn`, a request that was asked anew | a
-/// FunctionResponse to the `adk_request_confirmation` call, by the agent: `confirmed` is false, and
-/// `status` and `reason` say why the card ends |
-/// | `call_cancelled` | a FunctionResponse with an `error`, by the agent; the model is told nothing
-/// |
+/// | `confirmation_expired`, `confirmation_withdrawn`, a request that was asked anew | a FunctionResponse to the `adk_request_confirmation` call, by the agent: `confirmed` is false, and `status` and `reason` say why the card ends |
+/// | `call_cancelled` | a FunctionResponse with an `error`, by the agent; the model is told nothing |
 /// | `response_supplied` | the FunctionResponse, by `user` |
 /// | `state_changed` | `stateDelta` |
 ///

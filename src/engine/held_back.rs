@@ -4,8 +4,7 @@
 //! |---|---|---|
 //! | handle update | behind another one | the newest, after ten seconds |
 //! | usage | behind 256 messages of a row | the newest, after ten seconds |
-//! | words of a transcript or of the model | behind 256 messages of a row | joined, after a second
-//! or 4 KiB |
+//! | words of a transcript or of the model | behind 256 messages of a row | joined, after a second or 4 KiB |
 //!
 //! A row is messages of these kinds between which nothing else goes on record. Held messages go on
 //! record before anything else does, so they are never behind a later one.
