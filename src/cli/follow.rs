@@ -76,15 +76,22 @@ impl Follower {
         }
     }
 
-    /// Waits until something may have happened.
+    /// Waits for a record behind those that were told. Each of those has an update, too, and looking
+    /// at the session for each would take time with the square of their number.
     ///
     /// # Errors
-    /// Why the session is not served any more, where nothing can happen.
+    /// An error that says why the session is not served any more, if nothing can happen.
     pub(super) async fn wake(&mut self, live: &LiveHandle) -> Result<(), Failure> {
-        if self.updates.next().await.is_none() {
-            live.session().await?;
+        loop {
+            match self.updates.next().await {
+                Some(recorded) if recorded.fact.seq <= self.told => {}
+                Some(_) => return Ok(()),
+                None => {
+                    live.session().await?;
+                    return Ok(());
+                }
+            }
         }
-        Ok(())
     }
 
     /// Tells what happens until `reached` says of the session, and of the number of turns, that it is there.

@@ -9,6 +9,8 @@ use crate::session::{ConfirmationRequested, Event, Fact, Json, ObjectHash, Obser
 #[derive(Debug, Default)]
 pub(super) struct Names {
     calls: BTreeMap<Seq, (String, Json)>,
+    /// The number of calls of each tool.
+    alike: BTreeMap<String, usize>,
     /// The arguments that approvers put in the place of a call's, oldest first.
     edited: BTreeMap<Seq, Vec<Json>>,
     /// The call of each request and each response.
@@ -25,7 +27,10 @@ impl Names {
                     .clone()
                     .unwrap_or_else(|| "a nameless call".to_owned());
                 let args = it.args.clone().unwrap_or_else(Json::empty_object);
-                self.calls.insert(fact.seq, (name, args));
+                let before = self.calls.insert(fact.seq, (name.clone(), args));
+                if before.is_none() {
+                    *self.alike.entry(name).or_default() += 1;
+                }
             }
             Event::Observed(Observation::ConfirmationAnswered(it)) => {
                 if let (Some(args), Some(call)) = (&it.edited_args, self.about.get(&it.request)) {
@@ -46,9 +51,9 @@ impl Names {
         let Some((name, _)) = self.calls.get(&seq) else {
             return format!("call {seq}");
         };
-        let alike = self.calls.values().filter(|(other, _)| other == name);
+        let alike = self.alike.get(name).copied().unwrap_or_default();
         let name = one_line(name);
-        if alike.count() > 1 {
+        if alike > 1 {
             format!("{name} #{seq}")
         } else {
             name.into_owned()

@@ -9,9 +9,13 @@ use crate::session::{FrameRejected, Observation, Scope, Seq, Session, Speaker};
 /// few, and one that sends them without end must not fill the journal.
 const RECORDED_MAX: u32 = 64;
 
-/// The number of observations of one connection that changed nothing.
+/// The messages of one connection that changed nothing.
 #[derive(Debug, Default)]
-pub(super) struct Noise(u32);
+pub(super) struct Noise {
+    count: u32,
+    /// True if the turn was interrupted and nothing was said since: it stays open until its end.
+    is_interrupted: bool,
+}
 
 impl SessionTask {
     /// Takes such observations out, once there were many, and says so once.
@@ -22,25 +26,32 @@ impl SessionTask {
     pub(super) fn drop_noise(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
         let leaves = self.session.leaving.is_some() || self.agent.reconnects.is_never();
         let (mut ends, mut has_content) = (0, false);
+        let mut is_interrupted = self.reconnecting.noise.is_interrupted;
         let noise = observations.iter().map(|it| {
             if let Observation::CallCancellationReceived(it) = it {
                 return !is_known(&it.ids, observations, &self.session, epoch);
             }
             if ends_turn(it) {
                 ends += 1;
-                return !has_content && self.is_empty_turn(epoch, ends - 1);
+                let interrupts = matches!(it, Observation::TurnInterrupted(_));
+                let is_repeated = std::mem::replace(&mut is_interrupted, interrupts)
+                    && interrupts
+                    && self.media.is_turn_empty(epoch, ends - 1);
+                return !has_content && (is_repeated || self.is_empty_turn(epoch, ends - 1));
             }
             has_content |= says(it);
+            is_interrupted &= !says(it);
             let is_go_away = matches!(it, Observation::GoAwayReceived(_));
             matches!(it, Observation::FrameRejected(_)) || (leaves && is_go_away)
         });
         let noise: Vec<bool> = noise.collect();
+        self.reconnecting.noise.is_interrupted = is_interrupted;
         if !noise.contains(&true) {
             return;
         }
         let mut noise = noise.into_iter();
         let (mut ends, mut dropped) = (0, Vec::new());
-        let count = &mut self.reconnecting.noise.0;
+        let count = &mut self.reconnecting.noise.count;
         observations.retain_mut(|observation| {
             let is_end = ends_turn(observation);
             ends += usize::from(is_end);

@@ -410,3 +410,40 @@ fn approved_demo_plays_as_recorded_although_its_process_was_killed() {
 fn denied_demo_plays_as_recorded_although_its_process_was_killed() {
     demo_plays("--deny");
 }
+
+/// Without a key store, the handle of a process is gone with it, and the next one tells the story:
+/// so does the play.
+#[test]
+fn session_without_a_key_store_plays_without_the_handles_of_earlier_processes() {
+    let bench = Bench::new();
+    let tools = include_str!("../../fixtures/tools/support.toml");
+    bench.write("support.toml", tools);
+    let (_simulator, url) = bench.simulate(
+        r#"
+{"on": {"text": "tool outcome"}, "once": false, "send": [{"say": "It was found."}]}
+{"on": {"text": "start"}, "send": [{"handle": "h1"}, {"call": [{"id": "w1", "name": "ask_warehouse", "args": {}}]}]}
+{"on": "otherwise", "send": [{"say": "Hello."}]}
+"#,
+    );
+    let run = format!("run --tools support.toml --endpoint {url} --journal j");
+    bench.run(&format!("{run} --text start")).ends_with(0);
+    let session = bench.session("j");
+    let log = bench.run(&format!("log j {session} --json")).ends_with(0);
+    assert!(
+        log.out.contains("resumption_handle_received"),
+        "{}",
+        log.out
+    );
+    let paused = bench.run("pending j --json").ends_with(0).json_lines();
+    let call = paused[0]["call_id"].as_str().unwrap();
+    let respond = format!("respond-call j {call} --response {{\"found\":true}}");
+    bench.run(&respond).ends_with(0);
+    bench.run(&format!("{run} --resume {session}")).ends_with(0);
+    let log = bench.run(&format!("log j {session} --json")).ends_with(0);
+    assert!(!log.out.contains("\"resumed\":\""), "{}", log.out);
+
+    bench
+        .run(&format!("fixture export j {session} fixture"))
+        .ends_with(0);
+    bench.run("fixture test fixture").ends_with(0);
+}

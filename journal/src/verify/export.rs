@@ -19,6 +19,8 @@ const OBJECT: &[u8] = b"{\"object\":";
 const TRAILER: &[u8] = b"{\"trailer\":";
 /// No record is as long as this.
 const RECORD_LINE_LIMIT: usize = 2 * RECORD_LIMIT;
+/// An object may be long, and a trailer has a head for every session; neither is as long as this.
+const LINE_LIMIT: usize = 1 << 30;
 
 /// Verifies an exported file: chains, objects, and the trailer that says what a complete file holds.
 ///
@@ -80,7 +82,7 @@ pub(crate) fn next_line(
     line: &mut Vec<u8>,
 ) -> Result<Option<bool>, Error> {
     line.clear();
-    for limit in [RECORD_LINE_LIMIT, usize::MAX] {
+    for limit in [RECORD_LINE_LIMIT, LINE_LIMIT] {
         let room = limit.saturating_sub(line.len());
         let mut bounded = reader.by_ref().take(room as u64);
         let read = bounded.read_until(b'\n', line);
@@ -88,10 +90,10 @@ pub(crate) fn next_line(
         if line.len() < limit || line.ends_with(b"\n") {
             break;
         }
-        // An object may be long, and a trailer has a head for every session.
-        if !(line.starts_with(OBJECT) || line.starts_with(TRAILER)) {
+        let may_be_long = line.starts_with(OBJECT) || line.starts_with(TRAILER);
+        if limit == LINE_LIMIT || !may_be_long {
             let what =
-                format!("it has a line of over {limit} bytes, which is longer than any record");
+                format!("it has a line of over {limit} bytes, which is longer than any may be");
             return Err(Error::DamagedExport {
                 session: None,
                 seq: None,

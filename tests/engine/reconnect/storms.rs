@@ -124,6 +124,23 @@ async fn turns_without_content_do_not_fill_the_journal() {
     stage.end(live).await;
 }
 
+/// A turn that was interrupted is open until its end, and a second interruption changes nothing.
+#[tokio::test(start_paused = true)]
+async fn interruptions_without_end_do_not_fill_the_journal() {
+    let stage = Stage::new(QUIET, |agent| agent).await;
+    let live = stage.gone().await;
+    live.send_text("Anything?").await.unwrap();
+    stage.hears([piece("Well,")]).await;
+    stage.hears((0..1_000).map(|_| interrupted())).await;
+    let facts = stage.facts(&live).await.len();
+    assert!(facts <= RECORDS_MAX, "{facts} records");
+    // One behind words is on record all the same.
+    let before = stage.count(&live, "turn_interrupted").await;
+    stage.hears([piece("Yes."), interrupted()]).await;
+    assert_eq!(stage.count(&live, "turn_interrupted").await, before + 1);
+    stage.end(live).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn words_in_small_pieces_are_joined_and_none_is_lost() {
     let stage = Stage::new(QUIET, |agent| agent).await;
