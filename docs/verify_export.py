@@ -28,6 +28,6 @@ while tree: root = sha(b"\1" + tree.pop()[1] + root)
 problems += [f"session {s} seq {heads.get(s, (0,))[0] or 1}: ends here, the trailer knows {known.get(s)}" for s in sorted({*heads, *known} if trailer else []) if heads.get(s) != known.get(s)]
 if not trailer: problems.append(f"session {session} seq {heads.get(str(session), (0,))[0] + 1}: cut off here, there is no trailer")
 elif trailer != (records, len(objects), root.hex()): problems.append("counts or root differ from the trailer")
-if anchor and anchor != root.hex(): problems.append(f"expected the root {anchor}, which was kept elsewhere, found {root.hex()}")
-verdict = "sound, anchored to the root that was given" if anchor else "consistent, not anchored"
+if anchor is not None and anchor != root.hex(): problems.append(f"expected the root {anchor}, which was kept elsewhere, found {root.hex()}")
+verdict = "sound, anchored to the root that was given" if anchor is not None else "consistent, not anchored"
 print("\n".join(problems[:10]) or f"{verdict}: {len(heads.keys() - {'00000000-0000-0000-0000-000000000000'})} sessions, {records} records, {len(objects)} objects, {' to '.join(times) or 'no time'}, root {root.hex()}"); sys.exit(4 if problems else 0)
