@@ -172,8 +172,10 @@ impl From<journal::seal::Error> for Failure {
             journal::seal::Error::NotAMasterKey { .. } => {
                 Failure::new("not-a-master-key", what).exit(Exit::Usage)
             }
-            journal::seal::Error::Insecure { .. } => Failure::new(INSECURE, what)
-                .advice("take the permission from others, such as `chmod -R go-rwx DIR`; `--insecure-directory` believes it all the same"),
+            journal::seal::Error::Insecure { .. } => Failure::new(INSECURE, what).advice(
+                "take the permission from others, such as `chmod -R go-rwx DIR`; \
+                     `--insecure-directory` believes it all the same",
+            ),
             journal::seal::Error::Missing { .. } => Failure::new("key-store", what).advice(
                 "give the directory that `recount run --keys DIR` made; nothing was created",
             ),
@@ -388,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_an_error_stay_lines_and_what_a_terminal_would_act_on_does_not() {
+    fn lines_of_an_error_stay_and_control_characters_do_not() {
         let what = "two things:\n- one\n- \u{1b}[2Jtwo".to_owned();
         let damaged = journal::Error::Damaged {
             session: None,

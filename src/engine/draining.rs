@@ -69,7 +69,7 @@ impl Engine {
         }
         let mut ended = pin!(async {
             for done in ending {
-                // A task that failed has said so to whoever uses it.
+                // A task that failed has said so to its callers.
                 let _ = done.await;
             }
         });

@@ -68,7 +68,8 @@ pub enum EraseError {
     },
     /// Its records stand in clear, so taking a key away hides at most what was sealed apart, such as secret arguments.
     #[error(
-        "expected a sealed session, found that session {session} was never sealed: its records are in clear"
+        "expected a sealed session, found that session {session} was never sealed: \
+         its records are in clear"
     )]
     InClear {
         /// The session.

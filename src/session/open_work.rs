@@ -77,7 +77,7 @@ fn open_call(call: &Call) -> OpenWork {
             (OpenKind::Running, None, None)
         }
         Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
-        // Whatever else outlives a step waits for a runner: ready, or gated by a tool nobody
+        // Other work that outlives a step waits for a runner: ready, or gated by a tool that no agent
         // declares.
         Phase::Received
         | Phase::Refused { .. }

@@ -402,19 +402,19 @@ fn demo_plays(answer: &str) {
 }
 
 #[test]
-fn approved_demo_plays_as_recorded_although_its_process_was_killed() {
+fn approved_demo_that_was_killed_plays_as_recorded() {
     demo_plays("--approve");
 }
 
 #[test]
-fn denied_demo_plays_as_recorded_although_its_process_was_killed() {
+fn denied_demo_that_was_killed_plays_as_recorded() {
     demo_plays("--deny");
 }
 
 /// Without a key store, the handle of a process is gone with it, and the next one tells the story:
 /// so does the play.
 #[test]
-fn session_without_a_key_store_plays_without_the_handles_of_earlier_processes() {
+fn session_without_keys_plays_without_earlier_handles() {
     let bench = Bench::new();
     let tools = include_str!("../../fixtures/tools/support.toml");
     bench.write("support.toml", tools);

@@ -27,7 +27,7 @@ fn on_small_disk(bench: &Bench, mebibytes: u32, commands: &str) -> Option<Output
             return run(&format!("set -u; {mount}; {commands}")).ok();
         }
     }
-    println!("not looked at: the system lets nobody mount a small disk");
+    println!("not looked at: the system does not allow mounting a small disk");
     None
 }
 

@@ -82,7 +82,7 @@ fn every_shipped_script_is_played() {
 }
 
 #[test]
-fn every_shipped_script_runs_with_shipped_tools_and_is_true_of_a_denial() {
+fn shipped_scripts_run_with_shipped_tools_and_with_a_denial() {
     for it in PLAYED {
         for (flag, ends) in [("--approve-all", "returned"), ("--deny-all", "denied")] {
             let bench = Bench::new();

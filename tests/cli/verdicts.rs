@@ -38,7 +38,7 @@ fn script(bench: &Bench, arguments: &[&str]) -> Option<(Option<i32>, String)> {
 }
 
 #[test]
-fn an_export_whose_only_session_was_taken_out_is_consistent_and_nothing_more() {
+fn export_without_its_only_session_is_consistent_at_most() {
     let bench = Bench::new();
     let root = two_sessions(&bench);
     // The trailer that a forger computes: the root of no leaf is the hash of nothing.
@@ -75,7 +75,7 @@ fn an_export_whose_only_session_was_taken_out_is_consistent_and_nothing_more() {
 }
 
 #[test]
-fn a_verdict_says_how_many_records_from_when_to_when_and_by_which_root() {
+fn verdict_says_its_records_times_and_root() {
     let bench = Bench::new();
     let root = two_sessions(&bench);
     let told = bench
@@ -123,7 +123,7 @@ fn a_verdict_says_how_many_records_from_when_to_when_and_by_which_root() {
 }
 
 #[test]
-fn another_sessions_export_does_not_have_the_root_and_is_said_to_be_damaged() {
+fn export_with_another_root_is_damaged() {
     let bench = Bench::new();
     let root = two_sessions(&bench);
     for path in ["denied.jsonl", "denied"] {
@@ -169,7 +169,7 @@ fn a_report_is_anchored_as_verify_is() {
 }
 
 #[test]
-fn a_replay_says_of_what_it_is_and_that_records_were_taken_as_they_lie() {
+fn replay_says_that_records_were_taken_as_they_lie() {
     let bench = Bench::new();
     two_sessions(&bench);
     bench.run("replay approved").ends_with(0).says(&[
@@ -180,7 +180,7 @@ fn a_replay_says_of_what_it_is_and_that_records_were_taken_as_they_lie() {
 }
 
 #[test]
-fn an_erasure_says_that_a_session_was_never_sealed_with_a_key_store_and_without() {
+fn erasure_of_a_session_in_clear_says_that_it_was_never_sealed() {
     let bench = Bench::new();
     two_sessions(&bench);
     let session = bench.session("approved");

@@ -165,7 +165,7 @@ fn log_that_went_on_behind_older_note_is_sound() {
 /// A journal that has the note of a close and was written to behind it was closed once, and not
 /// since: that is what a verification says of it.
 #[test]
-fn log_that_went_on_unclosed_behind_a_note_is_said_to_have_been_closed_before() {
+fn log_that_went_on_unclosed_is_said_to_have_been_closed() {
     let directory = tempfile::tempdir().unwrap();
     let (path, copy) = (
         directory.path().join("journal"),
