@@ -140,7 +140,7 @@ fn verified_by_the_script(export: &Path) {
     };
     let text = String::from_utf8_lossy(&said.stdout);
     assert!(
-        said.status.success() && text.contains("sound: 3 records, 1 objects"),
+        said.status.success() && text.contains(": 1 sessions, 3 records, 1 objects, "),
         "{text}"
     );
 }
