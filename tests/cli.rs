@@ -32,12 +32,18 @@ mod digits;
 mod doors;
 #[path = "cli/errors.rs"]
 mod errors;
+#[path = "cli/exit_codes.rs"]
+mod exit_codes;
 #[path = "cli/fixtures.rs"]
 mod fixtures;
 #[path = "cli/full_disks.rs"]
 mod full_disks;
 #[path = "cli/given_files.rs"]
 mod given_files;
+#[path = "cli/json_keys.rs"]
+mod json_keys;
+#[path = "cli/json_shape.rs"]
+mod json_shape;
 #[path = "cli/looking.rs"]
 mod looking;
 #[path = "cli/operating.rs"]
@@ -48,6 +54,8 @@ mod others_write;
 mod outputs;
 #[path = "cli/payloads.rs"]
 mod payloads;
+#[path = "frozen/pinned.rs"]
+mod pinned;
 #[path = "cli/program.rs"]
 mod program;
 #[path = "cli/request_views.rs"]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::program::Bench;
 
 /// A journal of one story of the corpus.
-fn imported(bench: &Bench, story: &str) {
+pub(crate) fn imported(bench: &Bench, story: &str) {
     let file = format!(
         "{}/fixtures/journals/rules-1/{story}.jsonl",
         env!("CARGO_MANIFEST_DIR")

@@ -15,7 +15,7 @@ const SCRIPT: &str = r#"
 "#;
 
 /// The journal `j` with one session, in which a refund was granted, and that as the fixture `fixture`.
-fn exported() -> Bench {
+pub(crate) fn exported() -> Bench {
     let bench = Bench::new();
     runtime().block_on(async {
         let simulator = Simulator::start(Script::parse(SCRIPT).unwrap());

@@ -29,7 +29,7 @@ pub(crate) fn run(bench: &Bench, digit: &str, arguments: &str) -> Run {
 }
 
 /// A sealed session in which a call waits, with the simulator that it talks to.
-fn paused(bench: &Bench) -> (crate::program::Started, String) {
+pub(crate) fn paused(bench: &Bench) -> (crate::program::Started, String) {
     bench.write("tools.toml", TOOLS);
     let (simulator, url) = bench.simulate(SCRIPT);
     let begin =

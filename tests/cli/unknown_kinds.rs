@@ -6,7 +6,7 @@ use crate::damage::forge;
 use crate::program::Bench;
 
 /// The journal `demo`, to whose session a newer program has added a record, and the record's seq.
-fn pondered() -> (Bench, u64) {
+pub(crate) fn pondered() -> (Bench, u64) {
     let bench = Bench::with_demo();
     let session = uuid::Uuid::parse_str(&bench.session("demo")).unwrap();
     let seq = ponder(&bench, "demo", session);

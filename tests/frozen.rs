@@ -1,0 +1,39 @@
+//! The surfaces that stay as they are while the code moves; `frozen/README.md` lists all of them.
+//!
+//! Each test compares what the public names give with a text file in `frozen/`. With
+//! `RECOUNT_WRITE_FROZEN=1` it writes the file anew, and the difference is one to look at.
+
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+#[path = "frozen/decisions.rs"]
+mod decisions;
+#[cfg(feature = "testing")]
+#[path = "frozen/engine_words.rs"]
+#[expect(clippy::panic, reason = "one of the tools panics")]
+mod engine_words;
+#[path = "frozen/hashes.rs"]
+mod hashes;
+#[path = "frozen/pinned.rs"]
+mod pinned;
+#[path = "frozen/rejections.rs"]
+mod rejections;
+#[path = "frozen/scenes/mod.rs"]
+mod scenes;
+#[cfg(feature = "schema")]
+#[path = "frozen/schemas.rs"]
+mod schemas;
+#[cfg(feature = "live")]
+#[path = "frozen/seed_names.rs"]
+mod seed_names;
+#[cfg(feature = "engine")]
+#[path = "frozen/state.rs"]
+mod state;
+#[cfg(feature = "engine")]
+#[path = "frozen/tool_words.rs"]
+mod tool_words;
+#[path = "frozen/words.rs"]
+mod words;
