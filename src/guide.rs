@@ -56,3 +56,7 @@ pub mod fixtures {}
 #[doc = include_str!("../docs/testing.md")]
 #[cfg(feature = "testing")]
 pub mod testing {}
+
+#[doc = include_str!("../docs/simulator.md")]
+#[cfg(feature = "simulator")]
+pub mod simulator {}

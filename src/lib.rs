@@ -2,55 +2,38 @@
 //!
 #![cfg_attr(feature = "live", doc = include_str!("../README.md"))]
 
-pub mod session;
+pub use recount_session as session;
+pub use recount_session::story;
+#[cfg(feature = "simulator")]
+pub use recount_simulator as simulator;
 
-#[cfg(feature = "engine")]
 pub mod adk;
-#[cfg(feature = "engine")]
 pub mod audit;
-#[cfg(feature = "cli")]
-pub mod cli;
-#[cfg(feature = "engine")]
 pub mod compare;
 #[cfg(feature = "live")]
 pub mod control;
-#[cfg(feature = "engine")]
-mod draft;
-#[cfg(feature = "engine")]
 pub mod engine;
-#[cfg(feature = "engine")]
 pub mod fixture;
-#[cfg(any(feature = "engine", feature = "simulator"))]
-mod given_file;
 #[cfg(all(doc, feature = "live"))]
 pub mod guide;
-#[cfg(feature = "engine")]
 pub mod ledger;
 pub mod live;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 #[cfg(feature = "play")]
 pub mod play;
-#[cfg(feature = "engine")]
 pub mod prelude;
-#[cfg(feature = "engine")]
 pub mod replay;
-#[cfg(feature = "simulator")]
-pub mod simulator;
-pub mod story;
 #[cfg(any(test, feature = "given"))]
 pub mod testing;
-#[cfg(feature = "engine")]
 pub mod tool;
 
 #[cfg(feature = "live")]
 pub use engine::Live;
-#[cfg(feature = "engine")]
 pub use engine::{
     Agent, ConfirmationProvider, ConfirmationRequest, Engine, FunctionResponse, LiveHandle,
     StaticConfirmation, Ticket, ToolConfirmation,
 };
-#[cfg(feature = "engine")]
 pub use recount_journal as journal;
 /// Makes an async function a tool that a model can call.
 ///
@@ -101,9 +84,6 @@ pub use recount_journal as journal;
 ///
 /// let pay = T::confirm(pay(), "Pay this invoice?");
 /// ```
-#[cfg(feature = "engine")]
 pub use recount_macros::tool;
-#[cfg(feature = "engine")]
 pub use schemars;
-#[cfg(feature = "engine")]
 pub use tool::{T, ToolContext, ToolDispatcher, ToolError, ToolFunction};

@@ -29,10 +29,8 @@ mod schemas;
 #[cfg(feature = "live")]
 #[path = "frozen/seed_names.rs"]
 mod seed_names;
-#[cfg(feature = "engine")]
 #[path = "frozen/state.rs"]
 mod state;
-#[cfg(feature = "engine")]
 #[path = "frozen/tool_words.rs"]
 mod tool_words;
 #[path = "frozen/words.rs"]

@@ -1,6 +1,6 @@
 //! Tools of MCP servers, against a real server: a child process that speaks on its standard input and output, or a service
 //! on this machine over streamable HTTP.
-#![cfg(all(feature = "cli", feature = "mcp", feature = "testing"))]
+#![cfg(all(feature = "mcp", feature = "testing"))]
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -17,8 +17,6 @@ mod asking_server;
 mod asking_tasks;
 #[path = "mcp/calls.rs"]
 mod calls;
-#[path = "mcp/command_line.rs"]
-mod command_line;
 #[path = "mcp/defects.rs"]
 mod defects;
 #[path = "mcp/digits.rs"]

@@ -8,15 +8,17 @@
     reason = "a test that meets the impossible must stop"
 )]
 
-#[path = "laws/generator.rs"]
+#[path = "../crates/session/tests/laws/generator.rs"]
 mod generator;
-#[path = "lawful/recording.rs"]
+#[path = "../crates/session/tests/lawful/recording.rs"]
 #[expect(dead_code, reason = "the laws use the rest of it")]
 mod recording;
 #[path = "replay/states.rs"]
 mod states;
-#[path = "laws/terms.rs"]
+#[path = "../crates/session/tests/laws/terms.rs"]
 mod terms;
+#[path = "replay/what_if.rs"]
+mod what_if;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +28,8 @@ use std::thread;
 use std::time::Duration;
 
 use generator::{recordings, wild_recordings};
-use proptest::strategy::{Strategy, ValueTree};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use recording::{Recording, decided, observed};
 use recount::journal::{DiskJournal, Durability, block_on};
@@ -37,6 +40,26 @@ use recount::session::{Fact, Observation, evolve, open_work};
 use recount::testing::ScriptedModel;
 use tokio::runtime;
 use tokio::task::JoinSet;
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        // What fails is printed as a readable history; no seed is kept out of sight.
+        failure_persistence: None,
+        cases: 2 * ProptestConfig::default().cases,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn the_same_policies_change_nothing(recording in wild_recordings()) {
+        what_if::the_same_policies_change_nothing(&recording).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn other_policies_leave_the_record_as_it_is(recording in wild_recordings()) {
+        let verdict = what_if::other_policies_leave_the_record_as_it_is(&recording);
+        verdict.map_err(TestCaseError::fail)?;
+    }
+}
 
 /// How many generated sessions are replayed.
 const SESSIONS: usize = 200;

@@ -1,5 +1,4 @@
 //! An async function under `#[tool]` is a tool: named, described, checked and answered as it says.
-#![cfg(feature = "engine")]
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

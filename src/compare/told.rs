@@ -170,7 +170,7 @@ impl Telling {
             | Observation::OutcomeFound(_)
             | Observation::DeadlinePassed(_)
             | Observation::OperatorCancelled(_) => {
-                let about = observation.provenance().about;
+                let about = observation.about();
                 match about.filter(|it| self.growing.is_of_call(it.0)) {
                     Some(about) => self.reported(fact, about),
                     None => self.exactly(fact),

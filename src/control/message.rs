@@ -120,7 +120,7 @@ fn strict_ticket<'de, D: Deserializer<'de>>(reader: D) -> Result<Ticket, D::Erro
 
 /// A ticket from outside, strictly: an object with its three keys. One that has an `id` besides would name the call twice, maybe
 /// another one, and one that names an actor would claim what the door alone knows.
-pub(crate) fn ticket(text: &str) -> Result<Ticket, serde_json::Error> {
+pub fn ticket(text: &str) -> Result<Ticket, serde_json::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Strict {

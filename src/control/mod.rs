@@ -25,8 +25,8 @@ pub use address::{Address, CONTROL_FILES};
 pub use claimed::wrong_with_name;
 pub use client::{Answered, Client, read};
 pub use error::{ConnectError, Unanswered};
-#[cfg(feature = "cli")]
-pub(crate) use message::ticket;
+#[doc(hidden)]
+pub use message::ticket;
 pub use message::{
     LogItem, NamedId, OnRecord, Problem, Reply, Request, Waiting, checked, confirmation, finding,
 };

@@ -61,7 +61,8 @@ impl Desk {
     }
 
     /// Answers with what a door was given, or found wrong with it.
-    pub(crate) async fn answer_as(
+    #[doc(hidden)]
+    pub async fn answer_as(
         &self,
         request: RequestId,
         given: Result<ToolConfirmation, UnfitAnswer>,
@@ -172,7 +173,8 @@ impl Desk {
     }
 
     /// Records what a command becomes, if it is taken.
-    pub(crate) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
+    #[doc(hidden)]
+    pub async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
         let loaded = self.ledger.load(session).await?;
         let mut batch = Batch::new(loaded, self.clock.now());
         let left = batch.take_over()?;

@@ -121,8 +121,8 @@ pub use live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use notices::{ConfirmationDecided, ConfirmationVerdict, SettledApart};
 pub use phases::{PhaseBuilder, ToolNames};
 pub use reconnects::Reconnects;
-#[cfg(feature = "cli")]
-pub(crate) use responding::supplies_json;
+#[doc(hidden)]
+pub use responding::supplies_json;
 pub use sessions::NewSession;
 pub use updates::Updates;
 
@@ -151,7 +151,8 @@ use stint::Stint;
 use task::{Begin, SessionTask};
 
 /// The program and version as the journal names it.
-pub(crate) const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
+#[doc(hidden)]
+pub const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
 
 /// How many messages of a connection wait for their session before its reader waits, too.
 const INCOMING: usize = 256;

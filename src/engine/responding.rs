@@ -158,7 +158,7 @@ pub(super) async fn check_id(ledger: &Ledger, ticket: &Ticket, found: String) ->
 }
 
 /// As [`supplies`], number for number as it was written.
-pub(crate) fn supplies_json(
+pub fn supplies_json(
     ticket: &Ticket,
     name: String,
     response: Json,

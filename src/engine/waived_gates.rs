@@ -20,7 +20,7 @@ pub(super) fn unanswerable(agent: &str, policies: &PolicySet) -> Gates {
     Gates::waived("no durable journal and no confirmation provider")
 }
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(all(test, feature = "programs"))]
 #[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use super::*;

@@ -185,7 +185,8 @@ impl Ledger {
 
     /// How often the tool of a call that has ended was started.
     #[cfg(feature = "live")]
-    pub(crate) async fn attempts_of(&self, session: SessionId, call: Seq) -> Result<u32, Error> {
+    #[doc(hidden)]
+    pub async fn attempts_of(&self, session: SessionId, call: Seq) -> Result<u32, Error> {
         let loaded = self.load(session).await?;
         let ended = loaded.session.settled.get(&call);
         Ok(ended.map_or(0, |it| it.attempts))

@@ -5,8 +5,8 @@
 use async_trait::async_trait;
 
 use super::limits::Limits;
-use super::platform::Platform;
 use super::token_error::TokenError;
+use crate::session::Platform;
 
 /// Opens connections to a model's service.
 #[async_trait]

@@ -5,11 +5,11 @@ use async_trait::async_trait;
 use super::connector::{ConnectError, Connection, Connector};
 use super::keepalive::Keepalive;
 use super::limits::Limits;
-use super::platform::Platform;
-use super::secret::Secret;
 use super::token_error::TokenError;
 use super::token_source::{AccessToken, TokenSource, Tokens};
 use super::{handshake, socket};
+use crate::session::Platform;
+use crate::session::secret::Secret;
 
 /// A Gemini Live endpoint: Google AI, Vertex, a gateway, a simulator.
 ///

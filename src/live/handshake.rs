@@ -5,8 +5,8 @@ use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderName, HeaderValue, R
 
 use super::connector::{ConnectError, Connector};
 use super::endpoint::{Credential, Endpoint, Place, Target};
-use super::secret::{Secret, Unsaid};
 use super::token_source::AccessToken;
+use crate::session::secret::{Secret, Unsaid};
 
 /// How this program names itself to the service.
 const CLIENT: &str = concat!("recount/", env!("CARGO_PKG_VERSION"));

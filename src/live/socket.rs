@@ -19,7 +19,7 @@ use tokio_tungstenite::{
 use super::connector::{ConnectError, Connection, ConnectionLost, FrameReceiver, FrameSender};
 use super::keepalive::{Beat, Keepalive, Pulse};
 use super::limits::Limits;
-use super::secret::Unsaid;
+use crate::session::secret::Unsaid;
 
 /// Both buffers start small: most frames are, and a service holds many idle sessions.
 const BUFFER_BYTES: usize = 8 * 1024;

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::secret::Secret;
 use super::token_error::TokenError;
+use crate::session::secret::Secret;
 
 /// How long before its end a token is replaced, so that it does not end on its way.
 const MARGIN: Duration = Duration::from_secs(60);

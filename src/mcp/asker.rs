@@ -15,7 +15,7 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Value, json};
 
 use super::{progress, shown};
-use crate::live::secret::Unsaid;
+use crate::session::secret::Unsaid;
 use crate::tool::{Ask, ToolContext, ToolError};
 
 /// Answers a server: its questions by asking a person through the call for which it asks.

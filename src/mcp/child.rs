@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use super::server::McpServer;
-use crate::live::secret::Unsaid;
+use crate::session::secret::Unsaid;
 use crate::tool::process_group::ProcessGroup;
 use crate::tool::program_env;
 
@@ -181,7 +181,7 @@ const WORDS_CHARS_MAX: usize = 300;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::secret::Secret;
+    use crate::session::secret::Secret;
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_cut_once_and_the_next_is_whole() {

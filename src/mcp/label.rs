@@ -4,7 +4,7 @@ use std::path::Path;
 
 use reqwest::Url;
 
-use crate::live::secret::is_like_a_token;
+use crate::session::secret::is_like_a_token;
 
 /// The program, and of one that runs packages the package; other arguments may hold secrets.
 pub(super) fn of_command(program: &str, args: &[String]) -> String {

@@ -3,7 +3,7 @@
 use rmcp::model::ProgressNotificationParam;
 use serde_json::{Map, Value};
 
-use crate::live::secret::Unsaid;
+use crate::session::secret::Unsaid;
 
 /// The longest message that is handed on, in characters; the rest is left out.
 const MESSAGE_CHARS_MAX: usize = 1_000;

@@ -14,8 +14,8 @@ use super::error::McpError;
 use super::raw::{self, Called};
 use super::server::{McpServer, Way};
 use super::{http, result, shown, unanswered};
-use crate::live::secret::Unsaid;
 use crate::session::Json;
+use crate::session::secret::Unsaid;
 use crate::tool::{ToolContext, ToolError};
 
 /// A server as its tools know it.

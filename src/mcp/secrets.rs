@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
-use crate::live::secret::is_like_a_token;
+use crate::session::secret::is_like_a_token;
 
 /// The parts of a URL that may be secret, the longer ones first: user and password, together and alone, the query and its values, and
 /// what looks like a token in the path; each as it stands in the URL, and as it is meant.

@@ -8,8 +8,8 @@ use reqwest::Url;
 use serde_json::{Value, json};
 
 use super::{label, secrets};
-use crate::live::secret::{Secret, Unsaid};
 use crate::session::ToolPolicy;
+use crate::session::secret::{Secret, Unsaid};
 use crate::tool::implementation::Pinned;
 
 /// How an MCP server is reached, and what holds for its tools; [`T::mcp`](crate::tool::T::mcp) connects to it.

@@ -3,8 +3,8 @@
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use crate::live::secret::Unsaid;
 use crate::session::Json;
+use crate::session::secret::Unsaid;
 use crate::tool::restored;
 
 /// As [`without`], of a text, whose numbers keep their digits.

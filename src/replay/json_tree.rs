@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::session::Json;
 
 /// A JSON value, taken apart by one level.
-pub(crate) enum Tree<'j> {
+pub enum Tree<'j> {
     /// The members of an object, in their order.
     Members(Vec<(String, &'j RawValue)>),
     /// The elements of an array.
@@ -23,7 +23,8 @@ pub(crate) enum Tree<'j> {
 
 impl<'j> Tree<'j> {
     /// Takes a value apart.
-    pub(crate) fn of(value: &'j RawValue) -> Tree<'j> {
+    #[doc(hidden)]
+    pub fn of(value: &'j RawValue) -> Tree<'j> {
         let text = value.get();
         let apart = match text.as_bytes().first() {
             Some(b'{') => {

@@ -12,11 +12,12 @@ mod state_view;
 mod verify;
 pub mod what_if;
 
-pub(crate) use json_tree::Tree;
+#[doc(hidden)]
+pub use json_tree::Tree;
 pub use json_tree::{Change, NamesNothing, changes, value_at};
 pub use report::{Diverged, Report, Said};
 pub use state_at::{NoState, state_at};
 pub use state_view::{state_json, state_json_about};
 pub use verify::verify;
-#[cfg(feature = "cli")]
-pub(crate) use verify::verify_by;
+#[doc(hidden)]
+pub use verify::verify_by;

@@ -35,7 +35,7 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
 }
 
 /// As [`verify`], by other rules than `decide`, and telling after each page how many records were read.
-pub(crate) async fn verify_by(
+pub async fn verify_by(
     ledger: &Ledger,
     session: SessionId,
     rules: impl Fn(&Session) -> Option<Decision>,

@@ -11,24 +11,17 @@ mod clock;
 mod crash;
 #[cfg(feature = "testing")]
 mod frames;
-mod given;
-mod history;
 #[cfg(feature = "testing")]
 mod journals;
 #[cfg(feature = "testing")]
 mod life;
 #[cfg(feature = "testing")]
 mod scripted_model;
-#[cfg(feature = "proptest")]
-mod strategies;
-mod toolbox;
-mod world_words;
 
 #[cfg(feature = "testing")]
 pub use crate::fixture::{Fixture, Recording};
 #[cfg(feature = "testing")]
 pub use crate::play::{Played, Told};
-pub use crate::story::Story;
 #[cfg(feature = "testing")]
 pub use assertions::{OnRecord, replayed};
 #[cfg(feature = "testing")]
@@ -37,15 +30,10 @@ pub use clock::ManualClock;
 pub use crash::{Crash, CrashPoint, CrashingConnector, CrashingTool};
 #[cfg(feature = "testing")]
 pub use frames::any_frame;
-pub use given::{Given, When, given};
-pub use history::{History, answer_to, history};
 #[cfg(feature = "testing")]
 pub use journals::{CrashingJournal, FailingJournal, StuckJournal, SurvivingJournal};
 #[cfg(feature = "testing")]
 pub use life::Life;
+pub use recount_session::testing::*;
 #[cfg(feature = "testing")]
 pub use scripted_model::ScriptedModel;
-#[cfg(feature = "proptest")]
-pub use strategies::histories;
-pub use toolbox::{Toolbox, toolbox};
-pub use world_words::{called_by, written};

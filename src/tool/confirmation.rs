@@ -95,7 +95,7 @@ impl ToolConfirmation {
 
     /// The part that a tool outside this process is given: `{"confirmed":true,"payload":…}`,
     /// without a payload if none was given.
-    #[cfg(any(feature = "cli", feature = "mcp"))]
+    #[cfg(feature = "programs")]
     pub(crate) fn for_program(&self) -> Value {
         let mut given = Map::from_iter([("confirmed".to_owned(), self.confirmed.into())]);
         given.extend(self.payload.clone().map(|it| ("payload".to_owned(), it)));

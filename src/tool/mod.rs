@@ -8,7 +8,7 @@ mod arguments;
 #[doc(hidden)]
 pub mod attribute;
 mod calling;
-#[cfg(feature = "cli")]
+#[cfg(feature = "programs")]
 mod command;
 mod confirmation;
 mod context;
@@ -21,7 +21,7 @@ mod following;
 mod function;
 mod gate;
 mod gate_choice;
-#[cfg(any(feature = "cli", feature = "mcp"))]
+#[cfg(feature = "programs")]
 pub(crate) mod implementation;
 mod input;
 mod input_streaming_tool;
@@ -33,9 +33,9 @@ mod outcome;
 mod pipeline;
 pub mod policy_file;
 mod policy_tool;
-#[cfg(any(feature = "cli", feature = "mcp"))]
+#[cfg(feature = "programs")]
 pub(crate) mod process_group;
-#[cfg(any(feature = "cli", feature = "mcp"))]
+#[cfg(feature = "programs")]
 pub(crate) mod program_env;
 mod provider_desk;
 mod result_formatter;
@@ -52,6 +52,8 @@ mod t;
 mod t_policies;
 mod ticket;
 mod tool_event;
+#[cfg(all(feature = "programs", feature = "toml"))]
+pub mod tools_file;
 mod toolset;
 mod typed;
 mod yielding;
@@ -70,7 +72,7 @@ pub(crate) use answering::{Asked, takes_payload};
 pub(crate) use arguments::ArgumentCheck;
 #[cfg(feature = "mcp")]
 pub(crate) use arguments::{check_pattern, invalid_places};
-#[cfg(feature = "cli")]
+#[cfg(feature = "programs")]
 pub use command::CommandTool;
 pub use confirmation::{
     ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,

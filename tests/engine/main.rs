@@ -13,9 +13,9 @@
 mod child_process;
 #[path = "../demo_session/mod.rs"]
 mod demo_session;
-#[path = "../lawful/journal.rs"]
+#[path = "lawful_journal.rs"]
 mod journal;
-#[path = "../lawful/mod.rs"]
+#[path = "../../crates/session/tests/lawful/mod.rs"]
 mod lawful;
 #[path = "../nothing_left/mod.rs"]
 mod nothing_left;

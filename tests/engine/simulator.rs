@@ -11,8 +11,6 @@ mod connections;
 mod faults;
 mod free;
 mod manual;
-#[cfg(feature = "cli")]
-mod program;
 mod service;
 mod sockets;
 

@@ -9,7 +9,6 @@ fn event_schema_is_as_it_was_but_for_words() {
     assert_pinned_without_words("events.schema.json", recount::session::event_schema());
 }
 
-#[cfg(feature = "engine")]
 #[test]
 fn policy_schema_is_as_it_was_but_for_words() {
     assert_pinned_without_words("policy.schema.json", recount::tool::policy_file::schema());

@@ -39,12 +39,6 @@ pub(crate) fn stdio(config: &Value) -> McpServer {
     .env(CONFIG, config.to_string())
 }
 
-/// The same as a command line; what it is told is in its environment.
-pub(crate) fn command_line() -> String {
-    let program = std::env::current_exe().unwrap();
-    format!("'{}' --exact {SERVES} --nocapture", program.display())
-}
-
 /// What this process was told to be, if it is a server.
 pub(crate) fn config() -> Option<Value> {
     let config = std::env::var(CONFIG).ok()?;

@@ -168,7 +168,7 @@ fn whole(line: Option<usize>, what: String) -> PolicyMistake {
     }
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "toml")]
 fn toml_document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
     let file: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| places::line_at(text, span.start));
@@ -191,7 +191,7 @@ fn toml_document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
 }
 
 /// The first infinite number, or one that is none, and where it stands.
-#[cfg(feature = "cli")]
+#[cfg(feature = "toml")]
 fn not_finite(path: Vec<String>, value: &toml::Value) -> Option<(Vec<String>, f64)> {
     let within = |step: String| [path.as_slice(), &[step]].concat();
     match value {
@@ -212,14 +212,14 @@ fn not_finite(path: Vec<String>, value: &toml::Value) -> Option<(Vec<String>, f6
     }
 }
 
-#[cfg(not(feature = "cli"))]
+#[cfg(not(feature = "toml"))]
 fn toml_document(_: &str) -> Result<Map<String, Value>, PolicyMistake> {
     let what = "expected JSON that begins with {; TOML is read where the feature `cli` is on";
     Err(whole(Some(1), what.to_owned()))
 }
 
 /// The same value as JSON has it.
-#[cfg(feature = "cli")]
+#[cfg(feature = "toml")]
 pub(crate) fn from_toml(value: &toml::Value) -> Value {
     match value {
         toml::Value::String(text) => text.as_str().into(),

@@ -49,7 +49,7 @@ impl Places {
 }
 
 /// The line of this byte.
-#[cfg(feature = "cli")]
+#[cfg(feature = "toml")]
 pub(super) fn line_at(text: &str, offset: usize) -> usize {
     let before = text.get(..offset).unwrap_or(text);
     before.bytes().filter(|it| *it == b'\n').count() + 1
@@ -79,12 +79,12 @@ fn numbered(items: impl Iterator<Item = Place>) -> BTreeMap<String, Place> {
         .collect()
 }
 
-#[cfg(not(feature = "cli"))]
+#[cfg(not(feature = "toml"))]
 fn in_toml(_: &str) -> Option<Place> {
     None
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "toml")]
 fn in_toml(text: &str) -> Option<Place> {
     let document = toml::de::DeTable::parse(text).ok()?;
     Some(Place {
@@ -93,7 +93,7 @@ fn in_toml(text: &str) -> Option<Place> {
     })
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "toml")]
 fn in_table(table: &toml::de::DeTable<'_>) -> BTreeMap<String, Place> {
     let place = |key: &toml::Spanned<_>, value| Place {
         offset: Some(key.span().start),
@@ -105,7 +105,7 @@ fn in_table(table: &toml::de::DeTable<'_>) -> BTreeMap<String, Place> {
         .collect()
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "toml")]
 fn in_value(value: &toml::de::DeValue<'_>) -> BTreeMap<String, Place> {
     use toml::de::DeValue;
 
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "toml")]
     #[test]
     fn a_line_of_toml_is_that_of_the_key_or_of_what_is_around_it() {
         let text = "timeout = 1\n\n[tools.pay]\nconfirm = 1\n[[phases]]\nname = \"a\"\n[[phases]]\nname = 2\n";

@@ -174,7 +174,7 @@ fn every_key_says_what_it_means() {
     assert_eq!(parse("{}"), Ok(PolicyChanges::default()));
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "toml")]
 #[test]
 fn toml_says_the_same_as_json() {
     let value: Value = serde_json::from_str(WHOLE).unwrap();
@@ -223,7 +223,7 @@ fn every_mistake_of_json_is_said_at_once_with_line_and_field() {
     assert_eq!(mistakes(text), expected);
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "toml")]
 #[test]
 fn every_mistake_of_toml_has_its_line() {
     let text = "timeout = 5\n\n[tools.pay]\nconfirm = \"Pay?\"\ncolour = \"red\"\n\n[[phases]]\ninstruction = \"x\"\n";
@@ -243,14 +243,14 @@ fn the_lines_of_many_mistakes_are_found_at_once() {
     let json = format!("{{\n{text}\"timeout\": \"1s\"}}");
     let found = parse(&json).unwrap_err().mistakes;
     assert_eq!((found.len(), found[19_999].line), (20_000, Some(20_001)));
-    if cfg!(feature = "cli") {
+    if cfg!(feature = "toml") {
         let toml = json.trim_matches(['{', '}', '\n']).replace(": ", " = ");
         let found = parse(&toml.replace(",\n", "\n")).unwrap_err().mistakes;
         assert_eq!((found.len(), found[19_999].line), (20_000, Some(20_000)));
     }
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "toml")]
 #[test]
 fn a_number_that_is_none_is_a_mistake_where_it_stands() {
     let text =
@@ -279,7 +279,7 @@ fn what_cannot_be_read_at_all_is_said_with_its_line() {
         twice.len() == 1 && twice[0].contains("\"timeout\""),
         "{twice:?}"
     );
-    if cfg!(feature = "cli") {
+    if cfg!(feature = "toml") {
         let syntax = mistakes("a = 1\n[[tools]\n");
         assert!(
             syntax.len() == 1 && syntax[0].starts_with("line 2: expected TOML: "),

@@ -1,5 +1,4 @@
 //! A dispatcher without an engine runs calls under the same policies, records them, and leaves nobody waiting.
-#![cfg(feature = "engine")]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,5 +1,4 @@
 //! A tool that its dispatcher runs alone has what it has in an engine: services, events, and arguments read out of a text.
-#![cfg(feature = "engine")]
 
 use async_trait::async_trait;
 use recount::prelude::*;

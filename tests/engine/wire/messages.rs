@@ -541,7 +541,6 @@ fn a_field_of_the_wrong_type_stays_where_it_is() {
     }
 }
 
-#[cfg(feature = "engine")]
 #[test]
 fn media_are_written_in_the_alphabet_that_everybody_reads() {
     use recount::live::wire::{Blob, Part};

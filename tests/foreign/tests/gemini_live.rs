@@ -6,7 +6,7 @@ use gemini_live::types::*;
 use gemini_live::{
     Auth, Endpoint, ReconnectPolicy, Session, SessionConfig, SessionError, TransportConfig,
 };
-use recount::simulator::{ConnectionId, Running, Script, Simulator, Standing};
+use recount_simulator::{ConnectionId, Running, Script, Simulator, Standing};
 use serde_json::json;
 
 const FOREIGN: &str = include_str!("../../../fixtures/scripts/foreign.jsonl");

@@ -1,0 +1,225 @@
+//! Which calls somebody asks about on the command line.
+
+use chrono::{DateTime, Days, NaiveDate};
+use clap::Args;
+
+use crate::age;
+use crate::failure::{Exit, Failure};
+use crate::one_line::one_line;
+use recount::audit::{Filter, LabelFilter, Verdict};
+use recount::session::{Outcome, Timestamp};
+
+/// The outcomes that a call may end with, as JSON spells them.
+const OUTCOMES: [&str; 10] = [
+    "returned",
+    "failed",
+    "supplied",
+    "refused",
+    "denied",
+    "expired",
+    "timed_out",
+    "cancelled",
+    "unknown",
+    "withdrawn",
+];
+
+/// Which calls are wanted; an option given several times takes any of its values, but every --label must hold.
+#[derive(Args)]
+pub(super) struct Asked {
+    /// Only calls about which something was decided, or to which something happened, from this time on: 2026-11-01 or
+    /// 2026-11-01T09:30:00Z.
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Only up to this time; a date counts to its end.
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+    /// Only calls about which this person said or did something, also in vain.
+    #[arg(long, value_name = "NAME")]
+    actor: Vec<String>,
+    /// Only calls to this tool.
+    #[arg(long, value_name = "NAME")]
+    tool: Vec<String>,
+    /// Only calls of sessions with this label.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    label: Vec<String>,
+    /// Only calls with this verdict, such as approved, denied, allowed_by_rule or gate_waived.
+    #[arg(long, value_name = "VERDICT")]
+    verdict: Vec<String>,
+    /// Only calls that ended like this, such as returned, failed or unknown.
+    #[arg(long, value_name = "OUTCOME")]
+    outcome: Vec<String>,
+    /// Only calls that ran without a person's yes; one that was allowed and never ran is none of them.
+    #[arg(long)]
+    unconfirmed: bool,
+}
+
+impl Asked {
+    pub(super) fn filter(&self) -> Result<Filter, Failure> {
+        let verdicts = self.verdict.iter().map(|it| verdict(it));
+        let outcomes = self.outcome.iter().map(|it| outcome(it));
+        let filter = Filter {
+            from: self.from.as_deref().map(begin).transpose()?,
+            until: self.to.as_deref().map(end).transpose()?,
+            actors: self.actor.clone(),
+            tools: self.tool.clone(),
+            labels: self.label.iter().map(|it| LabelFilter::parse(it)).collect(),
+            verdicts: verdicts.collect::<Result<_, _>>()?,
+            outcomes: outcomes.collect::<Result<_, _>>()?,
+            unconfirmed: self.unconfirmed,
+        };
+        if let (Some(from), Some(until)) = (filter.from, filter.until)
+            && from >= until
+        {
+            let what = format!(
+                "expected --from before --to, found {} and {}",
+                age::moment(from),
+                age::moment(until)
+            );
+            return Err(Failure::new("not-a-time", what).exit(Exit::Usage));
+        }
+        Ok(filter)
+    }
+
+    /// The options again, as they were given; nothing where none was.
+    pub(super) fn in_words(&self) -> Vec<String> {
+        let one = |name: &str, it: &Option<String>| it.as_ref().map(|it| format!("{name} {it}"));
+        let all = |name: &'static str, it: &[String]| -> Vec<String> {
+            it.iter().map(|it| format!("{name} {it}")).collect()
+        };
+        let times = [one("from", &self.from), one("to", &self.to)];
+        let rest = [
+            all("actor", &self.actor),
+            all("tool", &self.tool),
+            all("label", &self.label),
+            all("verdict", &self.verdict),
+            all("outcome", &self.outcome),
+        ];
+        let times = times.into_iter().flatten();
+        let unconfirmed = self.unconfirmed.then(|| "unconfirmed".to_owned());
+        let rest = rest.into_iter().flatten().chain(unconfirmed);
+        times.chain(rest).collect()
+    }
+}
+
+/// The first moment of what is meant.
+fn begin(text: &str) -> Result<Timestamp, Failure> {
+    match time(text)? {
+        Time::Moment(at) => Ok(at),
+        Time::Day(day) => midnight(text, day),
+    }
+}
+
+/// The first moment behind what is meant.
+fn end(text: &str) -> Result<Timestamp, Failure> {
+    match time(text)? {
+        Time::Moment(at) => Ok(at),
+        Time::Day(day) => {
+            let next = day.checked_add_days(Days::new(1));
+            midnight(text, next.ok_or_else(|| not_a_time(text))?)
+        }
+    }
+}
+
+enum Time {
+    Moment(Timestamp),
+    Day(NaiveDate),
+}
+
+fn time(text: &str) -> Result<Time, Failure> {
+    if let Ok(day) = text.parse::<NaiveDate>() {
+        return Ok(Time::Day(day));
+    }
+    let at = DateTime::parse_from_rfc3339(text).map_err(|_| not_a_time(text))?;
+    Ok(Time::Moment(Timestamp(at.timestamp_micros())))
+}
+
+fn midnight(text: &str, day: NaiveDate) -> Result<Timestamp, Failure> {
+    let at = day.and_hms_opt(0, 0, 0).ok_or_else(|| not_a_time(text))?;
+    Ok(Timestamp(at.and_utc().timestamp_micros()))
+}
+
+fn not_a_time(text: &str) -> Failure {
+    let what = format!("expected a time, found {:?}", one_line(text));
+    Failure::new("not-a-time", what)
+        .exit(Exit::Usage)
+        .advice("give a date such as 2026-11-01, in UTC, or a time such as 2026-11-01T09:30:00Z or 2026-11-01T10:30:00+01:00")
+}
+
+fn verdict(text: &str) -> Result<Verdict, Failure> {
+    let names = Verdict::ALL.map(Verdict::as_str);
+    Verdict::named(text).ok_or_else(|| unknown("verdict", text, &names))
+}
+
+fn outcome(text: &str) -> Result<Outcome, Failure> {
+    // Outcomes have no other parser than that of the journal, which also knows the one that is no end.
+    let known = OUTCOMES.iter().find(|it| **it == text);
+    let read = known.and_then(|it| serde_json::from_value((*it).into()).ok());
+    read.ok_or_else(|| unknown("outcome", text, &OUTCOMES))
+}
+
+fn unknown(what: &str, text: &str, names: &[&str]) -> Failure {
+    let distance = |name: &&str| strsim::damerau_levenshtein(text, name);
+    let near = names.iter().copied().min_by_key(distance);
+    let near = near.filter(|name| distance(name) <= (text.len() / 3).max(1));
+    let meant = near.map_or(String::new(), |name| format!("did you mean {name}? "));
+    let (code, article) = match what {
+        "verdict" => ("not-a-verdict", "a"),
+        _ => ("not-an-outcome", "an"),
+    };
+    let found = format!("expected {article} {what}, found {:?}", one_line(text));
+    Failure::new(code, found)
+        .exit(Exit::Usage)
+        .advice(format!("{meant}there are {}", names.join(", ")))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_a_whole_day_and_a_time_a_moment() {
+        let day = 86_400_000_000;
+        assert_eq!(begin("1970-01-02").unwrap(), Timestamp(day));
+        assert_eq!(end("1970-01-02").unwrap(), Timestamp(2 * day));
+        assert_eq!(
+            end("1970-01-02T00:00:00.5Z").unwrap(),
+            Timestamp(day + 500_000)
+        );
+        assert_eq!(begin("1970-01-02T01:00:00+01:00").unwrap(), Timestamp(day));
+        for wrong in [
+            "",
+            "yesterday",
+            "2026-13-01",
+            "2026-11-01T10:00",
+            "1.11.2026",
+        ] {
+            let failure = begin(wrong).unwrap_err();
+            assert_eq!(
+                (failure.code.as_ref(), failure.exit),
+                ("not-a-time", Exit::Usage)
+            );
+        }
+    }
+
+    #[test]
+    fn every_outcome_but_the_interim_one_can_be_asked_for() {
+        for name in OUTCOMES {
+            let read = outcome(name).unwrap();
+            assert_eq!(serde_json::json!(read), name);
+        }
+        assert!(outcome("interim").is_err());
+    }
+
+    #[test]
+    fn what_is_not_known_is_answered_with_what_is() {
+        let failure = verdict("aproved").unwrap_err();
+        let advice = failure.advice.unwrap();
+        assert!(
+            advice.starts_with("did you mean approved? there are allowed_by_rule,"),
+            "{advice}"
+        );
+        let far = outcome("whatever").unwrap_err().advice.unwrap();
+        assert!(far.starts_with("there are returned, failed,"), "{far}");
+    }
+}

@@ -1,0 +1,356 @@
+//! The report for spreadsheets: RFC 4180, and no cell that a spreadsheet would run.
+
+use std::io::Write;
+
+use super::words::word;
+use crate::age;
+use crate::failure::Failure;
+use crate::one_line::escaped;
+use crate::screen::Screen;
+use recount::audit::{AuditedCall, Question, Report, UnreadSession};
+use recount::session::{Actor, Json, Timestamp};
+
+/// The columns, which are only ever added to.
+const COLUMNS: [&str; 55] = [
+    "session",
+    "agent",
+    "external_id",
+    "labels",
+    "on_behalf_of",
+    "call",
+    "call_id",
+    "call_hash",
+    "wire_id",
+    "called_at",
+    "called_by",
+    "tool",
+    "args",
+    "edited_args",
+    "flaw",
+    "verdict",
+    "policy_verdict",
+    "rule",
+    "policy_reason",
+    "policies",
+    "gates_enforced",
+    "gates_reason",
+    "about",
+    "hint",
+    "hint_by",
+    "asked_at",
+    "expires_at",
+    "answered_at",
+    "waited_us",
+    "answer",
+    "answered_by",
+    "authenticated_by",
+    "answer_reason",
+    "payload",
+    "other_questions",
+    "refused_answers",
+    "runs",
+    "started_at",
+    "run_ended_at",
+    "ran_without_confirmation",
+    "ended_at",
+    "outcome",
+    "error_kind",
+    "waits_as",
+    "reused",
+    "supplied_by",
+    "cancelled_by",
+    "cancel_reason",
+    "found",
+    "found_by",
+    "found_at",
+    "found_reason",
+    "sealed",
+    "unread",
+    "parent",
+];
+
+/// Prints a line a call, and one for each session that could not be told.
+pub(super) fn print(report: &Report, screen: &mut Screen) -> Result<(), Failure> {
+    let mut text = line(COLUMNS.iter().copied());
+    for call in &report.calls {
+        text.push_str(&line(cells(call).iter().map(String::as_str)));
+    }
+    for session in &report.unread {
+        text.push_str(&line(unread(session).iter().map(String::as_str)));
+    }
+    screen
+        .writer()
+        .write_all(text.as_bytes())
+        .map_err(|error| Failure::io("write to standard output", &error))
+}
+
+fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
+    let question = call.deciding_question();
+    let policy = call.policy.as_ref();
+    let labels = call
+        .labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
+    let others: Vec<&Question> = call
+        .questions
+        .iter()
+        .filter(|it| question.is_none_or(|deciding| deciding.seq != it.seq))
+        .collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => serde_json::to_string(others).unwrap_or_default(),
+    };
+    let refused = call.questions.iter().flat_map(|it| &it.refused);
+    let refused = refused.map(|it| format!("{} at {}: {}", it.by, age::stamp(it.at), it.refusal));
+    let (first, last) = (call.runs.first(), call.runs.last());
+    let cancelled = call.cancelled.as_ref();
+    let found = call.reconciled.as_ref();
+    [
+        call.session.to_string(),
+        call.agent.clone(),
+        call.external_id.clone().unwrap_or_default(),
+        labels.collect::<Vec<_>>().join(" "),
+        call.on_behalf_of.clone().unwrap_or_default(),
+        call.seq.to_string(),
+        call.id.to_string(),
+        call.hash.to_string(),
+        call.wire_id.clone().unwrap_or_default(),
+        age::stamp(call.called_at),
+        call.called_by
+            .as_ref()
+            .map(Actor::to_string)
+            .unwrap_or_default(),
+        call.tool.clone(),
+        call.args_text().to_owned(),
+        json(call.edited_args.as_ref()),
+        call.flaw.clone().unwrap_or_default(),
+        call.verdict.to_string(),
+        policy.map(|it| word(&it.verdict)).unwrap_or_default(),
+        policy.map(|it| word(&it.rule)).unwrap_or_default(),
+        policy.and_then(|it| it.reason.clone()).unwrap_or_default(),
+        policy
+            .and_then(|it| it.policies)
+            .map(|it| it.to_string())
+            .unwrap_or_default(),
+        call.gates.enforced.to_string(),
+        call.gates.reason.clone().unwrap_or_default(),
+        question.map(|it| word(&it.about)).unwrap_or_default(),
+        question.and_then(|it| it.hint.clone()).unwrap_or_default(),
+        question.map(|it| word(&it.hint_by)).unwrap_or_default(),
+        question
+            .map(|it| age::stamp(it.asked_at))
+            .unwrap_or_default(),
+        time(question.and_then(|it| it.expires_at)),
+        time(question.and_then(|it| it.ended_at)),
+        question
+            .and_then(|it| it.waited_us)
+            .map(|it| it.to_string())
+            .unwrap_or_default(),
+        question
+            .map(|it| it.end.as_str().to_owned())
+            .unwrap_or_default(),
+        question
+            .and_then(|it| it.by.as_ref())
+            .map(|it| it.name.clone())
+            .unwrap_or_default(),
+        question
+            .and_then(|it| it.by.as_ref())
+            .map(|it| word(&it.authenticated_by))
+            .unwrap_or_default(),
+        question
+            .and_then(|it| it.reason.clone())
+            .unwrap_or_default(),
+        json(question.and_then(|it| it.payload.as_ref())),
+        others,
+        refused.collect::<Vec<_>>().join("; "),
+        call.runs.len().to_string(),
+        time(first.map(|it| it.started_at)),
+        time(last.and_then(|it| it.ended_at)),
+        call.ran_without_confirmation.to_string(),
+        time(call.ended.as_ref().map(|it| it.at)),
+        call.ended
+            .as_ref()
+            .map(|it| word(&it.outcome))
+            .unwrap_or_default(),
+        call.error_kind.clone().unwrap_or_default(),
+        call.waits_as.unwrap_or_default().to_owned(),
+        call.reused.map(|it| it.to_string()).unwrap_or_default(),
+        call.supplied_by
+            .as_ref()
+            .map(Actor::to_string)
+            .unwrap_or_default(),
+        cancelled
+            .and_then(|it| it.by.as_ref())
+            .map(Actor::to_string)
+            .unwrap_or_default(),
+        cancelled
+            .and_then(|it| it.reason.clone())
+            .unwrap_or_default(),
+        found
+            .map(|it| it.found.as_str().to_owned())
+            .unwrap_or_default(),
+        found.map(|it| it.by.to_string()).unwrap_or_default(),
+        time(found.map(|it| it.at)),
+        found.and_then(|it| it.reason.clone()).unwrap_or_default(),
+        call.sealed.to_string(),
+        String::new(),
+        call.parent.map(|it| it.to_string()).unwrap_or_default(),
+    ]
+}
+
+fn unread(it: &UnreadSession) -> [String; COLUMNS.len()] {
+    let mut cells = [const { String::new() }; COLUMNS.len()];
+    for (cell, column) in cells.iter_mut().zip(COLUMNS) {
+        *cell = match column {
+            "session" => it.session.to_string(),
+            "called_at" => age::stamp(it.first_at),
+            "unread" => match it.more() {
+                Some(more) => format!("{}: {more}", it.why.as_str()),
+                None => it.why.as_str().to_owned(),
+            },
+            _ => String::new(),
+        };
+    }
+    cells
+}
+
+fn json(it: Option<&Json>) -> String {
+    it.map(|it| it.as_str().to_owned()).unwrap_or_default()
+}
+
+fn time(at: Option<Timestamp>) -> String {
+    at.map(age::stamp).unwrap_or_default()
+}
+
+fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    let cells: Vec<String> = cells.map(cell).collect();
+    format!("{}\r\n", cells.join(","))
+}
+
+/// A cell as RFC 4180 has it, on one line and without anything that a terminal would act on.
+///
+/// What a spreadsheet would take for a formula gets an apostrophe in front. A spreadsheet that divides at `;` or `|` cuts cells within
+/// their quotes, since the line did not begin with any, so an apostrophe stands behind these, too.
+fn cell(text: &str) -> String {
+    let text = escaped(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || " _.:/-()".contains(c);
+    if text.chars().all(plain) && !is_formula(&text) {
+        return text.into_owned();
+    }
+    let mut cell = String::with_capacity(text.len() + 3);
+    cell.push('"');
+    for (part, piece) in text.split_inclusive([';', '|']).enumerate() {
+        let guard = match part {
+            0 => is_formula(piece),
+            // The quotes that begin such a cell are taken away.
+            _ => is_formula(piece.trim_start_matches(|c: char| c == '"' || c.is_whitespace())),
+        };
+        if guard {
+            cell.push('\'');
+        }
+        cell.push_str(&piece.replace('"', "\"\""));
+    }
+    cell.push('"');
+    cell
+}
+
+/// Whether a spreadsheet would calculate it, blanks in front or not.
+fn is_formula(text: &str) -> bool {
+    let begins = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    text.trim_start().starts_with(begins)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_begins_as_a_formula_does() {
+        for (text, safe) in [
+            ("=1+2", "\"'=1+2\""),
+            ("+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""),
+            ("-2+3", "\"'-2+3\""),
+            ("-plain", "\"'-plain\""),
+            ("@SUM(A1)", "\"'@SUM(A1)\""),
+            (" =1", "\"' =1\""),
+            ("\u{a0}=1", "\"\\u00a0=1\""),
+            ("＝1", "\"'＝1\""),
+            ("=\"a\",\"b\"", "\"'=\"\"a\"\",\"\"b\"\"\""),
+        ] {
+            assert_eq!(cell(text), safe, "{text:?}");
+        }
+    }
+
+    /// The cells that a spreadsheet makes of a line where it divides at this character.
+    fn divided_at(line: &str, divider: char) -> Vec<String> {
+        let (mut cells, mut cell, mut quoted, mut begins) = (vec![], String::new(), false, true);
+        let mut chars = line.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '"' if begins => quoted = true,
+                '"' if quoted && chars.peek() == Some(&'"') => cell.extend(chars.next()),
+                '"' if quoted => quoted = false,
+                c if c == divider && !quoted => {
+                    cells.push(std::mem::take(&mut cell));
+                    begins = true;
+                    continue;
+                }
+                c => cell.push(c),
+            }
+            begins = false;
+        }
+        cells.push(cell);
+        cells
+    }
+
+    #[test]
+    fn no_cell_begins_as_a_formula_does_wherever_it_is_divided() {
+        for evil in [
+            "a;=1+1",
+            "=1;=1+1",
+            "a; \t=1",
+            "a;\"=1+1",
+            "a; \"\" +1",
+            "a;;@SUM(A1)",
+            "a|=1",
+            "a\t=1",
+            "a\n=1",
+            "a\r\n=1",
+            "a;\u{feff}=1",
+            "a;",
+            "{\"a\":\";=1\"}",
+        ] {
+            let line = line(["0199-session", evil, "=2", evil].into_iter());
+            let line = line.strip_suffix("\r\n").unwrap();
+            for divider in [',', ';', '|', '\t', '\n', '\r'] {
+                for cell in divided_at(line, divider) {
+                    assert!(!is_formula(&cell), "{evil:?} at {divider:?}: {cell:?}");
+                }
+            }
+        }
+        assert_eq!(cell("a;=1"), "\"a;'=1\"");
+        assert_eq!(cell("a; b"), "\"a; b\"");
+    }
+
+    #[test]
+    fn a_cell_is_one_line_that_no_terminal_acts_on() {
+        assert_eq!(
+            cell("a\r\n\u{1b}[2J\u{202e}b"),
+            r#""a\r\n\u001b[2J\u202eb""#
+        );
+    }
+
+    #[test]
+    fn cells_are_quoted_as_rfc_4180_says() {
+        assert_eq!(cell("returned"), "returned");
+        assert_eq!(
+            cell("2026-11-20T14:03:07.112345Z"),
+            "2026-11-20T14:03:07.112345Z"
+        );
+        assert_eq!(cell(""), "");
+        assert_eq!(cell("a,b"), "\"a,b\"");
+        assert_eq!(cell(r#"{"a":"b"}"#), r#""{""a"":""b""}""#);
+        assert_eq!(line(["a", "=b"].into_iter()), "a,\"'=b\"\r\n");
+    }
+}

@@ -1,0 +1,327 @@
+//! One call as a row of the HTML report.
+
+use super::html::{put, text};
+use super::words::{self, Mood, spoken, waited, word};
+use crate::age;
+use crate::count::count;
+use recount::audit::{AuditedCall, Question, Verdict};
+use recount::session::Timestamp;
+
+/// A row: the call, its arguments, and who or what let it run or kept it from it.
+pub(super) fn row(out: &mut String, call: &AuditedCall) {
+    out.push_str("<tr>");
+    about(out, call);
+    arguments(out, call);
+    policy(out, call);
+    out.push_str("<td class=\"who\">");
+    for question in &call.questions {
+        asked(out, question, call);
+    }
+    if call.questions.is_empty() {
+        out.push_str("<span class=\"quiet\">nobody was asked</span>");
+    }
+    out.push_str("</td>");
+    runs(out, call);
+    ended(out, call);
+    out.push_str("</tr>\n");
+}
+
+/// By what a call ran that no person had agreed to.
+pub(super) fn leave(call: &AuditedCall) -> String {
+    let rule = call.policy.as_ref().map(|it| word(&it.rule));
+    match (call.verdict, &call.waived) {
+        (Verdict::GateWaived, Some(waived)) => format!("gate waived: {}", waived.reason),
+        (Verdict::AllowedByProgram, _) => {
+            "the embedding program: it said that nobody had to be asked".to_owned()
+        }
+        (Verdict::ApprovedAutomatically, _) => {
+            let by = call.questions.iter().rev().find_map(|it| it.by.as_ref());
+            by.map_or_else(String::new, |by| by.in_short())
+        }
+        (_, _) => format!("rule {}", rule.unwrap_or_default()),
+    }
+}
+
+pub(super) fn time(at: Timestamp) -> String {
+    let shown = moment(at);
+    format!("<time datetime=\"{}\">{shown}</time>", age::stamp(at))
+}
+
+/// A time for the eye; the caption says that it is UTC.
+fn moment(at: Timestamp) -> String {
+    age::utc(at).format("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+fn about(out: &mut String, call: &AuditedCall) {
+    put(
+        out,
+        format_args!(
+            "<th scope=\"row\">{}<br><code title=\"{}\">{} #{}</code>",
+            time(call.called_at),
+            call.hash,
+            call.session,
+            call.seq
+        ),
+    );
+    let mut lines = vec![call.agent.clone()];
+    lines.extend(call.external_id.clone());
+    lines.extend(
+        call.labels
+            .iter()
+            .map(|(key, value)| format!("{key}={value}")),
+    );
+    lines.extend(
+        call.on_behalf_of
+            .as_ref()
+            .map(|it| format!("on behalf of {it}")),
+    );
+    lines.extend(call.called_by.as_ref().map(|it| format!("called by {it}")));
+    lines.extend(
+        call.parent
+            .map(|it| format!("called by the agent of #{it}")),
+    );
+    if call.sealed {
+        lines.push("sealed on record".to_owned());
+    }
+    let lines: Vec<String> = lines.iter().map(|it| text(it)).collect();
+    put(
+        out,
+        format_args!(
+            "<div class=\"small quiet\">{}</div></th>",
+            lines.join("<br>")
+        ),
+    );
+}
+
+fn arguments(out: &mut String, call: &AuditedCall) {
+    let tool = if call.tool.is_empty() {
+        "(no name)"
+    } else {
+        &call.tool
+    };
+    put(
+        out,
+        format_args!("<td class=\"what\"><strong>{}</strong>", text(tool)),
+    );
+    if !call.args_text().is_empty() {
+        code(out, call.args_text());
+    }
+    if let Some(edited) = &call.edited_args {
+        out.push_str("<div class=\"small\">changed by a person to</div>");
+        code(out, edited.as_str());
+    }
+    if let Some(flaw) = &call.flaw {
+        put(
+            out,
+            format_args!("<div class=\"small\">wrong: {}</div>", text(flaw)),
+        );
+    }
+    if !call.sealed_args.is_empty() {
+        let sealed = text(&call.sealed_args.join(", "));
+        put(
+            out,
+            format_args!("<div class=\"small quiet\">sealed: {sealed}</div>"),
+        );
+    }
+    out.push_str("</td>");
+}
+
+fn code(out: &mut String, it: &str) {
+    let it = text(it);
+    put(out, format_args!("<code class=\"args\">{it}</code>"));
+}
+
+fn policy(out: &mut String, call: &AuditedCall) {
+    let mood = match call.verdict {
+        Verdict::Approved | Verdict::AllowedByRule | Verdict::AllowedByProgram => "good",
+        Verdict::GateWaived
+        | Verdict::ApprovedAutomatically
+        | Verdict::Waiting
+        | Verdict::Undecided => "open",
+        Verdict::Denied
+        | Verdict::DeniedAutomatically
+        | Verdict::Expired
+        | Verdict::RefusedByPolicy
+        | Verdict::RefusedByProgram => "bad",
+        Verdict::Withdrawn | Verdict::AnsweredByProgram | Verdict::ResultReused => "plain",
+    };
+    let verdict = spoken(call.verdict.as_str());
+    put(
+        out,
+        format_args!("<td><span class=\"tag {mood}\">{verdict}</span>"),
+    );
+    let mut lines = Vec::new();
+    if let Some(policy) = &call.policy {
+        let (said, rule) = (spoken(&word(&policy.verdict)), word(&policy.rule));
+        lines.push(format!("the policies: {said}, rule {rule}"));
+        lines.extend(policy.reason.clone());
+        lines.extend(
+            policy
+                .inputs
+                .as_ref()
+                .map(|it| format!("read {}", it.as_str())),
+        );
+    }
+    lines.extend(
+        call.waived
+            .as_ref()
+            .map(|it| format!("gate waived: {}", it.reason)),
+    );
+    for said in &call.program {
+        let hook = said.hook.as_str();
+        let by = said
+            .by
+            .as_ref()
+            .map_or(String::new(), |it| format!(" by {it}"));
+        lines.push(match (&said.failure, said.answered, said.gated) {
+            (Some(failure), _, _) => format!("{hook}: {failure}"),
+            (None, true, _) => format!("{hook} answered in the tool’s place{by}"),
+            (None, false, Some(true)) => format!("{hook}: a person is to be asked"),
+            (None, false, Some(false)) => format!("{hook}: nobody has to be asked"),
+            (None, false, None) => format!("{hook} said nothing"),
+        });
+    }
+    small(out, &lines);
+    out.push_str("</td>");
+}
+
+fn asked(out: &mut String, it: &Question, call: &AuditedCall) {
+    let mood = match it.end.as_str() {
+        "approved" | "settled_as_done" => "good",
+        "open" => "open",
+        "denied" | "expired" | "settled_as_failed" => "bad",
+        _ => "plain",
+    };
+    let by = it
+        .by
+        .as_ref()
+        .map_or(String::new(), |by| format!(" by {by}"));
+    let by = text(&by);
+    put(
+        out,
+        format_args!(
+            "<div><span class=\"tag {mood}\">{}</span>{by}</div>",
+            spoken(it.end.as_str())
+        ),
+    );
+    let mut lines = Vec::new();
+    lines.push(words::asked(it).to_owned());
+    lines.extend(words::asked_arguments(it, call));
+    lines.extend(words::shown(it));
+    lines.push(format!("asked {}", moment(it.asked_at)));
+    if let (Some(at), Some(us)) = (it.ended_at, it.waited_us) {
+        let how = if it.by.is_some() { "answered" } else { "ended" };
+        lines.push(format!("{how} {}, after {}", moment(at), waited(us)));
+    }
+    lines.extend(it.reason.as_ref().map(|it| format!("because: {it}")));
+    lines.extend(
+        it.payload
+            .as_ref()
+            .map(|it| format!("gave the tool {}", it.as_str())),
+    );
+    lines.extend(
+        it.superseded_by
+            .map(|it| format!("asked anew as record {it}: the tool had changed")),
+    );
+    for refused in &it.refused {
+        let why = spoken(&refused.refusal);
+        lines.push(format!(
+            "{} tried at {}: {why}",
+            refused.by,
+            moment(refused.at)
+        ));
+    }
+    small(out, &lines);
+}
+
+fn runs(out: &mut String, call: &AuditedCall) {
+    out.push_str("<td>");
+    if call.runs.is_empty() {
+        out.push_str("<span class=\"quiet\">did not run</span>");
+    } else if call.ran_without_confirmation {
+        out.push_str("<span class=\"tag open\">without confirmation</span>");
+    }
+    let mut lines = Vec::new();
+    if call.runs.len() > 1 {
+        lines.push(count(call.runs.len(), "run"));
+    }
+    for run in &call.runs {
+        lines.push(format!("started {}", moment(run.started_at)));
+        lines.push(match run.ended_at {
+            Some(at) => format!(
+                "ended {}, after {}",
+                moment(at),
+                waited(at.0.saturating_sub(run.started_at.0))
+            ),
+            None => "no end on record".to_owned(),
+        });
+    }
+    small(out, &lines);
+    out.push_str("</td>");
+}
+
+fn ended(out: &mut String, call: &AuditedCall) {
+    let mood = match words::mood(call) {
+        Mood::Good => "good",
+        Mood::Bad => "bad",
+        Mood::Open => "open",
+        Mood::Plain => "plain",
+    };
+    let outcome = match &call.ended {
+        Some(end) => spoken(&word(&end.outcome)),
+        None => spoken(call.waits_as.unwrap_or("open")),
+    };
+    put(
+        out,
+        format_args!("<td class=\"end\"><span class=\"tag {mood}\">{outcome}</span>"),
+    );
+    let mut lines = Vec::new();
+    lines.extend(call.ended.as_ref().map(|it| moment(it.at)));
+    lines.extend(call.error_kind.clone());
+    lines.extend(call.reused.map(|it| format!("the result of record {it}")));
+    lines.extend(
+        call.supplied_by
+            .as_ref()
+            .map(|it| format!("result from {it}")),
+    );
+    if let Some(it) = &call.cancelled {
+        let by = it
+            .by
+            .as_ref()
+            .map_or(String::new(), |by| format!("cancelled by {by}"));
+        lines.push(
+            [Some(by), it.reason.clone()]
+                .into_iter()
+                .flatten()
+                .filter(|it| !it.is_empty())
+                .collect::<Vec<_>>()
+                .join(": "),
+        );
+    }
+    if let Some(it) = &call.reconciled {
+        let reason = it
+            .reason
+            .as_ref()
+            .map_or(String::new(), |it| format!(": {it}"));
+        lines.push(format!(
+            "found {} by {} at {}{reason}",
+            it.found.as_str(),
+            it.by,
+            moment(it.at)
+        ));
+    }
+    small(out, &lines);
+    out.push_str("</td>");
+}
+
+fn small(out: &mut String, lines: &[String]) {
+    let lines: Vec<String> = lines
+        .iter()
+        .filter(|it| !it.is_empty())
+        .map(|it| text(it))
+        .collect();
+    put(
+        out,
+        format_args!("<div class=\"small quiet\">{}</div>", lines.join("<br>")),
+    );
+}

@@ -1,0 +1,209 @@
+//! The command line as a whole: which commands there are, and how the program ends.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+use super::answer::{Answer, Approve};
+use super::audit::Audit;
+use super::backup::Backup;
+use super::cancel::Cancel;
+use super::compact::Compact;
+use super::demo::{Demo, Service};
+use super::diff::Diff;
+use super::erase::Erase;
+use super::export::Export;
+use super::failure::{Exit, Failure};
+use super::fixture::Fixtures;
+use super::import::Import;
+use super::log::Log;
+use super::pending::Pending;
+use super::policy::Policy;
+use super::reconcile::Reconcile;
+use super::repair::Repair;
+use super::replay::Replay;
+use super::respond_call::RespondCall;
+use super::restore::Restore;
+use super::run::Run;
+use super::screen::Screen;
+use super::sessions::Sessions;
+use super::settle::Settle;
+use super::show::Show;
+use super::simulate::Simulate;
+use super::state::State;
+use super::style::{ColorChoice, Palette};
+use super::unknown_kinds;
+use super::verify::Verify;
+
+/// What is cut off at the end of the program needs no longer to be gone.
+const CUT_OFF_WITHIN: Duration = Duration::from_secs(1);
+
+const EXIT_CODES: &str = "Exit codes:
+  0  all is well
+  1  it could not be done
+  2  the command line is wrong
+  3  refused: a rule said no, such as a request that was answered before
+  4  damaged: a journal or an export is not what was written
+  5  diverged: a replay came to other decisions, two sessions differ, or a fixture
+     came to another story
+  6  sealed: a session cannot be read without its key
+141  whoever read the output went away before its end, as in `recount log … | head`
+
+Ids may be cut to any unique beginning of four digits or more.
+Errors stand on standard error with a code that does not change: error[CODE]: …
+docs/command-line.md says more for scripts.";
+
+/// Sessions of live LLM agents on record: look at them, answer them, verify and replay them.
+#[derive(Parser)]
+#[command(name = "recount", version, after_help = EXIT_CODES, max_term_width = 80)]
+struct CommandLine {
+    /// When to use colour: auto, always or never; NO_COLOR is respected.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        hide_possible_values = true
+    )]
+    color: ColorChoice,
+    /// Believe a journal whose directory others can write to, or that another user owns.
+    #[arg(long, global = true)]
+    insecure_directory: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(Demo),
+    #[command(name = "demo-service", hide = true)]
+    Service(Service),
+    Run(Run),
+    Simulate(Simulate),
+    Sessions(Sessions),
+    Log(Log),
+    Show(Show),
+    Pending(Pending),
+    /// Approves a call that waits; without a running service it only records the answer.
+    #[command(long_about = None)]
+    Approve(Approve),
+    /// Denies a call that waits; the model is told.
+    #[command(long_about = None)]
+    Deny(Answer),
+    Settle(Settle),
+    Reconcile(Reconcile),
+    RespondCall(RespondCall),
+    Cancel(Cancel),
+    Erase(Erase),
+    Export(Export),
+    Import(Import),
+    Backup(Backup),
+    Restore(Restore),
+    Verify(Verify),
+    Repair(Repair),
+    Compact(Compact),
+    Replay(Replay),
+    Diff(Diff),
+    State(State),
+    Policy(Policy),
+    Audit(Audit),
+    #[command(subcommand)]
+    Fixture(Fixtures),
+}
+
+/// Runs the program as its command line says.
+pub(crate) fn run() -> ExitCode {
+    let command_line = CommandLine::parse();
+    follow_tracing();
+    if command_line.insecure_directory {
+        super::opening::trust_others();
+    }
+    let mut screen = Screen::new(Palette::chosen(command_line.color));
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::io("start the runtime", &error))
+        .and_then(|runtime| {
+            let outcome = runtime.block_on(obey(command_line.command, &mut screen));
+            // What runs is cut off before the program ends, but a thread that waits, such as for a name's address, must not keep it.
+            runtime.shutdown_timeout(CUT_OFF_WITHIN);
+            outcome
+        });
+    // What was printed before a failure is shown before it.
+    let told = screen.tell_beside();
+    let flushed = told.and(screen.flush());
+    let warning = unknown_kinds::warning(&screen.passed_over);
+    // Nobody is left to be warned where this fails.
+    let _ = std::io::stderr().write_all(warning.as_bytes());
+    let exit = match outcome.and_then(|exit| flushed.map(|()| exit)) {
+        Ok(exit) => exit,
+        Err(mut failure) => {
+            if screen.can_skip.get() {
+                failure = failure.of_command_that_skips();
+            }
+            // Nobody is left to be told where this fails.
+            let _ = std::io::stderr().write_all(failure.message().as_bytes());
+            failure.exit
+        }
+    };
+    ExitCode::from(exit as u8)
+}
+
+async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
+    match command {
+        Command::Demo(it) => it.run(screen).await,
+        Command::Service(it) => it.run(screen).await,
+        Command::Run(it) => it.run(screen).await,
+        Command::Simulate(it) => it.run(screen).await,
+        Command::Sessions(it) => it.run(screen).await,
+        Command::Log(it) => it.run(screen).await,
+        Command::Show(it) => it.run(screen).await,
+        Command::Pending(it) => it.run(screen).await,
+        Command::Approve(it) => it.run(screen).await,
+        Command::Deny(it) => it.deny(screen).await,
+        Command::Settle(it) => it.run(screen).await,
+        Command::Reconcile(it) => it.run(screen).await,
+        Command::RespondCall(it) => it.run(screen).await,
+        Command::Cancel(it) => it.run(screen).await,
+        Command::Erase(it) => it.run(screen).await,
+        Command::Export(it) => it.run(screen).await,
+        Command::Import(it) => it.run(screen).await,
+        Command::Backup(it) => it.run(screen).await,
+        Command::Restore(it) => it.run(screen).await,
+        Command::Verify(it) => it.run(screen).await,
+        Command::Repair(it) => it.run(screen).await,
+        Command::Compact(it) => it.run(screen).await,
+        Command::Replay(it) => it.run(screen).await,
+        Command::Diff(it) => it.run(screen).await,
+        Command::State(it) => it.run(screen).await,
+        Command::Policy(it) => it.run(screen).await,
+        Command::Audit(it) => it.run(screen).await,
+        Command::Fixture(it) => it.run(screen).await,
+    }
+}
+
+/// Prints spans and events of the machinery to standard error, if RECOUNT_LOG names a level.
+fn follow_tracing() {
+    let level = std::env::var("RECOUNT_LOG").ok();
+    if let Some(level) = level.and_then(|it| it.parse::<tracing::Level>().ok()) {
+        tracing_subscriber::fmt()
+            .with_max_level(level)
+            .with_writer(std::io::stderr)
+            .init();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        CommandLine::command().debug_assert();
+    }
+}

@@ -1,0 +1,92 @@
+//! The answers to calls that ask, by the options of the command.
+
+use clap::Args;
+
+use crate::prompt;
+use recount::session::About;
+
+/// The options that answer without a person.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct Alike {
+    /// Approves every call that asks for approval; a call that may have run already still waits for
+    /// a person.
+    #[arg(long, conflicts_with = "deny_all")]
+    approve_all: bool,
+    /// Denies every call that asks for approval; a call that may have run already still waits for a
+    /// person.
+    #[arg(long)]
+    deny_all: bool,
+    /// Runs every call again that may have run already: what it did before, it does twice.
+    #[arg(long, conflicts_with = "deny_doubt")]
+    rerun_doubt: bool,
+    /// Ends every call that may have run already: it does not run again, and its outcome stays
+    /// unknown.
+    #[arg(long)]
+    deny_doubt: bool,
+}
+
+/// The answers to calls that ask, by what they ask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Approvals {
+    gates: Answer,
+    own: Answer,
+    doubts: Answer,
+}
+
+/// The treatment of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Each has the answer of this flag.
+    Alike { confirmed: bool, flag: &'static str },
+    /// The person at the terminal decides.
+    Ask,
+    /// It waits in the journal.
+    Park,
+}
+
+impl Approvals {
+    /// The answers of the options, and a person's where there is a terminal.
+    pub(super) fn of(options: Alike) -> Approvals {
+        let person = if prompt::is_interactive() {
+            Answer::Ask
+        } else {
+            Answer::Park
+        };
+        let by = |yes: (bool, _), no: (bool, _)| match (yes, no) {
+            ((true, flag), _) => Answer::Alike {
+                confirmed: true,
+                flag,
+            },
+            (_, (true, flag)) => Answer::Alike {
+                confirmed: false,
+                flag,
+            },
+            ((false, _), (false, _)) => person,
+        };
+        Approvals {
+            gates: by(
+                (options.approve_all, "recount run --approve-all"),
+                (options.deny_all, "recount run --deny-all"),
+            ),
+            own: person,
+            doubts: by(
+                (options.rerun_doubt, "recount run --rerun-doubt"),
+                (options.deny_doubt, "recount run --deny-doubt"),
+            ),
+        }
+    }
+
+    /// The treatment of a question about this. No option knows what a tool's own question asks.
+    pub(super) fn answer_to(self, about: About) -> Answer {
+        match about {
+            About::Gate => self.gates,
+            About::Tool => self.own,
+            About::InDoubt => self.doubts,
+        }
+    }
+
+    /// True if every question waits in the journal.
+    pub(super) fn nobody_answers(self) -> bool {
+        [self.gates, self.own, self.doubts] == [Answer::Park; 3]
+    }
+}

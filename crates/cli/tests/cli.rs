@@ -1,0 +1,87 @@
+//! The program `recount` does what its help says, as its user meets it: by its output and its exit code.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+#[path = "cli/answering.rs"]
+mod answering;
+#[path = "cli/auditing.rs"]
+mod auditing;
+#[path = "cli/automatic_answers.rs"]
+mod automatic_answers;
+#[path = "cli/beside.rs"]
+mod beside;
+#[path = "cli/cancelling.rs"]
+mod cancelling;
+#[path = "cli/comparing.rs"]
+mod comparing;
+#[path = "cli/copying.rs"]
+mod copying;
+#[path = "cli/damage.rs"]
+mod damage;
+#[path = "cli/demo.rs"]
+mod demo;
+#[path = "cli/digits.rs"]
+mod digits;
+#[path = "cli/doors.rs"]
+mod doors;
+#[path = "cli/errors.rs"]
+mod errors;
+#[path = "cli/exit_codes.rs"]
+mod exit_codes;
+#[path = "cli/fixtures.rs"]
+mod fixtures;
+#[path = "cli/full_disks.rs"]
+mod full_disks;
+#[path = "cli/given_files.rs"]
+mod given_files;
+#[path = "cli/json_keys.rs"]
+mod json_keys;
+#[path = "cli/json_shape.rs"]
+mod json_shape;
+#[path = "cli/looking.rs"]
+mod looking;
+#[path = "cli/operating.rs"]
+mod operating;
+#[path = "cli/others_write.rs"]
+mod others_write;
+#[path = "cli/outputs.rs"]
+mod outputs;
+#[path = "cli/payloads.rs"]
+mod payloads;
+#[path = "../../../tests/frozen/pinned.rs"]
+mod pinned;
+#[path = "cli/platforms.rs"]
+mod platforms;
+#[path = "cli/program.rs"]
+mod program;
+#[path = "cli/request_views.rs"]
+mod request_views;
+#[path = "cli/sealing.rs"]
+mod sealing;
+#[path = "cli/service.rs"]
+mod service;
+#[path = "cli/settling.rs"]
+mod settling;
+#[path = "cli/shipped.rs"]
+mod shipped;
+#[path = "cli/simulating.rs"]
+mod simulating;
+#[path = "cli/state.rs"]
+mod state;
+#[cfg(unix)]
+#[path = "cli/stopping.rs"]
+mod stopping;
+#[cfg(target_os = "linux")]
+#[path = "cli/terminal.rs"]
+mod terminal;
+#[path = "cli/unknown_kinds.rs"]
+mod unknown_kinds;
+#[path = "cli/verdicts.rs"]
+mod verdicts;
+#[path = "cli/what_if.rs"]
+mod what_if;

@@ -1,0 +1,278 @@
+//! What `recount diff` says of two sessions.
+
+use std::fs;
+
+use recount_journal::{Actor, Append, DiskJournal, Draft, Hash, Journal, Line, block_on};
+use serde_json::{Value, json};
+
+use crate::program::Bench;
+
+/// A journal of one story of the corpus.
+pub(crate) fn imported(bench: &Bench, story: &str) {
+    let file = format!(
+        "{}/fixtures/journals/rules-1/{story}.jsonl",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../..")
+    );
+    fs::copy(file, bench.path(&format!("{story}.jsonl"))).unwrap();
+    bench
+        .run(&format!("import {story}.jsonl {story}"))
+        .ends_with(0);
+}
+
+/// A journal of one session, connected and with these records.
+fn told(bench: &Bench, name: &str, records: &[(&str, Value)]) {
+    told_at(bench, name, 0, records);
+}
+
+/// The same, where the last of the records came at this time.
+fn told_at(bench: &Bench, name: &str, last_at_us: i64, records: &[(&str, Value)]) {
+    let begun = [
+        (
+            "session_opened",
+            json!({"agent": "support", "rules": 1, "program": "recount 0.1.0"}),
+        ),
+        ("connected", json!({"model": "m", "endpoint": "e"})),
+    ];
+    let session = uuid::Uuid::max();
+    let (mut lines, mut prev): (Vec<Line>, Hash) = (Vec::new(), Hash::ZERO);
+    let last = (begun.len() + records.len()) as u64;
+    for (seq, (kind, body)) in (1..).zip(begun.iter().chain(records)) {
+        let draft = Draft {
+            session,
+            seq,
+            at_us: if seq == last { last_at_us } else { 0 },
+            kind,
+            cause: None,
+            actor: Actor::new("engine"),
+            body: &body.to_string(),
+            prev,
+        };
+        let line = draft.line();
+        prev = line.leaf();
+        lines.push(line);
+    }
+    let journal = DiskJournal::open(bench.path(name)).unwrap();
+    block_on(journal.append(Append::new(session, 0, lines))).unwrap();
+    block_on(journal.close()).unwrap();
+}
+
+fn said(text: &str) -> (&'static str, Value) {
+    ("user_text_sent", json!({"epoch": 2, "text": text}))
+}
+
+fn looked() -> (&'static str, Value) {
+    let call = json!({"epoch": 2, "id": "c", "name": "look", "args": {"n": 1}});
+    ("function_call_received", call)
+}
+
+fn turn_ended() -> (&'static str, Value) {
+    ("turn_completed", json!({"epoch": 2}))
+}
+
+#[test]
+fn the_same_call_in_another_turn_is_not_the_same() {
+    let bench = Bench::new();
+    let first = [said("first"), looked(), turn_ended(), said("second")];
+    let second = [said("first"), turn_ended(), said("second"), looked()];
+    told(&bench, "a", &first);
+    told(&bench, "b", &second);
+    bench.run("diff a b").ends_with(5).says(&[
+        "Turn 1, look {\"n\":1}  (seq 4 and 6)",
+        "comes in another turn: 1 in the first, 2 in the second",
+        "They part: 1 difference",
+    ]);
+    // Which turn it is, is not said by its number.
+    let paid = || {
+        let call = json!({"epoch": 2, "id": "d", "name": "pay", "args": {}});
+        ("function_call_received", call)
+    };
+    told(&bench, "in_order", &[said("first"), looked(), paid()]);
+    let swapped = [said("wait"), turn_ended(), said("first"), paid(), looked()];
+    told(&bench, "swapped", &swapped);
+    bench.run("diff in_order swapped").ends_with(5).says(&[
+        "+ turn 1: “wait”",
+        "comes elsewhere in its turn",
+        "They part: 2 differences",
+    ]);
+    // Of two turns with an equal call the one that is missing takes its own with it.
+    told(
+        &bench,
+        "both",
+        &[
+            said("first"),
+            looked(),
+            turn_ended(),
+            said("second"),
+            looked(),
+        ],
+    );
+    told(&bench, "last", &[said("second"), looked()]);
+    bench.run("diff both last").ends_with(5).says(&[
+        "- turn 1: “first”",
+        "- turn 1: look {\"n\":1}  (seq 4)",
+        "They part: 2 differences",
+    ]);
+}
+
+#[test]
+fn what_the_program_wrote_counts_and_how_the_session_was_served_only_where_asked_for() {
+    let bench = Bench::new();
+    let wrote = |plan: &str| {
+        let author = json!({"program": {"name": "ada", "authenticated_by": "embedder"}});
+        let change = json!({"key": "plan", "value": plan});
+        (
+            "state_changed",
+            json!({"changes": [change], "author": author}),
+        )
+    };
+    let lost = ("disconnected", json!({"epoch": 2, "reason": "1006"}));
+    told(&bench, "a", &[said("hello"), wrote("monthly")]);
+    told(&bench, "other", &[said("hello"), wrote("yearly")]);
+    told(&bench, "without", &[said("hello")]);
+    told(&bench, "lost", &[said("hello"), wrote("monthly"), lost]);
+    let parts = bench.run("diff a other").ends_with(5);
+    parts.says(&[
+        "- turn 1: state_changed ",
+        "monthly",
+        "+ turn 1: state_changed ",
+        "yearly",
+    ]);
+    bench
+        .run("diff a without")
+        .ends_with(5)
+        .says(&["They part: 1 difference"]);
+    bench.run("diff a lost").ends_with(0).says(&[
+        "The same: 1 turn, 0 calls, 1 write to the state beside them; not compared: connections and what they were told,",
+    ]);
+    let exact = bench.run("diff a lost --exact").ends_with(5);
+    exact.says(&["+ turn 1: disconnected ", "1006"]);
+}
+
+#[test]
+fn with_exact_every_field_of_every_record_counts_and_its_time() {
+    let bench = Bench::new();
+    let ada = || json!({"name": "ada", "authenticated_by": "embedder"});
+    // What stands on record, and what it says besides in the other journal.
+    let pairs = [
+        (
+            "user_text_sent",
+            json!({"text": "hello"}),
+            json!({"epoch": 1}),
+        ),
+        (
+            "transcript_received",
+            json!({"speaker": "user", "text": "hello"}),
+            json!({"epoch": 1}),
+        ),
+        (
+            "model_output_received",
+            json!({"text": "hello"}),
+            json!({"epoch": 1}),
+        ),
+        (
+            "function_call_received",
+            json!({"name": "look", "args": {}}),
+            json!({"id": "another"}),
+        ),
+        (
+            "function_call_received",
+            json!({"name": "look", "args": {}}),
+            json!({"invalid_args": "n is missing"}),
+        ),
+        ("turn_completed", json!({}), json!({"reason": "LENGTH"})),
+        (
+            "phase_entered",
+            json!({"phase": "inform"}),
+            json!({"from": "verify"}),
+        ),
+        (
+            "session_closed",
+            json!({"reason": "done", "by": ada()}),
+            json!({"by": {"name": "bob"}}),
+        ),
+        (
+            "frame_rejected",
+            json!({"problem": "not JSON"}),
+            json!({"epoch": 1}),
+        ),
+    ];
+    for (n, (kind, mut body, besides)) in pairs.into_iter().enumerate() {
+        if !matches!(kind, "phase_entered" | "session_closed") {
+            body["epoch"] = 2.into();
+        }
+        let mut other = body.clone();
+        for (field, value) in besides.as_object().unwrap() {
+            match value {
+                Value::Object(_) => other[field]["name"] = value["name"].clone(),
+                _ => other[field] = value.clone(),
+            }
+        }
+        let [a, b, later] = ["a", "b", "later"].map(|it| format!("{it}{n}"));
+        told(&bench, &a, &[said("hello"), (kind, body.clone())]);
+        told(&bench, &b, &[said("hello"), (kind, other)]);
+        told_at(&bench, &later, 1_000, &[said("hello"), (kind, body)]);
+        for it in [&b, &later] {
+            bench.run(&format!("diff {a} {it}")).ends_with(0);
+            let exact = bench.run(&format!("diff {a} {it} --exact"));
+            exact.ends_with(5).says(&[kind]);
+        }
+        let again = format!("again{n}");
+        bench.run(&format!("backup {a} {again}")).ends_with(0);
+        bench.run(&format!("diff {a} {again} --exact")).ends_with(0);
+    }
+}
+
+#[test]
+fn two_runs_of_one_conversation_are_the_same_whatever_their_times_and_ids() {
+    let bench = Bench::new();
+    bench.run("demo --approve --journal first").ends_with(0);
+    bench.run("demo --approve --journal second").ends_with(0);
+    bench
+        .run("diff first second")
+        .ends_with(0)
+        .says(&["The same: ", " turns, ", " calls"]);
+    let (first, second) = (bench.session("first"), bench.session("second"));
+    let both = format!("diff first:{first} second:{} --json", &second[..8]);
+    let told = bench.run(&both).ends_with(0).json();
+    assert_eq!(
+        (&told["same"], &told["differences"]),
+        (&true.into(), &0.into())
+    );
+    assert!(told["calls"]["a"].as_u64() > Some(1), "{told}");
+    bench.run("diff first second --exact").ends_with(5);
+    bench.run(&format!("diff first {first}")).ends_with(0);
+}
+
+#[test]
+fn where_a_person_says_no_the_stories_part() {
+    let bench = Bench::new();
+    imported(&bench, "approved");
+    imported(&bench, "denied");
+    let told = bench.run("diff approved denied").ends_with(5);
+    insta::assert_snapshot!("an_approval_beside_a_denial", told.out);
+    let lines = bench
+        .run("diff approved denied --json")
+        .ends_with(5)
+        .json_lines();
+    let (last, found) = lines.split_last().unwrap();
+    assert_eq!(last["differences"], found.len());
+    let kinds: Vec<&str> = found
+        .iter()
+        .filter_map(|it| it["difference"].as_str())
+        .collect();
+    assert!(kinds.contains(&"decision_changed"), "{kinds:?}");
+}
+
+#[test]
+fn what_names_no_session_is_told_with_what_would() {
+    let bench = Bench::new();
+    imported(&bench, "approved");
+    bench
+        .run("diff nothing nowhere")
+        .fails(2, "not-a-session")
+        .complains(&["JOURNAL:SESSION", "nothing"]);
+    bench
+        .run("diff nowhere:0190 approved")
+        .fails(1, "no-journal");
+    bench.run("diff approved 0f0f").fails(1, "unknown-session");
+}

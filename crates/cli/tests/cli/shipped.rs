@@ -1,0 +1,127 @@
+//! Every shipped script with a shipped tools file, with a yes and with a no.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::program::Bench;
+
+/// A shipped script, the tools file that it plays with, and the words of a user at which it calls.
+struct Played {
+    script: &'static str,
+    tools: &'static str,
+    options: &'static str,
+    says: &'static str,
+    /// The gated tool, and the words of the model that must be true with a yes and with a no.
+    gated: &'static str,
+    hears: &'static str,
+}
+
+const PLAYED: [Played; 4] = [
+    Played {
+        script: "refund.jsonl",
+        tools: "support.toml",
+        options: "",
+        says: "Please refund order 1001.",
+        gated: "refund",
+        hears: "Your refund for order 1001 has been decided.",
+    },
+    Played {
+        script: "demo.jsonl",
+        tools: "support.toml",
+        options: "",
+        says: "What about order 1001?",
+        gated: "refund",
+        hears: "a replacement has been asked for.",
+    },
+    Played {
+        script: "two_tools.jsonl",
+        tools: "weather.toml",
+        options: "",
+        says: "What is the weather in Paris?",
+        gated: "get_time",
+        hears: "That is what I could find out about Paris.",
+    },
+    Played {
+        script: "foreign.jsonl",
+        tools: "weather.toml",
+        options: "--model gemini-live-test",
+        says: "What is the weather in Paris?",
+        gated: "get_time",
+        hears: "That is what I could find out about Paris.",
+    },
+];
+
+/// The scripts that need sound or a server of MCP, and the example that plays each; `.ci/run` has
+/// them.
+const BY_EXAMPLE: [(&str, &str); 2] = [
+    ("voice.jsonl", "voice.rs"),
+    ("mcp_filesystem.jsonl", "mcp_filesystem.rs"),
+];
+
+fn root(path: &str) -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
+}
+
+#[test]
+fn every_shipped_script_is_played() {
+    let entries = fs::read_dir(root("fixtures/scripts")).unwrap();
+    let files = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
+    let scripts: BTreeSet<_> = files.filter(|it| it.ends_with(".jsonl")).collect();
+    let played = PLAYED.iter().map(|it| it.script);
+    let by_example = BY_EXAMPLE.iter().map(|(script, _)| *script);
+    let known: BTreeSet<_> = played.chain(by_example).map(str::to_owned).collect();
+    assert_eq!(scripts, known);
+    let ci = fs::read_to_string(root(".ci/run")).unwrap();
+    for (script, example) in BY_EXAMPLE {
+        assert!(ci.contains(&format!("fixtures/scripts/{script}")));
+        assert!(root("examples").join(example).exists());
+    }
+}
+
+#[test]
+fn shipped_scripts_run_with_shipped_tools_and_with_a_denial() {
+    for it in PLAYED {
+        for (flag, ends) in [("--approve-all", "returned"), ("--deny-all", "denied")] {
+            let bench = Bench::new();
+            let tools = fs::read_to_string(root("fixtures/tools").join(it.tools)).unwrap();
+            bench.write(it.tools, &tools);
+            let script = fs::read_to_string(root("fixtures/scripts").join(it.script)).unwrap();
+            let (_simulator, url) = bench.simulate(&script);
+            let mut command = bench.command(&format!(
+                "run --tools {} --endpoint {url} --journal j {} {flag} --text",
+                it.tools, it.options
+            ));
+            let ran = command.arg(it.says).output().unwrap();
+            let out = String::from_utf8(ran.stdout).unwrap();
+            assert!(out.contains(it.hears), "{} {flag}: {out}", it.script);
+            let session = bench.session("j");
+            let log = bench.run(&format!("log j {session} --json")).ends_with(0);
+            let events = log.json_lines();
+            let of_kind = |kind: &'static str| {
+                events
+                    .iter()
+                    .filter(move |event| event["kind"] == kind)
+                    .map(|event| &event["body"])
+            };
+            let refused: Vec<_> = of_kind("response_issued")
+                .filter(|body| body["outcome"] == "refused" || body["outcome"] == "invalid_args")
+                .collect();
+            assert!(refused.is_empty(), "{} {flag}: {refused:?}", it.script);
+            let mut gated = of_kind("response_issued").filter(|body| {
+                body["outcome"] == ends && names(&events, &body["call"]) == Some(it.gated)
+            });
+            assert!(gated.next().is_some(), "{} {flag}: {events:#?}", it.script);
+        }
+    }
+}
+
+/// The name of the tool of a call.
+fn names<'e>(events: &'e [Value], call: &Value) -> Option<&'e str> {
+    let received = events
+        .iter()
+        .find(|event| event["kind"] == "function_call_received" && event["seq"] == *call)?;
+    received["body"]["name"].as_str()
+}

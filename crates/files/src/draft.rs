@@ -1,0 +1,79 @@
+//! Drafts of files that have their name only once they are whole.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The end of the name of every draft.
+const END: &str = ".recount.part";
+
+/// Makes a draft beside the place of a file. Its writer holds it locked, so drafts of the same file
+/// that no process holds are of processes that were killed, and are removed.
+///
+/// # Errors
+/// An error of the system.
+pub fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    let name = path.file_name().unwrap_or_default();
+    remove_left(path, name);
+    let mut draft_name = name.to_owned();
+    draft_name.push(format!(".{}{END}", std::process::id()));
+    let draft = path.with_file_name(draft_name);
+    let file = File::create_new(&draft)?;
+    // A file system without locks leaves what is killed.
+    let _ = file.try_lock();
+    Ok((file, draft))
+}
+
+fn remove_left(path: &Path, name: &std::ffi::OsStr) {
+    let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let entries = fs::read_dir(directory.unwrap_or(Path::new(".")));
+    for entry in entries.into_iter().flatten().flatten() {
+        let is_file = entry.file_type().is_ok_and(|it| it.is_file());
+        if !is_file || !is_draft_of(&entry.file_name(), name) {
+            continue;
+        }
+        let left = fs::OpenOptions::new().write(true).open(entry.path());
+        if left.is_ok_and(|left| left.try_lock().is_ok()) {
+            // What cannot be removed hinders nothing.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_draft_of(found: &OsString, name: &std::ffi::OsStr) -> bool {
+    let found = found.as_encoded_bytes();
+    let id = found
+        .strip_prefix(name.as_encoded_bytes())
+        .and_then(|it| it.strip_prefix(b"."))
+        .and_then(|it| it.strip_suffix(END.as_bytes()));
+    id.is_some_and(|id| !id.is_empty() && id.iter().all(u8::is_ascii_digit))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_that_no_process_holds_are_removed_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let kept = [
+            "out.7.part",
+            "out.x.recount.part",
+            "other.7.recount.part",
+            "out..recount.part",
+        ];
+        for name in kept.iter().chain(&["out.7.recount.part"]) {
+            fs::write(at(name), "x").unwrap();
+        }
+        fs::create_dir(at("out.8.recount.part")).unwrap();
+        let held = File::create(at("out.9.recount.part")).unwrap();
+        held.lock().unwrap();
+        let (_file, draft) = beside(&at("out")).unwrap();
+        assert!(draft.exists() && !at("out.7.recount.part").exists());
+        assert!(at("out.8.recount.part").exists() && at("out.9.recount.part").exists());
+        assert!(kept.iter().all(|it| at(it).exists()));
+    }
+}

@@ -1,0 +1,248 @@
+//! Who did something: a closed kind in the envelope, the name in the body.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The kind of party behind a record; it stays in clear for ever, so it holds no name.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActorKind {
+    /// The engine: every decision, and what the process itself did.
+    Engine,
+    /// The model, over its connection.
+    Model,
+    /// The person in the conversation.
+    User,
+    /// A tool.
+    Tool,
+    /// A person or service outside the conversation: an approver, an operator, the embedding program.
+    Person,
+    /// A program that answered by itself, such as a flag of the command line or a confirmation
+    /// provider.
+    Program,
+    /// The clock.
+    Clock,
+}
+
+impl ActorKind {
+    /// As the envelope spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ActorKind::Engine => "engine",
+            ActorKind::Model => "model",
+            ActorKind::User => "user",
+            ActorKind::Tool => "tool",
+            ActorKind::Person => "person",
+            ActorKind::Program => "program",
+            ActorKind::Clock => "clock",
+        }
+    }
+}
+
+/// Who answered, supplied, cancelled or closed, and how that was known.
+///
+/// ```json
+/// {"name":"ada","authenticated_by":"os_user"}
+/// {"name":"ada","authenticated_by":"os_user","as":"person"}
+/// {"name":"ada","authenticated_by":"os_user","as":{"program":"recount run --approve-all"}}
+/// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Actor {
+    /// The name as the door that let them in knows it.
+    pub name: String,
+    /// How that door knew.
+    pub authenticated_by: Authentication,
+    /// The party that decided in this name. None where the door cannot tell a person from a
+    /// program, as in every record that was written before this field.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub acted_as: Option<ActedAs>,
+}
+
+/// The party that decided in an actor's name.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActedAs {
+    /// A person looked at it and decided.
+    Person,
+    /// This flag or provider of a program decided, without a person.
+    Program(String),
+}
+
+/// How an actor's name was established. Never taken from the message itself.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Authentication {
+    /// The embedding program vouches for the name.
+    Embedder,
+    /// A token was shown.
+    Token,
+    /// The operating system's user of the process.
+    OsUser,
+    /// Nobody checked.
+    None,
+}
+
+impl Actor {
+    /// An actor that the embedding program vouches for.
+    ///
+    /// ```
+    /// use recount_session::{Actor, Authentication};
+    /// assert_eq!(Actor::embedder("ada").authenticated_by, Authentication::Embedder);
+    /// ```
+    pub fn embedder(name: impl Into<String>) -> Actor {
+        Actor {
+            name: name.into(),
+            authenticated_by: Authentication::Embedder,
+            acted_as: None,
+        }
+    }
+
+    /// The operating system's user of this process.
+    pub fn os_user(name: impl Into<String>) -> Actor {
+        Actor {
+            name: name.into(),
+            authenticated_by: Authentication::OsUser,
+            acted_as: None,
+        }
+    }
+
+    /// The actor as a person who decided: the door saw them do it.
+    ///
+    /// ```
+    /// use recount_session::{ActedAs, Actor};
+    /// assert_eq!(Actor::embedder("ada").as_person().acted_as, Some(ActedAs::Person));
+    /// ```
+    #[must_use]
+    pub fn as_person(mut self) -> Actor {
+        self.acted_as = Some(ActedAs::Person);
+        self
+    }
+
+    /// The actor as the one in whose name a flag or a provider decided, without a person. Audits
+    /// count what it approved among what ran without one.
+    ///
+    /// ```
+    /// use recount_session::Actor;
+    /// let nightly = Actor::embedder("billing").as_program("nightly refunds");
+    /// assert_eq!(nightly.to_string(), r#"program "nightly refunds" for billing (embedder)"#);
+    /// ```
+    #[must_use]
+    pub fn as_program(mut self, decided: impl Into<String>) -> Actor {
+        self.acted_as = Some(ActedAs::Program(decided.into()));
+        self
+    }
+
+    /// True if a program decided without a person.
+    pub fn is_program(&self) -> bool {
+        matches!(self.acted_as, Some(ActedAs::Program(_)))
+    }
+
+    /// The words before the name where a program decided.
+    fn program(&self) -> String {
+        match &self.acted_as {
+            Some(ActedAs::Program(decided)) => format!("program {decided:?} for "),
+            Some(ActedAs::Person) | None => String::new(),
+        }
+    }
+}
+
+impl Actor {
+    /// As where there is little room: how a name is known is told only where nobody checked it.
+    #[doc(hidden)]
+    pub fn in_short(&self) -> String {
+        match self.authenticated_by {
+            Authentication::Embedder | Authentication::Token | Authentication::OsUser => {
+                format!("{}{}", self.program(), self.shown())
+            }
+            // What is claimed comes last, so that it can push nothing out of sight.
+            Authentication::None => format!("{}unchecked {}", self.program(), self.quoted()),
+        }
+    }
+
+    fn shown(&self) -> String {
+        let name = &self.name;
+        let spaced = name.trim() != name || name.contains("  ");
+        // What Rust's own tables know as not printable is escaped, so it must stand in quotes.
+        let is_escaped = |c: char| c.escape_debug().nth(1).is_some();
+        let marked = name.contains(|c: char| is_escaped(c) || "()\"\\,;:".contains(c));
+        match name.is_empty() || spaced || marked {
+            true => self.quoted(),
+            false => name.clone(),
+        }
+    }
+
+    fn quoted(&self) -> String {
+        format!("{:?}", self.name)
+    }
+}
+
+/// A name says how it is known. One that nobody checked stands in quotes behind that word, and any other in quotes where it could pass
+/// for more than a name, so that nothing that somebody calls themselves can look like what is said of them.
+///
+/// ```
+/// use recount_session::{Actor, Authentication};
+///
+/// let claimed = Actor { authenticated_by: Authentication::None, ..Actor::embedder("root (token)") };
+/// assert_eq!(claimed.to_string(), r#"unchecked "root (token)""#);
+/// assert_eq!(Actor::os_user("ada").to_string(), "ada (os_user)");
+/// ```
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = match self.authenticated_by {
+            Authentication::Embedder => "embedder",
+            Authentication::Token => "token",
+            Authentication::OsUser => "os_user",
+            Authentication::None => return f.write_str(&self.in_short()),
+        };
+        write!(f, "{}{} ({known})", self.program(), self.shown())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claimed_name_can_neither_pass_for_a_checked_one_nor_hide_that_nobody_checked_it() {
+        let claimed = |name: &str| Actor {
+            authenticated_by: Authentication::None,
+            ..Actor::embedder(name)
+        };
+        for (name, shown) in [
+            ("ada", "unchecked \"ada\""),
+            ("root (token)", "unchecked \"root (token)\""),
+            ("", "unchecked \"\""),
+            ("a\nb", "unchecked \"a\\nb\""),
+        ] {
+            assert_eq!(claimed(name).to_string(), shown);
+            assert_eq!(claimed(name).in_short(), shown);
+        }
+    }
+
+    #[test]
+    fn a_checked_name_is_quoted_where_it_could_pass_for_more_than_a_name() {
+        for (name, shown) in [
+            ("ada", "ada"),
+            ("Ada Lovelace", "Ada Lovelace"),
+            ("root (token)", "\"root (token)\""),
+            ("ada, at seq 7", "\"ada, at seq 7\""),
+            ("root  x", "\"root  x\""),
+            (" ada", "\" ada\""),
+            ("", "\"\""),
+            ("ada\u{202e}toor", "\"ada\\u{202e}toor\""),
+            ("ada\u{a0}x", "\"ada\\u{a0}x\""),
+            ("ada\u{e0041}", "\"ada\\u{e0041}\""),
+            ("José Núñez", "José Núñez"),
+            ("阿达", "阿达"),
+        ] {
+            let actor = Actor::embedder(name);
+            assert_eq!(actor.in_short(), shown);
+            assert_eq!(actor.to_string(), format!("{shown} (embedder)"));
+        }
+    }
+}

@@ -1,0 +1,392 @@
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use serde_json::{Value, json};
+
+use crate::testing::{History, Toolbox, given, history, toolbox};
+use crate::*;
+
+fn tools() -> Toolbox {
+    toolbox().plain("look").cached("look")
+}
+
+fn with(tools: &Toolbox) -> History {
+    history().opened("support").attached(tools).connected()
+}
+
+/// `look` was called with `args` and returned.
+fn looked(tools: &Toolbox, args: &str) -> History {
+    called(with(tools), "c1", args)
+        .started()
+        .returned(json!({"found": 1}))
+}
+
+/// The arguments are the text as it is, because a number must not pass through a float.
+fn called(history: History, id: &str, args: &str) -> History {
+    let call = FunctionCallReceived {
+        epoch: history.epoch(),
+        id: Some(id.to_owned()),
+        name: Some("look".to_owned()),
+        args: Json::parse(args).ok(),
+        malformed_args: None,
+        invalid_args: None,
+        sealed_args: Vec::new(),
+        original_args: None,
+        by: None,
+        parent: None,
+        beyond_max: None,
+    };
+    history.observed(call)
+}
+
+/// The `tool_returned` on record, in order.
+fn results(history: &History) -> Vec<Seq> {
+    let facts = history.facts().iter();
+    let returned = facts.filter(|fact| fact.event.kind() == "tool_returned");
+    returned.map(|fact| fact.seq).collect()
+}
+
+fn count(history: &History, kind: &str) -> usize {
+    history.kinds().iter().filter(|it| **it == kind).count()
+}
+
+fn runs(history: &History) -> usize {
+    count(history, "call_started")
+}
+
+fn settled(history: &History) -> Outcome {
+    history.session().settled[&history.call_seq()].outcome
+}
+
+const REUSED: [&str; 4] = [
+    "policy_decided",
+    "call_ready",
+    "result_reused",
+    "response_issued",
+];
+const RUNS: [&str; 3] = ["policy_decided", "call_ready", "call_started"];
+
+/// What a further call with these arguments leads to.
+fn leads_to(history: &History, args: &str) -> Vec<&'static str> {
+    let before = history.facts().len();
+    let after = called(history.clone(), "again", args);
+    after.kinds().split_off(before + 1)
+}
+
+#[test]
+fn an_equal_call_gets_the_earlier_result_and_nothing_runs() {
+    let looked = looked(&tools(), r#"{"a":1}"#);
+    let of = results(&looked)[0];
+    let again = called(looked, "c2", r#"{"a":1}"#);
+    let call = again.call_seq();
+    let decided: Vec<&Event> = again
+        .facts()
+        .iter()
+        .rev()
+        .take(4)
+        .map(|it| &it.event)
+        .collect();
+    assert_eq!(
+        decided[3],
+        &Event::Decided(
+            PolicyDecided {
+                call,
+                verdict: Verdict::Allowed,
+                rule: Rule::Cached,
+                reason: None,
+                policies: again.session().terms.policies_hash,
+                inputs: Json::parse(&format!("{{\"of\":{of}}}")).ok(),
+            }
+            .into()
+        )
+    );
+    assert_eq!(
+        decided[1],
+        &Event::Decided(ResultReused { call, of }.into())
+    );
+    let told = again.told();
+    assert_eq!((told.len(), told[0].outcome), (1, Outcome::Returned));
+    assert_eq!((runs(&again), settled(&again)), (1, Outcome::Returned));
+}
+
+#[test]
+fn the_order_of_keys_does_not_matter() {
+    let looked = looked(&tools(), r#"{"a":1,"b":{"c":2,"d":"é"}}"#);
+    let same = r#"{"b":{"d":"\u00e9","c":2},"a":1}"#;
+    assert_eq!(leads_to(&looked, same), REUSED);
+}
+
+#[test]
+fn other_arguments_run_also_where_only_a_float_could_not_tell() {
+    for (args, other) in [
+        (r#"{"a":1}"#, r#"{"a":2}"#),
+        (r#"{"a":1}"#, r#"{"a":1.0}"#),
+        (r#"{"a":1}"#, r#"{"a":"1"}"#),
+        (r#"{"a":9007199254740992}"#, r#"{"a":9007199254740993}"#),
+        (r#"{"a":[1,2]}"#, r#"{"a":[2,1]}"#),
+        (r#"{"a":null}"#, "{}"),
+    ] {
+        let looked = looked(&tools(), args);
+        assert_eq!(leads_to(&looked, other), RUNS, "{args} and {other}");
+        assert_eq!(leads_to(&looked, args), REUSED, "{args}");
+    }
+}
+
+#[test]
+fn another_tool_with_the_same_arguments_runs() {
+    let tools = tools().plain("find").cached("find");
+    let looked = looked(&tools, "{}");
+    let found = looked.call("c2", "find", json!({})).started();
+    assert_eq!(found.attempt(), 1);
+}
+
+#[test]
+fn a_failure_is_never_used_again() {
+    let failed = called(with(&tools()), "c1", "{}").failed(json!({"error": "no"}));
+    assert_eq!(leads_to(&failed, "{}"), RUNS);
+}
+
+#[test]
+fn without_the_policy_every_call_runs() {
+    assert_eq!(
+        leads_to(&looked(&toolbox().plain("look"), "{}"), "{}"),
+        RUNS
+    );
+    let stopped = looked(&tools(), "{}").attached(&toolbox().plain("look"));
+    assert_eq!(leads_to(&stopped, "{}"), RUNS);
+}
+
+#[test]
+fn of_ten_equal_calls_at_once_one_runs_and_all_are_answered() {
+    let mut calls = with(&tools());
+    for n in 0..10 {
+        calls = called(calls, &format!("c{n}"), r#"{"a":1}"#);
+    }
+    assert_eq!((runs(&calls), calls.session().running()), (1, 1));
+    let done = calls.about("c0").returned(json!({"found": 1}));
+    assert!(done.session().calls.is_empty());
+    assert_eq!((runs(&done), count(&done, "result_reused")), (1, 9));
+    let told = done.session().deliveries.values();
+    assert_eq!(
+        told.filter(|it| it.outcome == Outcome::Returned).count(),
+        10
+    );
+}
+
+#[test]
+fn a_result_is_used_until_it_is_too_old_by_the_recorded_clock() {
+    let looked = looked(&tools().cached_for_ms("look", 60_000), "{}");
+    assert_eq!(leads_to(&looked.clone().later(60_000), "{}"), REUSED);
+    let old = looked.later(60_001);
+    assert_eq!(leads_to(&old, "{}"), RUNS);
+    // A use does not make it younger; another run does.
+    let again = called(old, "c2", "{}").started().returned(json!({}));
+    assert_eq!(leads_to(&again.clone().later(60_000), "{}"), REUSED);
+    assert_eq!(leads_to(&again.later(60_001), "{}"), RUNS);
+}
+
+#[test]
+fn a_tool_of_another_contract_gives_its_own_result() {
+    let looked = looked(&tools(), "{}");
+    let changed = looked.clone().attached(&tools().changed("look"));
+    assert_eq!(leads_to(&changed, "{}"), RUNS);
+    let reworded = looked.clone().attached(&tools().reworded("look"));
+    assert_eq!(leads_to(&reworded, "{}"), REUSED);
+    let back = changed.attached(&tools());
+    assert_eq!(leads_to(&back, "{}"), REUSED);
+}
+
+#[test]
+fn a_gated_call_that_has_its_result_asks_nobody() {
+    let tools = toolbox().gated("look").cached("look");
+    let looked = called(with(&tools), "c1", "{}")
+        .granted("ada")
+        .returned(json!({}));
+    assert_eq!(leads_to(&looked, "{}"), REUSED);
+    assert_eq!(
+        leads_to(&looked, r#"{"a":1}"#),
+        ["policy_decided", "confirmation_requested"]
+    );
+}
+
+#[test]
+fn a_restart_keeps_what_was_found() {
+    let looked = looked(&tools(), "{}")
+        .detached()
+        .attached(&tools())
+        .disconnected()
+        .connected();
+    assert_eq!(leads_to(&looked, "{}"), REUSED);
+    let library = looked.session().library().clone();
+    let new = Session::with_library(looked.session().id, library);
+    let folded = looked.facts().iter().fold(new, evolve);
+    assert_eq!(&folded, looked.session());
+}
+
+#[test]
+fn an_earlier_result_is_there_without_a_runner() {
+    assert_eq!(leads_to(&looked(&tools(), "{}").detached(), "{}"), REUSED);
+}
+
+/// Two equal calls, of which the first runs and the second waits for it.
+fn two(tools: &Toolbox) -> History {
+    let first = called(with(tools), "c1", "{}").started();
+    let both = called(first, "c2", "{}");
+    assert_eq!(both.session().running(), 1);
+    both.about("c1")
+}
+
+/// The second one has been started.
+fn second_runs(history: History) {
+    let second = history.about("c2").started();
+    assert_eq!(second.attempt(), 1);
+    assert_eq!(settled(&second.returned(json!({}))), Outcome::Returned);
+}
+
+#[test]
+fn where_the_one_that_runs_gives_no_result_the_next_one_runs() {
+    second_runs(two(&tools()).failed(json!({"error": "no"})));
+    second_runs(two(&tools()).cancelled());
+    second_runs(two(&tools()).taken_back("c1"));
+    second_runs(two(&tools().timeout_ms("look", 5)).timed_out());
+    // In doubt, and settled as unknown.
+    second_runs(two(&tools()).attached(&tools()));
+}
+
+#[test]
+fn where_the_one_that_was_cut_off_goes_to_a_person_the_next_one_runs() {
+    let tools = tools().in_doubt("look", InDoubt::Ask);
+    let asked = two(&tools).attached(&tools).asked();
+    second_runs(asked.clone());
+    // Whoever was asked about takes the result of the one that ran meanwhile.
+    let done = asked
+        .about("c2")
+        .returned(json!({}))
+        .about("c1")
+        .granted("ada");
+    assert_eq!((settled(&done), runs(&done)), (Outcome::Returned, 2));
+    let denied = two(&tools).attached(&tools).denied("ada", None);
+    second_runs(denied);
+}
+
+#[test]
+fn where_the_one_that_runs_goes_on_elsewhere_nobody_waits_for_it() {
+    let tools = toolbox().long_running("look").cached("look");
+    second_runs(two(&tools).paused(None));
+}
+
+#[test]
+fn the_one_that_is_cut_off_runs_again_alone_and_serves_both() {
+    let tools = tools().in_doubt("look", InDoubt::Retry);
+    let again = two(&tools).detached();
+    assert_eq!(again.session().running(), 0);
+    let again = again.attached(&tools).started();
+    assert_eq!((again.attempt(), again.session().running()), (2, 1));
+    let done = again.returned(json!({}));
+    assert!(done.session().calls.is_empty());
+    assert_eq!(count(&done, "result_reused"), 1);
+}
+
+#[test]
+fn while_the_one_that_failed_waits_for_its_next_run_the_others_wait() {
+    let tools = tools().retried("look", 2, 100);
+    let retrying = two(&tools).failed(json!({"error": "busy"}));
+    assert_eq!(retrying.session().running(), 0);
+    let done = retrying.timed_out().returned(json!({}));
+    assert!(done.session().calls.is_empty());
+    assert_eq!((runs(&done), count(&done, "result_reused")), (2, 1));
+}
+
+#[test]
+fn two_that_ran_at_once_without_the_policy_run_one_by_one_under_it() {
+    let cached = tools().in_doubt("look", InDoubt::Retry);
+    let free = toolbox().plain("look").in_doubt("look", InDoubt::Retry);
+    let both = two(&cached).attached(&free);
+    assert_eq!(both.session().running(), 2);
+    let one = both.attached(&cached);
+    assert_eq!(one.session().running(), 1);
+    let leader = if one.clone().about("c1").current().phase.is_running() {
+        "c1"
+    } else {
+        "c2"
+    };
+    let done = one.about(leader).returned(json!({}));
+    assert!(done.session().calls.is_empty());
+}
+
+#[test]
+fn what_the_result_says_of_its_scheduling_goes_with_it() {
+    let looked = called(with(&tools()), "c1", "{}");
+    let returned = ToolReturned {
+        scheduling: Some(FunctionResponseScheduling::Interrupt),
+        ..looked.tool_returned(false, &Value::Null)
+    };
+    let again = called(looked.observed(returned), "c2", "{}");
+    let scheduling = again.told()[0].scheduling;
+    assert_eq!(scheduling, Some(FunctionResponseScheduling::Interrupt));
+    let tools = tools().background("look", FunctionResponseScheduling::Silent);
+    let again = called(looked_in_background(&tools), "c2", "{}");
+    let scheduling = again.told()[0].scheduling;
+    assert_eq!(scheduling, Some(FunctionResponseScheduling::Silent));
+}
+
+fn looked_in_background(tools: &Toolbox) -> History {
+    looked(tools, "{}")
+}
+
+#[test]
+fn an_equal_call_of_a_tool_that_is_gone_is_refused() {
+    let gone = looked(&tools(), "{}").attached(&tools().without("look"));
+    assert_eq!(leads_to(&gone, "{}"), ["policy_decided", "response_issued"]);
+}
+
+#[test]
+fn a_call_with_a_flaw_is_refused_although_an_equal_one_returned() {
+    let looked = looked(&tools(), "{}");
+    let flawed = FunctionCallReceived {
+        epoch: looked.epoch(),
+        id: Some("c2".to_owned()),
+        name: Some("look".to_owned()),
+        args: Some(Json::empty_object()),
+        malformed_args: None,
+        invalid_args: Some("\"a\" is missing".to_owned()),
+        sealed_args: Vec::new(),
+        original_args: None,
+        by: None,
+        parent: None,
+        beyond_max: None,
+    };
+    given(&looked)
+        .when(flawed)
+        .then_kinds(["policy_decided", "response_issued"]);
+}
+
+#[test]
+fn whoever_waits_for_an_equal_call_rests_until_it_is_over() {
+    let many = |n: usize| (1..=n).fold(with(&tools()), |it, n| called(it, &format!("c{n}"), "{}"));
+    let rests = |history: &History| history.session().restless.is_empty();
+    let nobody_waits = |history: &History| history.session().cache.waiting.is_empty();
+    let waiting = many(5);
+    assert!(rests(&waiting) && runs(&waiting) == 1);
+    let returned = waiting.about("c1").started().returned(json!({"found": 1}));
+    assert_eq!(count(&returned, "result_reused"), 4);
+    assert!(rests(&returned) && nobody_waits(&returned));
+    let failed = many(5).about("c1").started().failed(json!({"error": "no"}));
+    assert!(rests(&failed) && runs(&failed) == 2);
+    let taken_back = many(5).taken_back("c3");
+    assert!(rests(&taken_back) && runs(&taken_back) == 1);
+    let closed = many(5).closed();
+    assert!(rests(&closed) && nobody_waits(&closed));
+}
+
+#[test]
+fn a_result_of_before_the_tool_was_declared_cacheable_is_not_used_again() {
+    let plain = toolbox().plain("look");
+    let before = looked(&plain, "{}").attached(&tools());
+    let again = called(before, "c2", "{}").started();
+    assert_eq!(count(&again, "result_reused"), 0);
+    let third = called(again.returned(json!({"found": 2})), "c3", "{}");
+    assert_eq!(count(&third, "result_reused"), 1);
+}

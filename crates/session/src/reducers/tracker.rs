@@ -1,0 +1,461 @@
+//! What runs: attempts, time limits, pauses, and calls whose runner is gone.
+//!
+//! ```text
+//! Ready ─▶ call_started ─▶ Running ─┬─ tool_returned ───▶ Returned
+//!                                   ├─ tool_paused ─────▶ Paused ─ response_supplied ─▶ Supplied
+//!                                   │                          └─ {will_continue} ─▶ Paused
+//!                                   ├─ deadline_passed ─▶ TimedOut
+//!                                   ├─ another runner ──▶ InDoubt ─▶ started again, asked, or settled as unknown
+//!                                   └─ runner_detached, the tool had not begun ──▶ as before the start
+//! ```
+
+use std::time::Duration;
+
+use crate::call::{Call, Leave, Phase};
+use crate::decision::{
+    About, BackgroundSpawned, CallStarted, Decision, Outcome, ResultReused, RetryScheduled,
+};
+use crate::effect::Effect;
+use crate::id::Seq;
+use crate::object::ObjectHash;
+use crate::observation::{
+    Deadline, ResponseSupplied, RunnerAttached, RunnerDetached, Start, ToolEventEmitted,
+    ToolPaused, ToolReturned, ToolYielded,
+};
+use crate::policy::InDoubt;
+use crate::progress::PROGRESS_EVENT;
+use crate::response;
+use crate::state::{Runner, Session, Supplied};
+
+use super::cache::{self, Instead};
+use super::confirmation;
+use super::conversation;
+use super::dispatcher::{error, made_here};
+use super::{agents, closing, hooks, in_place, phases, progress};
+
+pub(crate) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
+    session.take_terms(it);
+    phases::declared_anew(session);
+    hooks::gates_declared_anew(session);
+    if it.goes_on && session.runner.is_some() {
+        return;
+    }
+    session.runner = Some(Runner { seq });
+    session.draining = false;
+    session.reconnecting = false;
+    doubt_running(session);
+}
+
+pub(crate) fn runner_detached(session: &mut Session, it: &RunnerDetached) {
+    session.runner = None;
+    session.draining = false;
+    session.reconnecting = false;
+    it.not_begun.iter().for_each(|it| not_begun(session, *it));
+    doubt_running(session);
+}
+
+/// The call stands where it stood before that start: an earlier one may have left it in doubt.
+fn not_begun(session: &mut Session, it: Start) {
+    let Some(call) = running(session, it.call, it.attempt) else {
+        return;
+    };
+    let Phase::Running { leave, .. } = call.phase else {
+        return;
+    };
+    call.attempts = it.attempt.saturating_sub(1);
+    if call.agent.is_some() {
+        agents::rest(call, 0);
+    } else if call.started_in_doubt {
+        call.phase = Phase::InDoubt { leave };
+    } else {
+        call.phase = Phase::Ready { leave };
+    }
+    let key = call.cache_key;
+    cache::stopped(session, it.call, key);
+}
+
+fn doubt_running(session: &mut Session) {
+    for call in session.calls.values_mut() {
+        if call.agent.is_some() {
+            agents::rest(call, 0);
+        } else if let Phase::Running { leave, .. } = call.phase {
+            call.phase = Phase::InDoubt { leave };
+        } else if call.phase == Phase::AwaitingHook {
+            call.phase = hooks::cut_off(&session.terms.policies, call);
+        }
+        in_place::cut_off(call);
+    }
+}
+
+/// Starts a ready call where a runner has its tool, a slot is free, and the leave still holds.
+pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> Option<Decision> {
+    session
+        .runner
+        .filter(|_| session.terms.catalog.tools.contains_key(&call.name))?;
+    match leave {
+        Leave::Approved(request) => {
+            if let Some(reopened) = confirmation::reopen(session, seq, call, request) {
+                return Some(reopened);
+            }
+        }
+        // The gate came after the verdict: nobody has given leave for the tool as it is now.
+        Leave::NotGated if confirmation::gated(session, call) => {
+            return confirmation::ask(session, seq, call);
+        }
+        // A waiver holds as long as gates are waived here.
+        Leave::Waived if confirmation::gated(session, call) && session.terms.gates.enforced => {
+            return confirmation::ask(session, seq, call);
+        }
+        Leave::NotGated | Leave::Waived => {}
+    }
+    started(session, seq, call)
+}
+
+/// Starts a ready call, or takes the result of an equal one instead.
+pub(crate) fn start_or_reuse(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    leave: Leave,
+) -> Option<Decision> {
+    match cache::instead(session, seq, call) {
+        Some(Instead::Reuse(reused)) => Some(reused.into()),
+        Some(Instead::Wait) => None,
+        None => start(session, seq, call, leave),
+    }
+}
+
+/// How long a run of the tool may take: what its policy says, or else what holds for inline calls.
+pub(crate) fn time_limit(session: &Session, name: &str) -> Option<Duration> {
+    let policies = &session.terms.policies;
+    let policy = policies.of(name);
+    let declared = session.terms.catalog.tools.get(name);
+    let inline = policy.background.is_none() && declared.is_some_and(|it| it.kind.is_inline());
+    policy.timeout.or(policies.timeout.filter(|_| inline))
+}
+
+/// The next start of a call, if there is a runner with its tool and a free slot.
+pub(crate) fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    let runner = session.runner.filter(|_| !session.draining)?;
+    if conversation::is_being_left(session, call) {
+        return None;
+    }
+    session.terms.catalog.tools.get(&call.name)?;
+    let slots = session.terms.policies.running_max;
+    if slots.is_some_and(|slots| session.running() >= slots as usize) {
+        return None;
+    }
+    let whole = || time_limit(session, &call.name).map(|it| session.at.after(it));
+    let deadline_us = agents::deadline(session, call).or_else(whole);
+    Some(
+        CallStarted {
+            call: seq,
+            attempt: call.attempts + 1,
+            runner: runner.seq,
+            deadline_us,
+        }
+        .into(),
+    )
+}
+
+pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        let (Phase::Ready { leave }
+        | Phase::InDoubt { leave }
+        | Phase::AwaitingCalls { leave, .. }) = call.phase
+        else {
+            return;
+        };
+        let goes_on = matches!(call.phase, Phase::AwaitingCalls { .. });
+        call.started_in_doubt = matches!(call.phase, Phase::InDoubt { .. });
+        call.attempts = it.attempt;
+        // An agent that goes on is told as it was when it began.
+        call.background = call.background.filter(|_| goes_on);
+        call.own_scheduling = None;
+        call.phase = Phase::Running {
+            attempt: it.attempt,
+            runner: it.runner,
+            deadline: it.deadline_us,
+            leave,
+        };
+        cache::started(session, it.call);
+        agents::started(session, it.call);
+    }
+}
+
+/// Whether the model goes on without waiting for the call that has just started.
+pub(crate) fn spawn(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    let background = session.terms.policies.of(&call.name).background?;
+    let spawned = BackgroundSpawned {
+        call: seq,
+        attempt: call.attempts,
+        scheduling: background.scheduling,
+    };
+    (call.background.is_none() && !call.made_inside()).then(|| spawned.into())
+}
+
+pub(crate) fn background_spawned(session: &mut Session, it: &BackgroundSpawned) {
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        call.background = Some(it.scheduling);
+    }
+}
+
+pub(crate) fn tool_yielded(session: &mut Session, seq: Seq, it: &ToolYielded) {
+    if let Some(call) = session.calls.get_mut(&it.call)
+        && let Some((attempt, runner)) = call.run()
+        && attempt == it.attempt
+        && it.runner.is_none_or(|by| by == runner)
+    {
+        call.yields.push_back(seq);
+        agents::call_gave(session, it.call, seq);
+        progress::shown(session, it.call, it.attempt, it.runner);
+    }
+}
+
+pub(crate) fn tool_emitted(session: &mut Session, it: &ToolEventEmitted) {
+    if it.name == PROGRESS_EVENT {
+        progress::shown(session, it.call, it.attempt, None);
+    }
+}
+
+pub(crate) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) {
+    let now = session.at;
+    let Some(call) = in_place::reporting(session, it.call, it.attempt) else {
+        return;
+    };
+    let Phase::Running { leave, .. } = call.phase else {
+        return;
+    };
+    agents::note_time_left(call, now);
+    // What is wrong with the call itself is wrong the next time, too.
+    let passing = match it.error_kind.as_deref() {
+        Some("invalid_args" | "not_found" | "cancelled" | "not_available") => false,
+        Some(_) | None => it.failed,
+    };
+    let passing = agents::may_pass(call, it.error_kind.as_deref()).unwrap_or(passing);
+    call.own_scheduling = it.scheduling;
+    call.phase = Phase::Returned {
+        of: seq,
+        failed: it.failed,
+        again: passing.then_some(leave),
+    };
+    // Few do, and the others need no copy of their name.
+    let ends = it.ends_session.as_ref().map(|_| call.name.clone());
+    if !it.failed {
+        cache::returned(session, it.call, seq);
+    }
+    if let Some(tool) = ends {
+        closing::asked_for(session, seq, tool, it);
+    }
+}
+
+pub(crate) fn result_reused(session: &mut Session, it: &ResultReused) {
+    let own = cache::scheduling_of(session, it);
+    let policies = session.terms.policies.clone();
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        // The model takes it up as it would if the tool had run.
+        call.own_scheduling = own;
+        call.background = policies.of(&call.name).background.map(|it| it.scheduling);
+        call.phase = Phase::Returned {
+            of: it.of,
+            failed: false,
+            again: None,
+        };
+    }
+}
+
+/// The next run of a call that failed, if its policy has one for it.
+///
+/// Only of an idempotent tool: its runs are all under the same key, and the leave is looked at again at each.
+pub(crate) fn retry(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    let policy = session.terms.policies.of(&call.name);
+    let (retry, runs) = match agents::retry(session, call) {
+        Some((retry, failures)) => (retry, failures),
+        None => {
+            let retry = policy.retry.filter(|_| policy.is_idempotent())?;
+            (retry, call.attempts)
+        }
+    };
+    let more = runs < retry.attempts_max;
+    let scheduled = RetryScheduled {
+        call: seq,
+        attempt: call.attempts.saturating_add(1),
+        due_us: session.at.after_ms(retry.wait_ms(runs)),
+    };
+    more.then(|| scheduled.into())
+}
+
+pub(crate) fn retry_scheduled(session: &mut Session, it: &RetryScheduled) {
+    let Some(call) = session.calls.get_mut(&it.call) else {
+        return;
+    };
+    if let Phase::Returned {
+        again: Some(leave), ..
+    }
+    | Phase::TimedOut { again: leave } = call.phase
+    {
+        call.phase = Phase::Retrying {
+            attempt: it.attempt,
+            due: it.due_us,
+            leave,
+        };
+    }
+}
+
+pub(crate) fn tool_paused(session: &mut Session, seq: Seq, it: &ToolPaused) {
+    let at = session.at;
+    if let Some(call) = in_place::reporting(session, it.call, it.attempt) {
+        call.since = at;
+        call.phase = Phase::Paused {
+            interim: it.interim.as_ref().map(|_| seq),
+        };
+        // What is supplied one day is no result of the tool, so nobody waits for it.
+        let key = call.cache_key;
+        cache::stopped(session, it.call, key);
+    }
+}
+
+/// News of a paused call is told as any result of several; the first result that is none of those is its end.
+pub(crate) fn response_supplied(session: &mut Session, seq: Seq, it: &ResponseSupplied) {
+    let Some(call) = session.calls.get_mut(&it.call) else {
+        return;
+    };
+    if !matches!(call.phase, Phase::Paused { .. }) {
+        return;
+    }
+    if it.will_continue {
+        call.yields.push_back(seq);
+        return;
+    }
+    call.phase = Phase::Supplied { of: seq };
+    let supplied = Supplied {
+        at: seq,
+        response: ObjectHash::of(it.response.as_str().as_bytes()),
+        by: it.by.clone(),
+    };
+    session.supplied.insert(it.call, supplied);
+}
+
+pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
+    match deadline {
+        Deadline::Run { call, attempt } => {
+            if let Some(call) = running(session, call, attempt)
+                && let Phase::Running { leave, .. } = call.phase
+            {
+                call.phase = Phase::TimedOut { again: leave };
+            }
+        }
+        Deadline::Retry { call, attempt } => {
+            if let Some(call) = session.calls.get_mut(&call)
+                && let Phase::Retrying {
+                    attempt: next,
+                    leave,
+                    ..
+                } = call.phase
+                && next == attempt
+            {
+                // The tool may have been declared anew meanwhile: its rule of now says whether it may run again.
+                call.phase = match call.agent {
+                    Some(_) => Phase::AwaitingCalls { leave, open: 0 },
+                    None => Phase::InDoubt { leave },
+                };
+            }
+        }
+        Deadline::Confirmation { call, request } => {
+            confirmation::deadline_passed(session, call, request)
+        }
+    }
+}
+
+/// The call, if that attempt of it runs; what an older attempt reports is on record and changes nothing.
+pub(crate) fn running(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
+    session
+        .calls
+        .get_mut(&call)
+        .filter(|call| matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported))
+}
+
+/// What the tool's declared rule says about a call that was cut off between start and result.
+pub(crate) fn resolve_doubt(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    leave: Leave,
+) -> Option<Decision> {
+    match session.terms.policies.of(&call.name).in_doubt {
+        InDoubt::Retry => start_or_reuse(session, seq, call, leave),
+        InDoubt::Ask => confirmation::request(session, seq, call, About::InDoubt),
+        InDoubt::SettleUnknown => Some(made_here(
+            session,
+            seq,
+            call,
+            Outcome::Unknown,
+            response::unknown_outcome(session.terms.policies.response),
+        )),
+    }
+}
+
+pub(crate) fn time_out(session: &Session, seq: Seq, call: &Call) -> Decision {
+    let told = match time_limit(session, &call.name) {
+        Some(limit) => format!(
+            "the tool did not finish within {} ms; what it did is unknown",
+            limit.as_millis()
+        ),
+        None => "the tool did not finish in time; what it did is unknown".to_owned(),
+    };
+    made_here(
+        session,
+        seq,
+        call,
+        Outcome::TimedOut,
+        error(session, "timeout", &told),
+    )
+}
+
+pub(crate) fn owed(session: &Session, seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
+    if let Some((attempt, runner)) = call.run()
+        && session.runner == Some(Runner { seq: runner })
+    {
+        effects.push(Effect::RunTool {
+            call: seq,
+            attempt,
+            runner,
+        });
+        if let Phase::Running {
+            deadline: Some(due_us),
+            ..
+        } = call.phase
+        {
+            effects.push(Effect::ArmTimer {
+                deadline: Deadline::Run { call: seq, attempt },
+                due_us,
+            });
+        }
+    }
+    if let Phase::Retrying { attempt, due, .. } = call.phase {
+        effects.push(Effect::ArmTimer {
+            deadline: Deadline::Retry { call: seq, attempt },
+            due_us: due,
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "tracker_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "retry_tests.rs"]
+mod retry_tests;
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod stream_tests;
+
+#[cfg(test)]
+#[path = "background_tests.rs"]
+mod background_tests;
+
+#[cfg(test)]
+#[path = "leave_tests.rs"]
+mod leave_tests;

@@ -1,0 +1,366 @@
+//! What else the world does, in words: turns, state, instructions, chunks, and programs that call tools themselves.
+
+use serde_json::Value;
+
+use crate::{
+    Actor, Author, Closing, Connected, Delivery, Effect, FunctionCallReceived, InstructionSent,
+    Json, LlmAsked, LlmPart, LlmReplied, ObjectHash, ResumptionHandleReceived, RunnerDraining, Seq,
+    SessionClosed, StateChange, StateChanged, SwitchPlanned, ToolReturned, ToolYielded,
+    TurnCompleted, UserTextSent, owed,
+};
+
+use super::history::History;
+
+impl History {
+    /// The model ends its turn.
+    #[must_use]
+    pub fn turn_ended(self) -> History {
+        let epoch = self.epoch();
+        self.observed(TurnCompleted {
+            epoch,
+            reason: None,
+        })
+    }
+
+    /// The program writes one value; `null` removes it.
+    ///
+    /// ```
+    /// use recount_session::testing::history;
+    /// use serde_json::json;
+    ///
+    /// let told = history().opened("support").state("plan", json!("monthly"));
+    /// assert_eq!(told.value("plan"), Some(json!("monthly")));
+    /// ```
+    #[must_use]
+    pub fn state(self, key: &str, value: Value) -> History {
+        let author = Author::Program(Actor::embedder("crm"));
+        self.observed(written(author, [(key, value)]))
+    }
+
+    /// The tool of the current call writes one value while it runs.
+    #[must_use]
+    pub fn tool_state(self, key: &str, value: Value) -> History {
+        let changed = self.tool_changed([(key, value)]);
+        self.observed(changed)
+    }
+
+    /// The observation that the tool of the current call writes these values.
+    #[must_use]
+    pub fn tool_changed<'k>(
+        &self,
+        changes: impl IntoIterator<Item = (&'k str, Value)>,
+    ) -> StateChanged {
+        let (call, attempt) = (self.call_seq(), self.attempt());
+        written(Author::Tool { call, attempt }, changes)
+    }
+
+    /// The tool of the current call gives one result of several.
+    #[must_use]
+    pub fn yielded(self, response: Value) -> History {
+        let yielded = self.tool_yielded(&response);
+        self.observed(yielded)
+    }
+
+    /// The observation that the tool of the current call gives one result of several.
+    #[must_use]
+    pub fn tool_yielded(&self, response: &Value) -> ToolYielded {
+        ToolYielded {
+            call: self.call_seq(),
+            attempt: self.attempt(),
+            runner: None,
+            response: Json::of(response),
+        }
+    }
+
+    /// The agent of the current call is about to ask its model.
+    ///
+    /// ```
+    /// use recount_session::testing::{history, toolbox};
+    /// use serde_json::json;
+    ///
+    /// let tools = toolbox().agent("clerk", ["look"]).plain("look").inner("look");
+    /// let called = history().opened("support").attached(&tools).connected().call("c1", "clerk", json!({}));
+    /// let looks = called.asks_model().model_calls(&["look"]);
+    /// assert_eq!(looks.current().name, "look");
+    /// ```
+    #[must_use]
+    pub fn asks_model(self) -> History {
+        let asked = self.llm_asked();
+        self.observed(asked)
+    }
+
+    /// The observation that the agent of the current call is about to ask its model.
+    #[must_use]
+    pub fn llm_asked(&self) -> LlmAsked {
+        LlmAsked {
+            call: self.call_seq(),
+            attempt: self.attempt(),
+            turn: self.turn(),
+            of: "clerk".to_owned(),
+            model: "scripted".to_owned(),
+            request_sha256: ObjectHash::of(b"{}"),
+        }
+    }
+
+    /// The observation that the model of the agent of the current call replies, in words or with so many calls.
+    #[must_use]
+    pub fn llm_replied(&self, calls: usize) -> LlmReplied {
+        let part = match calls {
+            0 => LlmPart {
+                text: Some("done".to_owned()),
+                signature: None,
+            },
+            _ => LlmPart::default(),
+        };
+        LlmReplied {
+            call: self.call_seq(),
+            attempt: self.attempt(),
+            turn: self.turn(),
+            parts: vec![part; calls.max(1)],
+            usage: None,
+        }
+    }
+
+    fn turn(&self) -> u32 {
+        let turns = self.current().agent.as_deref().map(|run| run.turns.len());
+        turns.unwrap_or_default() as u32 + 1
+    }
+
+    /// The model of the agent of the current call makes these calls, of which the last is the current one then.
+    #[must_use]
+    pub fn model_calls(self, names: &[&str]) -> History {
+        let parent = self.call_seq();
+        let replied = self.llm_replied(names.len());
+        let mut told = self.observed(replied);
+        for name in names {
+            told = told.observed(called_by(parent, name));
+        }
+        told
+    }
+
+    /// The model of the agent of the current call is done, and so is the agent.
+    #[must_use]
+    pub fn model_done(self) -> History {
+        let replied = self.llm_replied(0);
+        self.observed(replied)
+            .returned(serde_json::json!({"output": "done"}))
+    }
+
+    /// The current call is this one.
+    #[must_use]
+    pub fn at_call(self, call: Seq) -> History {
+        self.with_call(call)
+    }
+
+    /// The tool of the current call fails in a way that has a name.
+    #[must_use]
+    pub fn failed_as(self, kind: &str) -> History {
+        let returned = self.tool_returned(true, &Value::Null);
+        let error_kind = Some(kind.to_owned());
+        self.observed(ToolReturned {
+            error_kind,
+            ..returned
+        })
+    }
+
+    /// The tool of the current call returns, and wants the session to end.
+    #[must_use]
+    pub fn returned_and_ends(self, reason: &str) -> History {
+        let returned = self.tool_returned(false, &serde_json::json!({"success": true}));
+        let ends_session = Some(reason.to_owned());
+        self.observed(ToolReturned {
+            ends_session,
+            ..returned
+        })
+    }
+
+    /// The session ends, as a tool asked for; nothing happens where none did.
+    #[must_use]
+    pub fn closed_by_its_tool(self) -> History {
+        match self.session().closing.clone() {
+            Some(Closing { reason, by, .. }) => self.observed(SessionClosed { reason, by }),
+            None => self,
+        }
+    }
+
+    /// The embedding program calls a tool itself.
+    #[must_use]
+    pub fn program_call(self, name: &str, args: Value) -> History {
+        self.observed(FunctionCallReceived {
+            epoch: Seq(0),
+            id: None,
+            name: Some(name.to_owned()),
+            args: Some(Json::of(&args)),
+            malformed_args: None,
+            invalid_args: None,
+            sealed_args: Vec::new(),
+            original_args: None,
+            by: Some(Actor::embedder("pipeline")),
+            parent: None,
+            beyond_max: None,
+        })
+    }
+
+    /// The model is told the instruction that is owed; nothing happens where none is.
+    #[must_use]
+    pub fn instructed(self) -> History {
+        match self.instruction_owed() {
+            Some((phase, epoch)) => self.observed(InstructionSent { epoch, phase }),
+            None => self,
+        }
+    }
+
+    /// A connection is ready whose setup carried the instruction of the phase.
+    #[must_use]
+    pub fn connected_and_instructed(self) -> History {
+        let phase = self.session().phase.as_ref().map(|stay| stay.entered);
+        self.observed(Connected {
+            model: "models/test".to_owned(),
+            endpoint: "ws://127.0.0.1:1".to_owned(),
+            phase,
+            capabilities: None,
+            non_blocking: Vec::new(),
+            resumed: None,
+        })
+    }
+
+    /// The server gives a handle; `name` stands for its fingerprint.
+    ///
+    /// ```
+    /// use recount_session::testing::history;
+    ///
+    /// let told = history().opened("support").connected().handle("h1");
+    /// assert_eq!(told.session().resumption.as_ref().map(|it| it.covers), Some(told.session().head));
+    /// ```
+    #[must_use]
+    pub fn handle(self, name: &str) -> History {
+        let epoch = self.epoch();
+        self.observed(ResumptionHandleReceived {
+            epoch,
+            resumable: true,
+            fingerprint: Some(name.to_owned()),
+            expires_at_us: None,
+        })
+    }
+
+    /// A connection is ready that goes on with the conversation, by the newest handle.
+    #[must_use]
+    pub fn resumed(self) -> History {
+        let handle = self.session().resumption.as_ref();
+        let resumed = handle.map(|it| it.fingerprint.clone());
+        self.observed(Connected {
+            model: "models/test".to_owned(),
+            endpoint: "ws://127.0.0.1:1".to_owned(),
+            phase: None,
+            capabilities: None,
+            non_blocking: Vec::new(),
+            resumed,
+        })
+    }
+
+    /// The connection will be left within 10 s.
+    #[must_use]
+    pub fn switch_planned(self) -> History {
+        let (epoch, due_us) = (self.epoch(), self.now().after_ms(10_000));
+        self.observed(SwitchPlanned { epoch, due_us })
+    }
+
+    /// The process will end soon.
+    #[must_use]
+    pub fn draining(self) -> History {
+        let reason = "deploy".to_owned();
+        self.observed(RunnerDraining { reason })
+    }
+
+    /// The user says something.
+    #[must_use]
+    pub fn user_text(self, text: &str) -> History {
+        let (epoch, text) = (self.epoch(), text.to_owned());
+        self.observed(UserTextSent { epoch, text })
+    }
+
+    /// The instruction that the model is still to be told: its `phase_entered`, and the connection.
+    #[must_use]
+    pub fn instruction_owed(&self) -> Option<(Seq, Seq)> {
+        let owed = owed(self.session()).into_iter();
+        owed.filter_map(|effect| match effect {
+            Effect::SendInstruction { phase, epoch } => Some((phase, epoch)),
+            Effect::RunTool { .. }
+            | Effect::AskHook { .. }
+            | Effect::AskConfirmation { .. }
+            | Effect::SendResponse { .. }
+            | Effect::CloseSession { .. }
+            | Effect::Connect
+            | Effect::ArmTimer { .. } => None,
+        })
+        .next()
+    }
+
+    /// The phase that the conversation is in.
+    #[must_use]
+    pub fn phase(&self) -> Option<&str> {
+        let stay = self.session().phase.as_ref();
+        stay.map(|stay| stay.phase.as_str())
+    }
+
+    /// A value of the state.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<Value> {
+        self.session().value(key).map(Json::to_value)
+    }
+
+    /// What the model is still to be told about the current call, oldest first.
+    #[must_use]
+    pub fn told(&self) -> Vec<&Delivery> {
+        let deliveries = self.session().deliveries.values();
+        deliveries
+            .filter(|delivery| delivery.call == self.call_seq())
+            .collect()
+    }
+}
+
+/// The observation that somebody writes these values at once; `null` removes a key.
+#[must_use]
+pub fn written<'k>(
+    author: Author,
+    changes: impl IntoIterator<Item = (&'k str, Value)>,
+) -> StateChanged {
+    let change = |(key, value): (&str, Value)| StateChange {
+        key: key.to_owned(),
+        value: Json::of(&value),
+    };
+    let changes = changes.into_iter().map(change).collect();
+    StateChanged { changes, author }
+}
+
+/// The observation that the model of an agent calls a tool without arguments.
+#[must_use]
+pub fn called_by(parent: Seq, name: &str) -> FunctionCallReceived {
+    FunctionCallReceived {
+        epoch: Seq(0),
+        id: Some("a1".to_owned()),
+        name: Some(name.to_owned()),
+        args: Some(Json::empty_object()),
+        malformed_args: None,
+        invalid_args: None,
+        sealed_args: Vec::new(),
+        original_args: None,
+        by: None,
+        parent: Some(parent),
+        beyond_max: None,
+    }
+}
+
+/// The response that an effect sends.
+pub(super) fn response_of(effect: Effect) -> Option<Seq> {
+    match effect {
+        Effect::SendResponse { response, .. } => Some(response),
+        Effect::RunTool { .. }
+        | Effect::AskHook { .. }
+        | Effect::AskConfirmation { .. }
+        | Effect::SendInstruction { .. }
+        | Effect::CloseSession { .. }
+        | Effect::Connect
+        | Effect::ArmTimer { .. } => None,
+    }
+}

@@ -1,0 +1,157 @@
+//! Law 5: one answer counts, and the others are told which.
+
+use std::collections::BTreeMap;
+
+use recount_session::{
+    About, Answer, Answered, CancelReason, Command, Decision, Finding, Observation, Outcome,
+    Rejection, Seq, UnfitAnswer,
+};
+
+use super::Verdict;
+use super::leave::Runs;
+use super::recording::{Recording, decided, observed};
+
+/// At most one answer to a request is taken.
+pub(crate) fn one_answer_counts(recording: &Recording) -> Verdict {
+    let mut answered = BTreeMap::new();
+    for fact in &recording.facts {
+        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
+            && let Some(first) = answered.insert(it.request, fact.seq)
+        {
+            return Err(format!(
+                "{first} and {} both answer {}",
+                fact.seq, it.request
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whoever answers a request that takes no answer is told what is on record: the answer that counted, by whom and at which seq; or the
+/// record that ended the question; and an open request takes the answer.
+pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) -> Verdict {
+    for (facts, command, rejection) in &recording.commands {
+        if let Command::AnswerConfirmation {
+            request, answer, ..
+        } = command
+        {
+            let expected = on_record(recording, *facts, *request).or_else(|| match answer {
+                Ok(answer) => unfit(recording, *facts, *request, answer),
+                Err(meaningless) => Some(Rejection::UnfitAnswer(meaningless.clone())),
+            });
+            if *rejection != expected {
+                return Err(format!(
+                    "an answer to {request} after {facts} facts: expected {expected:?}, told {rejection:?}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What speaks against an answer to an open request: its tool is gone, or its arguments may not be changed.
+fn unfit(recording: &Recording, facts: usize, request: Seq, answer: &Answer) -> Option<Rejection> {
+    let question = recording.facts[..facts]
+        .iter()
+        .find(|fact| fact.seq == request);
+    let question = question.and_then(decided).and_then(Decision::question)?;
+    let call = recording.calls()[&question.call].name.clone()?;
+    let attached = recording.facts[..facts]
+        .iter()
+        .rev()
+        .find_map(|fact| match observed(fact) {
+            Some(Observation::RunnerAttached(_)) => Some(true),
+            Some(Observation::RunnerDetached(_)) => Some(false),
+            _ => None,
+        });
+    if let Some(found) = &answer.found {
+        if question.about != About::InDoubt {
+            return Some(Rejection::NothingToSettle);
+        }
+        if answer.confirmed {
+            let problem = "expected a yes, a no or an outcome, found a yes and an outcome".into();
+            return Some(Rejection::UnfitAnswer(UnfitAnswer::Malformed { problem }));
+        }
+        if matches!(found, Finding::Done(result) if !result.is_object()) {
+            return Some(Rejection::ResponseNotAnObject);
+        }
+    }
+    let tools = recording.tools_at(facts)?;
+    if answer.confirmed && attached == Some(true) && tools.catalog().get(&call).is_none() {
+        return Some(Rejection::ToolGone { tool: call });
+    }
+    let allowed =
+        question.about == About::Gate && tools.policies().of(&call).confirm_edits.is_some();
+    (answer.edited_args.is_some() && !allowed).then_some(Rejection::EditsNotAllowed)
+}
+
+fn on_record(recording: &Recording, facts: usize, request: Seq) -> Option<Rejection> {
+    let mut state = Some(Rejection::UnknownRequest { request });
+    for fact in &recording.facts[..facts] {
+        let at = fact.seq;
+        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
+            && it.request == request
+        {
+            state = Some(Rejection::AlreadyAnswered(Answered {
+                at,
+                confirmed: it.confirmed,
+                found: it.found.as_ref().map(Finding::found_as),
+                by: it.by.clone(),
+            }));
+        }
+        match decided(fact) {
+            Some(Decision::ConfirmationRequested(_)) if at == request => state = None,
+            Some(Decision::ConfirmationReopened(_)) if at == request => state = None,
+            Some(Decision::ConfirmationReopened(it)) if it.request == request => {
+                state = Some(Rejection::RequestSuperseded { by: at });
+            }
+            Some(Decision::ConfirmationExpired(it)) if it.request == request => {
+                state = Some(Rejection::RequestExpired { at });
+            }
+            Some(Decision::ConfirmationWithdrawn(it)) if it.request == request => {
+                let reason: CancelReason = it.reason;
+                state = Some(Rejection::RequestWithdrawn { at, reason });
+            }
+            _ => {}
+        }
+    }
+    state
+}
+
+/// The model is told "denied" or "expired", which say that the call did not run, only of calls of which no start counts; or of those
+/// whose tool asked last, which did not go on.
+pub(crate) fn a_denied_call_did_not_run(recording: &Recording) -> Verdict {
+    for (call, settled) in &recording.steps[recording.steps.len() - 1].1.settled {
+        let denied = matches!(settled.outcome, Outcome::Denied | Outcome::Expired);
+        if denied && counted_starts(recording, *call) > 0 && !asked_last(recording, *call) {
+            return Err(format!("call {call} ran and ended {:?}", settled.outcome));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the last question about a call was its tool's own, and nothing started after it.
+fn asked_last(recording: &Recording, call: Seq) -> bool {
+    let last = recording.facts.iter().rev().find_map(|fact| {
+        let decision = decided(fact).filter(|it| it.call() == Some(call))?;
+        let started = matches!(decision, Decision::CallStarted(_));
+        decision
+            .question()
+            .map(|it| it.about == About::Tool)
+            .or(started.then_some(false))
+    });
+    last == Some(true)
+}
+
+/// The starts of a call, without those whose tools had not begun.
+fn counted_starts(recording: &Recording, call: Seq) -> usize {
+    let mut runs = Runs::default();
+    let mut starts = 0;
+    for fact in &recording.facts {
+        starts -= runs.read(fact).iter().filter(|it| it.call == call).count();
+        if let Some(Decision::CallStarted(it)) = decided(fact) {
+            starts += usize::from(it.call == call);
+        }
+    }
+    starts
+}

@@ -1,0 +1,539 @@
+//! Law 6: the fold of the journal is the live session, and owes exactly what is not settled.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recount_session::{
+    Deadline, Decision, Effect, Event, Fact, FunctionCallReceived, Hook, Observation, OpenKind,
+    Outcome, PROGRESS_EVENT, Route, Seq, Session, Timestamp, WaitsFor, evolve, open_work, owed,
+};
+
+use super::Verdict;
+use super::agents::Asked;
+use super::dialling::Dialling;
+use super::gate_verdicts::GateVerdicts;
+use super::in_place::{Turn, Waits};
+use super::recording::{Recording, body, decided, observed};
+
+/// Folding the records, as they are read back from their bytes, gives at every step the state the live session had.
+pub(crate) fn fold_equals_live(recording: &Recording) -> Verdict {
+    let mut folded = recording.start.clone();
+    let mut steps = recording.steps.iter();
+    for batch in recording.batches() {
+        for fact in batch {
+            let event =
+                Event::decode(fact.event.kind(), &body(fact)).map_err(|it| it.to_string())?;
+            folded = evolve(
+                folded,
+                &Fact {
+                    event,
+                    ..fact.clone()
+                },
+            );
+        }
+        if steps.next().map(|(_, live)| live) != Some(&folded) {
+            return Err(format!("the fold differs after {}", folded.head));
+        }
+    }
+    Ok(())
+}
+
+/// What the folded session owes is what the records asked for and no later record settled.
+pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) -> Verdict {
+    let mut debts = Debts::default();
+    for ((facts, session), batch) in recording.steps.iter().zip(recording.batches()) {
+        for fact in batch {
+            debts.read(recording, fact);
+        }
+        let mut found = owed(session);
+        found.sort();
+        let expected: Vec<Effect> = debts.owed(recording, session);
+        if found != expected {
+            return Err(format!(
+                "after {facts} facts: expected {expected:#?}, owed {found:#?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The index of open work names exactly the session while it is open, and the calls that have not ended; its kinds and deadlines are those of
+/// what is owed.
+pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
+    let mut open: BTreeSet<Seq> = BTreeSet::new();
+    let mut connects: BTreeSet<Seq> = BTreeSet::new();
+    let mut dialling = Dialling::default();
+    let mut closing: Option<Seq> = None;
+    for ((_, session), batch) in recording.steps.iter().zip(recording.batches()) {
+        for fact in batch {
+            match observed(fact) {
+                Some(Observation::SessionOpened(_)) => _ = open.insert(fact.seq),
+                Some(Observation::FunctionCallReceived(_))
+                    if recording.calls().contains_key(&fact.seq) =>
+                {
+                    open.insert(fact.seq);
+                }
+                Some(Observation::SessionClosed(_)) => {
+                    open.remove(&Seq(1));
+                    closing.take().map(|of| open.remove(&of));
+                }
+                _ => {}
+            }
+            if let Some(call) = ended(fact) {
+                open.remove(&call);
+            }
+            if dialling.read(recording, fact) {
+                connects.insert(fact.seq);
+            }
+        }
+        if let (None, Some(asked)) = (
+            closing,
+            session.closing.as_ref().filter(|_| !session.closed),
+        ) {
+            // Which one counts, what is owed says.
+            closing = Some(asked.of);
+            open.insert(asked.of);
+        }
+        let mut listed = open_work(session);
+        if !listed.is_sorted_by(|(one, _), (next, _)| one < next) {
+            return Err(format!("listed out of order: {listed:#?}"));
+        }
+        let untold: BTreeSet<Seq> = listed
+            .iter()
+            .filter(|(_, it)| it.kind == OpenKind::Untold)
+            .map(|(seq, _)| *seq)
+            .collect();
+        listed.retain(|(seq, _)| !untold.contains(seq));
+        let wants = owed(session).contains(&Effect::Connect);
+        let apart = session.connection.is_none() && !session.closed;
+        if !untold.is_subset(&connects) || wants != (apart && !untold.is_empty()) {
+            return Err(format!("untold {untold:?}, a connection is owed: {wants}"));
+        }
+        if !listed.iter().map(|(seq, _)| seq).eq(open.iter()) {
+            return Err(format!("open {open:?}, listed {listed:#?}"));
+        }
+        let mut by_owed: BTreeMap<Seq, (Option<Seq>, Option<Timestamp>)> = BTreeMap::new();
+        for effect in owed(session) {
+            match effect {
+                Effect::AskConfirmation { call, request } => {
+                    by_owed.entry(call).or_default().0 = Some(request)
+                }
+                Effect::ArmTimer {
+                    deadline:
+                        Deadline::Run { call, .. }
+                        | Deadline::Confirmation { call, .. }
+                        | Deadline::Retry { call, .. },
+                    due_us,
+                } => {
+                    by_owed.entry(call).or_default().1 = Some(due_us);
+                }
+                Effect::RunTool { .. }
+                | Effect::AskHook { .. }
+                | Effect::SendResponse { .. }
+                | Effect::SendInstruction { .. }
+                | Effect::CloseSession { .. }
+                | Effect::Connect => {}
+            }
+        }
+        for (call, item) in &listed {
+            let owed = by_owed.get(call).copied().unwrap_or_default();
+            let asks = item.kind == OpenKind::Confirmation;
+            if (item.request, item.deadline) != owed || item.request.is_some() != asks {
+                return Err(format!("{call} is listed as {item:?} and owes {owed:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn ended(fact: &Fact) -> Option<Seq> {
+    match decided(fact) {
+        Some(Decision::ResponseIssued(it)) if it.outcome != Outcome::Interim => Some(it.call),
+        Some(Decision::CallCancelled(it)) => Some(it.call),
+        _ => None,
+    }
+}
+
+/// The other way to know what is owed: a ledger of orders, each struck out by the records that settle it. Only for whom a call waits, on which
+/// the end of a session may depend, is read off the session.
+#[derive(Default)]
+struct Debts<'r> {
+    runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
+    /// The runs that wait where they stand, and how much of its time limit each has left.
+    in_place: Waits,
+    asked: Asked,
+    left: BTreeMap<Seq, i64>,
+    /// The calls of which the program is to say whether a person is asked, and the runner that asks it.
+    verdicts: GateVerdicts<'r>,
+    runner: Option<Seq>,
+    /// The runner attached last, gone or not.
+    attached: Option<Seq>,
+    waits: BTreeMap<(Seq, u32), Timestamp>,
+    questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
+    responses: BTreeMap<Seq, (Seq, Route, bool)>,
+    /// What was issued without a connection and is to have one.
+    connects: BTreeSet<Seq>,
+    dialling: Dialling,
+    connection: Option<Seq>,
+    ended: BTreeSet<Seq>,
+    /// The last response to each call that ended with one.
+    answers: BTreeMap<Seq, Seq>,
+    /// The first response to each call of which more was found out since.
+    outdated: BTreeMap<Seq, Seq>,
+    /// The phases in force with whether each has an instruction, and the stay in one of them.
+    instructions: BTreeMap<String, bool>,
+    stay: Option<(String, Seq)>,
+    told: BTreeSet<(Seq, Seq)>,
+    /// The `tool_returned` by which a tool asked for the end of the session, and its call.
+    closing: Option<(Seq, Seq)>,
+    closed: bool,
+}
+
+impl<'r> Debts<'r> {
+    fn read(&mut self, recording: &'r Recording, fact: &Fact) {
+        let runs = &self.runs;
+        let attempt = |call| runs.keys().find(|(of, _)| *of == call).map(|it| it.1);
+        if let Some(it) = self.asked.read(fact, attempt).filter(|it| it.calls() > 0) {
+            self.runs.remove(&(it.call, it.attempt));
+        }
+        match &fact.event {
+            Event::Observed(observation) => self.observed(recording, fact, observation),
+            Event::Decided(decision) => self.decided(fact, decision),
+        }
+        if self.dialling.read(recording, fact) {
+            self.connects.insert(fact.seq);
+        }
+        self.verdicts.read(recording, fact);
+        match self.in_place.read(fact) {
+            Some(Turn::Waits(call)) => {
+                for ((of, _), (_, due)) in &mut self.runs {
+                    if let Some(due) = due.take_if(|_| *of == call) {
+                        self.left.insert(call, due.0 - fact.at.0);
+                    }
+                }
+            }
+            Some(Turn::GoesOn(call)) => {
+                let left = self.left.remove(&call);
+                for ((of, _), (_, due)) in &mut self.runs {
+                    if *of == call {
+                        *due = left.map(|left| Timestamp(fact.at.0 + left));
+                    }
+                }
+            }
+            None => {}
+        }
+        if let Some(ended) = ended(fact) {
+            self.runs.retain(|(call, _), _| *call != ended);
+            self.waits.retain(|(call, _), _| *call != ended);
+            self.questions.retain(|_, (call, _)| *call != ended);
+            self.ended.insert(ended);
+        }
+    }
+
+    fn observed(&mut self, recording: &Recording, fact: &Fact, observation: &Observation) {
+        if let (Some(epoch), Some(live)) = (epoch_of_server(observation), self.connection)
+            && epoch == live
+        {
+            self.responses.retain(|_, (_, _, sent)| !*sent);
+        }
+        match observation {
+            Observation::RunnerAttached(_) => {
+                self.runs.clear();
+                self.runner = Some(fact.seq);
+                self.attached = self.runner;
+                let phases = recording.tools[&fact.seq].policies().phases.iter();
+                self.instructions = phases
+                    .map(|phase| (phase.name.clone(), phase.instruction.is_some()))
+                    .collect();
+            }
+            Observation::RunnerDetached(_) => {
+                self.runs.clear();
+                self.runner = None;
+            }
+            // Only what is true when it is said: neither another connection nor another stay.
+            Observation::InstructionSent(it) if self.connection == Some(it.epoch) => {
+                self.told_of(it.phase, it.epoch);
+            }
+            Observation::Connected(it) => {
+                self.connection = Some(fact.seq);
+                if let Some(phase) = it.phase {
+                    self.told_of(phase, fact.seq);
+                }
+                self.responses
+                    .values_mut()
+                    .for_each(|(_, _, sent)| *sent = false);
+            }
+            Observation::Disconnected(it) if self.connection == Some(it.epoch) => {
+                self.connection = None
+            }
+            Observation::ToolReturned(it) => {
+                let ran = self.runs.remove(&(it.call, it.attempt)).is_some();
+                if ran && !it.failed && it.ends_session.is_some() {
+                    self.closing.get_or_insert((fact.seq, it.call));
+                }
+            }
+            Observation::ToolPaused(it) => _ = self.runs.remove(&(it.call, it.attempt)),
+            Observation::ToolAsked(it) if !it.in_place => {
+                self.runs.remove(&(it.call, it.attempt));
+            }
+            Observation::DeadlinePassed(it) => match it.deadline {
+                Deadline::Run { call, attempt } if !self.in_place.waits(call) => {
+                    self.runs.remove(&(call, attempt));
+                }
+                Deadline::Run { .. } => {}
+                Deadline::Retry { call, attempt } => _ = self.waits.remove(&(call, attempt)),
+                Deadline::Confirmation { call, request } => {
+                    self.questions
+                        .retain(|at, (of, _)| (*at, *of) != (request, call));
+                }
+            },
+            Observation::ConfirmationAnswered(it) => _ = self.questions.remove(&it.request),
+            Observation::ResponsesSent(it) if self.connection == Some(it.epoch) => {
+                for (at, (_, _, sent)) in &mut self.responses {
+                    *sent |= it.responses.contains(at);
+                }
+            }
+            // The model takes no word any more about an open call that it took back. What was to be told of one that has ended
+            // needs another way than its id.
+            Observation::CallCancellationReceived(it) if self.connection == Some(it.epoch) => {
+                let named = |call: &Seq| recording.names(*call, it.epoch, &it.ids);
+                let ended = &self.ended;
+                self.responses
+                    .retain(|_, (call, ..)| ended.contains(call) || !named(call));
+                for (call, route, _) in self.responses.values_mut() {
+                    if matches!(route, Route::ToolResponse { .. }) && named(call) {
+                        *route = Route::Parked;
+                    }
+                }
+            }
+            Observation::FunctionCallReceived(_) => {
+                let of = recording.repeats().get(&fact.seq).copied();
+                if let Some((of, at)) = of.and_then(|of| Some((of, *self.answers.get(&of)?))) {
+                    if let Some(outdated) = self.outdated.get(&of) {
+                        self.responses.remove(outdated);
+                    }
+                    self.responses.insert(at, (of, Route::Parked, false));
+                }
+            }
+            Observation::SessionClosed(_) => {
+                self.responses.clear();
+                self.closed = true;
+            }
+            Observation::ToolYielded(it) => {
+                self.progressed(recording, fact, (it.call, it.attempt), it.runner);
+            }
+            Observation::ToolEventEmitted(it) if it.name == PROGRESS_EVENT => {
+                self.progressed(recording, fact, (it.call, it.attempt), None);
+            }
+            _ => {}
+        }
+    }
+
+    /// A run has shown that it goes on: its time limit starts again where the policy in force says
+    /// so.
+    fn progressed(&mut self, recording: &Recording, fact: &Fact, run: (Seq, u32), by: Option<Seq>) {
+        let calls = recording.calls();
+        let name = calls.get(&run.0).and_then(|it| it.name.as_deref());
+        let tools = self.attached.and_then(|at| recording.tools.get(&at));
+        let (Some(name), Some(tools)) = (name, tools) else {
+            return;
+        };
+        let policy = tools.policies().of(name);
+        let declared = tools.catalog().get(name);
+        let is_inline = declared.is_some_and(|it| it.kind.is_inline());
+        let usual = tools.policies().timeout;
+        let usual = usual.filter(|_| is_inline && policy.background.is_none());
+        let Some(limit) = policy
+            .timeout
+            .or(usual)
+            .filter(|_| policy.progress.is_some())
+        else {
+            return;
+        };
+        if let Some((runner, Some(due))) = self.runs.get_mut(&run)
+            && by.is_none_or(|by| by == *runner)
+        {
+            *due = (*due).max(fact.at.after(limit));
+        }
+    }
+
+    fn decided(&mut self, fact: &Fact, decision: &Decision) {
+        match decision {
+            Decision::CallStarted(it) => {
+                self.runs
+                    .insert((it.call, it.attempt), (it.runner, it.deadline_us));
+            }
+            Decision::ConfirmationRequested(it) => {
+                self.questions.insert(fact.seq, (it.call, it.expires_at_us));
+            }
+            Decision::ConfirmationReopened(it) => {
+                self.questions.remove(&it.request);
+                self.questions
+                    .insert(fact.seq, (it.question.call, it.question.expires_at_us));
+            }
+            Decision::ConfirmationExpired(it) => _ = self.questions.remove(&it.request),
+            Decision::ConfirmationWithdrawn(it) => _ = self.questions.remove(&it.request),
+            Decision::ResponseIssued(it) => {
+                if it.outcome != Outcome::Interim {
+                    self.answers.insert(it.call, fact.seq);
+                }
+                _ = self.responses.insert(fact.seq, (it.call, it.route, false))
+            }
+            Decision::OutcomeReconciled(it) => {
+                if let Some(unknown) = self.answers.insert(it.call, fact.seq) {
+                    self.outdated.insert(it.call, unknown);
+                }
+                _ = self.responses.insert(fact.seq, (it.call, it.route, false));
+            }
+            Decision::DeliveryChosen(it) => {
+                if let Some((_, route, _)) = self.responses.get_mut(&it.response) {
+                    *route = it.route;
+                }
+            }
+            Decision::RetryScheduled(it) => {
+                _ = self.waits.insert((it.call, it.attempt), it.due_us);
+            }
+            Decision::PhaseEntered(it) => self.stay = Some((it.phase.clone(), fact.seq)),
+            Decision::ResultReused(_)
+            | Decision::PolicyDecided(_)
+            | Decision::BackgroundSpawned(_)
+            | Decision::GateWaived(_)
+            | Decision::CallReady(_)
+            | Decision::CallCancelled(_) => {}
+        }
+    }
+
+    fn told_of(&mut self, phase: Seq, epoch: Seq) {
+        if self.stay.as_ref().is_some_and(|(_, at)| *at == phase) {
+            self.told.insert((phase, epoch));
+        }
+    }
+
+    fn owed(&self, recording: &Recording, session: &Session) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for call in self.verdicts.asked(recording) {
+            effects.extend(self.runner.map(|runner| Effect::AskHook {
+                hook: Hook::ConfirmWhen,
+                call,
+                of: None,
+                runner,
+            }));
+        }
+        for (&(call, attempt), &(runner, due)) in &self.runs {
+            effects.push(Effect::RunTool {
+                call,
+                attempt,
+                runner,
+            });
+            let deadline = Deadline::Run { call, attempt };
+            effects.extend(due.map(|due_us| Effect::ArmTimer { deadline, due_us }));
+        }
+        for (&(call, attempt), &due_us) in &self.waits {
+            let deadline = Deadline::Retry { call, attempt };
+            effects.push(Effect::ArmTimer { deadline, due_us });
+        }
+        for (&request, &(call, due)) in &self.questions {
+            effects.push(Effect::AskConfirmation { call, request });
+            let deadline = Deadline::Confirmation { call, request };
+            effects.extend(due.map(|due_us| Effect::ArmTimer { deadline, due_us }));
+        }
+        let untold = self
+            .connects
+            .iter()
+            .any(|it| self.responses.contains_key(it));
+        if untold && self.connection.is_none() && !self.closed {
+            effects.push(Effect::Connect);
+        }
+        for (&response, &(call, route, sent)) in &self.responses {
+            let (epoch, as_conversation) = match route {
+                Route::ToolResponse { epoch } => (epoch, false),
+                Route::Conversation { epoch } => (epoch, true),
+                Route::Parked | Route::Connect | Route::Notify | Route::Caller | Route::Parent => {
+                    continue;
+                }
+            };
+            if !sent && self.connection == Some(epoch) {
+                effects.push(Effect::SendResponse {
+                    response,
+                    call,
+                    epoch,
+                    as_conversation,
+                });
+            }
+        }
+        if let (Some((phase, entered)), Some(epoch)) = (&self.stay, self.connection)
+            && self.instructions.get(phase) == Some(&true)
+            && !self.told.contains(&(*entered, epoch))
+            && !self.closed
+        {
+            let phase = *entered;
+            effects.push(Effect::SendInstruction { phase, epoch });
+        }
+        if let Some((of, ending)) = self.closing.filter(|_| !self.closed) {
+            let calls = recording.calls();
+            let call = line_of(&calls, ending).last().unwrap_or(ending);
+            let leaves = |effect: &Effect| matches!(effect, Effect::SendResponse { call: told, .. } if *told == call);
+            let is_heard = match calls[&call].by {
+                Some(_) => self.runner.is_some(),
+                None => self.connection.is_some(),
+            };
+            let is_open = |it: &Seq| *it <= session.head && !self.ended.contains(it);
+            let below = calls.keys().copied().filter(is_open);
+            let mut below = below.filter(|it| line_of(&calls, *it).any(|it| it == call));
+            let replies = is_heard
+                && is_open(&call)
+                && below.all(|it| self.comes_to_an_end(recording, session, it));
+            if !replies && !effects.iter().any(leaves) {
+                effects.push(Effect::CloseSession { of, call });
+            }
+        }
+        effects.sort();
+        effects
+    }
+
+    /// Whether the call goes on without anybody outside, some day.
+    fn comes_to_an_end(&self, recording: &Recording, session: &Session, seq: Seq) -> bool {
+        let Some(call) = session.calls.get(&seq) else {
+            return true;
+        };
+        match call.phase.waits_for() {
+            WaitsFor::Person | WaitsFor::Response => false,
+            WaitsFor::Runner => self.declares(recording, &call.name),
+            WaitsFor::Tool => {
+                let mut runs = self.runs.iter().filter(|((of, _), _)| *of == seq);
+                call.agent.is_some() || runs.any(|(_, (_, due))| due.is_some())
+            }
+            WaitsFor::Calls | WaitsFor::Hook | WaitsFor::Time | WaitsFor::Nothing => true,
+        }
+    }
+
+    /// Whether the runner attached last has, or had, the tool.
+    fn declares(&self, recording: &Recording, name: &str) -> bool {
+        let last = self.attached.and_then(|at| recording.tools.get(&at));
+        last.is_some_and(|tools| tools.catalog().get(name).is_some())
+    }
+}
+
+/// A call, who made it, who made that, and so on.
+fn line_of(calls: &Calls<'_>, call: Seq) -> impl Iterator<Item = Seq> {
+    std::iter::successors(Some(call), |call| calls.get(call)?.parent)
+}
+
+type Calls<'r> = BTreeMap<Seq, &'r FunctionCallReceived>;
+
+fn epoch_of_server(observation: &Observation) -> Option<Seq> {
+    match observation {
+        Observation::GoAwayReceived(it) => Some(it.epoch),
+        Observation::ResumptionHandleReceived(it) => Some(it.epoch),
+        Observation::FunctionCallReceived(it) => {
+            (it.by.is_none() && it.parent.is_none()).then_some(it.epoch)
+        }
+        Observation::CallCancellationReceived(it) => Some(it.epoch),
+        Observation::ModelOutputReceived(it) => Some(it.epoch),
+        Observation::TranscriptReceived(it) => Some(it.epoch),
+        Observation::TurnCompleted(it) => Some(it.epoch),
+        Observation::TurnInterrupted(it) => Some(it.epoch),
+        Observation::UsageReported(it) => Some(it.epoch),
+        Observation::FrameRejected(it) => Some(it.epoch),
+        _ => None,
+    }
+}

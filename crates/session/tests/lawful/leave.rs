@@ -1,0 +1,297 @@
+//! Laws 3 and 4: no run without leave, and not twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recount_session::catalog::{ToolKind, contract_hash};
+use recount_session::{
+    About, Deadline, Decision, Edits, Event, Fact, InDoubt, Json, ObjectHash, Observation, Outcome,
+    Seq, Start, Verdict as Says,
+};
+
+use super::Verdict;
+use super::agents::Asked;
+use super::gate_verdicts::GateVerdicts;
+use super::in_place::Waits;
+use super::recording::{Recording, decided, observed};
+
+/// A call of a tool that is gated under the terms in force starts only after an affirmative answer to a request about that call, bound to
+/// the contract in force and to its argument bytes; or after its gate was waived.
+pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
+    let calls = recording.calls();
+    // By request: the call, the contract it is about, and the hash of the arguments.
+    let mut requests: BTreeMap<Seq, (Seq, ObjectHash, ObjectHash)> = BTreeMap::new();
+    let mut abouts: BTreeMap<Seq, About> = BTreeMap::new();
+    let mut open = BTreeSet::new();
+    let mut agreed: BTreeSet<Seq> = BTreeSet::new();
+    let mut waived: BTreeSet<Seq> = BTreeSet::new();
+    let mut in_place = Waits::default();
+    let mut verdicts = GateVerdicts::default();
+    // The arguments that a person wrote in place of the model's.
+    let mut edited: BTreeMap<Seq, Json> = BTreeMap::new();
+    for (index, fact) in recording.facts.iter().enumerate() {
+        in_place.read(fact);
+        verdicts.read(recording, fact);
+        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
+            && open.remove(&it.request)
+            && it.confirmed
+        {
+            let call = requests[&it.request].0;
+            let name = calls[&call].name.clone().unwrap_or_default();
+            let edits = recording
+                .tools_at(index)
+                .and_then(|tools| tools.policies().of(&name).confirm_edits);
+            match (
+                &it.edited_args,
+                edits.filter(|_| abouts[&it.request] == About::Gate),
+            ) {
+                (Some(args), Some(edits)) => {
+                    edited.insert(call, args.clone());
+                    if edits == Edits::Allowed {
+                        let hash = ObjectHash::of(args.as_str().as_bytes());
+                        requests
+                            .entry(it.request)
+                            .and_modify(|bound| bound.2 = hash);
+                        agreed.insert(it.request);
+                    }
+                }
+                (Some(_), None) | (None, _) => _ = agreed.insert(it.request),
+            }
+        }
+        match decided(fact) {
+            Some(Decision::ConfirmationRequested(it)) => {
+                requests.insert(fact.seq, (it.call, it.contract, it.args_sha256));
+                abouts.insert(fact.seq, it.about);
+                // What a run is told where it stands is no leave to start.
+                if !in_place.is_of_run(fact.seq) {
+                    open.insert(fact.seq);
+                }
+            }
+            Some(Decision::ConfirmationReopened(it)) => {
+                let (call, _, args) = requests[&it.request];
+                requests.insert(fact.seq, (call, it.question.contract, args));
+                abouts.insert(fact.seq, it.question.about);
+                open.remove(&it.request);
+                agreed.remove(&it.request);
+                open.insert(fact.seq);
+            }
+            Some(Decision::ConfirmationExpired(it)) => _ = open.remove(&it.request),
+            Some(Decision::ConfirmationWithdrawn(it)) => _ = open.remove(&it.request),
+            Some(Decision::GateWaived(it)) => _ = waived.insert(it.call),
+            Some(Decision::CallStarted(it)) => {
+                let (Some(call), Some(tools)) = (calls.get(&it.call), recording.tools_at(index))
+                else {
+                    return Err(format!("{} starts what nobody can run", fact.seq));
+                };
+                let name = call.name.clone().unwrap_or_default();
+                let Some(declared) = tools.catalog().get(&name) else {
+                    return Err(format!("{} starts a tool that is not there", fact.seq));
+                };
+                let policy = tools.policies().of(&name);
+                let args = edited.get(&it.call).or(call.args.as_ref());
+                let args = args.map_or("{}", |args| args.as_str());
+                let bound = (
+                    it.call,
+                    contract_hash(declared, policy),
+                    ObjectHash::of(args.as_bytes()),
+                );
+                let leave = agreed.iter().any(|request| requests[request] == bound);
+                let is_open = policy.confirm_asks_program && verdicts.is_open(it.call);
+                if policy.confirm && !is_open && !leave && !waived.contains(&it.call) {
+                    return Err(format!("{} starts without leave", fact.seq));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A call whose tool is not declared idempotent (in-doubt rule `retry`) starts at most once for each leave: the verdict of the policies, a waived
+/// gate, or an affirmative answer. A first start whose tool is known not to have begun used up none.
+pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
+    let calls = recording.calls();
+    let mut call_of: BTreeMap<Seq, Seq> = BTreeMap::new();
+    let mut fresh: BTreeSet<Seq> = BTreeSet::new();
+    let mut open = BTreeSet::new();
+    let mut runs = Runs::default();
+    let mut in_place = Waits::default();
+    let mut verdicts = GateVerdicts::default();
+    // The calls whose last start used up a leave.
+    let mut by_leave: BTreeSet<Seq> = BTreeSet::new();
+    for (index, fact) in recording.facts.iter().enumerate() {
+        let not_begun = runs.read(fact);
+        in_place.read(fact);
+        fresh.extend(verdicts.read(recording, fact));
+        let spent = |it: &&Start| by_leave.contains(&it.call);
+        fresh.extend(not_begun.iter().filter(spent).map(|it| it.call));
+        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
+            && open.remove(&it.request)
+            && it.confirmed
+        {
+            fresh.extend(call_of.get(&it.request));
+        }
+        match decided(fact) {
+            Some(Decision::PolicyDecided(it)) if it.verdict == Says::Allowed => {
+                _ = fresh.insert(it.call)
+            }
+            Some(Decision::GateWaived(it)) => _ = fresh.insert(it.call),
+            Some(Decision::ConfirmationRequested(it)) if !in_place.is_of_run(fact.seq) => {
+                call_of.insert(fact.seq, it.call);
+                open.insert(fact.seq);
+                // Whoever is asked anew has no leave any more.
+                fresh.remove(&it.call);
+            }
+            Some(Decision::ConfirmationReopened(it)) => {
+                call_of.insert(fact.seq, it.question.call);
+                open.remove(&it.request);
+                open.insert(fact.seq);
+                fresh.remove(&it.question.call);
+            }
+            Some(Decision::CallStarted(it)) => {
+                let name = calls[&it.call].name.clone().unwrap_or_default();
+                let rule = recording
+                    .tools_at(index)
+                    .map(|tools| tools.policies().of(&name).in_doubt);
+                let tools = recording.tools_at(index);
+                let declared = tools.and_then(|tools| tools.catalog().get(&name));
+                let is_agent = declared.is_some_and(|it| it.kind == ToolKind::Agent);
+                let leave = fresh.remove(&it.call);
+                if leave {
+                    by_leave.insert(it.call);
+                } else {
+                    by_leave.remove(&it.call);
+                }
+                // An agent goes on, and repeats nothing; see `agents`.
+                if !leave && rule != Some(InDoubt::Retry) && !is_agent {
+                    return Err(format!("{} starts a second time by one leave", fact.seq));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What runs, read off the records one by one.
+#[derive(Default)]
+pub(crate) struct Runs(BTreeMap<Seq, u32>, Waits, Asked);
+
+impl Runs {
+    /// Takes the next record in; gives the starts that it says had not begun.
+    pub(crate) fn read(&mut self, fact: &Fact) -> Vec<Start> {
+        let runs = &self.0;
+        let replied = self.2.read(fact, |call| runs.get(&call).copied());
+        if let Some(it) = replied.filter(|it| it.calls() > 0) {
+            self.end(it.call, it.attempt);
+        }
+        let not_begun = self.take(fact);
+        self.1.read(fact);
+        not_begun
+    }
+
+    fn take(&mut self, fact: &Fact) -> Vec<Start> {
+        match &fact.event {
+            Event::Observed(Observation::RunnerDetached(it)) => {
+                let before = std::mem::take(&mut self.0);
+                let ran = |it: &&Start| before.get(&it.call) == Some(&it.attempt);
+                return it.not_begun.iter().filter(ran).copied().collect();
+            }
+            Event::Observed(Observation::RunnerAttached(_)) => self.0.clear(),
+            Event::Observed(Observation::ToolReturned(it)) => self.end(it.call, it.attempt),
+            Event::Observed(Observation::ToolPaused(it)) => self.end(it.call, it.attempt),
+            Event::Observed(Observation::ToolAsked(it)) if !it.in_place => {
+                self.end(it.call, it.attempt);
+            }
+            Event::Observed(Observation::DeadlinePassed(it)) => {
+                if let Deadline::Run { call, attempt } = it.deadline
+                    && !self.1.waits(call)
+                {
+                    self.end(call, attempt);
+                }
+            }
+            Event::Decided(Decision::CallStarted(it)) => _ = self.0.insert(it.call, it.attempt),
+            Event::Decided(Decision::CallCancelled(it)) => _ = self.0.remove(&it.call),
+            Event::Decided(Decision::ResponseIssued(it)) if it.outcome != Outcome::Interim => {
+                self.0.remove(&it.call);
+            }
+            Event::Observed(_) | Event::Decided(_) => {}
+        }
+        Vec::new()
+    }
+
+    fn end(&mut self, call: Seq, attempt: u32) {
+        if self.0.get(&call) == Some(&attempt) {
+            self.0.remove(&call);
+        }
+    }
+}
+
+/// The attempts of a call count from 1 without a gap, each starts under the runner in force, and never while another attempt of it runs. One that
+/// had not begun does not count.
+pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Verdict {
+    let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
+    let mut runs = Runs::default();
+    let mut runner = None;
+    for fact in &recording.facts {
+        match observed(fact) {
+            Some(Observation::RunnerAttached(_)) => runner = Some(fact.seq),
+            Some(Observation::RunnerDetached(_)) => runner = None,
+            _ => {}
+        }
+        let ran = runs.0.keys().copied().collect::<BTreeSet<Seq>>();
+        for it in runs.read(fact) {
+            *attempts.entry(it.call).or_default() -= 1;
+        }
+        if let Some(Decision::CallStarted(it)) = decided(fact) {
+            let attempt = attempts.entry(it.call).or_default();
+            *attempt += 1;
+            let runs_already = ran.contains(&it.call);
+            if *attempt != it.attempt || Some(it.runner) != runner || runs_already {
+                return Err(format!(
+                    "{} is not the next attempt by {runner:?}",
+                    fact.seq
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Never more calls run than the policies in force allow, and none without a runner.
+pub(crate) fn no_more_run_than_may(recording: &Recording) -> Verdict {
+    for (facts, session) in &recording.steps {
+        let slots = recording
+            .tools_at(*facts)
+            .and_then(|tools| tools.policies().running_max);
+        let slots = if session.runner.is_some() {
+            slots.unwrap_or(u32::MAX)
+        } else {
+            0
+        };
+        let run = session.calls.values().filter(|it| it.runs());
+        let run = run.count();
+        if run > slots as usize || run != session.running() {
+            let counted = session.running();
+            return Err(format!(
+                "{run} run, {counted} are counted, {slots} may, at fact {facts}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// One id on one connection is one call, however often it is delivered until the next connection.
+pub(crate) fn one_wire_id_is_one_call(recording: &Recording) -> Verdict {
+    let calls = recording.calls();
+    let mut judged = recording
+        .facts
+        .iter()
+        .filter_map(|fact| match decided(fact) {
+            Some(Decision::PolicyDecided(it)) => Some(it.call),
+            _ => None,
+        });
+    let duplicate = judged.find(|call| !calls.contains_key(call));
+    duplicate.map_or(Ok(()), |call| {
+        Err(format!("{call} is a duplicate and was judged"))
+    })
+}

@@ -1,0 +1,52 @@
+//! Law 7: decisions repeat.
+
+use recount_session::{Event, Fact, Observation, RULES, step};
+
+use super::Verdict;
+use super::recording::{Recording, body, observed};
+
+/// Re-deciding every observation of the stream, as it is read back from its bytes, gives the same records: kind, body
+/// byte for byte, time and cause.
+pub(crate) fn decisions_repeat(recording: &Recording) -> Verdict {
+    let mut session = recording.start.clone();
+    for batch in recording.batches() {
+        let read = Event::decode(batch[0].event.kind(), &body(&batch[0]));
+        let Ok(Event::Observed(observation)) = read else {
+            return Err(format!("{} reads back as {read:?}", batch[0].seq));
+        };
+        let again = step(session, batch[0].at, observation).map_err(|it| it.to_string())?;
+        let shown = |fact: &Fact| {
+            let (seq, kind, body) = (fact.seq, fact.event.kind(), body(fact));
+            format!(
+                "{seq} {kind} {body} at {} because of {:?}",
+                fact.at.0, fact.cause
+            )
+        };
+        let recorded: Vec<String> = batch.iter().map(shown).collect();
+        let decided: Vec<String> = again.facts.iter().map(shown).collect();
+        if recorded != decided {
+            return Err(format!("recorded {recorded:#?}\ndecided {decided:#?}"));
+        }
+        session = again.session;
+    }
+    Ok(())
+}
+
+/// The number of the rules is recorded when a session opens and when a runner attaches, and decides from there on.
+pub(crate) fn the_rules_in_force_are_on_record(recording: &Recording) -> Verdict {
+    for (facts, session) in &recording.steps {
+        let recorded =
+            recording.facts[..*facts]
+                .iter()
+                .rev()
+                .find_map(|fact| match observed(fact) {
+                    Some(Observation::SessionOpened(it)) => Some(it.rules),
+                    Some(Observation::RunnerAttached(it)) => Some(it.rules),
+                    _ => None,
+                });
+        if recorded != Some(session.rules) || session.rules != RULES {
+            return Err(format!("recorded {recorded:?}, in force {}", session.rules));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,1080 @@
+//! Histories: mostly plausible, often nasty, made from dice that shrink to fewer and plainer steps.
+//!
+//! A move is four dice read against the session as it stands, so that most of them do something meaningful there: a
+//! running call returns, an open question is answered. The rest is what a hostile world does.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use recount_session::testing::{Toolbox, answer_to, called_by, written};
+use recount_session::*;
+use serde_json::json;
+
+use crate::recording::{Recording, observed};
+use crate::terms::{CLERK, Dice, KEYS, NAMES, tools_of};
+
+/// Histories in which answers pass the door.
+pub(crate) fn recordings() -> impl Strategy<Value = Recording> {
+    scripts().prop_map(|script| play(&script, false))
+}
+
+/// Histories in which anything at all is observed.
+pub(crate) fn wild_recordings() -> impl Strategy<Value = Recording> {
+    scripts().prop_map(|script| play(&script, true))
+}
+
+/// The dice of one history: what the runners bring, and the moves.
+#[derive(Debug)]
+struct Script {
+    tools: Vec<Dice>,
+    moves: Vec<[u8; 4]>,
+}
+
+fn scripts() -> impl Strategy<Value = Script> {
+    let tools = vec(any::<Dice>(), 1..5);
+    let moves = vec(any::<[u8; 4]>(), 0..70);
+    (tools, moves).prop_map(|(tools, moves)| Script { tools, moves })
+}
+
+/// Arguments of which some are equal in another order of keys, and some only look equal.
+fn args_of(die: u8) -> String {
+    let n = die % 3;
+    match die % 5 {
+        // Decisions see sealed bytes like any others.
+        0 => format!(r#"{{"n":{{"$sealed":"v1.{n}"}}}}"#),
+        1 if die & 64 == 0 => r#"{"m":[1,{"y":1,"x":2}],"n":0}"#.to_owned(),
+        1 => r#"{"n":0,"m":[1,{"x":2,"y":1}]}"#.to_owned(),
+        2 => format!(r#"{{"n":{n}.0}}"#),
+        _ => format!(r#"{{"n":{n}}}"#),
+    }
+}
+
+/// A history in the making.
+struct World {
+    session: Session,
+    now: Timestamp,
+    wild: bool,
+    tools: Vec<Toolbox>,
+    recording: Recording,
+}
+
+/// A name that no other history has, so that many may stand in one journal.
+fn name_of(script: &Script) -> SessionId {
+    let tools = script.tools.iter().flatten();
+    let dice: Vec<u8> = tools
+        .chain(script.moves.iter().flatten())
+        .copied()
+        .collect();
+    SessionId(uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, &dice))
+}
+
+fn play(script: &Script, wild: bool) -> Recording {
+    let mut start = Session::new(name_of(script));
+    let tools: Vec<Toolbox> = script.tools.iter().copied().map(tools_of).collect();
+    for tools in &tools {
+        // A recording starts with every object that its events may name.
+        let _ = tools.attached("support", start.library_mut());
+    }
+    let mut world = World {
+        session: start.clone(),
+        now: Timestamp(1_763_700_000_000_000),
+        wild,
+        tools,
+        recording: Recording {
+            start,
+            facts: Vec::new(),
+            steps: Vec::new(),
+            commands: Vec::new(),
+            tools: BTreeMap::new(),
+        },
+    };
+    world.observe(SessionOpened {
+        agent: "support".into(),
+        external_id: None,
+        on_behalf_of: None,
+        labels: BTreeMap::new(),
+        rules: RULES,
+        program: "test".into(),
+    });
+    world.attach(0);
+    world.connect(0);
+    for dice in &script.moves {
+        world.act(*dice);
+    }
+    world.recording
+}
+
+impl World {
+    fn observe(&mut self, observation: impl Into<Observation>) {
+        let done = step(self.session.clone(), self.now, observation.into());
+        let done = done.unwrap_or_else(|endless| panic!("{endless}\n{:?}", self.recording));
+        self.session = done.session;
+        self.recording.facts.extend(done.facts);
+        let seen = (self.recording.facts.len(), self.session.clone());
+        self.recording.steps.push(seen);
+    }
+
+    /// As the shell does it: what is overdue comes first, then the door, then the step; a refused answer is put on record.
+    fn command(&mut self, command: Command) {
+        let before = self.recording.facts.len();
+        match admit(&self.session, command.clone()) {
+            Ok(observation) => {
+                self.recording.commands.push((before, command, None));
+                self.observe(observation);
+            }
+            Err(rejection) => {
+                if let Command::AnswerConfirmation { request, by, .. } = &command
+                    && let Some(refused) =
+                        refusal_on_record(&self.session, *request, by, &rejection)
+                {
+                    self.observe(refused);
+                }
+                let turned_away = (before, command, Some(rejection));
+                self.recording.commands.push(turned_away);
+            }
+        }
+    }
+
+    fn act(&mut self, [kind, which, flavour, delay]: [u8; 4]) {
+        // Now and then a clock goes backwards, or a minute goes by.
+        let ms = i64::from(delay % 8) - i64::from(delay == 255) * 20
+            + i64::from(delay % 32 == 30) * 59_999;
+        self.now = Timestamp(self.now.0 + ms * 1000);
+        if flavour % 16 != 15 {
+            for due in overdue(&self.session, self.now) {
+                self.observe(due);
+            }
+        }
+        let live = self.session.connection.unwrap_or(Seq(0));
+        match kind % 40 {
+            0..=7 => self.call(which, flavour),
+            8 => self.deliver_again(which, flavour),
+            9..=16 => self.progress(which, flavour),
+            17 | 18 => self.send(which),
+            19 => self.observe(TurnCompleted {
+                epoch: live,
+                reason: None,
+            }),
+            20 | 21 => self.attach(which),
+            22 => self.detach(which, flavour),
+            23 => self.connect(which),
+            24 if flavour.is_multiple_of(2) => self.disconnect(flavour),
+            24 => self.lose(which, flavour),
+            25 | 26 => self.take_back(which, flavour),
+            27 => self.cancel(which),
+            28 => self.misreport(which, flavour),
+            29 => self.answer_again(which, flavour),
+            30 if flavour.is_multiple_of(4) => self.stray(which, flavour, live),
+            30 => self.chatter(which, live),
+            31 => self.close_or_intrude(which, flavour),
+            32..=34 => self.write(which, flavour),
+            35 => self.program_calls(which, flavour),
+            36 | 37 => self.instruct(which, flavour),
+            38 => self.crash(which),
+            _ => self.progress(which, flavour),
+        }
+    }
+
+    fn call(&mut self, which: u8, flavour: u8) {
+        let malformed = flavour % 16 == 1;
+        let number = self.recording.facts.len();
+        let epoch = match flavour / 16 {
+            // Of any record that there is: none names a connection that is still to come.
+            15 => Seq(u64::from(which) % (self.session.head.0 + 1)),
+            _ => self
+                .session
+                .connection
+                .or(self.last_epoch())
+                .unwrap_or(Seq(0)),
+        };
+        let args = (!malformed && flavour % 16 != 2).then(|| args_of(flavour));
+        let sealed = match &args {
+            Some(args) if args.contains("$sealed") => vec!["/n".to_owned()],
+            Some(_) | None => Vec::new(),
+        };
+        let args = args.map(|text| Json::parse(&text).expect("the generator writes JSON"));
+        self.observe(FunctionCallReceived {
+            epoch,
+            id: match flavour % 8 {
+                6 => None,
+                7 => Some(format!("c{}", which % 4)),
+                _ => Some(format!("f{number}")),
+            },
+            name: match which % 16 {
+                11 | 12 => Some(CLERK.into()),
+                14 => None,
+                15 => Some("nothing".into()),
+                n => Some(NAMES[usize::from(n) % NAMES.len()].into()),
+            },
+            args,
+            malformed_args: malformed.then(|| MalformedArgs {
+                text: "{".into(),
+                problem: "not JSON".into(),
+            }),
+            invalid_args: (flavour % 16 == 3).then(|| "n must be a string".into()),
+            sealed_args: sealed,
+            original_args: None,
+            by: None,
+            parent: None,
+            beyond_max: (flavour % 64 == 17).then_some(1),
+        });
+    }
+
+    /// The service delivers a call again, word for word, on the connection of now.
+    fn deliver_again(&mut self, which: u8, flavour: u8) {
+        let calls = self.recording.facts.iter().rev();
+        let mut calls = calls.filter_map(|fact| match observed(fact) {
+            Some(Observation::FunctionCallReceived(it)) => Some(it.clone()),
+            _ => None,
+        });
+        let live = self.session.connection.or(self.last_epoch());
+        match calls.nth(usize::from(which % 4)) {
+            Some(call) if call.by.is_none() && call.parent.is_none() => {
+                self.observe(FunctionCallReceived {
+                    epoch: live.unwrap_or(Seq(0)),
+                    ..call
+                })
+            }
+            Some(_) | None => self.call(which, flavour),
+        }
+    }
+
+    /// The connection is planned to be left, lost, tried for again, and given up.
+    fn lose(&mut self, which: u8, flavour: u8) {
+        let epoch = self.session.connection.unwrap_or(Seq(0));
+        let (attempt, due_us) = (u32::from(which % 3) + 1, self.now);
+        let handle = self.session.resumption.as_ref();
+        let handle = handle.map(|it| it.fingerprint.clone());
+        match flavour / 2 % 8 {
+            0 | 1 => self.observe(SwitchPlanned { epoch, due_us }),
+            2 => self.observe(ReconnectScheduled {
+                attempt,
+                due_us,
+                resumes: handle,
+            }),
+            3 => self.observe(ConnectFailed {
+                attempt,
+                code: Some(1007),
+                reason: "no".into(),
+                rejected: handle.filter(|_| which.is_multiple_of(2)),
+            }),
+            4 => self.observe(ReconnectsExhausted {
+                attempts: attempt,
+                reason: "no".into(),
+            }),
+            5 => self.observe(HistorySent {
+                epoch,
+                after: Seq(0),
+                through: self.session.head,
+                turns: 1,
+                left_out: 0,
+                answer_wanted: false,
+                form: HistoryForm::Turns,
+            }),
+            _ => self.observe(RunnerDraining {
+                reason: "deploy".into(),
+            }),
+        }
+    }
+
+    /// Media is counted, or a hook speaks of what does not wait for one.
+    fn stray(&mut self, which: u8, flavour: u8, epoch: Seq) {
+        if flavour.is_multiple_of(8) {
+            let (heard, sent) = (MediaCount::default(), MediaCount::default());
+            let withheld = MediaCount::default();
+            return self.observe(MediaCounted {
+                epoch,
+                heard,
+                sent,
+                withheld,
+            });
+        }
+        let open = self.session.calls.keys().nth(usize::from(which % 4));
+        let call = open.copied().unwrap_or(Seq(u64::from(which)));
+        let issued = self.session.deliveries.keys().next().copied();
+        let hook = if which.is_multiple_of(2) {
+            Hook::OnToolCall
+        } else {
+            Hook::BeforeToolResponse
+        };
+        let response = Some(Json::of(&json!({"said": which})));
+        self.observe(HookAnswered {
+            hook,
+            call,
+            of: issued,
+            response,
+            failure: None,
+            gated: None,
+            by: None,
+        });
+    }
+
+    /// The embedding program calls a tool without a model.
+    fn program_calls(&mut self, which: u8, flavour: u8) {
+        self.observe(FunctionCallReceived {
+            epoch: Seq(0),
+            id: None,
+            name: Some(NAMES[usize::from(which) % NAMES.len()].into()),
+            args: Json::parse(&args_of(flavour)).ok(),
+            malformed_args: None,
+            invalid_args: None,
+            sealed_args: Vec::new(),
+            original_args: None,
+            by: Some(Actor::embedder("pipeline")),
+            parent: None,
+            beyond_max: None,
+        });
+    }
+
+    /// Somebody writes to the state: a hook, the program, a tool that runs, or one that ran before.
+    fn write(&mut self, which: u8, flavour: u8) {
+        let values = [
+            json!(true),
+            json!(1),
+            json!(2),
+            json!(null),
+            json!("x"),
+            json!(1.0),
+            json!(false),
+            json!([1]),
+        ];
+        let value = |die: u8| values[usize::from(die) % values.len()].clone();
+        let key = |die: u8| KEYS[usize::from(die) % KEYS.len()];
+        let mut changes = vec![(key(flavour), value(flavour / 4))];
+        if flavour & 128 != 0 {
+            changes.push((key(flavour / 8), value(flavour / 2)));
+        }
+        if flavour == 255 {
+            changes.push(("temp:c", json!(1)));
+        }
+        let call = self.session.calls.iter().nth(usize::from(which / 4 % 4));
+        let author = match (which % 4, call) {
+            (1, _) => {
+                let change = |(key, value): (&str, _)| StateChange {
+                    key: key.to_owned(),
+                    value: Json::of(&value),
+                };
+                let changes = changes.into_iter().map(change).collect();
+                let by = Actor::embedder("crm");
+                return self.command(Command::ChangeState { changes, by });
+            }
+            (0, _) | (_, None) => Author::Hook("extract".into()),
+            (_, Some((call, open))) => Author::Tool {
+                call: *call,
+                attempt: open
+                    .attempts
+                    .saturating_sub(u32::from((which / 16).is_multiple_of(8))),
+            },
+        };
+        self.observe(written(author, changes));
+    }
+
+    /// The model is told the instruction that is owed, or something is said of another connection or stay.
+    fn instruct(&mut self, which: u8, flavour: u8) {
+        let owed = owed(&self.session)
+            .into_iter()
+            .find_map(|effect| match effect {
+                Effect::SendInstruction { phase, epoch } => Some((phase, epoch)),
+                Effect::RunTool { .. }
+                | Effect::AskHook { .. }
+                | Effect::AskConfirmation { .. }
+                | Effect::SendResponse { .. }
+                | Effect::CloseSession { .. }
+                | Effect::Connect
+                | Effect::ArmTimer { .. } => None,
+            });
+        let stay = self.session.phase.as_ref().map(|stay| stay.entered);
+        let (phase, epoch) = match (which % 4, owed) {
+            (0, _) => (stay.unwrap_or(Seq(1)), Seq(u64::from(flavour))),
+            (1, _) => (
+                Seq(u64::from(flavour)),
+                self.session.connection.unwrap_or(Seq(0)),
+            ),
+            (_, Some(owed)) => owed,
+            (_, None) => return self.write(which, flavour),
+        };
+        self.observe(InstructionSent { epoch, phase });
+    }
+
+    /// What a well-behaved world does next about one of the open calls.
+    fn progress(&mut self, which: u8, flavour: u8) {
+        let open = self.session.calls.len().max(1);
+        let picked = self.session.calls.iter().nth(usize::from(which) % open);
+        let Some((call, open)) = picked.map(|(seq, call)| (*seq, call.clone())) else {
+            return self.call(which, flavour);
+        };
+        let response = Json::of(&json!({"done": flavour}));
+        match open.phase {
+            // A run that waits may end without the answer.
+            Phase::AwaitingConfirmation { .. } if open.in_place.is_some() && which % 8 > 5 => {
+                self.observe(ToolReturned {
+                    call,
+                    attempt: open.attempts,
+                    failed: flavour % 4 == 2,
+                    response,
+                    error_kind: None,
+                    scheduling: None,
+                    ends_session: None,
+                });
+            }
+            Phase::AwaitingConfirmation {
+                request,
+                expires_at: Some(due_us),
+                ..
+            } if flavour % 4 == 3 => {
+                self.now = self.now.max(due_us);
+                let deadline = Deadline::Confirmation { call, request };
+                self.observe(DeadlinePassed { deadline, due_us });
+            }
+            Phase::AwaitingConfirmation { request, .. } if flavour % 16 == 9 => {
+                self.answer_malformed(request);
+            }
+            Phase::AwaitingConfirmation { request, .. } => {
+                let reason = (flavour % 8 == 1).then_some("too much");
+                let mut said = answer_to(request, flavour.is_multiple_of(2), reason, "ada");
+                if let Command::AnswerConfirmation {
+                    answer: Ok(answer), ..
+                } = &mut said
+                {
+                    answer.found = (flavour % 16 == 5).then(|| match which % 2 {
+                        0 => Finding::failed("the bank refused it"),
+                        _ => Finding::Done(response),
+                    });
+                }
+                self.command(said);
+                // Somebody else said the contrary at the same moment, and comes second.
+                if which.is_multiple_of(4) {
+                    self.command(answer_to(request, !flavour.is_multiple_of(2), None, "bob"));
+                }
+            }
+            Phase::Running { attempt, .. } if open.agent.is_some() && flavour % 4 != 3 => {
+                self.agent_goes_on(call, attempt, which, flavour);
+            }
+            Phase::Running {
+                attempt,
+                deadline: Some(due_us),
+                ..
+            } if flavour % 4 == 3 => {
+                self.now = self.now.max(due_us);
+                let deadline = Deadline::Run { call, attempt };
+                self.observe(DeadlinePassed { deadline, due_us });
+            }
+            Phase::Running {
+                attempt, runner, ..
+            } if flavour % 16 == 4 => {
+                // Its own, that of a run which nobody names, or that of a runner before.
+                let runner = match which % 4 {
+                    0 => None,
+                    1 => Some(Seq(runner.0.saturating_sub(1))),
+                    _ => Some(runner),
+                };
+                self.observe(ToolYielded {
+                    call,
+                    attempt,
+                    runner,
+                    response,
+                });
+            }
+            Phase::Running { attempt, .. } if flavour % 16 == 8 => {
+                // Of this run, or of one before.
+                let name = if which.is_multiple_of(4) {
+                    "shipped"
+                } else {
+                    PROGRESS_EVENT
+                };
+                self.observe(ToolEventEmitted {
+                    call,
+                    attempt: attempt.saturating_sub(u32::from(which % 8 == 1)),
+                    name: name.to_owned(),
+                    data: response,
+                });
+            }
+            Phase::Running { attempt, .. } if flavour % 16 == 12 => self.observe(ToolAsked {
+                call,
+                attempt,
+                hint: "and now?".to_owned(),
+                payload_schema: None,
+                state: response,
+                expires_after_ms: which.is_multiple_of(2).then_some(40),
+                in_place: !(flavour / 16).is_multiple_of(4),
+            }),
+            Phase::Running { attempt, .. } if flavour % 4 == 1 => {
+                let state = which.is_multiple_of(2).then(|| response.clone());
+                let interim = (flavour % 8 == 1).then_some(response);
+                self.observe(ToolPaused {
+                    call,
+                    attempt,
+                    interim,
+                    state,
+                });
+            }
+            Phase::Running { attempt, .. } => {
+                let failed = flavour % 4 == 2;
+                let kind = if (flavour / 16).is_multiple_of(4) {
+                    "invalid_args"
+                } else {
+                    "execution_failed"
+                };
+                let scheduling = FunctionResponseScheduling::Interrupt;
+                // Oftener under an agent: what its other calls wait for decides when the session ends.
+                let ends = flavour % 16 >= 14 || open.parent.is_some() && !which.is_multiple_of(3);
+                self.observe(ToolReturned {
+                    call,
+                    attempt,
+                    failed,
+                    response,
+                    error_kind: failed.then(|| kind.to_owned()),
+                    scheduling: (flavour / 32 == 1).then_some(scheduling),
+                    // Also of a failed run, which ends nothing.
+                    ends_session: ends.then(|| format!("enough of {which}")),
+                });
+            }
+            Phase::Retrying { attempt, due, .. } if flavour % 4 != 3 => {
+                self.now = self.now.max(due);
+                let deadline = Deadline::Retry { call, attempt };
+                self.observe(DeadlinePassed {
+                    deadline,
+                    due_us: due,
+                });
+            }
+            Phase::Retrying { .. } => self.attach(flavour),
+            Phase::Paused { .. } => {
+                let name = if flavour % 8 == 7 {
+                    "other".into()
+                } else {
+                    open.name
+                };
+                let says = |response, will_continue| Command::SupplyResponse {
+                    call,
+                    name: name.clone(),
+                    response,
+                    will_continue,
+                    by: Actor::embedder("warehouse"),
+                };
+                self.command(says(response.clone(), flavour % 8 == 3));
+                // It says the same again, the contrary, or more, at the same moment or after its last word.
+                match which % 8 {
+                    0 => self.command(says(response, false)),
+                    1 => self.command(says(Json::empty_object(), false)),
+                    2 => self.command(says(Json::empty_object(), true)),
+                    3 => self.command(says(response, true)),
+                    _ => {}
+                }
+            }
+            Phase::AwaitingVerdict if flavour % 8 == 7 => self.attach(which),
+            Phase::AwaitingVerdict => {
+                let failed = flavour % 8 == 3;
+                self.observe(HookAnswered {
+                    hook: Hook::ConfirmWhen,
+                    call,
+                    of: None,
+                    response: None,
+                    failure: failed.then(|| "it panicked".to_owned()),
+                    gated: (!failed).then_some(flavour.is_multiple_of(2)),
+                    by: None,
+                });
+            }
+            Phase::AwaitingHook => self.observe(HookAnswered {
+                hook: Hook::OnToolCall,
+                call,
+                of: None,
+                response: flavour.is_multiple_of(3).then_some(response),
+                failure: (flavour % 3 == 1).then(|| "it panicked".to_owned()),
+                gated: None,
+                by: None,
+            }),
+            // One that nobody waits for, or a word of a start that is over.
+            Phase::AwaitingCalls { .. } if flavour % 8 == 3 => {
+                self.observe(called_by(call, NAMES[usize::from(which) % NAMES.len()]));
+            }
+            Phase::AwaitingCalls { .. } if flavour % 8 == 5 => {
+                self.observe(asked(call, open.attempts));
+                self.observe(replied(call, open.attempts, 1));
+            }
+            Phase::AwaitingCalls { open: 1.., .. } => self.call(which, flavour),
+            // These wait for a runner, or for an equal call that runs; the rest is over before a step ends.
+            Phase::AwaitingCalls { open: 0, .. } | Phase::Ready { .. } | Phase::InDoubt { .. } => {
+                self.attach(flavour)
+            }
+            Phase::Received
+            | Phase::Refused { .. }
+            | Phase::Gated
+            | Phase::Asking
+            | Phase::Withdrawn
+            | Phase::Approved { .. }
+            | Phase::Denied { .. }
+            | Phase::Permitted { .. }
+            | Phase::Returned { .. }
+            | Phase::Supplied { .. }
+            | Phase::Found { .. }
+            | Phase::TimedOut { .. } => {
+                panic!("{:?} outlived its step\n{:?}", open.phase, self.recording)
+            }
+        }
+    }
+
+    /// The agent asks its model, which replies or cannot be reached; a reply comes with its calls.
+    fn agent_goes_on(&mut self, call: Seq, attempt: u32, which: u8, flavour: u8) {
+        if flavour % 16 == 6 {
+            return self.observe(ToolReturned {
+                call,
+                attempt,
+                failed: true,
+                response: Json::of(&json!({"error": "busy"})),
+                error_kind: Some("llm_unavailable".into()),
+                scheduling: None,
+                ends_session: None,
+            });
+        }
+        self.observe(asked(call, attempt));
+        if flavour % 16 == 2 {
+            return;
+        }
+        let calls = usize::from(which / 4 % 4).min(3);
+        self.observe(replied(call, attempt, calls));
+        if calls == 0 && flavour % 8 != 1 {
+            self.observe(ToolReturned {
+                call,
+                attempt,
+                failed: flavour % 8 == 4,
+                response: Json::of(&json!({"output": "done"})),
+                error_kind: None,
+                scheduling: None,
+                ends_session: None,
+            });
+        }
+        for made in 0..calls {
+            let name = NAMES[(usize::from(which) + made) % NAMES.len()];
+            let name = if flavour % 32 == 8 { "nothing" } else { name };
+            self.observe(called_by(call, name));
+        }
+    }
+
+    fn send(&mut self, which: u8) {
+        let mut responses: Vec<Seq> = owed(&self.session)
+            .into_iter()
+            .filter_map(|effect| match effect {
+                Effect::SendResponse { response, .. } => Some(response),
+                Effect::RunTool { .. }
+                | Effect::AskHook { .. }
+                | Effect::AskConfirmation { .. }
+                | Effect::SendInstruction { .. }
+                | Effect::CloseSession { .. }
+                | Effect::Connect
+                | Effect::ArmTimer { .. } => None,
+            })
+            .collect();
+        if which % 4 == 3 {
+            responses.truncate(1);
+        }
+        let epoch = self.session.connection.unwrap_or(Seq(0));
+        if which % 16 == 15 {
+            responses = (1..=self.session.head.0).map(Seq).collect();
+        }
+        self.observe(ResponsesSent { epoch, responses });
+    }
+
+    /// The process dies without a word; whoever comes next finds that out, with the same tools or others, sooner or later.
+    fn crash(&mut self, which: u8) {
+        if let Some(epoch) = self.session.connection {
+            let reason = "the process that held the connection is gone".into();
+            self.observe(Disconnected {
+                epoch,
+                code: None,
+                reason,
+            });
+        }
+        if self.session.runner.is_some() {
+            self.observe(RunnerDetached {
+                reason: "the process that could run tools is gone".into(),
+                not_begun: Vec::new(),
+            });
+        }
+        if !which.is_multiple_of(4) {
+            self.attach(which / 4);
+        }
+    }
+
+    fn attach(&mut self, which: u8) {
+        let tools = self.tools[usize::from(which) % self.tools.len()].clone();
+        let attached = tools.attached("support", self.session.library_mut());
+        let runner = self.session.head.next();
+        self.recording.tools.insert(runner, tools);
+        self.observe(attached);
+    }
+
+    /// The runner lets go; of what runs, nothing or some had not begun, or it speaks of another start.
+    fn detach(&mut self, which: u8, flavour: u8) {
+        let runs = self.session.calls.iter().filter_map(|(seq, call)| {
+            let Phase::Running { attempt, .. } = call.phase else {
+                return None;
+            };
+            let (call, attempt) = (*seq, attempt + u32::from(flavour % 8 == 7));
+            Some(Start { call, attempt })
+        });
+        let some = if flavour.is_multiple_of(2) {
+            0
+        } else {
+            1 + usize::from(which % 4)
+        };
+        let not_begun = runs.take(some).collect();
+        let reason = "shutdown".into();
+        self.observe(RunnerDetached { reason, not_begun });
+    }
+
+    /// The setup carries the instruction of now, none, or another one.
+    fn connect(&mut self, which: u8) {
+        let (model, endpoint) = ("models/test".into(), "ws://127.0.0.1:1".into());
+        let stay = self.session.phase.as_ref().map(|stay| stay.entered);
+        let phase = match which % 4 {
+            0 | 1 => stay,
+            2 => None,
+            _ => Some(Seq(u64::from(which))),
+        };
+        let mut capabilities = Capabilities::default();
+        capabilities.will_continue = which < 128;
+        self.observe(Connected {
+            model,
+            endpoint,
+            phase,
+            capabilities: (!which.is_multiple_of(3)).then_some(capabilities),
+            non_blocking: Vec::new(),
+            resumed: self
+                .session
+                .resumption
+                .as_ref()
+                .map(|it| it.fingerprint.clone())
+                .filter(|_| which & 16 == 0),
+        });
+    }
+
+    fn disconnect(&mut self, flavour: u8) {
+        let live = self.session.connection.unwrap_or(Seq(0));
+        let epoch = if flavour % 4 == 3 {
+            Seq(u64::from(flavour))
+        } else {
+            live
+        };
+        let reason = "gone".into();
+        self.observe(Disconnected {
+            epoch,
+            code: None,
+            reason,
+        });
+    }
+
+    /// The model takes calls back: one or two, open, settled or never heard of.
+    fn take_back(&mut self, which: u8, flavour: u8) {
+        let known: Vec<String> = self
+            .recording
+            .facts
+            .iter()
+            .filter_map(|fact| match observed(fact) {
+                Some(Observation::FunctionCallReceived(it)) => it.id.clone(),
+                _ => None,
+            })
+            .collect();
+        let mut ids = vec!["never".to_owned()];
+        if flavour % 8 != 7 && !known.is_empty() {
+            // The latest calls are the ones most likely open.
+            let back = usize::from(which % 4).min(known.len() - 1);
+            ids = known[known.len() - 1 - back..].to_vec();
+            ids.truncate(1 + usize::from(flavour % 2));
+        }
+        let live = self.session.connection.unwrap_or(Seq(0));
+        let epoch = if flavour % 16 == 6 {
+            Seq(u64::from(which))
+        } else {
+            live
+        };
+        self.observe(CallCancellationReceived { epoch, ids });
+    }
+
+    fn cancel(&mut self, which: u8) {
+        let call = Seq(u64::from(which) % (self.session.head.0 + 2));
+        let open = self.session.calls.keys().nth(usize::from(which % 4));
+        let call = open.copied().unwrap_or(call);
+        let by = Actor::embedder("ops");
+        self.command(Command::CancelCall {
+            call,
+            reason: None,
+            by,
+        });
+    }
+
+    /// A tool reports about another attempt or another call, or a time comes that nothing waits for.
+    fn misreport(&mut self, which: u8, flavour: u8) {
+        let head = self.session.head.0;
+        let open = self.session.calls.keys().nth(usize::from(which % 4));
+        let call = open.copied().unwrap_or(Seq(u64::from(which) % (head + 3)));
+        let attempt = u32::from(flavour % 4);
+        let response = Json::of(&json!({"wrong": which}));
+        // An older question about the call is the likeliest to be mistaken for the open one.
+        let asked = self.session.requests.iter();
+        let asked = asked
+            .filter(|(_, request)| request.call == call)
+            .map(|(seq, _)| *seq);
+        let anywhere = Seq(u64::from(which) % (head + 3));
+        let (due_us, request) = (self.now, asked.min().unwrap_or(anywhere));
+        match flavour / 4 % 9 {
+            6 => self.observe(ToolYielded {
+                call,
+                attempt,
+                runner: None,
+                response,
+            }),
+            7 => self.observe(DeadlinePassed {
+                deadline: Deadline::Retry { call, attempt },
+                due_us,
+            }),
+            8 => {
+                let author = Author::Tool { call, attempt };
+                self.observe(written(author, [("a", json!("stale"))]));
+            }
+            0 => self.observe(ToolReturned {
+                call,
+                attempt,
+                failed: false,
+                response,
+                error_kind: None,
+                scheduling: None,
+                ends_session: None,
+            }),
+            1 if which.is_multiple_of(2) => self.observe(ToolPaused {
+                call,
+                attempt,
+                interim: Some(response.clone()),
+                state: Some(response),
+            }),
+            1 => self.observe(ToolAsked {
+                call,
+                attempt,
+                hint: "stale".to_owned(),
+                payload_schema: None,
+                state: response,
+                expires_after_ms: None,
+                in_place: which % 4 == 1,
+            }),
+            2 => self.observe(DeadlinePassed {
+                deadline: Deadline::Run { call, attempt },
+                due_us,
+            }),
+            3 => self.observe(DeadlinePassed {
+                deadline: Deadline::Confirmation { call, request },
+                due_us,
+            }),
+            _ => {
+                let (name, by) = ("pay".into(), Actor::embedder("nobody"));
+                self.command(Command::SupplyResponse {
+                    call,
+                    name,
+                    response,
+                    will_continue: which.is_multiple_of(2),
+                    by,
+                });
+            }
+        }
+    }
+
+    /// An answer to any request there ever was, or to none.
+    fn answer_again(&mut self, which: u8, flavour: u8) {
+        let known = self.session.requests.len() + 1;
+        let request = self.session.requests.keys().nth(usize::from(which) % known);
+        let request = request.copied().unwrap_or(Seq(u64::from(which)));
+        let by = if flavour.is_multiple_of(3) {
+            "bob"
+        } else {
+            "eve"
+        };
+        if flavour % 8 == 5 {
+            return self.answer_malformed(request);
+        }
+        let mut answer = answer_to(request, flavour.is_multiple_of(2), None, by);
+        if let Command::AnswerConfirmation {
+            answer: Ok(answer), ..
+        } = &mut answer
+        {
+            let args = json!({"n": which % 3});
+            answer.edited_args = (flavour / 2).is_multiple_of(4).then(|| Json::of(&args));
+            answer.found = (flavour / 8).is_multiple_of(4).then(|| match which % 3 {
+                0 => Finding::failed("the bank refused it"),
+                1 => Finding::done(&json!("no object")),
+                _ => Finding::done(&args),
+            });
+        }
+        self.command(answer);
+    }
+
+    /// An answer that says neither yes nor no.
+    fn answer_malformed(&mut self, request: Seq) {
+        let problem = "expected a boolean, found \"yes\"".to_owned();
+        self.command(Command::AnswerConfirmation {
+            request,
+            answer: Err(UnfitAnswer::Malformed { problem }),
+            by: Actor::embedder("mallory"),
+        });
+    }
+
+    fn chatter(&mut self, which: u8, epoch: Seq) {
+        match which % 10 {
+            9 => self.observe(ToolEventEmitted {
+                call: epoch,
+                attempt: 1,
+                name: "escalated".into(),
+                data: Json::empty_object(),
+            }),
+            0 => self.observe(GoAwayReceived {
+                epoch,
+                time_left: Some("10s".into()),
+            }),
+            1 => self.observe(ResumptionHandleReceived {
+                epoch,
+                resumable: true,
+                fingerprint: (which % 4 != 3).then(|| format!("h{which}")),
+                expires_at_us: None,
+            }),
+            2 => self.observe(ModelOutputReceived {
+                epoch,
+                text: "hm".into(),
+            }),
+            3 => self.observe(TranscriptReceived {
+                epoch,
+                speaker: Speaker::User,
+                text: "well".into(),
+            }),
+            4 => self.observe(UserTextSent {
+                epoch,
+                text: "go on".into(),
+            }),
+            5 => self.observe(TurnCompleted {
+                epoch,
+                reason: None,
+            }),
+            6 => self.observe(TurnInterrupted { epoch }),
+            7 => self.observe(UsageReported {
+                epoch,
+                usage: Json::of(&json!({"n": 1})),
+            }),
+            _ => self.observe(FrameRejected {
+                epoch,
+                problem: "no message".into(),
+            }),
+        }
+    }
+
+    /// The rare end of the session; in a wild world, what the door would never let through.
+    fn close_or_intrude(&mut self, which: u8, flavour: u8) {
+        let (by, call) = (
+            Actor::embedder("ops"),
+            Seq(u64::from(which) % (self.session.head.0 + 3)),
+        );
+        let request = self.session.requests.keys().nth(usize::from(which) % 4);
+        let request = request.copied().unwrap_or(call);
+        let closing = self.session.closing.clone();
+        match (flavour % 8, closing) {
+            (0..=3, Some(Closing { reason, by, .. })) if !self.session.closed => {
+                self.observe(SessionClosed { reason, by });
+                return;
+            }
+            _ => {}
+        }
+        match flavour % 8 {
+            0 | 1 => self.command(Command::CloseSession {
+                reason: "done".into(),
+                by,
+            }),
+            2 | 3 if self.wild => self.observe(ConfirmationAnswered {
+                request,
+                confirmed: which.is_multiple_of(2),
+                reason: None,
+                payload: None,
+                edited_args: which.is_multiple_of(3).then(Json::empty_object),
+                extra: None,
+                found: which
+                    .is_multiple_of(5)
+                    .then(|| Finding::failed("the bank refused it")),
+                by,
+            }),
+            4 if self.wild => {
+                self.observe(ResponseSupplied {
+                    call,
+                    response: Json::empty_object(),
+                    will_continue: which.is_multiple_of(2),
+                    by,
+                });
+            }
+            5 if self.wild => self.observe(OperatorCancelled {
+                call,
+                reason: None,
+                by,
+                response: None,
+            }),
+            6 if !which.is_multiple_of(3) => self.reconcile(which, by),
+            7 if self.wild && which.is_multiple_of(2) => self.observe(OutcomeFound {
+                call,
+                tool: "pay".into(),
+                found: Finding::failed("the bank refused it"),
+                by,
+            }),
+            6 if self.wild => self.observe(AnswerRefused {
+                request,
+                refusal: "malformed".into(),
+                by,
+                last_recorded: false,
+            }),
+            _ => self.call(which, flavour),
+        }
+    }
+
+    /// Somebody finds out what became of a call whose outcome is unknown, or of any other that has ended.
+    fn reconcile(&mut self, which: u8, by: Actor) {
+        let mut unknown = self.session.settled.iter();
+        let unknown = unknown.find(|(_, it)| it.outcome == Outcome::Unknown);
+        let ended = self.session.settled.keys().nth(usize::from(which) % 5);
+        let call = unknown.map(|(call, _)| call).or(ended);
+        let found = match which % 2 {
+            0 => Finding::failed("the bank refused it"),
+            _ => Finding::done(&json!({"receipt": which})),
+        };
+        self.command(Command::ReconcileOutcome {
+            call: call.copied().unwrap_or(Seq(1)),
+            name: "pay".into(),
+            found,
+            by,
+        });
+    }
+
+    fn last_epoch(&self) -> Option<Seq> {
+        let connected = |fact: &&Fact| matches!(observed(fact), Some(Observation::Connected(_)));
+        self.recording
+            .facts
+            .iter()
+            .rev()
+            .find(connected)
+            .map(|fact| fact.seq)
+    }
+}
+
+fn asked(call: Seq, attempt: u32) -> LlmAsked {
+    LlmAsked {
+        call,
+        attempt,
+        turn: 1,
+        of: CLERK.into(),
+        model: "scripted".into(),
+        request_sha256: ObjectHash::of(b"{}"),
+    }
+}
+
+fn replied(call: Seq, attempt: u32, calls: usize) -> LlmReplied {
+    let text = (calls == 0).then(|| "done".to_owned());
+    let signature = None;
+    LlmReplied {
+        call,
+        attempt,
+        turn: 1,
+        parts: vec![LlmPart { text, signature }; calls.max(1)],
+        usage: None,
+    }
+}

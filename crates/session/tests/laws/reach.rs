@@ -1,0 +1,322 @@
+//! What the generated histories reach, and what they must: events, outcomes, phases, refusals, and what comes between a question
+//! and its answer.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use recount_session::{
+    CancelReason, Command, Decision, Observation, Phase, Rejection, Rule, Seq, Start,
+};
+
+use crate::generator::wild_recordings;
+use crate::recording::{Recording, decided, observed};
+
+/// How often each event kind, rule of a verdict, outcome and lasting phase is met in so many histories.
+pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut reached = BTreeMap::new();
+    for _ in 0..histories {
+        let recording = wild_recordings()
+            .new_tree(&mut runner)
+            .expect("a history can always be made")
+            .current();
+        let kinds = recording.facts.iter().map(|fact| fact.event.kind());
+        let ends = recording.steps.last().into_iter().flat_map(|(_, session)| {
+            let outcomes = session.settled.values().map(|it| it.outcome.in_words());
+            outcomes.collect::<Vec<_>>()
+        });
+        let phases = recording.steps.iter().flat_map(|(_, session)| {
+            let phases = session.calls.values().map(|call| call.phase.name());
+            phases.collect::<Vec<_>>()
+        });
+        let rules = recording
+            .facts
+            .iter()
+            .filter_map(|fact| match decided(fact) {
+                Some(Decision::PolicyDecided(it)) => Some(word_of(it.rule)),
+                _ => None,
+            });
+        let steps = recording.steps.iter().zip(recording.batches());
+        let not_begun = steps.filter_map(|((_, session), batch)| {
+            let Some(Observation::RunnerDetached(it)) = observed(&batch[0]) else {
+                return None;
+            };
+            let waits = |it: &Start| {
+                let call = session.calls.get(&it.call);
+                call.is_some_and(|it| matches!(it.phase, Phase::Ready { .. }))
+            };
+            it.not_begun.iter().any(waits).then_some(NOT_BEGUN)
+        });
+        let told_anew = recording.batches().filter_map(|batch| {
+            let taken_back = matches!(
+                observed(&batch[0]),
+                Some(Observation::CallCancellationReceived(_))
+            );
+            let chosen = |it| matches!(decided(it), Some(Decision::DeliveryChosen(_)));
+            (taken_back && batch.iter().any(chosen)).then_some(TOLD_ANEW)
+        });
+        let in_place = recording.steps.iter().filter_map(|(_, session)| {
+            let mut waits = session.calls.values().filter(|it| it.in_place.is_some());
+            waits.next().map(|_| WAITS_IN_PLACE)
+        });
+        let asked_to_end = recording.steps.iter().filter_map(|(_, session)| {
+            let closing = session.closing.as_ref()?;
+            let ended = session.closed && closing.of < session.head;
+            let call = session.calls.get(&closing.call);
+            Some(match call.filter(|it| it.agent.is_some()) {
+                _ if ended => ENDED,
+                Some(_) => ENDS_UNDER_AN_AGENT,
+                None => ENDS_SOON,
+            })
+        });
+        let moot = recording
+            .facts
+            .iter()
+            .filter_map(|fact| match decided(fact) {
+                Some(Decision::ConfirmationWithdrawn(it)) => match it.reason {
+                    CancelReason::RunnerGone => Some(CUT_OFF_IN_PLACE),
+                    CancelReason::ToolEnded => Some(WENT_ON_UNANSWERED),
+                    CancelReason::ParentEnded => Some(AGENT_ENDED),
+                    CancelReason::Model | CancelReason::Operator | CancelReason::SessionClosed => {
+                        None
+                    }
+                },
+                _ => None,
+            });
+        for word in kinds
+            .chain(in_place)
+            .chain(moot)
+            .chain(asked_to_end)
+            .chain(ends)
+            .chain(phases)
+            .chain(rules)
+            .chain(not_begun)
+            .chain(told_anew)
+            .chain(refusals(&recording))
+            .chain(interleavings(&recording))
+        {
+            *reached.entry(word).or_default() += 1;
+        }
+    }
+    reached
+}
+
+/// What the histories must reach.
+pub(crate) const TO_REACH: &[&str] = &concat_kinds();
+
+const LASTING: [&str; 18] = [
+    "awaiting_calls",
+    "retrying",
+    "awaiting_verdict",
+    "awaiting_confirmation",
+    "ready",
+    "running",
+    "in_doubt",
+    "paused",
+    "the tool returned",
+    "the tool failed",
+    "its result was supplied",
+    "the policies refused it",
+    "a person denied it",
+    "nobody answered in time",
+    "its time was up",
+    "an operator cancelled it",
+    "it was cut off and its outcome is unknown",
+    "it was withdrawn",
+];
+
+/// A start that did not count.
+const NOT_BEGUN: &str = "its tool had not begun";
+
+/// A response that had not left when its call was taken back.
+const TOLD_ANEW: &str = "told though it was taken back";
+
+/// A tool asked for the end of the session, which is still owed, or has come.
+const ENDS_SOON: &str = "its session is about to end";
+const ENDS_UNDER_AN_AGENT: &str = "its session is about to end by a call of an agent";
+const ENDED: &str = "its session has ended";
+
+/// How each command was refused that was.
+fn refusals(recording: &Recording) -> Vec<&'static str> {
+    let commands = recording.commands.iter();
+    let refused = commands.filter_map(|(_, _, rejection)| rejection.as_ref());
+    refused.map(Rejection::code).collect()
+}
+
+/// Why answers, supplied responses and cancellations are refused.
+const REFUSALS: [&str; 13] = [
+    "malformed_answer",
+    "already_answered",
+    "request_expired",
+    "request_withdrawn",
+    "request_superseded",
+    "unknown_request",
+    "tool_gone",
+    "edits_not_allowed",
+    "call_settled",
+    "call_not_paused",
+    "wrong_name",
+    "already_supplied",
+    "already_on_record",
+];
+
+/// What came between a question and its answer, or between the start of a tool and its result.
+fn interleavings(recording: &Recording) -> Vec<&'static str> {
+    let mut met = Vec::new();
+    let [raced, asked, ran, lost_interest, anew, after] = INTERLEAVINGS;
+    for pair in recording.commands.windows(2) {
+        if let [
+            (before, Command::AnswerConfirmation { request: first, .. }, None),
+            (
+                behind,
+                Command::AnswerConfirmation {
+                    request: second, ..
+                },
+                Some(_),
+            ),
+        ] = pair
+            && first == second
+        {
+            // Nothing is on record between them but what the first led to, and perhaps that the second was refused.
+            let mut batches = recording.steps.iter().map(|(end, _)| *end);
+            let step = batches.find(|end| end > before);
+            met.extend(step.is_some_and(|end| *behind <= end + 1).then_some(raced));
+        }
+    }
+    let mut dead: BTreeMap<Seq, bool> = BTreeMap::new();
+    let before = std::iter::once(&recording.start).chain(recording.steps.iter().map(|it| &it.1));
+    for (before, batch) in before.zip(recording.batches()) {
+        let phases = || before.calls.iter().map(|(call, it)| (*call, &it.phase));
+        let open = || {
+            let waits = |phase: &Phase| matches!(phase, Phase::AwaitingConfirmation { .. });
+            phases()
+                .filter(move |(_, phase)| waits(phase))
+                .map(|it| it.0)
+        };
+        match observed(&batch[0]) {
+            Some(Observation::RunnerDetached(it)) if it.reason.ends_with("is gone") => {
+                met.extend(open().map(|_| asked));
+                dead.extend(open().map(|call| (call, false)));
+                met.extend(phases().filter(|it| it.1.is_running()).map(|_| ran));
+            }
+            Some(Observation::RunnerAttached(_)) => {
+                dead.values_mut().for_each(|taken_up| *taken_up = true);
+                let decisions = batch.iter().filter_map(decided);
+                let reopens = |it: &&Decision| matches!(it, Decision::ConfirmationReopened(_));
+                met.extend(decisions.filter(reopens).map(|_| anew));
+            }
+            Some(Observation::CallCancellationReceived(_)) => {
+                met.extend(open().map(|_| lost_interest));
+            }
+            Some(Observation::ConfirmationAnswered(it)) => {
+                let call = before.requests.get(&it.request).map(|request| request.call);
+                let outlived = call.and_then(|call| dead.get(&call)) == Some(&true);
+                met.extend(outlived.then_some(after));
+            }
+            Some(_) | None => {}
+        }
+    }
+    met
+}
+
+const INTERLEAVINGS: [&str; 6] = [
+    "two answers at the same moment",
+    "a crash while a question was open",
+    "a crash while a tool ran",
+    "a cancellation by the model while a question was open",
+    "a question asked anew by the next process",
+    "an answer after a crash and a restart",
+];
+
+/// What becomes of runs that wait for an answer where they stand.
+const WAITS_IN_PLACE: &str = "waits where it stands";
+const CUT_OFF_IN_PLACE: &str = "cut off where it stood";
+const WENT_ON_UNANSWERED: &str = "went on without the answer";
+
+/// What becomes of a question about a call when the agent that made it ends.
+const AGENT_ENDED: &str = "its agent ended while a person decided";
+
+const VERDICTS: [&str; 11] = [
+    "by missing_name",
+    "by unknown_tool",
+    "by malformed_args",
+    "by invalid_args",
+    "by phase",
+    "by condition",
+    "by cached",
+    "by pending",
+    "by limit",
+    "by confirm",
+    "by default",
+];
+
+fn word_of(rule: Rule) -> &'static str {
+    let [
+        name,
+        tool,
+        malformed,
+        invalid,
+        phase,
+        condition,
+        cached,
+        pending,
+        limit,
+        confirm,
+        default,
+    ] = VERDICTS;
+    match rule {
+        Rule::MissingName => name,
+        Rule::UnknownTool => tool,
+        Rule::MalformedArgs => malformed,
+        Rule::InvalidArgs => invalid,
+        Rule::Phase => phase,
+        Rule::Condition => condition,
+        Rule::Cached => cached,
+        Rule::Pending => pending,
+        Rule::Limit => limit,
+        Rule::Confirm => confirm,
+        Rule::Default => default,
+    }
+}
+
+const TO_REACH_COUNT: usize = Observation::KINDS.len()
+    + Decision::KINDS.len()
+    + LASTING.len()
+    + VERDICTS.len()
+    + REFUSALS.len()
+    + INTERLEAVINGS.len()
+    + 9;
+
+const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
+    let mut all = [""; TO_REACH_COUNT];
+    let lists: [&[&str]; 7] = [
+        Observation::KINDS,
+        Decision::KINDS,
+        &LASTING,
+        &VERDICTS,
+        &REFUSALS,
+        &INTERLEAVINGS,
+        &[
+            NOT_BEGUN,
+            TOLD_ANEW,
+            WAITS_IN_PLACE,
+            CUT_OFF_IN_PLACE,
+            WENT_ON_UNANSWERED,
+            ENDS_SOON,
+            ENDS_UNDER_AN_AGENT,
+            ENDED,
+            AGENT_ENDED,
+        ],
+    ];
+    let (mut list, mut at) = (0, 0);
+    while list < lists.len() {
+        let mut item = 0;
+        while item < lists[list].len() {
+            all[at] = lists[list][item];
+            (item, at) = (item + 1, at + 1);
+        }
+        list += 1;
+    }
+    all
+}

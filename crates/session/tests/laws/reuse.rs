@@ -1,0 +1,104 @@
+//! Results that are used again, and runs that are made again.
+
+use std::collections::BTreeMap;
+
+use recount_session::{Deadline, Decision, Fact, InDoubt, Observation, Seq};
+
+use crate::Verdict;
+use crate::model::{Model, name_of};
+use crate::recording::{Recording, decided, observed};
+use crate::terms::CLERK;
+
+/// What is used again is the latest result of an equal call, of the tool's contract of now and not too old; and of equal calls that share
+/// results never two run at once.
+pub(crate) fn what_is_used_again_is_the_result_of_an_equal_call(recording: &Recording) -> Verdict {
+    let mut model = Model::new(recording);
+    for fact in &recording.facts {
+        match decided(fact) {
+            Some(Decision::ResultReused(it)) => {
+                let found = model.result_for(it.call, fact.at);
+                if found != Some(it.of) {
+                    return Err(format!("{} uses {} and not {found:?}", fact.seq, it.of));
+                }
+            }
+            Some(Decision::CallStarted(it)) if model.shares(it.call) => {
+                let mut others = model.running.keys().filter(|other| **other != it.call);
+                let twin =
+                    others.find(|other| model.shares(**other) && model.equal(it.call, **other));
+                if let Some(twin) = twin {
+                    return Err(format!("{} starts although {twin} runs", fact.seq));
+                }
+            }
+            _ => {}
+        }
+        model.read(fact);
+    }
+    Ok(())
+}
+
+/// Another run is made only of an idempotent tool whose policy says so, after a failure that may pass or a time-out, within the number of runs, and not
+/// before its wait is over; the waits double.
+pub(crate) fn only_what_may_run_again_runs_again(recording: &Recording) -> Verdict {
+    let mut model = Model::new(recording);
+    let mut starts: BTreeMap<Seq, u32> = BTreeMap::new();
+    let mut waits: BTreeMap<Seq, u32> = BTreeMap::new();
+    for batch in recording.batches() {
+        if let Some(Observation::DeadlinePassed(it)) = observed(&batch[0])
+            && let Deadline::Retry { call, attempt } = it.deadline
+            && waits.get(&call) == Some(&attempt)
+        {
+            waits.remove(&call);
+        }
+        let failed = fails(&model, &batch[0]);
+        for fact in batch {
+            match decided(fact) {
+                // Of an agent it is its model that is asked again; see `agents_tests`.
+                Some(Decision::RetryScheduled(it)) if name_of(model.call(it.call)) == CLERK => {
+                    waits.insert(it.call, it.attempt);
+                }
+                Some(Decision::RetryScheduled(it)) => {
+                    let policy = model.policy(name_of(model.call(it.call)));
+                    let Some(retry) = policy.retry else {
+                        return Err(format!("{} has no policy", fact.seq));
+                    };
+                    let made = starts.get(&it.call).copied().unwrap_or_default();
+                    let wait_us = retry.backoff_ms * 1000 * 2_u64.pow(made - 1);
+                    let fine = policy.in_doubt == InDoubt::Retry
+                        && it.attempt <= retry.attempts_max
+                        && it.attempt == made + 1
+                        && it.due_us.0 - fact.at.0 == wait_us as i64
+                        && failed == Some(it.call);
+                    if !fine {
+                        return Err(format!("{} must not be: {policy:?}", fact.seq));
+                    }
+                    waits.insert(it.call, it.attempt);
+                }
+                Some(Decision::CallStarted(it)) => {
+                    if waits.contains_key(&it.call) {
+                        return Err(format!("{} does not wait", fact.seq));
+                    }
+                    starts.insert(it.call, it.attempt);
+                }
+                _ => {}
+            }
+            model.read(fact);
+        }
+    }
+    Ok(())
+}
+
+/// The call whose running attempt ends by this in a way that may pass.
+fn fails(model: &Model<'_>, fact: &Fact) -> Option<Seq> {
+    let (call, attempt) = match observed(fact)? {
+        Observation::ToolReturned(it) => {
+            let lasting = it.error_kind.as_deref() == Some("invalid_args");
+            (it.failed && !lasting).then_some((it.call, it.attempt))?
+        }
+        Observation::DeadlinePassed(it) => match it.deadline {
+            Deadline::Run { call, attempt } => (call, attempt),
+            Deadline::Confirmation { .. } | Deadline::Retry { .. } => return None,
+        },
+        _ => return None,
+    };
+    (model.running.get(&call) == Some(&attempt)).then_some(call)
+}

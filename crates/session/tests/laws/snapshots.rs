@@ -1,0 +1,32 @@
+//! A snapshot and what came after it give what folding everything gives.
+
+use recount_session::evolve;
+use recount_session::snapshot::{self, Snapshot};
+
+use super::lawful::Verdict;
+use super::lawful::recording::Recording;
+
+/// Whatever record a session was last folded to: written as a snapshot, read and given its catalogs and policies again it is the same in every
+/// respect, and goes on as if nothing had been.
+pub(crate) fn a_snapshot_and_the_rest_are_the_fold_of_all(recording: &Recording) -> Verdict {
+    let (mut whole, mut cut) = (recording.start.clone(), recording.start.clone());
+    for fact in &recording.facts {
+        let bytes = snapshot::of(&cut).ok_or("no snapshot")?;
+        let read = Snapshot::read(&bytes).ok_or_else(|| {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            format!("after {} a snapshot does not read back: {text}", cut.head)
+        })?;
+        let missing = recording.start.library().missing(read.objects());
+        if read.head() != cut.head || !missing.is_empty() {
+            return Err(format!("it is of {}, without {missing:?}", read.head()));
+        }
+        let restored = read.restored(recording.start.library().clone());
+        if restored.as_ref() != Some(&whole) {
+            return Err(format!("{restored:#?} is not {whole:#?}"));
+        }
+        // From here on it was cut once more.
+        cut = evolve(restored.ok_or("a library")?, fact);
+        whole = evolve(whole, fact);
+    }
+    Ok(())
+}

@@ -1,0 +1,322 @@
+//! Reading the fields of one JSON object, each once, in either spelling.
+//!
+//! serde's own tools for unknown fields (`flatten`, untagged enums) read values into numbers and maps and so lose the
+//! text; this reader keeps it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::decode_error::DecodeError;
+use super::field::Field;
+use super::levels::Levels;
+use super::number::Number;
+use super::object_writer::ObjectWriter;
+use super::other::Other;
+use super::raw_json::{RawJson, kind};
+use super::repeated::Repeated;
+use super::spelling::{Shape, camel, in_camel_case};
+
+/// A typed level of a message.
+pub(crate) trait Message: Sized {
+    /// Takes what this level knows out of `fields`; what is left goes into its [`Other`].
+    fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError>;
+
+    /// Writes every field again.
+    fn write(&self, object: &mut ObjectWriter);
+
+    fn from_json(value: &RawValue, levels: Levels) -> Result<Self, DecodeError> {
+        Self::read(&mut Fields::within(value, levels)?)
+    }
+
+    fn to_text(&self) -> String {
+        let mut object = ObjectWriter::with_room();
+        self.write(&mut object);
+        object.finish()
+    }
+}
+
+/// The fields of one object that have not been taken yet, where they stand in its text.
+pub struct Fields<'a> {
+    entries: Vec<Entry<'a>>,
+    levels: Levels,
+}
+
+/// A key and its value.
+type Entry<'a> = (Cow<'a, str>, &'a RawValue);
+
+impl<'a> Fields<'a> {
+    /// The fields of the object that a text is.
+    pub fn parse(text: &'a str) -> Result<Self, DecodeError> {
+        Self::within_levels(text, Levels::default())
+    }
+
+    /// The fields of an object.
+    pub fn of(value: &'a RawJson) -> Result<Self, DecodeError> {
+        Self::within(value.raw(), Levels::default())
+    }
+
+    /// As [`parse`](Fields::parse), with a limit of the caller's on how deep the protocol's own objects and lists may nest.
+    pub(super) fn parse_within(text: &'a str, depth_max: usize) -> Result<Self, DecodeError> {
+        Self::within_levels(text, Levels::at_most(depth_max))
+    }
+
+    fn within_levels(text: &'a str, levels: Levels) -> Result<Self, DecodeError> {
+        match serde_json::from_str::<Entries<'a>>(text) {
+            Ok(Entries(entries)) => Ok(Self {
+                entries,
+                levels: levels.inside()?,
+            }),
+            // What is wrong with it takes a closer look, which says more than this error would.
+            Err(error) => {
+                object_entries(RawJson::parse(text)?.raw())?;
+                Err(DecodeError::new("JSON", error.to_string()))
+            }
+        }
+    }
+
+    fn within(value: &'a RawValue, levels: Levels) -> Result<Self, DecodeError> {
+        Ok(Self {
+            entries: object_entries(value)?,
+            levels: levels.inside()?,
+        })
+    }
+
+    /// Takes a field; `null` is absence.
+    fn take(&mut self, name: &str) -> Result<Option<&'a RawValue>, DecodeError> {
+        let Some(position) = self.entries.iter().position(|it| is_field(it, name)) else {
+            return Ok(None);
+        };
+        let (_, value) = self.entries.remove(position);
+        if self.entries.iter().any(|it| is_field(it, name)) {
+            return Err(DecodeError::new("the field once", "it twice").under(name));
+        }
+        Ok((value.get() != "null").then_some(value))
+    }
+
+    /// Takes the text of a field; `null` is absence.
+    pub fn raw(&mut self, name: &str) -> Result<Option<RawJson>, DecodeError> {
+        Ok(self.take(name)?.map(RawJson::of_raw))
+    }
+
+    /// Takes a field whose keys are respelt but which is not looked into.
+    pub(super) fn respelt(
+        &mut self,
+        name: &str,
+        shape: Shape,
+    ) -> Result<Option<RawJson>, DecodeError> {
+        let levels = self.levels;
+        self.take(name)?
+            .map(|value| in_camel_case(value, shape, levels).map_err(|error| error.under(name)))
+            .transpose()
+    }
+
+    /// The text of a field.
+    pub fn string(&mut self, name: &str) -> Result<Option<String>, DecodeError> {
+        self.scalar(name, "a string")
+    }
+
+    /// The truth value of a field.
+    pub fn boolean(&mut self, name: &str) -> Result<Option<bool>, DecodeError> {
+        self.scalar(name, "a boolean")
+    }
+
+    pub(super) fn number(&mut self, name: &str) -> Result<Option<Number>, DecodeError> {
+        self.raw(name)?
+            .map(|value| Number::of(value).map_err(|error| error.under(name)))
+            .transpose()
+    }
+
+    /// The texts of a field, one or a list.
+    pub fn strings(&mut self, name: &str) -> Result<Repeated<String>, DecodeError> {
+        self.each_item(name, |item| {
+            serde_json::from_str(item.get())
+                .map_err(|_| DecodeError::new("a string", kind(item.get())))
+        })
+    }
+
+    pub(crate) fn message<M: Message>(&mut self, name: &str) -> Result<Option<M>, DecodeError> {
+        let levels = self.levels;
+        self.take(name)?
+            .map(|value| M::from_json(value, levels).map_err(|error| error.under(name)))
+            .transpose()
+    }
+
+    /// The function calls of a field, one or a list.
+    pub fn function_calls(
+        &mut self,
+        name: &str,
+    ) -> Result<Repeated<crate::FunctionCall>, DecodeError> {
+        self.messages(name)
+    }
+
+    pub(crate) fn messages<M: Message>(&mut self, name: &str) -> Result<Repeated<M>, DecodeError> {
+        let levels = self.levels;
+        // The list is a level, too.
+        self.each_item(name, |item| M::from_json(item, levels.inside()?))
+    }
+
+    /// Takes a field, or leaves it among the others where it is not what it should be.
+    pub(super) fn or_left<F: Field + Default>(&mut self, name: &str) -> F {
+        let mut found = (0..)
+            .zip(&self.entries)
+            .filter(|(_, entry)| is_field(entry, name));
+        // Of two spellings side by side neither may swallow the other.
+        let (Some((position, entry)), None) = (found.next(), found.next()) else {
+            return F::default();
+        };
+        let entry = entry.clone();
+        F::take(self, name).unwrap_or_else(|_| {
+            let position = position.min(self.entries.len());
+            self.entries.insert(position, entry);
+            F::default()
+        })
+    }
+
+    /// Takes all fields, whatever their names are.
+    pub(super) fn each<M: Message>(&mut self) -> Result<Vec<(String, M)>, DecodeError> {
+        let levels = self.levels;
+        let entries = std::mem::take(&mut self.entries).into_iter();
+        let read = |(name, value): Entry<'a>| match M::from_json(value, levels) {
+            Ok(message) => Ok((name.into_owned(), message)),
+            Err(error) => Err(error.under(&name)),
+        };
+        entries.map(read).collect()
+    }
+
+    /// The values of a field, one or a list, each read by `read`.
+    pub fn items<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(RawJson) -> Result<T, DecodeError>,
+    ) -> Result<Repeated<T>, DecodeError> {
+        self.each_item(name, |item| read(RawJson::of_raw(item)))
+    }
+
+    fn each_item<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(&'a RawValue) -> Result<T, DecodeError>,
+    ) -> Result<Repeated<T>, DecodeError> {
+        let Some(value) = self.take(name)? else {
+            return Ok(Repeated::absent());
+        };
+        let items: Vec<&'a RawValue> = serde_json::from_str(value.get())
+            .map_err(|_| DecodeError::new("a list", kind(value.get())).under(name))?;
+        items
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| {
+                read(item).map_err(|error| error.under(&format!("[{index}]")).under(name))
+            })
+            .collect()
+    }
+
+    /// What is left. Fields in `known` are respelt throughout; those nobody knows stay as they are.
+    pub fn rest(&mut self, known: &[&str]) -> Result<Other, DecodeError> {
+        let mut other = Other::default();
+        for &name in known {
+            if let Some(value) = self.respelt(name, Shape::Message.of_field(name))? {
+                other.push(name.to_owned(), value);
+            }
+        }
+        for (key, value) in std::mem::take(&mut self.entries) {
+            other.push(key.into_owned(), RawJson::of_raw(value));
+        }
+        Ok(other)
+    }
+
+    fn scalar<T: Deserialize<'a>>(
+        &mut self,
+        name: &str,
+        expected: &str,
+    ) -> Result<Option<T>, DecodeError> {
+        let Some(value) = self.take(name)? else {
+            return Ok(None);
+        };
+        serde_json::from_str(value.get())
+            .map(Some)
+            .map_err(|_| DecodeError::new(expected, kind(value.get())).under(name))
+    }
+}
+
+/// Whether it is the field of this name, in either spelling.
+fn is_field((key, _): &Entry<'_>, name: &str) -> bool {
+    *key == name || camel(key) == name
+}
+
+/// The keys and values of an object, in order, repeated keys included.
+pub(super) fn object_entries(value: &RawValue) -> Result<Vec<Entry<'_>>, DecodeError> {
+    let text = value.get();
+    if !text.starts_with('{') {
+        return Err(DecodeError::new("an object", kind(text)));
+    }
+    // Valid JSON was checked before; what can still fail is a key that is no text.
+    serde_json::from_str::<Entries<'_>>(text)
+        .map(|entries| entries.0)
+        .map_err(|error| DecodeError::new("keys that are text", error.to_string()))
+}
+
+struct Entries<'a>(Vec<Entry<'a>>);
+
+/// Borrowed from the text, unless there are escapes in it.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries<'de>, D::Error> {
+        struct EntriesVisitor;
+
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((Key(key), value)) = map.next_entry()? {
+                    entries.push((key, value));
+                }
+                Ok(Entries(entries))
+            }
+        }
+
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_with_escapes_is_the_key_that_it_spells() {
+        for text in [r#"{"go\u0041way":"soon"}"#, r#"{"go\u005faway":"soon"}"#] {
+            let mut fields = Fields::parse(text).unwrap();
+            assert_eq!(fields.string("goAway").unwrap().unwrap(), "soon", "{text}");
+            assert!(fields.rest(&[]).unwrap().is_empty(), "{text}");
+        }
+        let mut twice = Fields::parse(r#"{"goAway":1,"go\u0041way":2}"#).unwrap();
+        let refused = twice.raw("goAway").unwrap_err().to_string();
+        assert!(refused.contains("it twice"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_text_is_told() {
+        let told = |text: &str| Fields::parse(text).err().unwrap().to_string();
+        assert!(told(r#"{"\ud800":1}"#).contains("keys that are text"));
+        for (text, found) in [("[1]", "a list"), ("null", "null"), ("\"{}\"", "a string")] {
+            let told = told(text);
+            assert!(told.contains("an object") && told.contains(found), "{told}");
+        }
+        for text in ["", "{", "{} {}", r#"{"a":}"#, "{\"a\u{1}\":1}"] {
+            assert!(told(text).contains("JSON"), "{text}: {}", told(text));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Numbers, whichever way they are spelt.
+
+use std::fmt;
+
+use super::decode_error::DecodeError;
+use super::raw_json::RawJson;
+
+/// A number of the protocol. Libraries write `40`, `40.0` and, where 64 bits matter, `"40"`: all of them are equal, and each is
+/// written again as it came.
+///
+/// ```
+/// use recount_wire::{GenerationConfig, Number};
+///
+/// let python = GenerationConfig::decode(r#"{"top_k":40.0}"#)?;
+/// let script = GenerationConfig::decode(r#"{"topK":"40"}"#)?;
+/// assert_eq!(python, script);
+/// assert_eq!(python.top_k.unwrap().as_i64(), Some(40));
+/// assert_eq!(Number::from(0.5).as_f64(), 0.5);
+/// # Ok::<(), recount_wire::DecodeError>(())
+/// ```
+#[derive(Clone)]
+pub struct Number(RawJson);
+
+impl Number {
+    pub(super) fn of(value: RawJson) -> Result<Number, DecodeError> {
+        let number = Number(value);
+        match number.0.as_str().as_bytes().first().copied() {
+            Some(b'"') if number.parsed().is_some() => Ok(number),
+            Some(b'-' | b'0'..=b'9') => Ok(number),
+            Some(_) | None => Err(DecodeError::new("a number", number.0.kind())),
+        }
+    }
+
+    /// The number, as near as it can be had.
+    #[must_use]
+    pub fn as_f64(&self) -> f64 {
+        self.parsed().unwrap_or_default()
+    }
+
+    /// The number, where it is whole and fits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        /// Up to here every whole number is a float.
+        const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+        let as_float = || {
+            let float = self.parsed()?;
+            let is_whole = float.fract() == 0.0 && float.abs() <= WHOLE_MAX;
+            is_whole.then(|| format!("{float:.0}").parse().ok())?
+        };
+        self.digits().parse().ok().or_else(as_float)
+    }
+
+    pub(super) fn raw(&self) -> &RawJson {
+        &self.0
+    }
+
+    #[doc(hidden)]
+    pub fn digits(&self) -> &str {
+        self.0.as_str().trim_matches('"')
+    }
+
+    fn parsed(&self) -> Option<f64> {
+        let parsed: f64 = self.digits().parse().ok()?;
+        // Rust reads `inf` and `nan`, too.
+        parsed.is_finite().then_some(parsed)
+    }
+}
+
+impl From<i64> for Number {
+    fn from(number: i64) -> Number {
+        Number(RawJson::from(serde_json::Value::from(number)))
+    }
+}
+
+impl From<f64> for Number {
+    /// What is no number is zero.
+    fn from(number: f64) -> Number {
+        let finite = if number.is_finite() { number } else { 0.0 };
+        Number(RawJson::from(serde_json::Value::from(finite)))
+    }
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Number) -> bool {
+        match (self.as_i64(), other.as_i64()) {
+            (Some(one), Some(another)) => one == another,
+            (None, None) => match (self.parsed(), other.parsed()) {
+                (Some(one), Some(another)) => one.total_cmp(&another).is_eq(),
+                (Some(_), None) | (None, Some(_)) => false,
+                // Too large for anything but its digits.
+                (None, None) => self.digits() == other.digits(),
+            },
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
+}
+
+impl Eq for Number {}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+
+    fn number(text: &str) -> Result<Number, DecodeError> {
+        Number::of(RawJson::parse(text).unwrap())
+    }
+
+    #[test]
+    fn every_spelling_of_a_number_is_the_same_number() {
+        let spelt = ["40", "40.0", "\"40\"", "4e1"].map(|it| number(it).unwrap());
+        for one in &spelt {
+            assert_eq!(*one, spelt[0]);
+            assert_eq!(one.as_i64(), Some(40));
+        }
+        let (near, nearer) = ("9007199254740993", "\"9007199254740992\"");
+        assert_ne!(number(near).unwrap(), number(nearer).unwrap());
+        assert_ne!(number("0.5").unwrap(), number("0.25").unwrap());
+        assert_eq!(number("1e400").unwrap().as_i64(), None);
+    }
+
+    #[test]
+    fn what_is_no_number_is_none() {
+        for text in ["\"\"", "\"x\"", "\"inf\"", "\"nan\"", "true", "[]", "{}"] {
+            assert!(number(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! JSON kept as the text in which it came.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::decode_error::DecodeError;
+use recount_session::Json;
+
+/// One JSON value as its text: no number is rounded, no string escaped anew, no key sorted.
+///
+/// Unlike [`Json`], which the journal keeps, it takes whatever is JSON, however odd; whether
+/// it is fit to act upon is decided later, so that even an unfit call gets its answer.
+#[derive(Clone)]
+pub struct RawJson(Box<RawValue>);
+
+impl RawJson {
+    /// Keeps `text`.
+    ///
+    /// ```
+    /// use recount_wire::RawJson;
+    /// let kept = RawJson::parse(r#"{"n": 9007199254740993}"#)?;
+    /// assert_eq!(kept.as_str(), r#"{"n": 9007199254740993}"#);
+    /// # Ok::<(), recount_wire::DecodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where `text` is not JSON.
+    pub fn parse(text: &str) -> Result<Self, DecodeError> {
+        serde_json::from_str(text)
+            .map(Self)
+            .map_err(|error| DecodeError::new("JSON", error.to_string()))
+    }
+
+    pub(super) fn of_raw(raw: &RawValue) -> Self {
+        Self(raw.to_owned())
+    }
+
+    /// The text, as serde_json holds it.
+    pub(super) fn raw(&self) -> &RawValue {
+        &self.0
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Reads the text as a `T`.
+    ///
+    /// # Errors
+    /// Where the text is not a `T`.
+    pub fn to<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
+        serde_json::from_str(self.as_str())
+            .map_err(|error| DecodeError::new("another value", error.to_string()))
+    }
+
+    /// What kind of value this is, in words.
+    pub(super) fn kind(&self) -> &'static str {
+        kind(self.as_str())
+    }
+}
+
+/// What kind of value a text is, in words.
+pub(super) fn kind(text: &str) -> &'static str {
+    match text.as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') | None => "null",
+        Some(_) => "a number",
+    }
+}
+
+impl From<&Value> for RawJson {
+    fn from(value: &Value) -> Self {
+        // A `Value` always writes itself; `null` stands for the impossible.
+        Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+}
+
+impl From<Value> for RawJson {
+    fn from(value: Value) -> Self {
+        Self::from(&value)
+    }
+}
+
+impl From<&Json> for RawJson {
+    fn from(json: &Json) -> Self {
+        Self(json.raw().to_owned())
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for RawJson {}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,7 +1,0 @@
-//! The program `recount`.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    recount::cli::run()
-}
