@@ -6,7 +6,7 @@
 //! one, which belong to a call.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Deref;
+use std::ops::{Bound, Deref};
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -30,7 +30,7 @@ pub struct Deliveries {
     /// Those for which a connection is to be opened.
     connects: BTreeSet<Seq>,
     /// Those that go by a connection, by its seq; under none those that wait for a connection.
-    by_way: BTreeMap<Option<Seq>, BTreeSet<Seq>>,
+    by_way: BTreeSet<(Option<Seq>, Seq)>,
     /// The calls and their responses.
     by_call: BTreeSet<(Seq, Seq)>,
 }
@@ -106,15 +106,14 @@ impl Deliveries {
         }
     }
 
-    /// Removes what was sent, and returns it.
-    pub(super) fn take_sent(&mut self) -> Vec<Delivery> {
-        let mut arrived = Vec::new();
-        for response in std::mem::take(&mut self.sent) {
+    /// Removes one of those that were sent, and returns it.
+    pub(super) fn take_sent(&mut self) -> Option<Delivery> {
+        while let Some(response) = self.sent.pop() {
             if self.all.get(&response).is_some_and(|it| it.sent) {
-                arrived.extend(self.remove(response));
+                return self.remove(response);
             }
         }
-        arrived
+        None
     }
 
     /// The responses of a call, oldest first.
@@ -125,10 +124,15 @@ impl Deliveries {
 
     /// The oldest that waits for a connection, or goes by another one than `epoch`.
     pub(super) fn first_stranded(&self, epoch: Seq) -> Option<(Seq, &Delivery)> {
-        let elsewhere = self.by_way.iter().filter(|(way, _)| **way != Some(epoch));
-        let first = elsewhere.filter_map(|(_, responses)| responses.first());
-        let first = first.min()?;
-        Some((*first, self.all.get(first)?))
+        let (mut first, mut from) = (None::<Seq>, Bound::Unbounded);
+        while let Some((way, oldest)) = self.by_way.range((from, Bound::Unbounded)).next() {
+            if *way != Some(epoch) {
+                first = Some(first.map_or(*oldest, |it| it.min(*oldest)));
+            }
+            from = Bound::Excluded((*way, Seq(u64::MAX)));
+        }
+        let first = first?;
+        Some((first, self.all.get(&first)?))
     }
 
     /// Those for which a connection is to be opened, oldest first.
@@ -138,20 +142,12 @@ impl Deliveries {
     }
 
     fn enter(&mut self, response: Seq, way: Option<Option<Seq>>) {
-        if let Some(way) = way {
-            self.by_way.entry(way).or_default().insert(response);
-        }
+        self.by_way.extend(way.map(|way| (way, response)));
     }
 
     fn leave(&mut self, response: Seq, way: Option<Option<Seq>>) {
-        let Some(way) = way else {
-            return;
-        };
-        if let Some(responses) = self.by_way.get_mut(&way) {
-            responses.remove(&response);
-            if responses.is_empty() {
-                self.by_way.remove(&way);
-            }
+        if let Some(way) = way {
+            self.by_way.remove(&(way, response));
         }
     }
 }

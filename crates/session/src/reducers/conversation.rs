@@ -125,7 +125,7 @@ pub(crate) fn is_being_left(session: &Session, call: &Call) -> bool {
 /// The server is heard on its connection: what was sent there has arrived.
 pub(crate) fn heard(session: &mut Session, epoch: Seq) {
     if session.connection == Some(epoch) {
-        for arrived in session.deliveries.take_sent() {
+        while let Some(arrived) = session.deliveries.take_sent() {
             redelivery::note_gone(session, arrived.call);
         }
         if session.resumption.is_none() {

@@ -74,7 +74,7 @@ pub(crate) fn connected(session: &mut Session, resumed: bool) {
 /// A newer handle covers what has ended, and the first one what had ended before it.
 pub(crate) fn covered(session: &mut Session) {
     // Of what has not left yet it knows nothing, and perhaps nothing of what was still on its way.
-    for call in std::mem::take(&mut session.repeatable.ended) {
+    while let Some(call) = session.repeatable.ended.pop_first() {
         if let Some(id) = session.repeatable.ids.remove(&call) {
             session.repeatable.calls.remove(&id);
         }
