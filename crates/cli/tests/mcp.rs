@@ -1,6 +1,7 @@
 //! `recount run --mcp`: the tools of a server without a line of Rust.
 #![cfg(feature = "mcp")]
 #![expect(
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]
