@@ -157,7 +157,7 @@ pub(super) async fn check_id(ledger: &Ledger, ticket: &Ticket, found: String) ->
     }
 }
 
-/// As [`supplies`], number for number as it was written.
+/// As `supplies`, number for number as it was written.
 pub fn supplies_json(
     ticket: &Ticket,
     name: String,
