@@ -6,7 +6,7 @@ use super::catalog::Behavior;
 
 /// What a model understands of what can be sent to it. What it does not understand is left off the wire.
 ///
-/// It depends on the model and on who serves it: [`Capabilities::of`](crate::live::Capabilities::of) knows, and a program
+/// It depends on the model and on who serves it: [`Capabilities::of`] knows, and a program
 /// that knows better says so. The record in force stands in `connected`:
 ///
 /// ```json

@@ -81,7 +81,7 @@ pub(super) const ARGUMENT: &str = "args:";
 
 impl S {
     /// The key of an argument, by its name or its JSON Pointer, for the condition of a gate; see
-    /// [`T::confirm_when`](crate::tool::T::confirm_when).
+    /// `T::confirm_when`.
     ///
     /// ```
     /// use recount_session::S;
