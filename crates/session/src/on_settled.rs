@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 /// embedding program hears of it.
 ///
 /// ```
-/// use recount::prelude::*;
 /// use recount_session::OnSettled;
 ///
-/// // A booking that is approved at night is confirmed to the customer at once, in a conversation of its own.
-/// let agent = Agent::new().model("gemini-3.8-live").on_settled(OnSettled::Connect);
-/// # let _ = agent;
+/// // A booking that is approved at night is confirmed to the customer at once, in a conversation of its own:
+/// // `Agent::on_settled(OnSettled::Connect)`. In a policy set it is a word.
+/// assert_eq!(serde_json::to_string(&OnSettled::Connect)?, r#""connect""#);
+/// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
