@@ -11,8 +11,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What each part of `src/` may import besides itself: everything on the arrows below it. Between crates the compiler
-/// keeps the arrows; `session`, `story`, `live::wire` and `simulator` are crates that the library re-exports.
+/// The parts that each part of `src/` may import besides itself: everything on the arrows below it.
+/// Between crates the compiler keeps the arrows; `session`, `story`, `live::wire` and `simulator`
+/// are crates that the library re-exports.
 ///
 /// `ledger` is how the engine and the replay speak to the journal; `recount_journal` is the journal's crate.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -155,7 +156,8 @@ fn the_tree_keeps_to_the_design() {
     );
 }
 
-/// Everything that speaks against one file; `part` is `src` or the name of another crate, `name` the path inside it.
+/// Everything that speaks against one file; `part` is `src` or the name of another crate, `name`
+/// the path inside it.
 fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
     let code = Source::of(text);
     let module = module_of(name);

@@ -89,7 +89,7 @@ fn cases() -> Vec<Case> {
         ("a hook for responses that panics", withheld, json!({})),
         ("a gate whose predicate panics", with(undecided), json!({})),
         (
-            "a gate that nobody can answer",
+            "a gate without a way to ask",
             with(T::confirm(works(), "Work?")),
             json!({}),
         ),

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use recount_session::OnSettled;
 ///
-/// // A booking that is approved at night is confirmed to the customer at once, in a conversation of its own:
-/// // `Agent::on_settled(OnSettled::Connect)`. In a policy set it is a word.
+/// // A booking that is approved at night is confirmed to the customer at once, in a conversation
+/// // of its own: `Agent::on_settled(OnSettled::Connect)`. In a policy set it is a word.
 /// assert_eq!(serde_json::to_string(&OnSettled::Connect)?, r#""connect""#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```

@@ -1,4 +1,5 @@
-//! The program finds a service by the environment, as the vendor's own libraries do, and tells no secret.
+//! The program finds a service by the environment, as the vendor's own libraries do, and tells no
+//! secret.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +16,7 @@ const EPHEMERAL: &str = "auth_tokens/test-token";
 const TOKEN: &str = "ya29.test-token";
 const MODEL: &str = "gemini-live-test";
 
-/// What a client asked for before anything was sent on the connection.
+/// The request of a client before anything was sent on the connection.
 #[derive(Debug)]
 struct Asked {
     path: String,
