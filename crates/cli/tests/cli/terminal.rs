@@ -117,6 +117,8 @@ fn prompt_names_its_call_and_other_output_brings_it_again() {
     );
     assert!(again.contains("Pay?"), "{again}");
     terminal.types("y\n");
+    // The end of the program kills a tool that still runs.
+    terminal.until(" ends: returned");
     terminal.until_prompt_about("account-2");
     terminal.types("n\n");
     terminal.until("denied");
