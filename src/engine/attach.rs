@@ -12,7 +12,7 @@ impl SessionTask {
             catalog,
             policies,
             rules: RULES,
-            program: super::PROGRAM.to_owned(),
+            program: super::program::PROGRAM.to_owned(),
             gates: self.agent.gates.clone(),
             goes_on: false,
         }

@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::live_event::{Listener, LiveEvent};
+use super::listener::Listener;
+use super::live_event::LiveEvent;
 use super::registry::TaskRef;
 use crate::session::Speaker;
 

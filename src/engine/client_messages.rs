@@ -6,6 +6,7 @@ use tokio::sync::oneshot;
 
 use super::client_responses::{Meant, Refused};
 use super::inbox::{Input, Words};
+use super::received::Received;
 use super::task::Begin;
 use super::{Engine, Error, LiveHandle, ToolConfirmation};
 use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
@@ -13,28 +14,6 @@ use crate::session::{
     Actor, CallId, Command, REFUSALS_RECORDED_MAX, Rejection, Request, RequestId, RequestState,
     Seq, Session, SessionId, UnfitAnswer,
 };
-
-/// A part of a client's message that was taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Received {
-    /// The user's words were sent to the model.
-    Said,
-    /// A confirmation request was answered.
-    Answered {
-        /// The request.
-        request: RequestId,
-        /// The record of the answer.
-        at: Seq,
-    },
-    /// A paused call was given its result.
-    Supplied {
-        /// The call.
-        call: CallId,
-        /// The record of the response.
-        at: Seq,
-    },
-}
 
 impl LiveHandle {
     /// Takes a message of a client, as [`Engine::receive_client_message`] does.

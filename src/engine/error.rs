@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 
 use tokio::task::JoinError;
 
-use super::client_messages::Received;
+use super::received::Received;
 use crate::adk::RefusedMessage;
 use crate::ledger;
 use crate::live::ConnectError;

@@ -11,10 +11,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::Ticket;
+use super::engine::{Engine, Inner};
 use super::error::Error;
 use super::prepared::Prepared;
 use super::responding::supplies_json;
-use super::{Engine, Inner, Ticket};
 use crate::ledger::{Ledger, Recorded};
 use crate::session::{
     Actor, Decision, Event, Json, Observation, Outcome, Rejection, ResponseShape, Seq, SessionId,

@@ -9,20 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recount_journal::{
-    Append, BoxFuture, Commit, Durability, Error as JournalError, Hash, Head, Journal, Line,
-    OpenItem, Span, seal,
+    Append, BoxFuture, Commit, Error as JournalError, Hash, Head, Journal, Line, OpenItem, Span,
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::Engine;
-use super::error::Error;
-use super::task::SessionTask;
-use crate::ledger::{self, Ledger, Objects, Tail};
-use crate::session::{Fact, OpenWork, Seq};
+use crate::ledger::Ledger;
 
 /// The pause before the first try to write again, which doubles from try to try.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// The longest pause between two tries.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -40,7 +35,7 @@ impl RoomWait {
     }
 
     /// Pauses before another try. False once no wait goes on.
-    async fn pause(&self, pause: &mut Duration) -> bool {
+    pub(super) async fn pause(&self, pause: &mut Duration) -> bool {
         tokio::select! {
             biased;
             () = self.ended.cancelled() => false,
@@ -49,86 +44,6 @@ impl RoomWait {
                 true
             }
         }
-    }
-}
-
-impl Engine {
-    /// Refuses a request that the disk has no room to record.
-    pub(super) fn expect_room(&self) -> Result<(), Error> {
-        Ok(self.inner.ledger.journal().room()?)
-    }
-}
-
-impl SessionTask {
-    /// Appends a batch that the disk had no room for, as soon as it has.
-    ///
-    /// # Errors
-    /// The refusal itself, where the session has no record yet or the engine shuts down; whatever
-    /// else the journal says.
-    pub(super) async fn append_again(
-        &mut self,
-        refused: ledger::Error,
-        facts: &[Fact],
-        open_before: &[(Seq, OpenWork)],
-        objects: Objects,
-        durability: Durability,
-    ) -> Result<Tail, Error> {
-        if !is_full(&refused) || self.tail == Tail::EMPTY {
-            return Err(refused.into());
-        }
-        let session = self.id;
-        tracing::warn!(%session, %refused, "the session waits for room on the disk");
-        let (mut refused, mut pause) = (refused, PAUSE);
-        while self.room.pause(&mut pause).await {
-            let append = self.ledger.append(
-                self.tail,
-                &self.seal,
-                &self.session,
-                facts,
-                open_before,
-                objects.clone(),
-                durability,
-            );
-            match append.await {
-                Ok(tail) => {
-                    tracing::info!(%session, "there is room again, and the session goes on");
-                    return Ok(tail);
-                }
-                Err(error) if is_full(&error) => refused = error,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(refused.into())
-    }
-
-    /// The key of the session, made as soon as the disk has room for it.
-    pub(super) async fn create_key(&self) -> Result<seal::SessionKey, Error> {
-        let mut pause = PAUSE;
-        loop {
-            match self.ledger.create_key(self.id).await {
-                Err(error) if is_full(&error) && self.tail != Tail::EMPTY => {
-                    if !self.room.pause(&mut pause).await {
-                        return Err(error.into());
-                    }
-                }
-                created => return Ok(created?),
-            }
-        }
-    }
-}
-
-/// True if the disk of the journal, or of the key store, had no room.
-fn is_full(error: &ledger::Error) -> bool {
-    use std::io::ErrorKind;
-    match error {
-        ledger::Error::Journal(JournalError::NoSpace { .. }) => true,
-        ledger::Error::Seal(seal::Error::Io { source, .. }) => {
-            matches!(
-                source.kind(),
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded
-            )
-        }
-        _ => false,
     }
 }
 
@@ -146,8 +61,8 @@ pub(super) fn ledger_of_tasks(ledger: &Ledger, room: &RoomWait) -> Ledger {
 /// A reading follows the buffered appends of before, so it is refused while those cannot be
 /// written.
 struct PatientJournal {
-    inner: Arc<dyn Journal>,
-    room: RoomWait,
+    pub(super) inner: Arc<dyn Journal>,
+    pub(super) room: RoomWait,
 }
 
 impl PatientJournal {

@@ -8,7 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::callbacks::Callbacks;
 use super::inbox::{Input, Words};
-use super::live_event::Listener;
+use super::listener::Listener;
 use super::piece::Piece;
 use super::registry::TaskRef;
 use super::responding::foreign_request_about;

@@ -13,10 +13,6 @@ use std::time::Duration;
 
 use tokio_util::task::AbortOnDropHandle;
 
-use super::error::Error;
-use super::inbox::Input;
-use super::task::SessionTask;
-use crate::ledger::Objects;
 use crate::session::{Observation, ResumptionHandle, Seq, Timestamp};
 
 /// The interval after which a handle update that follows another one is recorded for itself: that
@@ -36,29 +32,29 @@ const ONE_BY_ONE_MAX: u32 = 256;
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
     /// Words that came before the handle, which covers them: joined, by speaker.
-    before: Vec<Observation>,
-    handle: Option<(Observation, Option<ResumptionHandle>)>,
+    pub(super) before: Vec<Observation>,
+    pub(super) handle: Option<(Observation, Option<ResumptionHandle>)>,
     /// Words that came after it.
     after: Vec<Observation>,
     bytes: usize,
     usage: Option<Observation>,
     /// The last record of the row, and its time.
-    last: Option<(Seq, Timestamp)>,
+    pub(super) last: Option<(Seq, Timestamp)>,
     /// The number of messages of the row that are on record.
-    row: u32,
+    pub(super) row: u32,
     /// The last of them was nothing but an update of the handle.
-    is_update: bool,
-    timer: Option<(Timestamp, AbortOnDropHandle<()>)>,
+    pub(super) is_update: bool,
+    pub(super) timer: Option<(Timestamp, AbortOnDropHandle<()>)>,
 }
 
 /// The kinds of message that come in rows.
-enum Repeats {
+pub(super) enum Repeats {
     Handle,
     Usage,
     Words(usize),
 }
 
-fn repeats(observation: &Observation) -> Option<Repeats> {
+pub(super) fn repeats(observation: &Observation) -> Option<Repeats> {
     if let Observation::ResumptionHandleReceived(_) = observation {
         Some(Repeats::Handle)
     } else if let Observation::UsageReported(_) = observation {
@@ -70,11 +66,6 @@ fn repeats(observation: &Observation) -> Option<Repeats> {
     } else {
         None
     }
-}
-
-fn handles_only(observations: &[Observation]) -> bool {
-    let is_update = |it: &Observation| matches!(it, Observation::ResumptionHandleReceived(_));
-    observations.iter().all(is_update)
 }
 
 /// Joins words to those of the same speaker that are held back.
@@ -99,13 +90,13 @@ fn join(held: &mut Vec<Observation>, words: Observation) {
 }
 
 impl HeldBack {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         let words = [&self.before, &self.after];
         words.into_iter().all(Vec::is_empty) && self.handle.is_none() && self.usage.is_none()
     }
 
     /// True if a message may be held back now: it is of a row, and nothing of it is due.
-    fn takes(&self, observations: &[Observation], now: Timestamp) -> bool {
+    pub(super) fn takes(&self, observations: &[Observation], now: Timestamp) -> bool {
         let Some((_, at)) = self.last else {
             return false;
         };
@@ -127,7 +118,11 @@ impl HeldBack {
         observations.iter().all(takes)
     }
 
-    fn hold(&mut self, observations: Vec<Observation>, handle: Option<ResumptionHandle>) {
+    pub(super) fn hold(
+        &mut self,
+        observations: Vec<Observation>,
+        handle: Option<ResumptionHandle>,
+    ) {
         let mut handle = handle;
         for observation in observations {
             match repeats(&observation) {
@@ -158,7 +153,7 @@ impl HeldBack {
     }
 
     /// The time by which something that is held back goes on record.
-    fn due(&self) -> Option<Timestamp> {
+    pub(super) fn due(&self) -> Option<Timestamp> {
         let (_, at) = self.last?;
         let has_words = !self.before.is_empty() || !self.after.is_empty();
         let interval = if has_words {
@@ -170,7 +165,7 @@ impl HeldBack {
     }
 
     /// Takes what is held back, in its order.
-    fn take(&mut self) -> (Vec<Observation>, Option<ResumptionHandle>) {
+    pub(super) fn take(&mut self) -> (Vec<Observation>, Option<ResumptionHandle>) {
         let mut batch = std::mem::take(&mut self.before);
         let mut kept = None;
         if let Some((update, handle)) = self.handle.take() {
@@ -182,85 +177,5 @@ impl HeldBack {
         self.bytes = 0;
         self.timer = None;
         (batch, kept)
-    }
-}
-
-impl SessionTask {
-    /// Records what a frame says, or holds it back where it only repeats.
-    pub(super) async fn record_heard(
-        &mut self,
-        observations: Vec<Observation>,
-        handle: Option<ResumptionHandle>,
-    ) -> Result<(), Error> {
-        let now = self.clock.now();
-        let held = &mut self.reconnecting.held;
-        let only = observations.iter().all(|it| repeats(it).is_some());
-        if held
-            .last
-            .is_none_or(|(record, _)| record != self.session.head)
-        {
-            (held.last, held.row) = (None, 0);
-        }
-        if only && held.takes(&observations, now) {
-            held.hold(observations, handle);
-            self.set_timer_of_held();
-            return Ok(());
-        }
-        let row = held.row.saturating_add(1);
-        let is_update = handles_only(&observations);
-        self.put(observations, Objects::default()).await?;
-        if only {
-            let held = &mut self.reconnecting.held;
-            held.last = Some((self.session.head, now));
-            (held.row, held.is_update) = (row, is_update);
-        }
-        self.perform().await?;
-        if let Some(handle) = handle {
-            self.keep_handle(&handle).await;
-        }
-        Ok(())
-    }
-
-    /// Records what is held back, before something that needs it.
-    pub(super) async fn record_held(&mut self) -> Result<(), Error> {
-        let (batch, handle) = self.reconnecting.held.take();
-        if batch.is_empty() {
-            return Ok(());
-        }
-        // The batch of another kind of record must not take it up a second time.
-        Box::pin(self.put(batch, Objects::default())).await?;
-        if let Some(handle) = handle {
-            self.keep_handle(&handle).await;
-        }
-        Ok(())
-    }
-
-    /// The time of what is held back has come; the row goes on.
-    pub(super) async fn held_due(&mut self) -> Result<(), Error> {
-        let now = self.clock.now();
-        if self.reconnecting.held.due().is_none_or(|due| now < due) {
-            self.set_timer_of_held();
-            return Ok(());
-        }
-        self.record_held().await?;
-        self.reconnecting.held.last = Some((self.session.head, now));
-        self.perform().await
-    }
-
-    fn set_timer_of_held(&mut self) {
-        let held = &mut self.reconnecting.held;
-        let Some(due) = held.due() else {
-            held.timer = None;
-            return;
-        };
-        if held.timer.as_ref().is_some_and(|(at, _)| *at <= due) {
-            return;
-        }
-        let (reached, own) = (self.clock.reached(due), self.own.clone());
-        let waits = tokio::spawn(async move {
-            reached.await;
-            let _ = own.send(Input::HeldDue);
-        });
-        held.timer = Some((due, AbortOnDropHandle::new(waits)));
     }
 }

@@ -9,14 +9,13 @@ use super::error::Error;
 use super::input_lines::Place;
 use super::outcomes::Ended;
 use super::story::Story;
-use super::text_agents::{Asks, Calls};
 use super::writer::Carried;
 use crate::live::{ConnectError, Connection, ConnectionLost};
 use crate::session::{
-    Actor, Command, Connected, Hook, HookAnswered, Json, LlmReplied, RequestId, Seq, Session,
-    Timestamp, ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
+    Actor, Command, Connected, Hook, HookAnswered, Json, LlmAsked, LlmReplied, RequestId, Seq,
+    Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
 };
-use crate::tool::State;
+use crate::tool::{LlmSaid, State};
 
 /// The way back to whoever asked.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
@@ -150,23 +149,17 @@ pub(super) struct Opened {
     pub(super) story: Option<Story>,
 }
 
-/// What comes from a connection.
-pub(super) enum Incoming {
-    /// One message.
-    Frame { socket: u64, text: String },
-    /// What was owed to the model was written.
-    Written { socket: u64, carried: Carried },
-    /// The end.
-    Lost { socket: u64, lost: ConnectionLost },
+/// What a run puts on record with its next question, or its end.
+pub(super) struct Asks {
+    /// The reply before, where that made no calls.
+    pub(super) replied: Option<LlmReplied>,
+    pub(super) asked: LlmAsked,
+    /// What the agent wrote.
+    pub(super) state: State,
 }
 
-impl Incoming {
-    /// How much memory this takes while it waits for the session: also what says nothing takes some.
-    pub(super) fn bytes(&self) -> usize {
-        let text = match self {
-            Incoming::Frame { text, .. } => text.len(),
-            Incoming::Written { .. } | Incoming::Lost { .. } => 0,
-        };
-        size_of::<Incoming>() + text
-    }
+/// A reply that makes calls.
+pub(super) struct Calls {
+    pub(super) replied: LlmReplied,
+    pub(super) calls: Vec<LlmSaid>,
 }

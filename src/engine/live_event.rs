@@ -3,9 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tokio::sync::broadcast;
-
-use super::registry::TaskRef;
 use crate::session::{CallId, Speaker};
 
 /// Something of the conversation as it happens, before it is on record.
@@ -93,45 +90,6 @@ impl fmt::Debug for LiveEvent {
             Self::Lost { code, reason } => write!(f, "Lost({code:?}, {reason})"),
             Self::Unreadable(problem) => write!(f, "Unreadable({problem})"),
             Self::Lagged(lost) => write!(f, "Lagged({lost})"),
-        }
-    }
-}
-
-/// A conversation as it happens.
-pub struct Listener {
-    pub(super) receiver: broadcast::Receiver<LiveEvent>,
-    /// The session's task, which ends one day, as the session does.
-    pub(super) task: TaskRef,
-}
-
-impl Listener {
-    /// The next event; `None` once the session is closed, or nobody serves it any more.
-    ///
-    /// A listener that falls hundreds of events behind loses the oldest and is told how many: [`LiveEvent::Lagged`].
-    ///
-    /// ```no_run
-    /// # async fn example(live: recount::LiveHandle) {
-    /// use recount::engine::LiveEvent;
-    ///
-    /// let mut heard = live.listen();
-    /// while let Some(event) = heard.next().await {
-    ///     if let LiveEvent::Audio { data, .. } = event {
-    ///         println!("{} bytes to play", data.len());
-    ///     }
-    /// }
-    /// # }
-    /// ```
-    pub async fn next(&mut self) -> Option<LiveEvent> {
-        let received = tokio::select! {
-            biased;
-            received = self.receiver.recv() => received,
-            () = self.task.over.cancelled() => return None,
-            () = self.task.inbox.closed() => return None,
-        };
-        match received {
-            Ok(event) => Some(event),
-            Err(broadcast::error::RecvError::Lagged(lost)) => Some(LiveEvent::Lagged(lost)),
-            Err(broadcast::error::RecvError::Closed) => None,
         }
     }
 }

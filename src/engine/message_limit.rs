@@ -9,8 +9,6 @@
 
 use std::collections::VecDeque;
 
-use super::error::Error;
-use super::task::SessionTask;
 use crate::session::{Observation, Seq};
 
 /// The maximum number of observations in one batch of what lies beyond the limit. A refused call
@@ -20,8 +18,8 @@ const REFUSED_AT_ONCE: usize = 128;
 /// The observations of a message that wait for their batch.
 #[derive(Default)]
 pub(super) struct Rest {
-    epoch: Option<Seq>,
-    waiting: VecDeque<Observation>,
+    pub(super) epoch: Option<Seq>,
+    pub(super) waiting: VecDeque<Observation>,
 }
 
 impl Rest {
@@ -30,7 +28,7 @@ impl Rest {
     }
 
     /// Takes the next batch; drops all of it where its connection is not the `live` one.
-    fn next(&mut self, live: Option<Seq>) -> Vec<Observation> {
+    pub(super) fn next(&mut self, live: Option<Seq>) -> Vec<Observation> {
         if live != self.epoch {
             self.waiting.clear();
         }
@@ -52,28 +50,4 @@ pub(super) fn mark(max: Option<u32>, observations: &mut [Observation]) -> Option
         }
     }
     first
-}
-
-impl SessionTask {
-    /// Splits off what a message brings from the first call beyond the limit on; it is recorded in
-    /// batches of its own.
-    pub(super) fn split_off_rest(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
-        let max = self.session.terms.policies.calls_per_message_max;
-        if let Some(first) = mark(max, observations) {
-            self.rest = Rest {
-                epoch: Some(epoch),
-                waiting: observations.split_off(first).into(),
-            };
-        }
-    }
-
-    /// Records the next batch of what a message brought beyond the limit.
-    pub(super) async fn hear_rest(&mut self) -> Result<(), Error> {
-        let mut next = self.rest.next(self.session.connection);
-        if next.is_empty() {
-            return Ok(());
-        }
-        self.seal_secrets(&mut next).await?;
-        self.record(next).await
-    }
 }

@@ -9,14 +9,17 @@ mod agent_secrets;
 mod agents_named;
 mod alarm;
 mod answering;
+mod answering_task;
 mod arrivals;
 mod asking;
+mod asking_task;
 mod attach;
 mod attempted_answer;
 mod beginning;
 mod builder;
 mod callbacks;
 mod callers;
+mod callers_task;
 mod cancelling;
 mod client_messages;
 mod client_responses;
@@ -27,33 +30,49 @@ mod connecting;
 mod desk;
 mod desk_turn;
 mod draining;
+mod draining_hub;
+mod draining_task;
 mod effects;
+mod engine;
 mod error;
 mod extractors;
+mod extractors_task;
 mod folding;
 mod following;
 mod full_disk;
+mod full_disk_task;
 mod handle;
 mod heard_media;
 mod held_back;
+mod held_back_task;
 mod hooks;
+mod hooks_task;
 mod implementations;
 mod inbox;
+mod incoming;
 mod input_lines;
+mod listener;
 mod listening;
 #[cfg(feature = "live")]
 mod live;
+#[cfg(feature = "live")]
+mod live_agent;
 mod live_event;
 #[cfg(feature = "live")]
 mod live_session_builder;
 mod media;
 mod message_limit;
+mod message_limit_task;
 mod noise;
+mod noise_task;
 mod notices;
+mod notices_hub;
 mod of_progress;
+mod of_progress_task;
 #[cfg(feature = "live")]
 mod operator;
 mod outcomes;
+mod outcomes_task;
 mod pending;
 mod performer;
 mod phases;
@@ -62,19 +81,28 @@ mod piece;
 mod played;
 mod policies;
 mod prepared;
+mod program;
 mod publisher;
 pub(crate) mod reasons;
+mod received;
 mod reconciling;
 mod reconnecting;
+mod reconnecting_task;
 mod reconnects;
 mod record;
 mod recorded;
+mod recorded_hub;
+mod recorded_task;
 mod redaction;
+mod redaction_hub;
+mod redaction_task;
 mod registry;
 mod responding;
 mod restart;
 mod retiring;
+mod ringing;
 mod run_of_agent;
+mod run_of_agent_task;
 mod secrets;
 mod session_of_run;
 mod sessions;
@@ -82,412 +110,53 @@ mod slots;
 mod socket;
 mod stint;
 mod story;
+mod story_task;
 pub(crate) mod takeover;
 mod task;
 mod text_agents;
+mod text_agents_hub;
+mod text_agents_task;
 mod timer;
+mod timer_task;
 mod updates;
 mod verdicts;
 mod waived_gates;
 mod withholding;
+mod withholding_hub;
+mod withholding_task;
 mod words;
 mod writer;
 mod yields;
-
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
-use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 pub use adk_events::{AdkEvents, AdkPage};
 pub use adk_position::{AdkPosition, AdkPositionError};
 pub use agent::Agent;
 pub use builder::EngineBuilder;
 pub use callbacks::Callbacks;
-pub use client_messages::Received;
 pub use clock::{Clock, SystemClock};
 pub use desk::Desk;
+pub use engine::Engine;
 pub use error::Error;
 pub use extractors::Turn;
 pub use handle::LiveHandle;
+pub use listener::Listener;
 #[cfg(feature = "live")]
 pub use live::{Live, LiveBuilder};
-pub use live_event::{Listener, LiveEvent};
+pub use live_event::LiveEvent;
 #[cfg(feature = "live")]
 pub use live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use notices::{ConfirmationDecided, ConfirmationVerdict, SettledApart};
 pub use phases::{PhaseBuilder, ToolNames};
+#[doc(hidden)]
+pub use program::PROGRAM;
+pub use received::Received;
 pub use reconnects::Reconnects;
 #[doc(hidden)]
 pub use responding::supplies_json;
 pub use sessions::NewSession;
 pub use updates::Updates;
 
-use crate::tool::Temporary;
-pub use crate::tool::{FunctionResponse, Ticket};
-
 pub use crate::tool::{
-    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
+    ConfirmationProvider, ConfirmationRequest, FunctionResponse, StaticConfirmation, Ticket,
+    ToolConfirmation,
 };
-
-use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
-use crate::session::{Actor, Command, RequestId, Seq, Session, SessionId};
-use alarm::Alarm;
-use full_disk::RoomWait;
-use inbox::{Inbox, Input};
-use media::Media;
-use message_limit::Rest;
-use notices::Notices;
-use performer::Performer;
-use prepared::Prepared;
-use publisher::Publisher;
-use reconnecting::Reconnecting;
-use registry::{Registry, TaskRef};
-use slots::Slots;
-use stint::Stint;
-use task::{Begin, SessionTask};
-
-/// The program and version as the journal names it.
-#[doc(hidden)]
-pub const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
-
-/// How many messages of a connection wait for their session before its reader waits, too.
-const INCOMING: usize = 256;
-
-/// Sessions over one journal.
-///
-/// ```
-/// # async fn example() -> Result<(), recount::engine::Error> {
-/// use std::time::Duration;
-/// use recount::prelude::*;
-/// let support = Agent::new().model("gemini-3.8-live").tools(T::confirm(
-///     T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }),
-///     "Refund this order?",
-/// ));
-/// let engine = Engine::builder("./journal").agent("support", support).open().await?;
-/// for waiting in engine.pending().await? {
-///     engine.answer(waiting.id, ToolConfirmation::confirmed(), Actor::embedder("ada")).await?;
-/// }
-/// engine.shutdown(Duration::from_secs(20)).await
-/// # }
-/// ```
-#[derive(Clone)]
-pub struct Engine {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    /// Where operators are heard. It stands first, so that it goes before the journal does.
-    #[cfg(feature = "live")]
-    control: Mutex<Option<crate::control::Server>>,
-    ledger: Ledger,
-    /// The same journal for the sessions' tasks, which wait where a disk is full.
-    patient_ledger: Ledger,
-    room: RoomWait,
-    clock: Arc<dyn Clock>,
-    agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
-    registry: Arc<Registry>,
-    publisher: Publisher,
-    /// The places for running tools.
-    slots: Slots,
-    /// Held while a session without a task is written to.
-    desk: Arc<tokio::sync::Mutex<()>>,
-    /// When sessions without a task are to have one.
-    alarm: Arc<Alarm>,
-    ringing: Mutex<Option<AbortOnDropHandle<()>>>,
-    /// Who looks after paused calls whose tools know how they go on.
-    followers: Mutex<Vec<AbortOnDropHandle<()>>>,
-}
-
-impl Engine {
-    /// An engine whose journal is in the directory `path`, which is made if there is none.
-    pub fn builder(path: impl Into<PathBuf>) -> EngineBuilder {
-        EngineBuilder::on_disk(path.into())
-    }
-
-    /// An engine that forgets everything with its last owner; for tests.
-    pub fn in_memory() -> EngineBuilder {
-        EngineBuilder::in_memory()
-    }
-
-    fn new(ledger: Ledger, clock: Arc<dyn Clock>, slots: Slots, notices: Notices) -> Engine {
-        let publisher = Publisher::start(notices, &ledger);
-        let room = RoomWait::default();
-        let inner = Inner {
-            #[cfg(feature = "live")]
-            control: Mutex::default(),
-            patient_ledger: full_disk::ledger_of_tasks(&ledger, &room),
-            ledger,
-            room,
-            clock,
-            agents: Mutex::default(),
-            registry: Arc::default(),
-            publisher,
-            slots,
-            desk: Arc::default(),
-            alarm: Arc::default(),
-            ringing: Mutex::default(),
-            followers: Mutex::default(),
-        };
-        Engine {
-            inner: Arc::new(inner),
-        }
-    }
-
-    /// Registers an agent; sessions that name it can run from here on.
-    ///
-    /// What is owed in sessions of before is begun, as it is by [`open`](EngineBuilder::open) for the agents that it knows: calls
-    /// that were approved meanwhile run, what was cut off is looked after, silence that has lasted too long becomes a no.
-    ///
-    /// ```
-    /// # async fn example() -> Result<(), recount::engine::Error> {
-    /// use recount::prelude::*;
-    /// let engine = Engine::builder("./journal").open().await?;
-    /// engine.register("support", Agent::new().model("gemini-3.8-live"))?;
-    /// # engine.shutdown(std::time::Duration::ZERO).await }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Configuration`] with every mistake, also where the name is taken.
-    pub fn register(&self, name: impl Into<String>, agent: Agent) -> Result<(), Error> {
-        let name = name.into();
-        self.add(name.clone(), agent)?;
-        self.follow_paused(&name);
-        self.inner.alarm.look_after(name);
-        Ok(())
-    }
-
-    /// Registers an agent before anything is owed.
-    fn add(&self, name: String, agent: Agent) -> Result<(), Error> {
-        let prepared = Arc::new(self.prepared(&name, agent)?);
-        let mut agents = self.agents();
-        // Somebody else may have been faster.
-        if agents.contains_key(&name) {
-            let mistakes = vec![registered_twice(&name)];
-            return Err(Error::Configuration { mistakes });
-        }
-        agents.insert(name, prepared);
-        Ok(())
-    }
-
-    /// Whether the agent could be registered.
-    #[cfg(feature = "live")]
-    pub(super) fn check(&self, name: &str, agent: Agent) -> Result<(), Error> {
-        self.prepared(name, agent).map(drop)
-    }
-
-    fn prepared(&self, name: &str, agent: Agent) -> Result<Prepared, Error> {
-        let mut mistakes = Vec::new();
-        if self.agents().contains_key(name) {
-            mistakes.push(registered_twice(name));
-        }
-        match agent.prepare(name, &self.inner.ledger) {
-            Ok(prepared) if mistakes.is_empty() => return Ok(prepared),
-            Ok(_) => {}
-            Err(others) => mistakes.extend(others),
-        }
-        Err(Error::Configuration { mistakes })
-    }
-
-    fn agents(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Prepared>>> {
-        let agents = self.inner.agents.lock();
-        agents.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Begins a new session of the agent `agent`.
-    pub fn session(&self, agent: impl Into<String>) -> NewSession {
-        NewSession::new(self.clone(), agent.into())
-    }
-
-    /// Takes up a session of before: connects, tells the model what it has not heard, runs what was left to run.
-    ///
-    /// # Errors
-    /// Where the session or its agent is unknown, or the connection cannot be opened.
-    pub async fn resume(&self, session: SessionId) -> Result<LiveHandle, Error> {
-        let agent = self.agent_of(session).await?;
-        let handle = self.handle(session, agent, Begin::Resume);
-        handle.connected().await
-    }
-
-    /// Every call that waits for a response from outside.
-    ///
-    /// # Errors
-    /// Where the journal cannot be read.
-    pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
-        Ok(self.inner.ledger.paused().await?)
-    }
-
-    /// Every session, with its labels and its external id.
-    ///
-    /// # Errors
-    /// Where the journal cannot be read.
-    pub async fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
-        Ok(self.inner.ledger.sessions().await?)
-    }
-
-    /// Answers a confirmation request; the first answer on record counts. Returns the record of the answer.
-    ///
-    /// An approved call runs at once, whether its session is connected or not. Where its agent is not registered here,
-    /// the answer goes on record all the same, and the call runs once the agent is [registered](Engine::register), here or in the
-    /// next process.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`].
-    pub async fn answer(
-        &self,
-        request: RequestId,
-        confirmation: ToolConfirmation,
-        by: Actor,
-    ) -> Result<Seq, Error> {
-        self.answer_as(request, Ok(confirmation), by).await
-    }
-
-    /// Ends a session: what is open in it is cancelled. Returns the record of the close.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] where it is closed already.
-    pub async fn close_session(
-        &self,
-        session: SessionId,
-        reason: &str,
-        by: Actor,
-    ) -> Result<Seq, Error> {
-        let command = Command::CloseSession {
-            reason: reason.to_owned(),
-            by,
-        };
-        self.ask(session, |reply| Input::Command(command, reply))
-            .await
-    }
-
-    /// Every fact of every session, once it is on record.
-    pub fn subscribe(&self) -> Updates {
-        Updates::of_all(self.inner.publisher.subscribe())
-    }
-
-    /// The sessions of this engine's journal, for reading.
-    pub fn ledger(&self) -> &Ledger {
-        &self.inner.ledger
-    }
-
-    /// Sends something to the session's task and waits for what it says.
-    async fn ask<T>(
-        &self,
-        session: SessionId,
-        input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input,
-    ) -> Result<T, Error> {
-        self.expect_room()?;
-        let agent = self.agent_of(session).await?;
-        let (reply, answer) = oneshot::channel();
-        let task = self.send(session, agent, Begin::Resume, input(reply));
-        answer.await.map_err(|_| task.stopped(session))?
-    }
-
-    fn send(
-        &self,
-        session: SessionId,
-        agent: Arc<Prepared>,
-        begin: Begin,
-        input: Input,
-    ) -> TaskRef {
-        self.inner.registry.send(session, input, |input| {
-            self.spawn(session, agent, begin, input)
-        })
-    }
-
-    fn handle(&self, session: SessionId, agent: Arc<Prepared>, begin: Begin) -> LiveHandle {
-        let task = self.send(session, agent, begin, Input::HandleTaken);
-        LiveHandle::new(session, self.clone(), task)
-    }
-
-    fn spawn(&self, id: SessionId, agent: Arc<Prepared>, begin: Begin, first: Input) -> TaskRef {
-        let (own, inbox) = Inbox::open();
-        // Before the task begins: one that finds nothing to do retires, and says so on record.
-        let _ = own.send(first);
-        let (incoming_sender, incoming) = mpsc::channel(INCOMING);
-        let failure: Arc<OnceLock<String>> = Arc::default();
-        let over = CancellationToken::new();
-        let media = Arc::new(Media::new(
-            self.inner.clock.clone(),
-            agent.withholds_input.then(|| agent.non_blocking.clone()),
-        ));
-        let stint = Stint::default();
-        let task = SessionTask {
-            id,
-            agent,
-            ledger: self.inner.patient_ledger.clone(),
-            room: self.inner.room.clone(),
-            desk: self.inner.desk.clone(),
-            clock: self.inner.clock.clone(),
-            publisher: self.inner.publisher.clone(),
-            registry: self.inner.registry.clone(),
-            failure: failure.clone(),
-            session: Session::new(id),
-            tail: Tail::EMPTY,
-            folded: Seq(0),
-            seal: Seal::default(),
-            latest: Vec::new(),
-            performer: Performer::default(),
-            timer: None,
-            socket: None,
-            sockets: 0,
-            opening: None,
-            reconnecting: Reconnecting::default(),
-            draining: None,
-            attached: None,
-            temporary: Temporary::default(),
-            watchers: Arc::default(),
-            turn: Turn::default(),
-            extracting: Vec::new(),
-            media: media.clone(),
-            kept: Vec::new(),
-            slots: self.inner.slots.clone(),
-            alarm: self.inner.alarm.clone(),
-            callers: BTreeMap::new(),
-            asking: BTreeMap::new(),
-            silence: None,
-            silences: 0,
-            handles: 0,
-            stint: stint.clone(),
-            over: over.clone(),
-            inbox,
-            own: own.clone(),
-            incoming,
-            rest: Rest::default(),
-            incoming_sender,
-        };
-        tokio::spawn(stint.serve(Box::pin(Box::new(task).serve(begin))));
-        TaskRef {
-            inbox: own,
-            failure,
-            media,
-            over,
-        }
-    }
-
-    async fn agent_of(&self, session: SessionId) -> Result<Arc<Prepared>, Error> {
-        let opened = self.inner.ledger.opened(session).await?;
-        let (_, opened) = opened.ok_or(crate::ledger::Error::UnknownSession { session })?;
-        self.agent(&opened.agent)
-    }
-
-    fn agent(&self, name: &str) -> Result<Arc<Prepared>, Error> {
-        let agents = self.agents();
-        agents.get(name).cloned().ok_or_else(|| {
-            let registered = agents.keys().cloned().collect::<Vec<_>>().join(", ");
-            Error::UnknownAgent {
-                name: name.to_owned(),
-                registered,
-            }
-        })
-    }
-}
-
-fn registered_twice(name: &str) -> String {
-    format!(
-        "the agent {name:?} is registered twice; further sessions of it begin with engine.session({name:?})"
-    )
-}

@@ -8,52 +8,19 @@ use serde_json::{Value, json};
 
 use super::outcomes::Telling;
 use super::session_of_run::SessionOfRun;
-use super::task::SessionTask;
 use super::yields::recorded;
-use crate::session::{
-    Call, Json, PROGRESS_EVENT, Phase, Progress, Timestamp, ToolEventEmitted, unfit,
-};
+use crate::session::{Json, PROGRESS_EVENT, Progress, Timestamp, ToolEventEmitted, unfit};
 use crate::tool::{State, ToolEvents};
-
-/// The shortest time between two reports on record. A server may send any number, and each restarts
-/// the time limit.
-const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reports of one run.
 pub(super) struct OfProgress {
-    effect: Progress,
+    pub(super) effect: Progress,
     /// False for a call that no model has made.
-    is_for_model: bool,
-    every: Duration,
-    telling: Arc<Telling>,
-    state: State,
-    last: Mutex<Option<Timestamp>>,
-}
-
-impl SessionTask {
-    /// The reports of a run that begins now; none where its policy does not want to know.
-    pub(super) fn progress_of(
-        &self,
-        call: &Call,
-        telling: &Arc<Telling>,
-        state: &State,
-    ) -> Option<OfProgress> {
-        let effect = self.session.terms.policies.of(&call.name).progress?;
-        let Phase::Running { deadline, .. } = call.phase else {
-            return None;
-        };
-        let left = deadline.map(|due| due.0.saturating_sub(self.session.at.0));
-        let left = left.map(|us| Duration::from_micros(u64::try_from(us).unwrap_or_default()));
-        Some(OfProgress {
-            effect,
-            is_for_model: !call.made_by_program && call.parent.is_none(),
-            // Of a short limit no report may be left out that would have kept the run alive.
-            every: left.map_or(INTERVAL, |left| INTERVAL.min(left / 4)),
-            telling: telling.clone(),
-            state: state.clone(),
-            last: Mutex::default(),
-        })
-    }
+    pub(super) is_for_model: bool,
+    pub(super) every: Duration,
+    pub(super) telling: Arc<Telling>,
+    pub(super) state: State,
+    pub(super) last: Mutex<Option<Timestamp>>,
 }
 
 impl OfProgress {

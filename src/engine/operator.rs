@@ -10,9 +10,10 @@ use recount_journal as journal;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::engine::{Engine, Inner};
+use super::error::Error;
 use super::error::causes;
 use super::responding::supplies_json;
-use super::{Engine, Error, Inner};
 use crate::control::{
     Handler, Items, LogItem, NamedId, OnRecord, Problem, ReaderGone, Refusal, Reply, Request,
     Server, Waiting, checked, confirmation, finding, os_user, wrong_with_name,

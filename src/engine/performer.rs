@@ -10,7 +10,6 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::alarm;
 use super::beginning::Beginning;
 use super::slots::Held;
 use crate::session::{Deadline, Effect, Seq, Start, Timestamp};
@@ -147,7 +146,7 @@ impl Performer {
     /// Whether a task of ours is under way that cannot be left to the engine's [`Alarm`](super::alarm::Alarm).
     pub(super) fn is_busy(&self) -> bool {
         let own = self.in_flight.iter();
-        let own = own.filter(|(effect, _)| alarm::due_of(effect).is_none());
+        let own = own.filter(|(effect, _)| due_of(effect).is_none());
         own.map(|(_, in_flight)| in_flight).any(|it| match it {
             InFlight::Left => false,
             InFlight::Timed => true,
@@ -183,5 +182,27 @@ impl Drop for Performer {
     /// Nothing of a session outlives its task.
     fn drop(&mut self) {
         self.in_flight.values().for_each(InFlight::stop);
+    }
+}
+
+/// When the effect that a session waits for by itself is due, if a session may be let go of meanwhile.
+pub(super) fn due_of(effect: &Effect) -> Option<Timestamp> {
+    match effect {
+        Effect::ArmTimer {
+            deadline: Deadline::Confirmation { .. },
+            due_us,
+        } => Some(*due_us),
+        // The others belong to a call that runs, or soon will.
+        Effect::ArmTimer {
+            deadline: Deadline::Run { .. } | Deadline::Retry { .. },
+            ..
+        }
+        | Effect::RunTool { .. }
+        | Effect::AskHook { .. }
+        | Effect::AskConfirmation { .. }
+        | Effect::SendResponse { .. }
+        | Effect::SendInstruction { .. }
+        | Effect::CloseSession { .. }
+        | Effect::Connect => None,
     }
 }

@@ -3,63 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::agent::Agent;
-use super::task::SessionTask;
-use crate::session::{Command, Finding, Json, Observation, Rejection, unfit};
+use crate::session::{Finding, Json, Observation, Rejection, unfit};
 use crate::tool::ToolError;
-
-impl Agent {
-    /// Takes out of everything that people, models and tools say what must not be on record, before it is there: from
-    /// texts, transcripts, arguments, results, events of tools, the state, and reasons; a session's labels stay.
-    ///
-    /// The closure gets each text, and each string and number of a JSON value; what it gives back stands in its place. It
-    /// sees a piece at a time, so what a transcript spreads over two pieces it cannot find. From arguments it takes for
-    /// good: nobody is asked about, and no tool gets, what is not on record. For what a tool needs there is
-    /// [`T::secret`](crate::tool::T::secret). Where it panics, nothing of that piece is kept. Where what it gives back
-    /// is so long that the record would be larger than one may be, nothing is kept of what the closure saw of it: a call without its
-    /// arguments is refused as one whose arguments are invalid, a result is a failure, and what a person or the program gives is refused as
-    /// too large.
-    ///
-    /// ```
-    /// use recount::prelude::*;
-    ///
-    /// let agent = Agent::new().redact(|text| {
-    ///     let digits = text.chars().filter(char::is_ascii_digit).count();
-    ///     (digits > 12).then(|| "[number]".to_owned())
-    /// });
-    /// # let _ = agent;
-    /// ```
-    pub fn redact(
-        mut self,
-        redactor: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
-    ) -> Agent {
-        self.hooks.redactor = Some(Redactor::new(redactor));
-        self
-    }
-}
-
-impl SessionTask {
-    /// Takes out of a second result of a call what is not in the first one, which is on record: the same result again is no other.
-    pub(super) fn redact_repeat(&self, command: &mut Command) {
-        if let Command::SupplyResponse { call, response, .. } = command
-            && self.session.supplied.contains_key(call)
-            && let Some(redactor) = &self.agent.hooks.redactor
-        {
-            redactor.json(response);
-        }
-    }
-}
-
-impl SessionTask {
-    /// The observation of a command, unless the redactor makes it unfit for the record.
-    pub(super) fn fits_redacted(&self, observation: Observation) -> Result<Observation, Rejection> {
-        let redactor = self.agent.hooks.redactor.as_ref();
-        match redactor.and_then(|it| it.unfit(&observation)) {
-            Some(rejection) => Err(rejection),
-            None => Ok(observation),
-        }
-    }
-}
 
 /// Says what stands in a text's place, if anything does.
 #[derive(Clone)]
@@ -109,7 +54,7 @@ impl Redactor {
     }
 
     /// The reason for which the redacted observation of a command does not fit the record.
-    fn unfit(&self, observation: &Observation) -> Option<Rejection> {
+    pub(super) fn unfit(&self, observation: &Observation) -> Option<Rejection> {
         let mut redacted = observation.clone();
         self.replace_in(&mut redacted);
         unfit(&redacted)
@@ -211,13 +156,13 @@ impl Redactor {
         }
     }
 
-    fn text(&self, text: &mut String) {
+    pub(super) fn text(&self, text: &mut String) {
         if let Some(redacted) = self.of(text) {
             *text = redacted;
         }
     }
 
-    fn json(&self, json: &mut Json) {
+    pub(super) fn json(&self, json: &mut Json) {
         let redacted = match &self.0 {
             Words::By(_) => self.in_json(json.as_str()),
             // No value stays none.

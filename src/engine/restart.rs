@@ -8,7 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::inbox::Input;
 use super::task::Begin;
-use super::{Engine, Error, alarm};
+use super::{Engine, Error, ringing};
 use crate::ledger;
 use crate::session::{OpenKind, SessionId, Timestamp};
 
@@ -18,7 +18,7 @@ impl Engine {
     /// A session of an agent that is not here is listed, can be answered, and never runs; one whose key is not here is listed
     /// only. One that merely waits costs nothing, unless somebody here is to be asked again.
     pub(super) async fn perform_what_is_owed(&self) -> Result<(), Error> {
-        *self.ringing() = Some(alarm::ring(&self.inner));
+        *self.ringing() = Some(ringing::ring(&self.inner));
         self.begin_what_is_owed(|_| true).await
     }
 

@@ -1,8 +1,8 @@
 //! The end of a session's task that has nothing more to do; the session itself goes on, on record.
 
-use super::alarm;
 use super::callers::Caller;
 use super::error::Error;
+use super::performer::due_of;
 use super::task::SessionTask;
 use crate::session::owed;
 
@@ -24,7 +24,7 @@ impl SessionTask {
         self.disconnect("nothing runs and nobody listens").await?;
         self.reconnecting.farewell().await;
         self.fold_ahead().await;
-        for due in owed(&self.session).iter().filter_map(alarm::due_of) {
+        for due in owed(&self.session).iter().filter_map(due_of) {
             self.alarm.set(due, self.id);
         }
         Ok(self.registry.remove_if(self.id, || self.inbox.is_empty()))

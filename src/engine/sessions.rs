@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::program::PROGRAM;
 use super::task::Begin;
-use super::{Callbacks, Engine, Error, LiveHandle, PROGRAM};
+use super::{Callbacks, Engine, Error, LiveHandle};
 use crate::session::{Actor, RULES, SessionOpened, unfit};
 
 /// A session about to begin.

@@ -19,7 +19,7 @@ use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::inbox::Incoming;
+use super::incoming::Incoming;
 use super::input_lines::Place;
 use super::media::Media;
 use super::recorded::OfSession;

@@ -11,17 +11,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::error::Error;
-use super::task::SessionTask;
 use crate::ledger::{self, Ledger};
-use crate::live::continuation::{self, Role};
+use crate::live::continuation::Role;
 use crate::session::{
-    Decision, Event, Fact, HistoryForm, Json, Observation, Outcome, Route, Seq, Session, Speaker,
-    response,
+    Decision, Event, Fact, HistoryForm, Observation, Outcome, Route, Seq, Session, Speaker,
 };
 
 /// How many of the last records are looked at.
-const RECORDS_MAX: u64 = 20_000;
+pub(super) const RECORDS_MAX: u64 = 20_000;
 
 /// How many records are read at a time.
 const PAGE: usize = 512;
@@ -51,7 +48,7 @@ impl Story {
 
 /// One turn of the story.
 #[derive(Debug, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     /// Something said; a piece goes on with the piece before it.
     Said {
         role: Role,
@@ -70,13 +67,13 @@ enum Part {
 
 /// The story as it is read off the records.
 #[derive(Debug, Default)]
-struct Outline {
-    parts: VecDeque<Part>,
+pub(super) struct Outline {
+    pub(super) parts: VecDeque<Part>,
     /// The `hook_answered` whose words took the place of a response, by that response.
-    worded: BTreeMap<Seq, Seq>,
-    left_out: u32,
+    pub(super) worded: BTreeMap<Seq, Seq>,
+    pub(super) left_out: u32,
     /// Where the turn begins that has not ended.
-    open_from: usize,
+    pub(super) open_from: usize,
     interrupted: bool,
 }
 
@@ -115,7 +112,7 @@ pub(super) async fn last_said(
 }
 
 /// Reads the records of a session from one of them on.
-async fn read(
+pub(super) async fn read(
     ledger: &Ledger,
     session: &Session,
     mut from: Seq,
@@ -134,95 +131,8 @@ async fn read(
     Ok(())
 }
 
-impl SessionTask {
-    /// What a connection has to be told that resumes the conversation, or does not.
-    pub(super) async fn story(&self, resumes: bool) -> Result<Option<Story>, Error> {
-        let covered = self.session.resumption.as_ref().filter(|_| resumes);
-        let after = covered.map_or(Seq(0), |it| it.covers);
-        let through = self.session.head;
-        let mut outline = Outline::default();
-        let from = after.0.max(through.0.saturating_sub(RECORDS_MAX)) + 1;
-        read(&self.ledger, &self.session, Seq(from), &mut outline).await?;
-        let mut owed = self.session.deliveries.values();
-        let owes = owed.any(|it| it.route != Route::Caller);
-        let wanted = !owes && outline.wants_an_answer();
-        if wanted {
-            outline.forget_the_unfinished_answer();
-        }
-        let turns = self.told(&outline).await?;
-        let open = outline.parts.len() - outline.open_from;
-        let (turns, left_out) = bounded(turns);
-        let asked = if wanted { open.min(turns.len()) } else { 0 };
-        if turns.is_empty() {
-            return Ok(None);
-        }
-        let (history, asked) = turns.split_at(turns.len() - asked);
-        let capabilities = self.agent.capabilities;
-        let mut frames = Vec::new();
-        let form = if !resumes && capabilities.initial_history && !history.is_empty() {
-            frames.push(continuation::turns(history, true));
-            if wanted {
-                frames.push(continuation::asked(asked, capabilities));
-            }
-            HistoryForm::Announced
-        } else if capabilities.client_content {
-            frames.push(continuation::turns(&turns, wanted));
-            HistoryForm::Turns
-        } else {
-            frames.push(continuation::text(history, asked));
-            HistoryForm::LiveText
-        };
-        Ok(Some(Story {
-            after,
-            through,
-            turns: u32::try_from(turns.len()).unwrap_or(u32::MAX),
-            left_out: outline.left_out.saturating_add(left_out),
-            answer_wanted: wanted,
-            form,
-            frames,
-        }))
-    }
-
-    async fn told(&self, outline: &Outline) -> Result<Vec<(Role, String)>, Error> {
-        let mut turns = Vec::new();
-        for part in &outline.parts {
-            turns.push(match part {
-                Part::Said { role, text, .. } => (*role, text.clone()),
-                Part::Called { call } => {
-                    let (name, args) = self.asked_for(*call).await?;
-                    let text = format!(
-                        "[tool call] Your call {name}({args}) is under way; its outcome will follow."
-                    );
-                    (Role::Engine, text)
-                }
-                Part::Ended {
-                    response,
-                    call,
-                    outcome,
-                } => {
-                    let (name, args) = self.asked_for(*call).await?;
-                    let body = match outline.worded.get(response) {
-                        Some(answer) => self.answered_by_hook(*answer).await?,
-                        None => self.response_body(*response).await?,
-                    };
-                    let body = body.unwrap_or_else(Json::empty_object);
-                    let text = response::as_conversation(&name, &args, *outcome, &body);
-                    (Role::Engine, text)
-                }
-            });
-        }
-        Ok(turns)
-    }
-
-    async fn asked_for(&self, call: Seq) -> Result<(String, Json), Error> {
-        let received = self.ledger.call_received(self.id, call).await?;
-        let name = received.and_then(|it| it.name).unwrap_or_default();
-        Ok((name, self.args_that_ran(call).await?))
-    }
-}
-
 impl Outline {
-    fn read(&mut self, fact: &Fact, session: &Session) {
+    pub(super) fn read(&mut self, fact: &Fact, session: &Session) {
         match &fact.event {
             Event::Observed(observation) => self.observed(fact.seq, observation, session),
             Event::Decided(Decision::ResponseIssued(it))
@@ -299,7 +209,7 @@ impl Outline {
         self.push(Part::Said { role, text, piece });
     }
 
-    fn push(&mut self, part: Part) {
+    pub(super) fn push(&mut self, part: Part) {
         self.parts.push_back(part);
         if self.parts.len() > TURNS_MAX {
             self.parts.pop_front();
@@ -308,13 +218,13 @@ impl Outline {
         }
     }
 
-    fn wants_an_answer(&self) -> bool {
+    pub(super) fn wants_an_answer(&self) -> bool {
         let mut open = self.parts.iter().skip(self.open_from);
         let waits = open.clone().any(|it| matches!(it, Part::Called { .. }));
         !waits && open.any(|it| !it.is_by_model())
     }
 
-    fn forget_the_unfinished_answer(&mut self) {
+    pub(super) fn forget_the_unfinished_answer(&mut self) {
         let mut at = 0;
         let open_from = self.open_from;
         self.parts.retain(|part| {
@@ -341,7 +251,7 @@ impl Part {
 }
 
 /// The newest turns that are not too much, and how many are.
-fn bounded(turns: Vec<(Role, String)>) -> (Vec<(Role, String)>, u32) {
+pub(super) fn bounded(turns: Vec<(Role, String)>) -> (Vec<(Role, String)>, u32) {
     let mut bytes = 0;
     let mut kept: Vec<_> = Vec::new();
     let all = turns.len();

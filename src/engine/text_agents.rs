@@ -10,76 +10,14 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
-use super::agent::Agent;
 use super::agent_secrets::Opened;
-use super::error::Error;
-use super::inbox::{Inbox, Input};
-#[cfg(feature = "live")]
-use super::live::LiveBuilder;
-use super::message_limit;
-use super::outcomes::Ended;
+use super::inbox::{Asks, Calls, Inbox, Input};
 use super::run_of_agent::OnRecord;
-use super::task::SessionTask;
-use crate::session::{
-    Author, Call, FunctionCallReceived, Json, LlmAsked, LlmPart, LlmReplied, MalformedArgs,
-    ObjectHash, Observation, Rejection, Seq, StateChanged, fits, fits_state,
-};
+use crate::session::{Json, LlmAsked, LlmPart, LlmReplied, ObjectHash, Seq};
 use crate::tool::{
     AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, LlmError, LlmReply, LlmRequest, LlmSaid,
-    State, T, TextAgent, TextAgentTool, ToolError, ToolOutcome,
+    State, TextAgent, TextAgentTool, ToolError, ToolOutcome,
 };
-
-impl Agent {
-    /// Adds a text agent that the model calls by name; see [`TextAgentTool`].
-    ///
-    /// ```
-    /// use recount::prelude::*;
-    /// use recount::tool::{LlmAgent, LlmReply, ScriptedLlm};
-    ///
-    /// let verifier = LlmAgent::new("verifier", ScriptedLlm::new([LlmReply::text("It is Ada.")]));
-    /// let agent = Agent::new()
-    ///     .model("gemini-3.8-live")
-    ///     .agent_tool("verify_identity", "Verifies a caller's identity", verifier);
-    /// # let _ = agent;
-    /// ```
-    pub fn agent_tool(
-        self,
-        name: impl Into<String>,
-        description: impl Into<String>,
-        agent: impl TextAgent,
-    ) -> Agent {
-        self.tools(T::agent(name, description, agent))
-    }
-}
-
-#[cfg(feature = "live")]
-impl LiveBuilder {
-    /// Adds a text agent that the model calls by name; see [`Agent::agent_tool`].
-    pub fn agent_tool(
-        mut self,
-        name: impl Into<String>,
-        description: impl Into<String>,
-        agent: impl TextAgent,
-    ) -> LiveBuilder {
-        self.agent = self.agent.agent_tool(name, description, agent);
-        self
-    }
-}
-
-/// What a run puts on record with its next question, or its end.
-pub(super) struct Asks {
-    /// The reply before, where that made no calls.
-    pub(super) replied: Option<LlmReplied>,
-    pub(super) asked: LlmAsked,
-    /// What the agent wrote.
-    pub(super) state: State,
-}
-
-/// A reply that makes calls.
-pub(super) struct Calls {
-    pub(super) replied: LlmReplied,
-    pub(super) calls: Vec<LlmSaid>,
-}
 
 /// One stretch of a run, on its way.
 pub(super) struct Stretch {
@@ -88,114 +26,6 @@ pub(super) struct Stretch {
     pub(super) call: Seq,
     pub(super) attempt: u32,
     pub(super) own: Inbox,
-}
-
-impl SessionTask {
-    /// Puts on record that the model of an agent is about to be asked, and only then lets it be.
-    pub(super) async fn agent_asks(
-        &mut self,
-        asks: Asks,
-        recorded: oneshot::Sender<()>,
-    ) -> Result<(), Error> {
-        let (call, attempt) = (asks.asked.call, asks.asked.attempt);
-        let fitting = self.asked_on_record(asks);
-        match fitting {
-            Ok(observations) => {
-                self.record(observations).await?;
-                if self.runs(call, attempt) {
-                    // The run may have been stopped meanwhile.
-                    let _ = recorded.send(());
-                }
-                Ok(())
-            }
-            Err(rejection) => {
-                let ended = self.unfit(call, attempt, &rejection);
-                self.record(ended).await
-            }
-        }
-    }
-
-    fn asked_on_record(&self, asks: Asks) -> Result<Vec<Observation>, Rejection> {
-        let (call, attempt) = (asks.asked.call, asks.asked.attempt);
-        let mut observations = Vec::new();
-        if let Some(replied) = asks.replied {
-            observations.push(fits(replied.into())?);
-        }
-        let changes = asks.state.take_changes();
-        let changes = changes.map_err(|problem| Rejection::UnfitState { problem })?;
-        if !changes.is_empty() && self.runs(call, attempt) {
-            let author = Author::Tool { call, attempt };
-            let changed = StateChanged { changes, author };
-            observations.push(fits_state(&self.session, changed)?);
-        }
-        observations.push(fits(asks.asked.into())?);
-        Ok(observations)
-    }
-
-    /// Puts a reply on record with the calls that it makes: one batch, as a frame of the conversation is.
-    pub(super) async fn agent_calls(&mut self, it: Calls) -> Result<(), Error> {
-        let (call, attempt) = (it.replied.call, it.replied.attempt);
-        let mut observations = vec![it.replied.into()];
-        // What a run says that is over is on record, because it was paid for, and leads to nothing.
-        if self.runs(call, attempt) {
-            let calls = it.calls.into_iter();
-            observations.extend(calls.filter_map(|said| self.called_by(call, said)));
-            let max = self.session.terms.policies.calls_per_message_max;
-            message_limit::mark(max, &mut observations);
-        }
-        self.seal_secrets(&mut observations).await?;
-        let fitting: Result<Vec<_>, Rejection> = observations.into_iter().map(fits).collect();
-        let observations =
-            fitting.unwrap_or_else(|rejection| self.unfit(call, attempt, &rejection));
-        self.record(observations).await
-    }
-
-    fn called_by(&self, parent: Seq, said: LlmSaid) -> Option<Observation> {
-        let LlmSaid::Call { id, name, args, .. } = said else {
-            return None;
-        };
-        let malformed = (!args.is_object()).then(|| MalformedArgs {
-            text: args.as_str().to_owned(),
-            problem: "expected a JSON object of arguments".to_owned(),
-        });
-        let dispatcher = &self.agent.dispatcher;
-        let check = || dispatcher.check_text(&name, &args, &[]).err();
-        let received = FunctionCallReceived {
-            epoch: Seq(0),
-            id,
-            invalid_args: malformed.is_none().then(check).flatten(),
-            args: malformed.is_none().then_some(args),
-            malformed_args: malformed,
-            sealed_args: Vec::new(),
-            original_args: None,
-            name: Some(name),
-            by: None,
-            parent: Some(parent),
-            beyond_max: None,
-        };
-        Some(received.into())
-    }
-
-    /// Puts the end of a run on record, and the reply that it came with.
-    pub(super) async fn agent_ended(
-        &mut self,
-        replied: Option<LlmReplied>,
-        ended: Ended,
-    ) -> Result<(), Error> {
-        let (call, attempt) = (ended.call, ended.attempt);
-        let ended = self.tool_ended(ended);
-        let observations = match replied.map(|it| fits(it.into())) {
-            Some(Ok(replied)) => [replied].into_iter().chain(ended).collect(),
-            Some(Err(rejection)) => self.unfit(call, attempt, &rejection),
-            None => ended,
-        };
-        self.record(observations).await
-    }
-
-    fn runs(&self, call: Seq, attempt: u32) -> bool {
-        let runs = |it: &Call| it.runs() && it.attempts == attempt;
-        self.attached.is_some() && self.session.calls.get(&call).is_some_and(runs)
-    }
 }
 
 /// How a stretch of a run came to its end, where that is the end of the call.
@@ -285,7 +115,7 @@ impl Stretch {
     }
 
     /// A reply as it goes on record, and the calls that it makes.
-    fn reply(&self, turn: u32, reply: &LlmReply) -> (LlmReplied, Vec<LlmSaid>) {
+    pub(super) fn reply(&self, turn: u32, reply: &LlmReply) -> (LlmReplied, Vec<LlmSaid>) {
         let part = |said: &LlmSaid| match said {
             LlmSaid::Text { text, signature } => LlmPart {
                 text: Some(text.clone()),

@@ -3,42 +3,10 @@
 
 use tokio_util::task::AbortOnDropHandle;
 
-use super::inbox::Input;
-use super::task::SessionTask;
 use crate::session::Timestamp;
 
 /// Tells the session that a time has come.
 pub(super) struct Timer {
-    due: Timestamp,
-    _sleeps: AbortOnDropHandle<()>,
-}
-
-impl SessionTask {
-    /// Sees to it that the session hears when the first of its times has come.
-    pub(super) fn set_timer(&mut self) {
-        let Some(due) = self.performer.first_due() else {
-            return;
-        };
-        // One whose time is past sleeps on where the clock was set forward.
-        let now = self.clock.now();
-        let serves = |timer: &Timer| now < timer.due && timer.due <= due;
-        if self.timer.as_ref().is_some_and(serves) {
-            return;
-        }
-        let (reached, own) = (self.clock.reached(due), self.own.clone());
-        let sleeps = tokio::spawn(async move {
-            reached.await;
-            let _ = own.send(Input::TimeCame);
-        });
-        self.timer = Some(Timer {
-            due,
-            _sleeps: AbortOnDropHandle::new(sleeps),
-        });
-    }
-
-    /// Sees what is due now, or when the next is where the timer had stayed.
-    pub(super) async fn time_came(&mut self) -> Result<(), super::Error> {
-        self.timer = None;
-        self.record(Vec::new()).await
-    }
+    pub(super) due: Timestamp,
+    pub(super) _sleeps: AbortOnDropHandle<()>,
 }

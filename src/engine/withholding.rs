@@ -10,25 +10,20 @@
 //! heard ── a call is read ──▶ withheld ── response written, taken back, connection gone ──▶ heard
 //! ```
 
-use super::agent::Agent;
-use super::error::Error;
 use super::piece::Piece;
-use super::task::SessionTask;
-use super::writer::{Carried, Outgoing};
 use crate::live::wire::ServerMessage;
-use crate::session::Seq;
 
 /// What of the user's live input reaches the model on one connection.
 #[derive(Debug, Default)]
 pub(super) struct Withholding {
     /// A call of the session keeps the model waiting.
-    waits: bool,
+    pub(super) waits: bool,
     /// How many messages of the connection were handed to the session, and how many of them it has come to.
     handed: u64,
     reached: u64,
     /// The last of them that brought a call, which the session may not have come to.
     call_at: u64,
-    activity: Activity,
+    pub(super) activity: Activity,
     /// Whether the model has heard audio that goes on.
     streams: bool,
     /// The audio that the model has heard ended while input was withheld; it is told once input is heard again.
@@ -156,104 +151,6 @@ pub(super) fn brings_call(frame: &str, depth_max: usize, non_blocking: &[String]
             name.is_none_or(|name| !non_blocking.contains(name))
         })
     })
-}
-
-impl Agent {
-    /// Keeps the user's live input from the model while it waits for the response to a call.
-    ///
-    /// Some models close the connection (1007, 1008) or fall silent where input reaches them then. It is about calls of
-    /// functions for which the model waits, none that run in the background on a model that can go on meanwhile; so a
-    /// call that a person is asked about keeps the input away until the person has answered. Off unless asked for.
-    ///
-    /// Audio, pictures and the start of an activity that come meanwhile are dropped; [`media_counted`] has how much it
-    /// was, and [`LiveEvent::InputWithheld`] and [`LiveEvent::InputResumed`] tell when. Tools that listen hear them all
-    /// the same. The end of an activity that the model knows of goes; one that began meanwhile begins for the model with
-    /// the first piece that goes. The end of the audio that the model has heard, [`audio_stream_end`], waits until input
-    /// is heard again. Words wait: [`send_text`] ends when they are said, where the model takes them as live
-    /// input, and outcomes and instructions follow the response.
-    ///
-    /// [`media_counted`]: crate::session::MediaCounted
-    /// [`LiveEvent::InputWithheld`]: super::LiveEvent::InputWithheld
-    /// [`LiveEvent::InputResumed`]: super::LiveEvent::InputResumed
-    /// [`send_text`]: super::LiveHandle::send_text
-    /// [`audio_stream_end`]: super::LiveHandle::audio_stream_end
-    ///
-    /// ```
-    /// use recount::prelude::*;
-    ///
-    /// let agent = Agent::new().model("gemini-2.5-flash-native-audio").withhold_input_during_calls();
-    /// # let _ = agent;
-    /// ```
-    pub fn withhold_input_during_calls(mut self) -> Agent {
-        self.withholds_input = true;
-        self
-    }
-}
-
-impl SessionTask {
-    /// Tells the way of the live input what the session is now.
-    pub(super) fn note_waiting(&self) {
-        if let (true, Some(epoch)) = (self.agent.withholds_input, self.session.connection) {
-            let blocking = |name: &str| !self.agent.non_blocking.iter().any(|it| it == name);
-            self.media.note(epoch, self.session.model_waits(blocking));
-        }
-    }
-
-    /// Whether what the user writes has to wait.
-    pub(super) fn has_words_wait(&self) -> bool {
-        !self.agent.capabilities.client_content && self.media.is_withholding()
-    }
-
-    /// Says something of ours in the conversation, as soon as the model does not wait for a response.
-    pub(super) fn put_in(&mut self, epoch: Seq, text: String, carries: Option<Carried>) {
-        let after = None;
-        self.kept.push((
-            epoch,
-            Outgoing {
-                text,
-                carries,
-                after,
-            },
-        ));
-        self.say_kept();
-    }
-
-    fn say_kept(&mut self) {
-        if self.media.is_withholding() {
-            return;
-        }
-        for (epoch, words) in std::mem::take(&mut self.kept) {
-            if !self.is_to_be_told(words.carries) {
-                continue;
-            }
-            if let Some(socket) = self.socket.as_ref().filter(|it| it.epoch == epoch) {
-                socket.send(words.text, words.carries);
-            }
-        }
-    }
-
-    /// Whether what the words carry is still to be told so; its call may have been taken back while they waited.
-    fn is_to_be_told(&self, carries: Option<Carried>) -> bool {
-        match carries {
-            Some(Carried::Response(response, by)) => {
-                let delivery = self.session.deliveries.get(&response);
-                delivery.is_some_and(|it| it.route == by)
-            }
-            Some(Carried::Instruction(_)) | None => true,
-        }
-    }
-
-    /// Says what had to wait, if it has to no more.
-    pub(super) async fn say_what_waited(&mut self) -> Result<(), Error> {
-        if !self.agent.withholds_input || self.socket.is_none() {
-            return Ok(());
-        }
-        self.say_kept();
-        if self.is_between_connections() || self.has_words_wait() {
-            return Ok(());
-        }
-        self.say_unsaid().await
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::super::inbox::Incoming;
+use super::super::incoming::Incoming;
 use super::super::media::Media;
 use super::super::socket::Socket;
 use super::*;
