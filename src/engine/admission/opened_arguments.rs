@@ -1,0 +1,29 @@
+//! Arguments of a call as its tool gets them: what is sealed on record, opened.
+
+use crate::ledger::{self, Seal, open_arguments};
+use crate::session::{Call, Json, SessionId};
+use crate::tool::ToolError;
+
+/// These arguments of the call, with what is sealed in clear.
+pub(in crate::engine) fn opened(
+    session: SessionId,
+    seal: &Seal,
+    call: &Call,
+    args: &Json,
+) -> Result<Json, ToolError> {
+    if call.sealed_args.is_empty() {
+        return Ok(args.clone());
+    }
+    let key = seal.key.as_ref();
+    let opened = key
+        .ok_or(ledger::Error::Sealed { session })
+        .and_then(|key| open_arguments(key, &call.name, args, &call.sealed_args));
+    match opened {
+        Ok(args) => Ok(args),
+        Err(error) => {
+            tracing::error!(%session, %error, "sealed arguments cannot be opened");
+            let told = "the secret arguments of the call cannot be opened; it did not run";
+            Err(ToolError::ExecutionFailed(told.to_owned()))
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! An agent as its sessions are served by it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::extractors::Extractor;
+use super::hooks::AgentHooks;
+use super::reconnects::Reconnects;
+use crate::fixture::Recorder;
+use crate::live::manner::Manner;
+use crate::live::{Capabilities, Connector};
+use crate::session::{Catalog, Gates, PolicySet};
+use crate::tool::{ConfirmationProvider, ResultFormatter, Services, ToolDispatcher};
+
+/// An agent that was checked.
+pub(crate) struct Prepared {
+    /// Writes its sessions down as fixtures.
+    pub(in crate::engine) recorder: Option<Arc<Recorder>>,
+    pub(crate) name: String,
+    pub(crate) model: String,
+    pub(crate) instruction: Option<String>,
+    pub(crate) capabilities: Capabilities,
+    /// The functions for which the model does not wait.
+    pub(in crate::engine) non_blocking: Arc<[String]>,
+    pub(in crate::engine) withholds_input: bool,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) policies: Arc<PolicySet>,
+    pub(crate) dispatcher: ToolDispatcher,
+    /// Some of its tools say what they run.
+    pub(in crate::engine) names_implementations: bool,
+    pub(crate) connector: Option<Arc<dyn Connector>>,
+    pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,
+    pub(crate) gates: Gates,
+    pub(crate) sealed: bool,
+    pub(in crate::engine) reconnects: Reconnects,
+    pub(in crate::engine) idle_fold_after: Duration,
+    pub(in crate::engine) setup_timeout: Duration,
+    pub(in crate::engine) extractors: Vec<Extractor>,
+    pub(in crate::engine) services: Services,
+    pub(in crate::engine) hooks: AgentHooks,
+    pub(in crate::engine) manner: Manner,
+    pub(in crate::engine) formatters: BTreeMap<String, Arc<dyn ResultFormatter>>,
+}

@@ -1,0 +1,143 @@
+//! What the end of a connection says about trying again.
+//!
+//! | code | on a connection that was set up | instead of `setupComplete` |
+//! |---|---|---|
+//! | none, 1005, 1006 | the network: again | again |
+//! | 1000, 1001 | the service's limit of a connection: again | again |
+//! | 1002, 1003, 1007, 1008, 1009, 1010 | something we sent, or were not allowed: once more | never as it was: without the handle, if there was one |
+//! | 1011 to 1014 | a fault of the service: again | again; the second time without the handle |
+//! | others | again | again |
+//!
+//! A service that says nothing at all, or something else than `setupComplete`, is as good as faulty.
+
+use crate::live::ConnectError;
+
+/// What to do after a connection that was set up has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum AfterLoss {
+    /// Connect again.
+    Again,
+    /// Connect again, unless the connection before ended like this, too.
+    OnceMore,
+}
+
+/// What a setup that was refused says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Refusal {
+    /// It may pass.
+    Passing,
+    /// The service is at fault, or it does not like the handle.
+    Doubtful,
+    /// The same setup will be refused again.
+    Lasting,
+}
+
+pub(in crate::engine) fn after_loss(code: Option<u16>) -> AfterLoss {
+    if code.is_some_and(speaks_of_us) {
+        AfterLoss::OnceMore
+    } else {
+        AfterLoss::Again
+    }
+}
+
+pub(in crate::engine) fn refusal(error: &ConnectError) -> Refusal {
+    match error {
+        ConnectError::SetupRefused { lost, .. } => match lost.code {
+            Some(code) if speaks_of_us(code) => Refusal::Lasting,
+            Some(1011..=1014) => Refusal::Doubtful,
+            Some(_) | None => Refusal::Passing,
+        },
+        ConnectError::SetupTimedOut { .. } | ConnectError::SetupUnexpected { .. } => {
+            Refusal::Doubtful
+        }
+        // A service that is busy, or has a fault, says so in these; with the others it means the credentials or the path.
+        ConnectError::HandshakeRefused {
+            status: 408 | 429 | 500..,
+            ..
+        } => Refusal::Passing,
+        ConnectError::HandshakeRefused { .. }
+        | ConnectError::Misconfigured { .. }
+        | ConnectError::NoEndpoint { .. } => Refusal::Lasting,
+        ConnectError::NoToken { .. } | ConnectError::Unreachable { .. } => Refusal::Passing,
+    }
+}
+
+/// The close code of a refusal, and why, for the record.
+pub(in crate::engine) fn told(error: &ConnectError) -> (Option<u16>, String) {
+    match error {
+        ConnectError::SetupRefused { lost, .. } => (lost.code, lost.reason.clone()),
+        ConnectError::SetupTimedOut { .. }
+        | ConnectError::SetupUnexpected { .. }
+        | ConnectError::NoEndpoint { .. }
+        | ConnectError::Misconfigured { .. }
+        | ConnectError::HandshakeRefused { .. }
+        | ConnectError::NoToken { .. }
+        | ConnectError::Unreachable { .. } => (None, error.to_string()),
+    }
+}
+
+/// Whether a code speaks of what we sent, or may not do.
+fn speaks_of_us(code: u16) -> bool {
+    matches!(code, 1002 | 1003 | 1007..=1010)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::ConnectionLost;
+
+    fn refused(code: Option<u16>) -> Refusal {
+        refusal(&ConnectError::SetupRefused {
+            endpoint: "e".to_owned(),
+            lost: ConnectionLost {
+                code,
+                reason: String::new(),
+            },
+        })
+    }
+
+    #[test]
+    fn a_handshake_that_is_refused_is_tried_again_only_where_the_service_is_busy_or_at_fault() {
+        for (status, refusal_of) in [
+            (401, Refusal::Lasting),
+            (404, Refusal::Lasting),
+            (429, Refusal::Passing),
+            (503, Refusal::Passing),
+        ] {
+            let refused = ConnectError::HandshakeRefused {
+                endpoint: "e".to_owned(),
+                status,
+                reason: String::new(),
+            };
+            assert_eq!(refusal(&refused), refusal_of, "{status}");
+        }
+    }
+
+    #[test]
+    fn every_close_code_has_its_consequence() {
+        use AfterLoss::{Again, OnceMore};
+        use Refusal::{Doubtful, Lasting, Passing};
+        for (code, loss, refusal) in [
+            (None, Again, Passing),
+            (Some(1000), Again, Passing),
+            (Some(1001), Again, Passing),
+            (Some(1002), OnceMore, Lasting),
+            (Some(1003), OnceMore, Lasting),
+            (Some(1005), Again, Passing),
+            (Some(1006), Again, Passing),
+            (Some(1007), OnceMore, Lasting),
+            (Some(1008), OnceMore, Lasting),
+            (Some(1009), OnceMore, Lasting),
+            (Some(1011), Again, Doubtful),
+            (Some(1012), Again, Doubtful),
+            (Some(1013), Again, Doubtful),
+            (Some(4000), Again, Passing),
+        ] {
+            assert_eq!(
+                (after_loss(code), refused(code)),
+                (loss, refusal),
+                "{code:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The task of a connection: it reads and it writes, and decides nothing.
+//!
+//! It is one task and not two, and its session hears by one way what was written and what was received, in that order: no answer comes before
+//! the report that its message was written, and no report before what was received until then. Only the writing itself may be done by
+//! whoever [sends](super::writer).
+
+use std::collections::VecDeque;
+use std::future::{pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::join;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, yield_now};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::incoming::Incoming;
+use super::writer::{Carried, Outgoing, Writer, Writing, writer};
+use crate::engine::agent::recorded::OfSession;
+use crate::engine::media::input_lines::Place;
+use crate::engine::media::media::Media;
+use crate::live::streamed::Streamed;
+use crate::live::wire::ServerMessage;
+use crate::live::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver};
+use crate::session::Seq;
+
+/// How long the peer is still heard once nothing can be written any more: what it said, and why it closed, may be on its way.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A connection whose setup is complete.
+pub(in crate::engine) struct Socket {
+    pub(in crate::engine) id: u64,
+    pub(in crate::engine) epoch: Seq,
+    /// Nothing is read any more once it is gone. It goes before the writer does, with which the connection is closed.
+    _listens: DropGuard,
+    writer: Writer,
+    /// Taken by whoever waits for its end.
+    task: Option<JoinHandle<()>>,
+    media: Arc<Media>,
+    recorder: Option<OfSession>,
+    /// The calls whose arguments are under way; they end with the connection.
+    pub(in crate::engine) streamed: Streamed,
+}
+
+impl Socket {
+    /// Starts reading and writing.
+    pub(in crate::engine) fn start(
+        id: u64,
+        epoch: Seq,
+        connection: Connection,
+        incoming: mpsc::Sender<Incoming>,
+        (media, depth_max): (Arc<Media>, usize),
+    ) -> Socket {
+        let Connection { sender, receiver } = connection;
+        let (failed, failure) = oneshot::channel();
+        let (writer, writing) = writer(sender, media.open(epoch, depth_max), failed);
+        let listens = CancellationToken::new();
+        let is_listening = listens.clone();
+        let serving = serve(
+            id,
+            receiver,
+            (writing, failure),
+            incoming,
+            listens,
+            (epoch, media.clone()),
+        );
+        let task = tokio::spawn(serving);
+        Socket {
+            id,
+            epoch,
+            _listens: is_listening.drop_guard(),
+            writer,
+            task: Some(task),
+            media,
+            recorder: None,
+            streamed: Streamed::default(),
+        }
+    }
+
+    /// Has what it sends written down.
+    pub(in crate::engine) fn recorded(mut self, recorder: Option<OfSession>) -> Socket {
+        self.recorder = recorder;
+        self
+    }
+
+    /// Writes a message, or leaves it to the task of the connection; where it cannot be written, the reader reports the loss.
+    pub(in crate::engine) fn send(&self, text: String, carries: Option<Carried>) {
+        let after = None;
+        self.write(Outgoing {
+            text,
+            carries,
+            after,
+        });
+    }
+
+    /// As [`send`](Socket::send), of words that leave behind the live input before their place.
+    pub(in crate::engine) fn say(&self, text: String, place: Place) {
+        self.write(Outgoing {
+            text,
+            carries: None,
+            after: Some(place),
+        });
+    }
+
+    fn write(&self, message: Outgoing) {
+        if let Some(recorder) = &self.recorder {
+            recorder.sent(&message.text);
+        }
+        self.writer.send(message);
+    }
+
+    /// Ends the connection: what is queued is still written. Returns the end of that, to be waited for.
+    pub(in crate::engine) fn close(mut self) -> Option<JoinHandle<()>> {
+        self.task.take()
+    }
+}
+
+#[cfg(test)]
+impl Socket {
+    /// As where the runtime goes down.
+    pub(in crate::engine) fn abort(&self) {
+        self.task.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Drop for Socket {
+    /// The task writes what is queued, and closes the connection; it listens no more.
+    fn drop(&mut self) {
+        self.media.shut(self.epoch);
+    }
+}
+
+/// Connects and completes the setup. Some services refuse an option by saying nothing at all, so the time is limited.
+pub(in crate::engine) async fn open(
+    connector: &dyn Connector,
+    setup: String,
+    limit: Duration,
+) -> Result<Connection, ConnectError> {
+    let endpoint = connector.endpoint();
+    let handshake = async {
+        let mut connection = connector.connect().await?;
+        let refused = |lost| ConnectError::SetupRefused {
+            endpoint: endpoint.clone(),
+            lost,
+        };
+        connection.sender.send(setup).await.map_err(refused)?;
+        let first = connection.receiver.receive().await.map_err(refused)?;
+        match ServerMessage::decode(&first) {
+            Ok(message) if message.setup_complete.is_some() => Ok(connection),
+            Ok(_) | Err(_) => {
+                let found = first.chars().take(120).collect();
+                Err(ConnectError::SetupUnexpected {
+                    endpoint: endpoint.clone(),
+                    found,
+                })
+            }
+        }
+    };
+    let timed_out = ConnectError::SetupTimedOut {
+        endpoint: endpoint.clone(),
+        seconds: limit.as_secs(),
+    };
+    timeout(limit, handshake).await.unwrap_or(Err(timed_out))
+}
+
+/// How much memory takes what waits for a session that is busy, beyond what its queue takes, before its reader waits, too.
+const BACKLOG_BYTES: usize = 4 << 20;
+
+/// Writes and reads, until the peer is gone or its session has hung up and all is written.
+async fn serve(
+    socket: u64,
+    receiver: Box<dyn FrameReceiver>,
+    (writing, failure): (Writing, oneshot::Receiver<ConnectionLost>),
+    incoming: mpsc::Sender<Incoming>,
+    listens: CancellationToken,
+    hears: (Seq, Arc<Media>),
+) {
+    let reading = read(socket, receiver, &incoming, failure, &writing, &hears);
+    let reading = async {
+        tokio::select! {
+            biased;
+            () = listens.cancelled() => {}
+            () = reading => {}
+        }
+    };
+    // Whatever is ready at once is written first; and `reported` counts on the writer's being polled before the reader, whenever either is.
+    let both = AssertUnwindSafe(join(writing.run(), reading)).catch_unwind();
+    let has_panicked = both.await.is_err();
+    // Nothing leaves any more that nobody would report.
+    drop(writing);
+    if has_panicked && !listens.is_cancelled() {
+        let lost = panicked();
+        hears.1.lost(&lost);
+        // A session that is gone does not want to know.
+        let _ = incoming.send(Incoming::Lost { socket, lost }).await;
+    }
+}
+
+/// What waits for a session that is busy.
+#[derive(Default)]
+struct Backlog {
+    waiting: VecDeque<Incoming>,
+    bytes: usize,
+}
+
+impl Backlog {
+    fn push(&mut self, incoming: Incoming) {
+        self.bytes += incoming.bytes();
+        self.waiting.push_back(incoming);
+    }
+
+    fn pop(&mut self) -> Option<Incoming> {
+        let next = self.waiting.pop_front()?;
+        self.bytes -= next.bytes();
+        Some(next)
+    }
+}
+
+/// Reads on while the session is busy, because what is audio does not concern it. It alone reports the end, behind
+/// everything that came before it.
+async fn read(
+    socket: u64,
+    mut receiver: Box<dyn FrameReceiver>,
+    incoming: &mpsc::Sender<Incoming>,
+    failure: oneshot::Receiver<ConnectionLost>,
+    writing: &Writing,
+    (epoch, media): &(Seq, Arc<Media>),
+) {
+    let epoch = *epoch;
+    let mut backlog = Backlog::default();
+    let mut heard_out = pin!(heard_out(failure));
+    let report = |carried| Incoming::Written { socket, carried };
+    let lost = loop {
+        tokio::select! {
+            biased;
+            lost = &mut heard_out => break lost,
+            carried = reported(writing) => backlog.push(report(carried)),
+            place = incoming.reserve(), if !backlog.waiting.is_empty() => {
+                let (Ok(place), Some(next)) = (place, backlog.pop()) else {
+                    return;
+                };
+                place.send(next);
+            }
+            received = AssertUnwindSafe(async { receiver.receive().await }).catch_unwind(), if backlog.bytes < BACKLOG_BYTES => match received {
+                Ok(Ok(text)) => {
+                    // Before anything else: what is written from here on is no matter of this message.
+                    let is_under_way = writing.take_stock(|it| backlog.push(report(it)));
+                    if media.hear(epoch, &text) {
+                        media.handed_on(epoch, &text);
+                        if is_under_way {
+                            // The peer has what is just being written, as a rule, before the writer knows; it may be the answer.
+                            yield_now().await;
+                            let written = writing.report();
+                            written.into_iter().for_each(|it| backlog.push(report(it)));
+                        }
+                        backlog.push(Incoming::Frame { socket, text });
+                    }
+                }
+                Ok(Err(lost)) => break lost,
+                Err(_) => break panicked(),
+            },
+        }
+    };
+    // Where it panics as it goes, that is the loss, and what it has received is heard all the same.
+    let gone = catch_unwind(AssertUnwindSafe(|| drop(receiver)));
+    let lost = gone.map_or_else(|_| panicked(), |()| lost);
+    media.lost(&lost);
+    while let Some(carried) = writing.report() {
+        backlog.push(report(carried));
+    }
+    for last in backlog
+        .waiting
+        .into_iter()
+        .chain([Incoming::Lost { socket, lost }])
+    {
+        if incoming.send(last).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The next report. It asks for no wake: the task that polls it has just polled the writer, and whoever else does wakes it.
+fn reported(writing: &Writing) -> impl Future<Output = Carried> {
+    poll_fn(|_| writing.report().map_or(Poll::Pending, Poll::Ready))
+}
+
+/// Why nothing can be written any more, once the peer had its time to say the last of what it has to say.
+async fn heard_out(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost {
+    let Ok(lost) = failure.await else {
+        // The writer ended in good order.
+        return pending().await;
+    };
+    sleep(LAST_WORDS).await;
+    lost
+}
+
+pub(in crate::engine) fn panicked() -> ConnectionLost {
+    ConnectionLost {
+        code: None,
+        reason: "the connection panicked".to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+#[path = "socket_tests.rs"]
+mod tests;

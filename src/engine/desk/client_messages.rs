@@ -1,0 +1,325 @@
+//! The door through which a client's messages come: answers to requests, results of long-running calls, words.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::oneshot;
+
+use super::client_responses::{Meant, Refused};
+use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
+use crate::engine::error::Error;
+use crate::engine::inbox::inbox::{Input, Words};
+use crate::engine::received::Received;
+use crate::engine::serving::engine::Engine;
+use crate::engine::task::session_task::Begin;
+use crate::session::{
+    Actor, Command, REFUSALS_RECORDED_MAX, Rejection, Request, RequestId, RequestState, Seq,
+    Session, SessionId, UnfitAnswer,
+};
+use crate::tool::ToolConfirmation;
+
+impl Engine {
+    /// Takes a message that a client sends as one of ADK would, in one of the shapes of [`ClientMessage`]: words, answers to
+    /// confirmation requests, results of long-running calls. Several answers may come in one message.
+    ///
+    /// A confirmation request is answered by its own id, a paused call by the id under which
+    /// [`adk_events`](crate::engine::LiveHandle::adk_events) shows it, by its [`CallId`], or by its [`Ticket`](crate::engine::Ticket). Whoever may
+    /// reach this door for the session may answer for it: `by` is the name that the embedding program vouches for.
+    ///
+    /// A message of which one part cannot be an answer is refused whole: nothing of it is taken, and what it is about stays
+    /// open. Where that is a request, the refusal goes on record with it, also with a request of another session. A message that calls a function is refused on record with every request that is open.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::engine::{Error, Received};
+    /// use recount::prelude::*;
+    ///
+    /// let transfer = T::simple("transfer", "Sends money", |_| async { Ok(json!({"status": "ok"})) });
+    /// let agent = Agent::new().model("none").strict().tools(T::confirm(transfer, "Send it?"));
+    /// let engine = Engine::in_memory().agent("bank", agent).open().await?;
+    /// let session = engine.session("bank").open().await?;
+    /// let mut events = session.adk_events();
+    ///
+    /// let sent = session.call_function("transfer", json!({"amount": 50}), Actor::embedder("pipeline"));
+    /// let approved = async {
+    ///     events.next().await?;
+    ///     let asked = events.next().await?.expect("a person is asked");
+    ///     let id = asked.calls().find_map(|call| call.id.clone()).unwrap_or_default();
+    ///     let answer = |confirmed: &str| format!(
+    ///         r#"{{"functionResponse":{{"id":"{id}","name":"adk_request_confirmation","response":{{"confirmed":{confirmed}}}}}}}"#
+    ///     );
+    ///     let maybe = session.receive_client_message(Actor::embedder("ada"), &answer("\"maybe\"")).await;
+    ///     assert!(matches!(maybe, Err(Error::Refused(_))));
+    ///     session.receive_client_message(Actor::embedder("ada"), &answer("true")).await
+    /// };
+    /// let (sent, approved) = tokio::join!(sent, approved);
+    /// assert_eq!(sent, Ok(json!({"status": "ok"})));
+    /// assert!(matches!(approved?.as_slice(), [Received::Answered { .. }]));
+    /// # Ok::<(), Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// * [`Error::Message`]: it cannot be read, calls a function, or answers what is not to be answered so.
+    /// * [`Error::WrongId`]: it has a ticket, and the id of another call.
+    /// * [`Error::Refused`]: it says neither yes nor no, or its payload does not fit; somebody answered before, the request expired, the call does not wait for a response.
+    /// * [`Error::PartlyTaken`]: of several answers, the session refused some.
+    /// * [`Error::NotConnected`]: words came, and there is no connection.
+    pub async fn receive_client_message(
+        &self,
+        session: SessionId,
+        by: Actor,
+        message: &str,
+    ) -> Result<Vec<Received>, Error> {
+        let read = match ClientMessage::parse(message) {
+            Ok(read) => read,
+            Err(forged @ RefusedMessage::FunctionCall { .. }) => {
+                self.refuse_forged(session, &forged, &by).await;
+                return Err(forged.into());
+            }
+            Err(why) => return Err(why.into()),
+        };
+        match read {
+            ClientMessage::Text(text) => {
+                let place = self.inner.registry.place_of_words(session);
+                let words = Words { text, place };
+                self.ask(session, |reply| Input::SendText(words, reply))
+                    .await?;
+                Ok(vec![Received::Said])
+            }
+            ClientMessage::Responses(responses) => {
+                let meant = self.understand(session, &by, responses).await?;
+                self.take(session, &by, meant).await
+            }
+        }
+    }
+
+    /// Puts a call of the client's own making on record with every request of the session that is open and whose refusals are
+    /// still recorded: it may have been meant to pass for any of them. Whatever keeps it from that, it is refused.
+    async fn refuse_forged(&self, id: SessionId, forged: &RefusedMessage, by: &Actor) {
+        let asked = match self.asked_in(id).await {
+            Ok(asked) => asked,
+            Err(error) => {
+                tracing::warn!(session = %id, %error, "a forged call is not on record");
+                return;
+            }
+        };
+        let open = asked.iter().filter(|(_, it)| {
+            it.state == RequestState::Open && it.refused <= REFUSALS_RECORDED_MAX
+        });
+        for (request, _) in open {
+            let request = id.request_id(*request);
+            self.note_refused(request, misdirected(forged), by).await;
+        }
+    }
+
+    /// Puts on record with a request what was refused whatever the session says; what keeps it from that changes nothing.
+    async fn note_refused(&self, request: RequestId, unfit: UnfitAnswer, by: &Actor) {
+        if let Err(error) = self.refused_answer(request, unfit, by).await {
+            tracing::warn!(%request, %error, "what was refused is not on record");
+        }
+    }
+
+    /// The requests of a session; none where none is open, for which nobody begins to serve it.
+    async fn asked_in(&self, id: SessionId) -> Result<BTreeMap<Seq, Request>, Error> {
+        if self.ledger().pending_in(id).await?.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        Ok(self.session_as_it_is(id).await?.requests)
+    }
+
+    /// What each of several responses means; where one means nothing, none is taken.
+    async fn understand(
+        &self,
+        id: SessionId,
+        by: &Actor,
+        responses: Vec<ClientResponse>,
+    ) -> Result<Vec<Meant>, Error> {
+        let session = self.session_as_it_is(id).await?;
+        let (mut meant, mut first) = (Vec::new(), None);
+        for response in responses {
+            match self.meaning(&session, response).await? {
+                Ok(it) => meant.push(it),
+                Err(refused) => {
+                    let why = self.refuse(id, refused, by).await?;
+                    first.get_or_insert(why);
+                }
+            }
+        }
+        match first {
+            Some(why) => Err(why),
+            None => Ok(meant),
+        }
+    }
+
+    /// Puts a refusal on record with the request that it is about, and says why.
+    async fn refuse(
+        &self,
+        session: SessionId,
+        refused: Refused,
+        by: &Actor,
+    ) -> Result<Error, Error> {
+        match refused {
+            Refused::Unknown(why, None) => Ok(why.into()),
+            Refused::Unknown(why, Some(elsewhere)) => {
+                self.refuse_foreign(session, elsewhere, by).await;
+                Ok(why.into())
+            }
+            Refused::Misdirected(why, request) => {
+                self.note_refused(request, misdirected(&why), by).await;
+                Ok(why.into())
+            }
+            Refused::Ambiguous(why, about) => {
+                if let Some((request, unfit)) = about {
+                    self.note_refused(request, unfit, by).await;
+                }
+                Ok(*why)
+            }
+            // Of a request that is not open any more the session says what became of it.
+            Refused::Unfit(request, unfit) => {
+                let said = self.refused_answer(request, unfit, by).await?;
+                Ok(said.into())
+            }
+        }
+    }
+
+    /// Puts an answer that came under `session` on record with the request of another one that it names.
+    pub(in crate::engine) async fn refuse_foreign(
+        &self,
+        session: SessionId,
+        elsewhere: RequestId,
+        by: &Actor,
+    ) {
+        let unfit = UnfitAnswer::ForeignSession { session };
+        let seen = self.answer_as(elsewhere, Err(unfit), by.clone()).await;
+        // What becomes of another session is nothing that whoever tried it should hear of.
+        if let Err(error) = seen
+            && !matches!(error, Error::Refused(_) | Error::UnknownRequest { .. })
+        {
+            tracing::warn!(request = %elsewhere, %error, "a foreign answer is not on record");
+        }
+    }
+
+    /// What the session says to an answer that is none.
+    pub(super) async fn refused_answer(
+        &self,
+        request: RequestId,
+        unfit: UnfitAnswer,
+        by: &Actor,
+    ) -> Result<Rejection, Error> {
+        let given = Err(unfit.clone());
+        match self.answer_as(request, given, by.clone()).await {
+            Ok(_) => Ok(Rejection::UnfitAnswer(unfit)),
+            Err(Error::Refused(said)) => Ok(said),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives the session what was understood, one by one; the session may still say no.
+    async fn take(
+        &self,
+        session: SessionId,
+        by: &Actor,
+        meant: Vec<Meant>,
+    ) -> Result<Vec<Received>, Error> {
+        let is_one = meant.len() == 1;
+        let (mut taken, mut refused) = (Vec::new(), Vec::new());
+        for it in meant {
+            let (id, outcome) = match it {
+                Meant::Answer {
+                    request,
+                    confirmation,
+                } => {
+                    let request = session.request_id(request);
+                    let at = self.answer(request, *confirmation, by.clone()).await;
+                    let received = at.map(|at| Received::Answered { request, at });
+                    (request.to_string(), received)
+                }
+                Meant::Result {
+                    call,
+                    name,
+                    response,
+                    will_continue,
+                } => {
+                    let by = by.clone();
+                    let supply = Command::SupplyResponse {
+                        call,
+                        name,
+                        response,
+                        will_continue,
+                        by,
+                    };
+                    let at = self.command(session, supply).await;
+                    let call = session.call_id(call);
+                    (
+                        call.to_string(),
+                        at.map(|at| Received::Supplied { call, at }),
+                    )
+                }
+            };
+            match outcome {
+                Ok(received) => taken.push(received),
+                Err(error) if is_one => return Err(error),
+                Err(error) => refused.push((id, error)),
+            }
+        }
+        if refused.is_empty() {
+            Ok(taken)
+        } else {
+            Err(Error::PartlyTaken { taken, refused })
+        }
+    }
+
+    /// Answers with what a door was given, or found wrong with it.
+    pub(in crate::engine) async fn answer_as(
+        &self,
+        request: RequestId,
+        given: Result<ToolConfirmation, UnfitAnswer>,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let named = self.inner.ledger.journal().request(request.0).await?;
+        let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
+        let session = SessionId(session);
+        if let Some(turn) = self.turn_at_desk(session).await {
+            let desk = turn.desk();
+            return turn
+                .write(async move { desk.answer_as(request, given, by).await })
+                .await;
+        }
+        self.ask(session, |reply| Input::Answer {
+            request,
+            confirmation: given,
+            by,
+            reply,
+        })
+        .await
+    }
+
+    async fn session_as_it_is(&self, session: SessionId) -> Result<Session, Error> {
+        match self.agent_of(session).await {
+            Ok(agent) => {
+                let (reply, answer) = oneshot::channel();
+                let task = self.send(session, agent, Begin::Resume, Input::Session(reply));
+                answer.await.map_err(|_| task.stopped(session))
+            }
+            // Nobody here serves it, but it can be answered.
+            Err(Error::UnknownAgent { .. }) => Ok(self.ledger().load(session).await?.session),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn misdirected(why: &RefusedMessage) -> UnfitAnswer {
+    if let RefusedMessage::WrongName {
+        expected, found, ..
+    } = why
+    {
+        let (expected, found) = (expected.clone(), found.clone());
+        UnfitAnswer::WrongName { expected, found }
+    } else if let RefusedMessage::AwaitsConfirmation { id, .. } = why {
+        UnfitAnswer::AnswersTheCall { id: id.clone() }
+    } else {
+        UnfitAnswer::Malformed {
+            problem: why.to_string(),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Paused calls whose tools know themselves how they go on: looked after from the pause to the result, also by the next process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+
+use futures_util::FutureExt;
+use serde_json::Value;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::responding::supplies_json;
+use crate::engine::agent::prepared::Prepared;
+use crate::engine::error::Error;
+use crate::engine::serving::engine::{Engine, Inner};
+use crate::ledger::{Ledger, Recorded};
+use crate::session::{
+    Actor, Decision, Event, Json, Observation, Outcome, Rejection, ResponseShape, Seq, SessionId,
+};
+use crate::tool::Ticket;
+use crate::tool::{PolicyTool, ToolError};
+
+impl Engine {
+    /// Looks after the paused calls of an agent, those of before and those to come, if a tool of it follows its calls.
+    pub(in crate::engine) fn follow_paused(&self, agent: &str) {
+        let Some(agent) = self.agents().get(agent).cloned() else {
+            return;
+        };
+        let dispatcher = &agent.dispatcher;
+        let follows = |name| dispatcher.get(name).is_some_and(PolicyTool::follows);
+        let is_any = dispatcher.names().any(follows);
+        if !is_any {
+            return;
+        }
+        let follower = Follower {
+            engine: Arc::downgrade(&self.inner),
+            ledger: self.inner.ledger.clone(),
+            agent,
+            following: BTreeMap::new(),
+            tasks: JoinSet::new(),
+        };
+        // Before anything is listed, so that no pause falls between.
+        let updates = self.inner.publisher.subscribe();
+        let task = tokio::spawn(follower.follow(updates));
+        self.followers().push(AbortOnDropHandle::new(task));
+    }
+
+    /// Looks after no call any more; the next process does.
+    pub(in crate::engine) fn follow_no_more(&self) {
+        self.followers().clear();
+    }
+
+    fn followers(&self) -> MutexGuard<'_, Vec<AbortOnDropHandle<()>>> {
+        let followers = self.inner.followers.lock();
+        followers.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks after the paused calls of one agent.
+struct Follower {
+    /// Weak, because an engine that nobody has any more is to end.
+    engine: Weak<Inner>,
+    ledger: Ledger,
+    agent: Arc<Prepared>,
+    following: BTreeMap<(SessionId, Seq), Followed>,
+    tasks: JoinSet<()>,
+}
+
+/// A call that is looked after until it has ended.
+#[derive(Clone)]
+struct Followed {
+    tool: PolicyTool,
+    ticket: Ticket,
+    state: Value,
+    /// Says that its result is not waited for any more.
+    over: CancellationToken,
+}
+
+impl Follower {
+    async fn follow(mut self, mut updates: broadcast::Receiver<Arc<Recorded>>) {
+        self.look().await;
+        loop {
+            match updates.recv().await {
+                Ok(recorded) => self.heard(&recorded).await,
+                Err(RecvError::Lagged(_)) => self.look().await,
+                Err(RecvError::Closed) => return,
+            }
+            while self.tasks.try_join_next().is_some() {}
+        }
+    }
+
+    async fn heard(&mut self, recorded: &Recorded) {
+        let session = recorded.session;
+        match &recorded.fact.event {
+            Event::Observed(Observation::ToolPaused(it)) => {
+                let state = it.state.clone().or_else(|| it.interim.clone());
+                self.paused(session, it.call, state).await;
+            }
+            Event::Observed(Observation::ResponseSupplied(it)) if !it.will_continue => {
+                self.ended(session, it.call, Outcome::Supplied);
+            }
+            Event::Decided(Decision::ResponseIssued(it)) if it.outcome != Outcome::Interim => {
+                self.ended(session, it.call, it.outcome);
+            }
+            Event::Decided(Decision::CallCancelled(it)) => {
+                self.ended(session, it.call, Outcome::Withdrawn);
+            }
+            Event::Observed(_) | Event::Decided(_) => {}
+        }
+    }
+
+    /// Begins with every call that is paused now, and ends with every other.
+    async fn look(&mut self) {
+        let paused = match self.ledger.paused().await {
+            Ok(paused) => paused,
+            Err(error) => {
+                tracing::warn!(%error, "the paused calls cannot be read");
+                return;
+            }
+        };
+        let open: BTreeSet<_> = paused.iter().map(|it| (it.session, it.call)).collect();
+        let gone = self.following.keys().filter(|it| !open.contains(it));
+        let gone: Vec<(SessionId, Seq)> = gone.copied().collect();
+        for (session, call) in gone {
+            match self.ledger.load(session).await {
+                Ok(loaded) => {
+                    let settled = loaded.session.settled.get(&call);
+                    let outcome = settled.map_or(Outcome::Supplied, |it| it.outcome);
+                    self.ended(session, call, outcome);
+                }
+                Err(error) => tracing::warn!(%session, %error, "a call's end cannot be read"),
+            }
+        }
+        let agent = self.agent.clone();
+        for call in paused.into_iter().filter(|it| it.agent == agent.name) {
+            self.begin(call.session, call.call, call.tool, call.state);
+        }
+    }
+
+    /// Begins with a call that has just paused.
+    async fn paused(&mut self, session: SessionId, call: Seq, state: Option<Json>) {
+        let found = async {
+            let opened = self.ledger.opened(session).await?;
+            let tool = self.ledger.tool_of(session, call).await?;
+            Ok::<_, crate::ledger::Error>(opened.map(|(_, it)| it.agent).zip(tool))
+        };
+        match found.await {
+            Ok(Some((agent, tool))) if agent == self.agent.name => {
+                self.begin(session, call, tool, state);
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%session, %error, "a paused call cannot be read"),
+        }
+    }
+
+    fn begin(&mut self, session: SessionId, call: Seq, name: String, state: Option<Json>) {
+        let tool = self.agent.dispatcher.get(&name);
+        let Some(tool) = tool.filter(|it| it.follows()) else {
+            return;
+        };
+        if self.following.contains_key(&(session, call)) {
+            return;
+        }
+        let ticket = Ticket {
+            session,
+            call,
+            tool: name,
+        };
+        let state = state.map(|it| it.to_value()).unwrap_or_default();
+        let shape = self.agent.policies.response;
+        let followed = Followed {
+            tool: tool.clone(),
+            ticket,
+            state,
+            over: CancellationToken::new(),
+        };
+        self.tasks
+            .spawn(followed.clone().respond(self.engine.clone(), shape));
+        self.following.insert((session, call), followed);
+    }
+
+    /// Looks after a call no more, and tells its tool where nobody wants the result any more.
+    fn ended(&mut self, session: SessionId, call: Seq, outcome: Outcome) {
+        let Some(followed) = self.following.remove(&(session, call)) else {
+            return;
+        };
+        followed.over.cancel();
+        match outcome {
+            Outcome::Expired | Outcome::TimedOut | Outcome::Cancelled | Outcome::Withdrawn => {
+                self.tasks.spawn(followed.call_off());
+            }
+            Outcome::Interim
+            | Outcome::Returned
+            | Outcome::Failed
+            | Outcome::Supplied
+            | Outcome::Refused
+            | Outcome::Denied
+            | Outcome::Unknown => {}
+        }
+    }
+}
+
+impl Followed {
+    /// Waits for the result of the call, and gives it.
+    async fn respond(self, engine: Weak<Inner>, shape: ResponseShape) {
+        let ticket = &self.ticket;
+        let follow = self.tool.follow(ticket, self.state);
+        let followed = AssertUnwindSafe(follow).catch_unwind();
+        let followed = tokio::select! {
+            followed = followed => followed,
+            () = self.over.cancelled() => return,
+        };
+        let panicked = |_| {
+            Some(Err(ToolError::ExecutionFailed(
+                "the tool panicked".to_owned(),
+            )))
+        };
+        let failed = |error: &ToolError| Json::of(&shape.error(error.kind(), &error.to_string()));
+        let response = match followed.unwrap_or_else(panicked) {
+            Some(Ok(result)) => shape.success_of_text(&result, None),
+            Some(Err(error)) => failed(&error),
+            // It is left to whoever responds.
+            None => return,
+        };
+        let Some(inner) = engine.upgrade() else {
+            return;
+        };
+        let engine = Engine { inner };
+        let respond = async |response: Json| {
+            let by = Actor::embedder(&ticket.tool);
+            let name = ticket.tool.clone();
+            let supply = supplies_json(ticket, name, response, false, by);
+            engine.supply(supply).await
+        };
+        let mut responded = respond(response).await;
+        if let Err(Error::Refused(why)) = &responded
+            && is_of_the_response(why)
+        {
+            // Nobody else gives one, so the call would wait for ever.
+            let what = format!("the result cannot be on record: {why}");
+            responded = respond(failed(&ToolError::ExecutionFailed(what))).await;
+        }
+        match responded {
+            // Somebody was quicker, or the call was taken back.
+            Ok(_) | Err(Error::Refused(_)) => {}
+            Err(error) => {
+                tracing::warn!(session = %ticket.session, %error, "the result of a paused call did not go on record");
+            }
+        }
+    }
+
+    /// Tells the tool that nobody wants the result any more.
+    async fn call_off(self) {
+        let ticket = &self.ticket;
+        let told = AssertUnwindSafe(self.tool.call_off(ticket, self.state)).catch_unwind();
+        if told.await.is_err() {
+            tracing::error!(session = %ticket.session, tool = %ticket.tool, "the tool panicked");
+        }
+    }
+}
+
+/// Whether it is the response that is refused, and not its being given.
+fn is_of_the_response(why: &Rejection) -> bool {
+    matches!(
+        why,
+        Rejection::TooLarge { .. }
+            | Rejection::TooDeep
+            | Rejection::UnfitJson { .. }
+            | Rejection::ResponseNotAnObject
+    )
+}

@@ -1,0 +1,14 @@
+//! Answers and results from outside, for sessions with a task and for those without one.
+//!
+//! It starts no tool. Read `desk`, then `desk_turn`; every other file is one thing that a person or a
+//! client may say.
+
+mod cancelling;
+mod client_messages;
+mod client_responses;
+pub(super) mod desk;
+mod desk_turn;
+mod following;
+mod pending;
+mod reconciling;
+pub(super) mod responding;

@@ -1,0 +1,39 @@
+//! What waits for a person, in every session.
+
+use recount_journal::OpenItem;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::engine::error::Error;
+use crate::engine::error::ended;
+use crate::engine::serving::engine::Engine;
+use crate::ledger::PendingConfirmation;
+
+/// How many requests one task reads: about a millisecond, behind which whatever else its thread has to do gets its turn.
+const READ_BY_ONE: usize = 128;
+
+impl Engine {
+    /// Every confirmation request that waits for an answer, oldest session first. It costs what is open, not what happened.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
+        let ledger = &self.inner.ledger;
+        let requests = ledger.open_requests().await?;
+        if requests.len() <= READ_BY_ONE {
+            return Ok(ledger.pending_of(&requests).await?);
+        }
+        let mut pending = Vec::with_capacity(requests.len());
+        let mut parts = Vec::with_capacity(requests.len().div_ceil(READ_BY_ONE));
+        let mut requests = requests.into_iter();
+        while requests.len() > 0 {
+            let part: Vec<OpenItem> = requests.by_ref().take(READ_BY_ONE).collect();
+            let ledger = ledger.clone();
+            let reading = async move { ledger.pending_of(&part).await };
+            parts.push(AbortOnDropHandle::new(tokio::spawn(reading)));
+        }
+        for part in parts {
+            pending.extend(part.await.map_err(ended)??);
+        }
+        Ok(pending)
+    }
+}

@@ -1,0 +1,141 @@
+//! What is sealed on record of an agent's run, and stands in clear where its model is asked.
+//!
+//! The agent itself sees it as it stands on record, so that its next step, and the hash of what it asks, are the same wherever they are looked
+//! at, with a key and without.
+
+use serde_json::Value;
+
+use crate::session::Json;
+use crate::tool::{LlmContent, LlmRequest, LlmSaid};
+
+/// Arguments of calls.
+#[derive(Default)]
+pub(in crate::engine) struct Secrets(Vec<Secret>);
+
+struct Secret {
+    /// The model that wrote them: what it wrote is no business of another.
+    model: String,
+    /// The arguments as they are on record.
+    sealed: Json,
+    /// And as the model wrote them.
+    clear: Json,
+}
+
+impl Secrets {
+    pub(in crate::engine) fn add(&mut self, model: String, sealed: Json, clear: Json) {
+        self.0.push(Secret {
+            model,
+            sealed,
+            clear,
+        });
+    }
+
+    /// The same request for the eyes of a model, with what that has written itself; and what must not be told on.
+    pub(in crate::engine) fn in_clear(
+        &self,
+        mut request: LlmRequest,
+        model: &str,
+    ) -> (LlmRequest, Opened) {
+        let mut opened = Opened::default();
+        let said = request.contents.iter_mut().filter_map(|it| match it {
+            LlmContent::Model { said } => Some(said),
+            LlmContent::User { .. } | LlmContent::Tools { .. } => None,
+        });
+        for said in said.flatten() {
+            let LlmSaid::Call { args, .. } = said else {
+                continue;
+            };
+            let mut own = self.0.iter().filter(|it| it.model == model);
+            if let Some(secret) = own.find(|it| it.sealed == *args) {
+                opened.note(&secret.sealed.to_value(), &secret.clear.to_value());
+                args.clone_from(&secret.clear);
+            }
+        }
+        (request, opened)
+    }
+}
+
+/// The texts that a request holds in clear and the record does not, longest first.
+#[derive(Default)]
+pub(in crate::engine) struct Opened(Vec<String>);
+
+impl Opened {
+    /// Notes what stands otherwise on record.
+    fn note(&mut self, sealed: &Value, clear: &Value) {
+        if sealed == clear {
+            return;
+        }
+        match clear {
+            Value::Object(fields) => fields.iter().for_each(|(name, it)| {
+                self.note(sealed.get(name).unwrap_or(&Value::Null), it);
+            }),
+            Value::Array(all) => all.iter().enumerate().for_each(|(at, it)| {
+                self.note(sealed.get(at).unwrap_or(&Value::Null), it);
+            }),
+            Value::String(text) => {
+                // As it is, and as it stands within JSON.
+                let quoted = clear.to_string();
+                let quoted = quoted.trim_matches('"').to_owned();
+                self.keep(quoted);
+                self.keep(text.clone());
+            }
+            Value::Number(_) => self.keep(clear.to_string()),
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn keep(&mut self, text: String) {
+        // Nothing is not hidden by hiding it everywhere.
+        if text.is_empty() || self.0.contains(&text) {
+            return;
+        }
+        let at = self.0.partition_point(|it| it.len() >= text.len());
+        self.0.insert(at, text);
+    }
+
+    /// `text` without them: a service may repeat what it was asked.
+    pub(in crate::engine) fn out_of(&self, text: String) -> String {
+        self.0
+            .iter()
+            .fold(text, |text, it| text.replace(it.as_str(), "[hidden]"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn request(args: &Json) -> LlmRequest {
+        LlmRequest {
+            contents: vec![LlmContent::Model {
+                said: vec![LlmSaid::Call {
+                    id: None,
+                    name: "pay".to_owned(),
+                    args: args.clone(),
+                    signature: None,
+                }],
+            }],
+            ..LlmRequest::default()
+        }
+    }
+
+    #[test]
+    fn only_the_model_that_wrote_a_secret_reads_it_and_no_error_repeats_it() {
+        let sealed = Json::of(&json!({"card": {"sealed": "x"}, "to": "Ada"}));
+        let clear = Json::of(&json!({"card": ["4111 1111", "4111", "a\"b"], "to": "Ada"}));
+        let mut secrets = Secrets::default();
+        secrets.add("small".to_owned(), sealed.clone(), clear.clone());
+        let (shown, opened) = secrets.in_clear(request(&sealed), "big");
+        assert_eq!(shown, request(&sealed));
+        assert_eq!(opened.out_of("4111".to_owned()), "4111");
+        let (shown, opened) = secrets.in_clear(request(&sealed), "small");
+        assert_eq!(shown, request(&clear));
+        let told = r#"Ada, 4111 1111, 4111, a"b, a\"b: no"#;
+        assert_eq!(
+            opened.out_of(told.to_owned()),
+            "Ada, [hidden], [hidden], [hidden], [hidden]: no"
+        );
+    }
+}

@@ -1,0 +1,69 @@
+//! The progress that a run reports: on record at intervals, and told to the model where its policy
+//! says so.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::session_of_run::SessionOfRun;
+use super::yields::recorded;
+use crate::engine::telling::outcomes::Telling;
+use crate::session::{Json, PROGRESS_EVENT, Progress, Timestamp, ToolEventEmitted, unfit};
+use crate::tool::{State, ToolEvents};
+
+/// The reports of one run.
+pub(in crate::engine) struct OfProgress {
+    pub(in crate::engine) effect: Progress,
+    /// False for a call that no model has made.
+    pub(in crate::engine) is_for_model: bool,
+    pub(in crate::engine) every: Duration,
+    pub(in crate::engine) telling: Arc<Telling>,
+    pub(in crate::engine) state: State,
+    pub(in crate::engine) last: Mutex<Option<Timestamp>>,
+}
+
+impl OfProgress {
+    /// True if enough time has passed since the last report on record.
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| now >= last.after(self.every));
+        if is_due {
+            *last = Some(now);
+        }
+        is_due
+    }
+
+    /// Puts a report on record. For calls without a model it is an event of the tool, as it is
+    /// where the model is not told.
+    pub(in crate::engine) async fn tell(&self, run: &SessionOfRun, said: Value) {
+        let tells = match self.effect {
+            Progress::ExtendsTimeout => false,
+            Progress::Told => self.is_for_model,
+        };
+        if tells {
+            let mut news = json!({ "status": "in_progress" });
+            if let (Some(news), Value::Object(said)) = (news.as_object_mut(), said) {
+                news.extend(said);
+            }
+            let (own, telling) = (run.inbox.clone(), self.telling.clone());
+            // A report that no record carries is not worth its call.
+            if unfit(&telling.yielded(telling.chunk(news.clone())).into()).is_some() {
+                return;
+            }
+            // Where the session has stopped, there is no one to tell.
+            let _ = recorded(own, telling, news, self.state.clone()).await;
+            return;
+        }
+        let (call, attempt) = self.telling.run();
+        let emitted = ToolEventEmitted {
+            call,
+            attempt,
+            name: PROGRESS_EVENT.to_owned(),
+            data: Json::of(&said),
+        };
+        if unfit(&emitted.clone().into()).is_none() {
+            run.take(emitted);
+        }
+    }
+}

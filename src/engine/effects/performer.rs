@@ -1,0 +1,219 @@
+//! Effects in flight: what was begun and is not yet on record.
+//!
+//! It is told what is owed after every batch. What is new is begun, what is no longer owed is stopped; so a
+//! cancelled call's tool is aborted because nobody owes its run any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::beginning::Beginning;
+use super::slots::Held;
+use crate::session::{Deadline, Effect, Seq, Start, Timestamp};
+
+/// What was begun.
+#[derive(Default)]
+pub(in crate::engine) struct Performer {
+    in_flight: BTreeMap<Effect, InFlight>,
+    /// The times that something in flight waits for.
+    due: BTreeSet<(Timestamp, Deadline)>,
+    /// The last record of which it was told what is owed.
+    until: Seq,
+}
+
+/// How an effect in flight is stopped.
+pub(in crate::engine) enum InFlight {
+    /// It is left to others: a person, the socket's writer.
+    Left,
+    /// The session's timer is set to it, or earlier.
+    Timed,
+    /// A task of ours that serves several effects, and ends with the last of them.
+    Together(Arc<AbortOnDropHandle<()>>),
+    /// A task of ours.
+    Task {
+        task: AbortHandle,
+        /// Fires before the abort, so that a tool can hand cancellation on.
+        cancelled: CancellationToken,
+    },
+    /// The run of a tool.
+    Run {
+        task: AbortHandle,
+        cancelled: CancellationToken,
+        beginning: Beginning,
+        place: Held,
+    },
+}
+
+impl InFlight {
+    /// Begins a task of ours.
+    pub(in crate::engine) fn begin(
+        cancelled: CancellationToken,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> InFlight {
+        let task = tokio::spawn(work).abort_handle();
+        InFlight::Task { task, cancelled }
+    }
+}
+
+impl Performer {
+    /// Stops what is no longer owed and returns what is to be begun.
+    pub(in crate::engine) fn reconcile(&mut self, owed: Vec<Effect>) -> Vec<Effect> {
+        let still: BTreeSet<&Effect> = owed.iter().collect();
+        self.in_flight.retain(|effect, in_flight| {
+            let stays = still.contains(effect);
+            if !stays {
+                in_flight.stop();
+                if let Effect::ArmTimer { deadline, due_us } = effect {
+                    self.due.remove(&(*due_us, *deadline));
+                }
+            }
+            stays
+        });
+        owed.into_iter()
+            .filter(|effect| !self.in_flight.contains_key(effect))
+            .collect()
+    }
+
+    /// True if it was told what is owed by everything before this record.
+    pub(in crate::engine) fn knows_all_before(&self, seq: Seq) -> bool {
+        self.until.next() == seq
+    }
+
+    /// It was told what is owed by everything up to this record.
+    pub(in crate::engine) fn note_all_until(&mut self, seq: Seq) {
+        self.until = seq;
+    }
+
+    /// Drops a response that was written.
+    pub(in crate::engine) fn sent(&mut self, response: Seq) {
+        let of = |least: bool| {
+            let bound = Seq(if least { 0 } else { u64::MAX });
+            Effect::SendResponse {
+                response,
+                call: bound,
+                epoch: bound,
+                as_conversation: !least,
+            }
+        };
+        let written = self.in_flight.range(of(true)..=of(false));
+        for effect in written
+            .map(|(effect, _)| effect.clone())
+            .collect::<Vec<_>>()
+        {
+            self.in_flight.remove(&effect);
+        }
+    }
+
+    /// Remembers that `effect` was begun.
+    pub(in crate::engine) fn begun(&mut self, effect: Effect, in_flight: InFlight) {
+        if let Effect::ArmTimer { deadline, due_us } = &effect {
+            self.due.insert((*due_us, *deadline));
+        }
+        self.in_flight.insert(effect, in_flight);
+    }
+
+    /// Takes back the starts whose tools have not begun; they never will.
+    pub(in crate::engine) fn take_back(&self, owed: &[Effect]) -> Vec<Start> {
+        let started = owed.iter().filter_map(|effect| {
+            let Effect::RunTool { call, attempt, .. } = effect else {
+                return None;
+            };
+            let (call, attempt) = (*call, *attempt);
+            let never = match self.in_flight.get(effect) {
+                Some(InFlight::Run { beginning, .. }) => beginning.take_back(),
+                Some(
+                    InFlight::Left
+                    | InFlight::Timed
+                    | InFlight::Together(_)
+                    | InFlight::Task { .. },
+                ) => false,
+                // Its start is on record, and nobody has come to it.
+                None => true,
+            };
+            never.then_some(Start { call, attempt })
+        });
+        started.collect()
+    }
+
+    /// Whether the tool that `effect` runs has begun.
+    pub(in crate::engine) fn has_begun(&self, effect: &Effect) -> bool {
+        match self.in_flight.get(effect) {
+            Some(InFlight::Run { beginning, .. }) => beginning.has_begun(),
+            Some(
+                InFlight::Left | InFlight::Timed | InFlight::Together(_) | InFlight::Task { .. },
+            )
+            | None => false,
+        }
+    }
+
+    /// The first time that something in flight waits for.
+    pub(in crate::engine) fn first_due(&self) -> Option<Timestamp> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// Whether a task of ours is under way that cannot be left to the engine's [`Alarm`](crate::engine::task::alarm::Alarm).
+    pub(in crate::engine) fn is_busy(&self) -> bool {
+        let own = self.in_flight.iter();
+        let own = own.filter(|(effect, _)| due_of(effect).is_none());
+        own.map(|(_, in_flight)| in_flight).any(|it| match it {
+            InFlight::Left => false,
+            InFlight::Timed => true,
+            InFlight::Together(task) => !task.is_finished(),
+            InFlight::Task { task, .. } | InFlight::Run { task, .. } => !task.is_finished(),
+        })
+    }
+}
+
+impl InFlight {
+    fn stop(&self) {
+        match self {
+            InFlight::Left | InFlight::Timed | InFlight::Together(_) => {}
+            InFlight::Task { task, cancelled } => {
+                cancelled.cancel();
+                task.abort();
+            }
+            InFlight::Run {
+                task,
+                cancelled,
+                place,
+                ..
+            } => {
+                cancelled.cancel();
+                task.abort();
+                place.let_go();
+            }
+        }
+    }
+}
+
+impl Drop for Performer {
+    /// Nothing of a session outlives its task.
+    fn drop(&mut self) {
+        self.in_flight.values().for_each(InFlight::stop);
+    }
+}
+
+/// When the effect that a session waits for by itself is due, if a session may be let go of meanwhile.
+pub(in crate::engine) fn due_of(effect: &Effect) -> Option<Timestamp> {
+    match effect {
+        Effect::ArmTimer {
+            deadline: Deadline::Confirmation { .. },
+            due_us,
+        } => Some(*due_us),
+        // The others belong to a call that runs, or soon will.
+        Effect::ArmTimer {
+            deadline: Deadline::Run { .. } | Deadline::Retry { .. },
+            ..
+        }
+        | Effect::RunTool { .. }
+        | Effect::AskHook { .. }
+        | Effect::AskConfirmation { .. }
+        | Effect::SendResponse { .. }
+        | Effect::SendInstruction { .. }
+        | Effect::CloseSession { .. }
+        | Effect::Connect => None,
+    }
+}

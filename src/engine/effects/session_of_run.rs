@@ -1,0 +1,80 @@
+//! What the run of a tool has of its session: where its events and questions go, its end, its past.
+
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::of_progress::OfProgress;
+use crate::engine::clock::Clock;
+use crate::engine::inbox::inbox::{Inbox, Input};
+use crate::engine::telling::story;
+use crate::ledger::Ledger;
+use crate::session::{Timestamp, ToolAsked, ToolEventEmitted};
+use crate::tool::{LookBack, ToolConfirmation, ToolError, ToolEvents};
+
+/// The session of a run, in the hands of its tool.
+pub(in crate::engine) struct SessionOfRun {
+    pub(in crate::engine) inbox: Inbox,
+    pub(in crate::engine) ledger: Ledger,
+    pub(in crate::engine) clock: Arc<dyn Clock>,
+    /// The places of events that wait for the record; each holds one until it is there.
+    pub(in crate::engine) room: Arc<Semaphore>,
+    /// Why the session ends when the run has returned.
+    pub(in crate::engine) ends_session: OnceLock<String>,
+    /// The progress that the run reports, where its policy wants to know.
+    pub(in crate::engine) progress: Option<OfProgress>,
+}
+
+#[async_trait]
+impl ToolEvents for SessionOfRun {
+    fn take(&self, emitted: ToolEventEmitted) -> bool {
+        let Ok(place) = self.room.clone().try_acquire_owned() else {
+            return false;
+        };
+        // Where the session has stopped, nobody hears of it any more.
+        let _ = self.inbox.send(Input::ToolEmitted(emitted, place));
+        true
+    }
+
+    async fn ask(&self, asked: ToolAsked) -> Result<ToolConfirmation, ToolError> {
+        let (tool, answer) = oneshot::channel();
+        let _ = self.inbox.send(Input::ToolAsks(asked, tool));
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+
+    fn end_session(&self, reason: String) -> Result<(), ToolError> {
+        // Of two reasons the first counts.
+        let _ = self.ends_session.set(reason);
+        Ok(())
+    }
+
+    async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError> {
+        let (reply, session) = oneshot::channel();
+        let _ = self.inbox.send(Input::Session(reply));
+        let session = session.await.map_err(|_| stopped())?;
+        let said = story::last_said(&self.ledger, &session, turns).await;
+        Ok(LookBack {
+            turns: said.map_err(|error| ToolError::Other(error.to_string()))?,
+            ..LookBack::of(&session)
+        })
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    async fn progress(&self, said: Value) {
+        let Some(progress) = &self.progress else {
+            return;
+        };
+        if progress.is_due(self.clock.now()) {
+            progress.tell(self, said).await;
+        }
+    }
+}
+
+fn stopped() -> ToolError {
+    ToolError::Cancelled("the session has stopped".to_owned())
+}

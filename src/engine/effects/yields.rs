@@ -1,0 +1,37 @@
+//! One result of several, on its way to the record.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::engine::inbox::inbox::{Inbox, Input};
+use crate::engine::telling::outcomes::Telling;
+use crate::session::{Hook, ToolYielded};
+use crate::tool::{State, ToolError};
+
+/// Puts one result of several on record, and waits until it is.
+pub(in crate::engine) async fn recorded(
+    own: Inbox,
+    telling: Arc<Telling>,
+    value: Value,
+    state: State,
+) -> Result<(), ToolError> {
+    let mut response = telling.chunk(value);
+    if telling.is_changed() {
+        let seen = state.over();
+        response = Box::pin(telling.changed(response, &seen)).await;
+        let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
+    }
+    let stopped = |_| ToolError::Cancelled("the session has stopped".to_owned());
+    on_record(&own, telling.yielded(response))
+        .await
+        .map_err(stopped)
+}
+
+/// Sends one result of several on its way to the record; what comes back says that it is there.
+pub(in crate::engine) fn on_record(own: &Inbox, yielded: ToolYielded) -> oneshot::Receiver<()> {
+    let (recorded, on_record) = oneshot::channel();
+    let _ = own.send(Input::ToolYielded(yielded, recorded));
+    on_record
+}

@@ -1,0 +1,248 @@
+//! A session's facts as the events that a client of ADK reads.
+
+use std::collections::VecDeque;
+
+use crate::adk::{self, Translation};
+use crate::engine::error::Error;
+use crate::engine::facade::adk_position::AdkPosition;
+use crate::engine::facade::handle::LiveHandle;
+use crate::engine::notify::updates::Updates;
+use crate::engine::serving::engine::Engine;
+use crate::engine::telling::recorded_response::response_in;
+use crate::ledger::Ledger;
+use crate::session::{Fact, Seq, SessionId};
+
+/// How many facts are read at a time.
+const PAGE: usize = 256;
+
+/// The facts of one session as the events that ADK would write: first those on record, then those to come.
+///
+/// | fact | event |
+/// |---|---|
+/// | the user's words, a transcript, a turn of the model | its text; `turnComplete`, `interrupted` |
+/// | `function_call_received` | the FunctionCall, with `longRunningToolIds` |
+/// | `confirmation_requested`, `confirmation_reopened` | the `adk_request_confirmation` call, and `requestedToolConfirmations` |
+/// | `confirmation_answered` | its FunctionResponse, by `user` |
+/// | `response_issued` | the FunctionResponse; of one call there may be several, and the last one counts |
+/// | `confirmation_expired`, `confirmation_withdrawn`, a request that was asked anew | a FunctionResponse to the `adk_request_confirmation` call, by the agent: `confirmed` is false, and `status` and `reason` say why the card ends |
+/// | `call_cancelled` | a FunctionResponse with an `error`, by the agent; the model is told nothing |
+/// | `response_supplied` | the FunctionResponse, by `user` |
+/// | `state_changed` | `stateDelta` |
+///
+/// A call has the id that the model gave it. Where it gave none, or one that an earlier call of the session had, it has its
+/// [`CallId`](crate::session::CallId). Each call and each request has an event of its own, also where a model made several
+/// calls at once: the session decides one by one, and a request is shown as soon as it is asked. What ADK tells a model
+/// while a person decides is no event unless the model was told something.
+pub struct AdkEvents {
+    session: SessionId,
+    ledger: Ledger,
+    /// Only says that there is more; the ledger has it without a gap.
+    updates: Option<Updates>,
+    translation: Translation,
+    next: Seq,
+    facts: VecDeque<Fact>,
+    events: VecDeque<adk::Event>,
+    /// The first event that is given.
+    from: AdkPosition,
+    /// The place of the first of `events`.
+    at: AdkPosition,
+    /// The place behind the last event that was given.
+    position: AdkPosition,
+}
+
+/// Some events of a session, and where to read on.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct AdkPage {
+    /// The events, in their order.
+    pub events: Vec<adk::Event>,
+    /// The position behind them.
+    pub next: AdkPosition,
+}
+
+impl LiveHandle {
+    /// This session's facts as the events that a client of ADK reads: first those on record, then those to come, until
+    /// nobody serves the session any more.
+    ///
+    /// ```no_run
+    /// # async fn example(live: recount::LiveHandle, mut send: impl AsyncFnMut(String)) -> Result<(), recount::engine::Error> {
+    /// let mut events = live.adk_events();
+    /// while let Some(event) = events.next().await? {
+    ///     send(event.to_json()).await;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn adk_events(&self) -> AdkEvents {
+        self.adk_events_from(AdkPosition::START)
+    }
+
+    /// As [`adk_events`](LiveHandle::adk_events), from a [position](AdkEvents::position) on.
+    ///
+    /// A client that comes back has the events before it.
+    ///
+    /// ```no_run
+    /// # use std::error::Error;
+    /// # async fn example(
+    /// #     live: recount::LiveHandle,
+    /// #     mut send: impl AsyncFnMut(String, String),
+    /// # ) -> Result<(), Box<dyn Error>> {
+    /// // What the client says that it has, such as the `Last-Event-ID` of server-sent events.
+    /// let last_event_id = "17.0";
+    /// let mut events = live.adk_events_from(last_event_id.parse()?);
+    /// while let Some(event) = events.next().await? {
+    ///     send(events.position().to_string(), event.to_json()).await;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn adk_events_from(&self, position: AdkPosition) -> AdkEvents {
+        let updates = self.subscribe();
+        AdkEvents::new(self.engine(), self.session_id(), Some(updates), position)
+    }
+}
+
+impl Engine {
+    /// A session's facts so far as the events that a client of ADK reads, as one that reloads its page asks for them.
+    ///
+    /// ```no_run
+    /// # async fn example(engine: recount::Engine, session: recount::session::SessionId) -> Result<(), recount::engine::Error> {
+    /// for event in engine.adk_events(session).await? {
+    ///     println!("{}", event.to_json());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// An error of the journal if it cannot be read.
+    pub async fn adk_events(&self, session: SessionId) -> Result<Vec<adk::Event>, Error> {
+        let page = self.adk_events_from(session, AdkPosition::START).await?;
+        Ok(page.events)
+    }
+
+    /// As [`adk_events`](Engine::adk_events), from a position on, with the position behind them.
+    ///
+    /// The records before the position are read, too, because later events depend on them.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount::engine::AdkPosition;
+    /// use recount::prelude::*;
+    /// let hello = T::simple("hello", "Greets", |_| async { Ok(json!({"said": "hello"})) });
+    /// let agent = Agent::new().model("none").tools(hello);
+    /// let engine = Engine::in_memory().agent("a", agent).open().await?;
+    /// let session = engine.session("a").open().await?;
+    /// let id = session.session_id();
+    /// let _ = session.call_function("hello", json!({}), Actor::embedder("test")).await;
+    /// let first = engine.adk_events_from(id, AdkPosition::START).await?;
+    /// assert_eq!(first.events.len(), 2);
+    /// let _ = session.call_function("hello", json!({}), Actor::embedder("test")).await;
+    /// let more = engine.adk_events_from(id, first.next).await?;
+    /// assert_eq!(more.events.len(), 2);
+    /// assert!(engine.adk_events_from(id, more.next).await?.events.is_empty());
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// An error of the journal if it cannot be read.
+    pub async fn adk_events_from(
+        &self,
+        session: SessionId,
+        position: AdkPosition,
+    ) -> Result<AdkPage, Error> {
+        let mut reader = AdkEvents::new(self, session, None, position);
+        let mut events = Vec::new();
+        while let Some(event) = reader.next().await? {
+            events.push(event);
+        }
+        let next = reader.position();
+        Ok(AdkPage { events, next })
+    }
+}
+
+impl AdkEvents {
+    fn new(
+        engine: &Engine,
+        session: SessionId,
+        updates: Option<Updates>,
+        from: AdkPosition,
+    ) -> AdkEvents {
+        AdkEvents {
+            session,
+            ledger: engine.ledger().clone(),
+            updates,
+            translation: Translation::new(session),
+            next: Seq(1),
+            facts: VecDeque::new(),
+            events: VecDeque::new(),
+            from,
+            at: AdkPosition::START,
+            position: from,
+        }
+    }
+
+    /// The position behind the last event that [`next`](AdkEvents::next) returned. A reader
+    /// that begins there gets the event that follows.
+    pub fn position(&self) -> AdkPosition {
+        self.position
+    }
+
+    /// The next event; `None` once there will be none.
+    ///
+    /// # Errors
+    /// An error of the journal if it cannot be read.
+    pub async fn next(&mut self) -> Result<Option<adk::Event>, Error> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                let is_read = self.at < self.from;
+                self.at = self.at.next(!self.events.is_empty());
+                if is_read {
+                    continue;
+                }
+                self.position = self.at;
+                return Ok(Some(event));
+            }
+            if let Some(fact) = self.facts.pop_front() {
+                self.translate(&fact).await?;
+                continue;
+            }
+            let facts = self.ledger.facts(self.session, self.next, PAGE).await?;
+            if let Some(last) = facts.last() {
+                self.next = last.seq.next();
+                self.facts = facts.into();
+            } else if !self.is_more_to_come().await {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn translate(&mut self, fact: &Fact) -> Result<(), Error> {
+        let referred = match Translation::refers_to(fact) {
+            Some(seq) => self.ledger.fact(self.session, seq).await?,
+            None => None,
+        };
+        let referred = referred.as_ref().and_then(response_in);
+        let session = self.translation.session_mut();
+        self.ledger.provide(session, fact).await?;
+        self.at = AdkPosition::of(fact.seq);
+        self.events = self.translation.translate(fact, referred).into();
+        Ok(())
+    }
+
+    /// Waits for a fact that was not read yet.
+    async fn is_more_to_come(&mut self) -> bool {
+        let Some(updates) = &mut self.updates else {
+            return false;
+        };
+        while let Some(recorded) = updates.next().await {
+            if recorded.fact.seq >= self.next {
+                return true;
+            }
+        }
+        // What was recorded last may have come between the last look and the end.
+        self.updates = None;
+        true
+    }
+}

@@ -1,0 +1,498 @@
+//! A conversation in one expression.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use recount_journal::seal::KeyStore;
+
+use crate::engine::agent::agent::Agent;
+use crate::engine::agent::extractors::Turn;
+use crate::engine::agent::phases::PhaseBuilder;
+use crate::engine::error::Error;
+use crate::engine::facade::handle::LiveHandle;
+use crate::engine::facade::live_session_builder::SessionConfig;
+use crate::engine::notify::callbacks::Callbacks;
+use crate::engine::serving::engine::Engine;
+use crate::live::{Capabilities, Connector, Endpoint, Modality, TokenSource};
+use crate::session::{FunctionResponseScheduling, ResponseShape, Speaker};
+use crate::tool::{ConfirmationProvider, FunctionResponse};
+use crate::tool::{FunctionCall, ResultFormatter, State, T, ToolExecutionMode, Toolset};
+
+/// Where the fluent construction of a live session begins.
+pub struct Live;
+
+impl Live {
+    /// A session that is about to be described. **Without [`journal`](LiveBuilder::journal) and
+    /// without a confirmation provider, tools under [`T::confirm`] run unasked**, unless it is
+    /// [`strict`](LiveBuilder::strict).
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), recount::engine::Error> {
+    /// use recount::prelude::*;
+    /// let live = Live::builder()
+    ///     .model("gemini-3.8-live")
+    ///     .instruction("You are the support desk.")
+    ///     .tools(T::simple("ping", "Answers pong", |_| async { Ok(json!("pong")) }))
+    ///     .journal("./journal")
+    ///     .connect_to("ws://127.0.0.1:8787")
+    ///     .await?;
+    /// live.send_text("Hello!").await
+    /// # }
+    /// ```
+    pub fn builder() -> LiveBuilder {
+        LiveBuilder {
+            agent: Agent::new(),
+            name: "live".to_owned(),
+            journal: None,
+            engine: None,
+            keys: None,
+            external_id: None,
+            on_behalf_of: None,
+            labels: Vec::new(),
+            callbacks: Callbacks::new(),
+        }
+    }
+}
+
+/// Describes a live session.
+pub struct LiveBuilder {
+    pub(in crate::engine) agent: Agent,
+    name: String,
+    journal: Option<PathBuf>,
+    engine: Option<Engine>,
+    keys: Option<Arc<dyn KeyStore>>,
+    external_id: Option<String>,
+    on_behalf_of: Option<String>,
+    labels: Vec<(String, String)>,
+    callbacks: Callbacks,
+}
+
+impl LiveBuilder {
+    /// The model, such as `gemini-3.8-live`.
+    pub fn model(mut self, model: impl Into<String>) -> LiveBuilder {
+        self.agent = self.agent.model(model);
+        self
+    }
+
+    /// What the model is told to be.
+    pub fn instruction(mut self, instruction: impl Into<String>) -> LiveBuilder {
+        self.agent = self.agent.instruction(instruction);
+        self
+    }
+
+    /// What the model answers with; see [`Agent::modality`].
+    pub fn modality(mut self, modality: Modality) -> LiveBuilder {
+        self.agent = self.agent.modality(modality);
+        self
+    }
+
+    /// The voice that the model speaks with, such as `Kore`.
+    pub fn voice(mut self, voice: impl Into<String>) -> LiveBuilder {
+        self.agent = self.agent.voice(voice);
+        self
+    }
+
+    /// The language that the model speaks, such as `de-DE`.
+    pub fn language(mut self, code: impl Into<String>) -> LiveBuilder {
+        self.agent = self.agent.language(code);
+        self
+    }
+
+    /// Has speech written down; see [`Agent::transcription`].
+    pub fn transcription(mut self) -> LiveBuilder {
+        self.agent = self.agent.transcription();
+        self
+    }
+
+    /// The program says when the user speaks; see [`Agent::manual_activity`].
+    pub fn manual_activity(mut self) -> LiveBuilder {
+        self.agent = self.agent.manual_activity();
+        self
+    }
+
+    /// Keeps live input from the model while it waits for a response; see [`Agent::withhold_input_during_calls`].
+    pub fn withhold_input_during_calls(mut self) -> LiveBuilder {
+        self.agent = self.agent.withhold_input_during_calls();
+        self
+    }
+
+    /// Adds tools, joined by `|`.
+    pub fn tools(mut self, tools: impl Into<Toolset>) -> LiveBuilder {
+        self.agent = self.agent.tools(tools);
+        self
+    }
+
+    /// As [`tools`](LiveBuilder::tools).
+    pub fn with_tools(self, tools: impl Into<Toolset>) -> LiveBuilder {
+        self.tools(tools)
+    }
+
+    /// Lets the service search the web itself; see [`T::google_search`].
+    pub fn google_search(self) -> LiveBuilder {
+        self.tools(T::google_search())
+    }
+
+    /// Lets the service run code that the model writes; see [`T::code_execution`].
+    pub fn code_execution(self) -> LiveBuilder {
+        self.tools(T::code_execution())
+    }
+
+    /// Lets the service read web pages named in the conversation; see [`T::url_context`].
+    pub fn url_context(self) -> LiveBuilder {
+        self.tools(T::url_context())
+    }
+
+    /// What the model can do, where that is not what is known of it; see [`Agent::capabilities`].
+    pub fn capabilities(mut self, capabilities: Capabilities) -> LiveBuilder {
+        self.agent = self.agent.capabilities(capabilities);
+        self
+    }
+
+    /// Who answers confirmation requests in this process.
+    pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> LiveBuilder {
+        self.agent = self.agent.confirmation_provider(provider);
+        self
+    }
+
+    /// Runs a tool in the background: the model goes on and hears of the result when it has nothing else to say.
+    pub fn tool_background(self, name: impl Into<String>) -> LiveBuilder {
+        self.background(name, None, None)
+    }
+
+    /// As [`tool_background`](LiveBuilder::tool_background), and says when the model takes up the result.
+    pub fn tool_background_with_scheduling(
+        self,
+        name: impl Into<String>,
+        scheduling: FunctionResponseScheduling,
+    ) -> LiveBuilder {
+        self.background(name, None, Some(scheduling))
+    }
+
+    /// As [`tool_background`](LiveBuilder::tool_background), in words of your own.
+    pub fn tool_background_with_formatter(
+        self,
+        name: impl Into<String>,
+        formatter: Arc<dyn ResultFormatter>,
+    ) -> LiveBuilder {
+        self.background(name, Some(formatter), None)
+    }
+
+    /// How calls of the tool `name` are executed; see [`Agent::tool_execution_mode`].
+    pub fn tool_execution_mode(
+        mut self,
+        name: impl Into<String>,
+        mode: ToolExecutionMode,
+    ) -> LiveBuilder {
+        self.agent = self.agent.tool_execution_mode(name, mode);
+        self
+    }
+
+    fn background(
+        self,
+        name: impl Into<String>,
+        formatter: Option<Arc<dyn ResultFormatter>>,
+        scheduling: Option<FunctionResponseScheduling>,
+    ) -> LiveBuilder {
+        let mode = ToolExecutionMode::Background {
+            formatter,
+            scheduling,
+        };
+        self.tool_execution_mode(name, mode)
+    }
+
+    /// Begins to describe a phase of the conversation; see [`PhaseBuilder`].
+    pub fn phase(self, name: impl Into<String>) -> PhaseBuilder<LiveBuilder> {
+        PhaseBuilder::new(self, name.into(), |mut live, phase| {
+            live.agent = live.agent.with_phase(phase);
+            live
+        })
+    }
+
+    /// A hook that reads what was said, at the end of every turn; see [`Agent::extract`].
+    pub fn extract<F, Fut>(mut self, name: impl Into<String>, hook: F) -> LiveBuilder
+    where
+        F: Fn(Turn, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.agent = self.agent.extract(name, hook);
+        self
+    }
+
+    /// A hook that may answer calls itself; see [`Agent::on_tool_call`].
+    pub fn on_tool_call<F, Fut>(mut self, hook: F) -> LiveBuilder
+    where
+        F: Fn(Vec<FunctionCall>, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Option<Vec<FunctionResponse>>> + Send + 'static,
+    {
+        self.agent = self.agent.on_tool_call(hook);
+        self
+    }
+
+    /// A hook that may change responses before they leave; see [`Agent::before_tool_response`].
+    pub fn before_tool_response<F, Fut>(mut self, hook: F) -> LiveBuilder
+    where
+        F: Fn(Vec<FunctionResponse>, State) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<FunctionResponse>> + Send + 'static,
+    {
+        self.agent = self.agent.before_tool_response(hook);
+        self
+    }
+
+    /// Takes out what must not be on record; see [`Agent::redact`].
+    pub fn redact(
+        mut self,
+        redactor: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> LiveBuilder {
+        self.agent = self.agent.redact(redactor);
+        self
+    }
+
+    /// Hears each piece of what the model writes; see [`Callbacks`] for this and the next.
+    pub fn on_text(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_text(hear);
+        self
+    }
+
+    /// Hears each piece of what the model says aloud.
+    pub fn on_audio(mut self, hear: impl Fn(&[u8]) + Send + Sync + 'static) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_audio(hear);
+        self
+    }
+
+    /// Hears each piece of speech that was written down.
+    pub fn on_transcript(
+        mut self,
+        hear: impl Fn(Speaker, &str) + Send + Sync + 'static,
+    ) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_transcript(hear);
+        self
+    }
+
+    /// Hears that the model's turn is over.
+    pub fn on_turn_complete(mut self, hear: impl Fn() + Send + Sync + 'static) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_turn_complete(hear);
+        self
+    }
+
+    /// Hears that the user cut the model short.
+    pub fn on_interrupted(mut self, hear: impl Fn() + Send + Sync + 'static) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_interrupted(hear);
+        self
+    }
+
+    /// Hears what went wrong.
+    pub fn on_error(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> LiveBuilder {
+        self.callbacks = self.callbacks.on_error(hear);
+        self
+    }
+
+    /// Hands something to the tools; see [`Agent::service`].
+    pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> LiveBuilder {
+        self.agent = self.agent.service(service);
+        self
+    }
+
+    /// How what the model is answered is wrapped.
+    pub fn response_shape(mut self, shape: ResponseShape) -> LiveBuilder {
+        self.agent = self.agent.response_shape(shape);
+        self
+    }
+
+    /// Gated calls wait for a person even where nothing durable remembers them.
+    pub fn strict(mut self) -> LiveBuilder {
+        self.agent = self.agent.strict();
+        self
+    }
+
+    /// Gated calls run without asking; the journal says so for each.
+    pub fn unenforced_confirmations(mut self) -> LiveBuilder {
+        self.agent = self.agent.unenforced_confirmations();
+        self
+    }
+
+    /// The name under which the session knows its agent; `live` if none is given.
+    pub fn agent_name(mut self, name: impl Into<String>) -> LiveBuilder {
+        self.name = name.into();
+        self
+    }
+
+    /// The directory of the journal. Without one, and without an engine, the session is forgotten with its handle.
+    pub fn journal(mut self, path: impl Into<PathBuf>) -> LiveBuilder {
+        self.journal = Some(path.into());
+        self
+    }
+
+    /// The key store of the session's own engine; see [`EngineBuilder::keys`](crate::engine::EngineBuilder::keys).
+    pub fn keys(mut self, keys: Arc<dyn KeyStore>) -> LiveBuilder {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// Seals the bodies of the session's records; see [`Agent::sealed`].
+    pub fn sealed(mut self) -> LiveBuilder {
+        self.agent = self.agent.sealed();
+        self
+    }
+
+    /// The engine that serves the session, in place of one of its own; it has its own journal and keys.
+    ///
+    /// Its agent is registered there under [`agent_name`](LiveBuilder::agent_name), once. Further sessions of it begin with
+    /// [`Engine::session`].
+    pub fn engine(mut self, engine: &Engine) -> LiveBuilder {
+        self.engine = Some(engine.clone());
+        self
+    }
+
+    /// The caller's own name for the session, found again in every listing.
+    pub fn external_id(mut self, id: impl Into<String>) -> LiveBuilder {
+        self.external_id = Some(id.into());
+        self
+    }
+
+    /// The one for whom the agent acts: whoever is asked for leave sees it.
+    pub fn on_behalf_of(mut self, name: impl Into<String>) -> LiveBuilder {
+        self.on_behalf_of = Some(name.into());
+        self
+    }
+
+    /// A label by which the session is found again.
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> LiveBuilder {
+        self.labels.push((key.into(), value.into()));
+        self
+    }
+
+    /// Connects as a configuration says: its model, its instruction if it has one, its endpoint.
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to).
+    pub async fn connect(mut self, config: SessionConfig) -> Result<LiveHandle, Error> {
+        let SessionConfig {
+            model,
+            instruction,
+            connector,
+        } = config;
+        self = self.model(model);
+        if let Some(instruction) = instruction {
+            self = self.instruction(instruction);
+        }
+        self.connect_shared(connector).await
+    }
+
+    /// Connects to a gateway or simulator at a URL.
+    ///
+    /// # Errors
+    /// Every mistake of the configuration at once; what keeps the journal or the connection from being opened.
+    pub async fn connect_to(self, endpoint: impl Into<Endpoint>) -> Result<LiveHandle, Error> {
+        self.connect_with(endpoint.into()).await
+    }
+
+    /// Connects to Google AI with an API key.
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to).
+    pub async fn connect_google_ai(self, key: impl Into<String>) -> Result<LiveHandle, Error> {
+        self.connect_with(Endpoint::google_ai(key)).await
+    }
+
+    /// Connects to Vertex: a project, a location such as `us-central1` or `global`, and OAuth tokens or one in a string.
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to).
+    pub async fn connect_vertex(
+        self,
+        project: impl Into<String>,
+        location: impl Into<String>,
+        token: impl TokenSource,
+    ) -> Result<LiveHandle, Error> {
+        self.connect_with(Endpoint::vertex(project, location, token))
+            .await
+    }
+
+    /// Connects to where the environment says: Google AI or Vertex, by the names that the vendor's libraries use. They stand
+    /// at [`Endpoint::from_env`].
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to); what the environment lacks is one of the mistakes.
+    pub async fn connect_from_env(self) -> Result<LiveHandle, Error> {
+        match Endpoint::from_env() {
+            Ok(endpoint) => self.connect_with(endpoint).await,
+            Err(incomplete) => Err(self.mistaken(vec![incomplete.to_string()]).await),
+        }
+    }
+
+    /// Connects by whatever opens connections, such as a scripted model.
+    ///
+    /// # Errors
+    /// As [`connect_to`](LiveBuilder::connect_to).
+    pub async fn connect_with(self, connector: impl Connector) -> Result<LiveHandle, Error> {
+        self.connect_shared(Arc::new(connector)).await
+    }
+
+    /// Every mistake of the description, after these.
+    async fn mistaken(self, mut mistakes: Vec<String>) -> Error {
+        let others = match self.engine {
+            Some(engine) => engine.check(&self.name, self.agent),
+            None => {
+                let mut engine = Engine::in_memory().agent(&self.name, self.agent);
+                if let Some(keys) = self.keys {
+                    engine = engine.keys(keys);
+                }
+                engine.open().await.map(drop)
+            }
+        };
+        if let Err(Error::Configuration { mistakes: others }) = others {
+            mistakes.extend(others);
+        }
+        Error::Configuration { mistakes }
+    }
+
+    /// What would go nowhere, because an engine has its own.
+    fn said_in_vain(&self) -> Vec<String> {
+        let given = [
+            (self.journal.is_some(), ".journal(…)"),
+            (self.keys.is_some(), ".keys(…)"),
+        ];
+        let in_vain = given
+            .into_iter()
+            .filter(|(is_given, _)| *is_given && self.engine.is_some());
+        in_vain
+            .map(|(_, what)| format!("the engine has its own: leave out {what} beside .engine(…)"))
+            .collect()
+    }
+
+    async fn connect_shared(mut self, connector: Arc<dyn Connector>) -> Result<LiveHandle, Error> {
+        let in_vain = self.said_in_vain();
+        if !in_vain.is_empty() {
+            self.agent = self.agent.connect_to_shared(connector);
+            return Err(self.mistaken(in_vain).await);
+        }
+        let agent = self.agent.connect_to_shared(connector);
+        let engine = match (self.engine, self.journal) {
+            (Some(engine), _) => {
+                engine.register(&self.name, agent)?;
+                engine
+            }
+            (None, path) => {
+                let mut builder = match path {
+                    Some(path) => Engine::builder(path),
+                    None => Engine::in_memory(),
+                };
+                if let Some(keys) = self.keys {
+                    builder = builder.keys(keys);
+                }
+                builder.agent(&self.name, agent).open().await?
+            }
+        };
+        let mut session = engine.session(&self.name).callbacks(self.callbacks);
+        for (key, value) in self.labels {
+            session = session.label(key, value);
+        }
+        if let Some(name) = self.on_behalf_of {
+            session = session.on_behalf_of(name);
+        }
+        if let Some(id) = self.external_id {
+            session = session.external_id(id);
+        }
+        session.connect().await
+    }
+}

@@ -1,0 +1,22 @@
+//! The embedder's side: opening an engine, beginning a session, a conversation in the hand.
+//!
+//! Nothing below imports it. Read `builder`, `sessions` and `handle`; `live` is all of it in one
+//! expression, `operator` what the command line asks of a running engine.
+
+pub(super) mod adk_events;
+pub(super) mod adk_position;
+pub(super) mod builder;
+mod client_frames;
+mod engine_callbacks;
+pub(super) mod handle;
+mod listening;
+#[cfg(feature = "live")]
+pub(super) mod live;
+#[cfg(feature = "live")]
+mod live_agent;
+#[cfg(feature = "live")]
+pub(super) mod live_session_builder;
+#[cfg(feature = "live")]
+mod operator;
+pub(super) mod sessions;
+mod shutdown;

@@ -1,0 +1,375 @@
+//! What an operator wants of a running engine, and how it is done.
+//!
+//! The door has let them in by the token, which only the user of this process can read; so they are that user, whatever a
+//! message says. A name that a message claims goes on record as one that nobody checked.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use recount_journal as journal;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::control::{
+    Handler, Items, LogItem, NamedId, OnRecord, Problem, ReaderGone, Refusal, Reply, Request,
+    Server, Waiting, checked, confirmation, finding, os_user, wrong_with_name,
+};
+use crate::engine::desk::responding::supplies_json;
+use crate::engine::error::Error;
+use crate::engine::error::causes;
+use crate::engine::serving::engine::{Engine, Inner};
+use crate::ledger::{self, Ledger};
+use crate::session::{Actor, Authentication, RequestId, Seq, SessionId};
+use crate::tool::Ticket;
+
+/// How many records are read at a time.
+const PAGE: usize = 256;
+
+impl Engine {
+    /// Listens for operators, and says so in `directory`. Who cannot listen serves all the same.
+    pub(super) fn hear_operators(&self, directory: &Path) {
+        match Server::start(directory, handler(&self.inner)) {
+            Ok(server) => *self.control() = Some(server),
+            Err(error) => {
+                let directory = directory.display();
+                tracing::warn!(%error, %directory, "no operator can reach this engine");
+            }
+        }
+    }
+
+    /// Sends operators away, once what they wanted so far is done.
+    pub(super) async fn dismiss_operators(&self) {
+        let server = self.control().take();
+        if let Some(server) = server {
+            server.end().await;
+        }
+    }
+
+    fn control(&self) -> std::sync::MutexGuard<'_, Option<Server>> {
+        let control = self.inner.control.lock();
+        control.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn obey(self, request: Request, items: &Items) -> Result<Reply, Failed> {
+        match request {
+            Request::Pending {} => {
+                for it in self.pending().await? {
+                    items.send(&Waiting::Confirmation(Box::new(it))).await?;
+                }
+                for it in self.paused().await? {
+                    items.send(&Waiting::Paused(it)).await?;
+                }
+                Ok(Reply::done(&serde_json::Map::new()))
+            }
+            Request::Sessions {} => {
+                for it in self.sessions().await? {
+                    items.send(&it).await?;
+                }
+                Ok(Reply::done(&serde_json::Map::new()))
+            }
+            Request::Named { digits } => self.name(&digits, items).await,
+            Request::Answer {
+                request,
+                answer,
+                claimed,
+            } => self.take_answer(request, &answer, claimed).await,
+            Request::Respond {
+                ticket,
+                response,
+                interim,
+                claimed,
+            } => {
+                self.take_response(&ticket, &response, interim, claimed)
+                    .await
+            }
+            Request::Reconcile {
+                session,
+                call,
+                found,
+                claimed,
+            } => self.take_finding(session, call, &found, claimed).await,
+            Request::Cancel {
+                session,
+                call,
+                reason,
+                claimed,
+            } => {
+                let by = actor(claimed).await?;
+                let cancelled = self.cancel(session, call, reason, by.clone()).await;
+                self.put(cancelled, session, call, by, true).await
+            }
+            Request::Log {
+                session,
+                from,
+                follow,
+            } => {
+                let ledger = self.ledger().clone();
+                // Who only looks on must not keep the engine.
+                drop(self);
+                log(&ledger, session, from, follow, items).await
+            }
+        }
+    }
+
+    /// Lists the requests and calls whose ids begin so.
+    async fn name(&self, digits: &str, items: &Items) -> Result<Reply, Failed> {
+        let is_digit = |it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
+        if !(4..=32).contains(&digits.len()) || !digits.bytes().all(is_digit) {
+            let told = "expected 4 to 32 hexadecimal digits in lower case";
+            return Err(Problem::new("bad_request", told).into());
+        }
+        let fits = |id: Uuid| id.simple().to_string().starts_with(digits);
+        for it in self.ledger().requests_named(|id| fits(id.0)).await? {
+            items.send(&NamedId::Request(it.id)).await?;
+        }
+        for it in self.ledger().calls_named(|id| fits(id.0)).await? {
+            items.send(&NamedId::Call(it)).await?;
+        }
+        Ok(Reply::done(&serde_json::Map::new()))
+    }
+
+    async fn take_answer(
+        &self,
+        request: RequestId,
+        answer: &RawValue,
+        claimed: Option<String>,
+    ) -> Result<Reply, Failed> {
+        let given = confirmation(answer);
+        let by = actor(claimed).await?;
+        let named = self.ledger().journal().request(request.0).await?;
+        let (session, call) = named.ok_or(Error::UnknownRequest { request })?;
+        let answered = self.answer_as(request, given, by.clone()).await;
+        self.put(answered, SessionId(session), Seq(call), by, false)
+            .await
+    }
+
+    async fn take_response(
+        &self,
+        ticket: &Ticket,
+        response: &RawValue,
+        interim: bool,
+        claimed: Option<String>,
+    ) -> Result<Reply, Failed> {
+        let response = checked(response)?;
+        let by = actor(claimed).await?;
+        let name = ticket.tool.clone();
+        let supply = supplies_json(ticket, name, response, interim, by.clone());
+        let supplied = self.supply(supply);
+        self.put(supplied.await, ticket.session, ticket.call, by, false)
+            .await
+    }
+
+    async fn take_finding(
+        &self,
+        session: SessionId,
+        call: Seq,
+        found: &RawValue,
+        claimed: Option<String>,
+    ) -> Result<Reply, Failed> {
+        let found = finding(found)?;
+        let by = actor(claimed).await?;
+        let tool = self.ledger().tool_of(session, call).await?;
+        let ticket = Ticket {
+            session,
+            call,
+            tool: tool.unwrap_or_default(),
+        };
+        let reconciled = self.reconcile(&ticket, found, by.clone()).await;
+        self.put(reconciled, session, call, by, false).await
+    }
+
+    /// What became of an answer or a response to `call`, or of its being taken back.
+    async fn put(
+        &self,
+        outcome: Result<Seq, Error>,
+        session: SessionId,
+        call: Seq,
+        by: Actor,
+        is_taken_back: bool,
+    ) -> Result<Reply, Failed> {
+        match outcome {
+            Ok(seq) => {
+                let found = self.tool_and_attempts(session, call, is_taken_back).await;
+                let behind_record = |error| Failed::Message(behind_record(seq, &error));
+                let (tool, attempts) = found.map_err(behind_record)?;
+                Ok(Reply::done(&OnRecord {
+                    session,
+                    seq,
+                    tool,
+                    by,
+                    attempts,
+                }))
+            }
+            Err(Error::Refused(rejection)) => {
+                let refusal = Refusal::of(self.ledger(), session, &rejection).await;
+                Ok(Reply::Refused(refusal))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The tool of a call, and how often it was started where the call was taken back.
+    async fn tool_and_attempts(
+        &self,
+        session: SessionId,
+        call: Seq,
+        is_taken_back: bool,
+    ) -> Result<(String, u32), Error> {
+        let tool = self.ledger().tool_of(session, call).await?;
+        let attempts = if is_taken_back {
+            self.ledger().attempts_of(session, call).await?
+        } else {
+            0
+        };
+        Ok((tool.unwrap_or_default(), attempts))
+    }
+}
+
+fn handler(engine: &Arc<Inner>) -> Handler {
+    // Operators alone do not keep an engine that its program has let go.
+    let engine = Arc::downgrade(engine);
+    Arc::new(move |request, items| {
+        let engine = engine.upgrade().map(|inner| Engine { inner });
+        Box::pin(async move {
+            let Some(engine) = engine else {
+                return Reply::Error(problem(&Error::ShutDown));
+            };
+            match engine.obey(request, &items).await {
+                Ok(reply) => reply,
+                Err(Failed::Engine(error)) => Reply::Error(problem(&error)),
+                Err(Failed::Message(problem)) => Reply::Error(problem),
+                // Nobody is there to read this.
+                Err(Failed::ReaderGone) => Reply::done(&serde_json::Map::new()),
+            }
+        })
+    })
+}
+
+/// Why a request came to no good end.
+enum Failed {
+    Engine(Error),
+    /// It cannot be understood.
+    Message(Problem),
+    /// Whoever asked is gone.
+    ReaderGone,
+}
+
+impl<E: Into<Error>> From<E> for Failed {
+    fn from(error: E) -> Failed {
+        Failed::Engine(error.into())
+    }
+}
+
+impl From<Problem> for Failed {
+    fn from(problem: Problem) -> Failed {
+        Failed::Message(problem)
+    }
+}
+
+impl From<ReaderGone> for Failed {
+    fn from(_: ReaderGone) -> Failed {
+        Failed::ReaderGone
+    }
+}
+
+/// Sends the records of a session from `from` on, and those that come, if they are followed.
+async fn log(
+    ledger: &Ledger,
+    session: SessionId,
+    from: Seq,
+    follow: bool,
+    items: &Items,
+) -> Result<Reply, Failed> {
+    if ledger.journal().head(session.0).await?.is_none() {
+        return Err(ledger::Error::UnknownSession { session }.into());
+    }
+    // Asked before the first reading, so that what is appended meanwhile is read or followed.
+    let mut position = ledger.journal().position().await?;
+    let mut next = Seq(from.0.max(1));
+    loop {
+        loop {
+            let entries = ledger.entries(session, next, PAGE).await?;
+            let Some(last) = entries.last() else { break };
+            next = last.seq.next();
+            for entry in &entries {
+                items.send(&LogItem::of(entry)?).await?;
+            }
+        }
+        if !follow {
+            return Ok(Reply::done(&serde_json::Map::new()));
+        }
+        loop {
+            let commit = ledger.journal().follow(position).await?;
+            position = commit.position;
+            let concerns = |(of, _): &(uuid::Uuid, Vec<journal::Line>)| *of == session.0;
+            if commit.appends.iter().any(concerns) {
+                break;
+            }
+        }
+    }
+}
+
+/// Whoever showed the token, or whoever they say they are.
+async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
+    static USER: OnceLock<String> = OnceLock::new();
+    if let Some(name) = claimed {
+        if let Some(wrong) = wrong_with_name(&name) {
+            return Err(Problem::new("bad_request", wrong));
+        }
+        return Ok(Actor {
+            name,
+            authenticated_by: Authentication::None,
+            acted_as: None,
+        });
+    }
+    let name = match USER.get() {
+        Some(name) => name.clone(),
+        None => {
+            // It asks a program, which is no work for the threads that serve sessions.
+            let asked = tokio::task::spawn_blocking(os_user::current).await;
+            let name = asked.ok().flatten().ok_or_else(|| {
+                Problem::new(
+                    "unknown_user",
+                    "the system does not say who the service runs as",
+                )
+            })?;
+            USER.get_or_init(|| name).clone()
+        }
+    };
+    Ok(Actor {
+        name,
+        authenticated_by: Authentication::Token,
+        acted_as: None,
+    })
+}
+
+/// An error as an operator is told of it.
+fn problem(error: &Error) -> Problem {
+    let code = match error {
+        Error::UnknownRequest { .. } => "unknown_request",
+        Error::UnknownCall { .. } => "unknown_call",
+        Error::UnknownAgent { .. } => "unknown_agent",
+        Error::HookMissing { .. } => "hook_missing",
+        Error::Ledger(ledger::Error::UnknownSession { .. }) => "unknown_session",
+        Error::Ledger(ledger::Error::Sealed { .. } | ledger::Error::NoKeyStore { .. }) => "sealed",
+        Error::Ledger(ledger::Error::Journal(journal::Error::NoSpace { .. })) => "no_space",
+        Error::Ledger(_) => "journal",
+        Error::Message(_) | Error::PartlyTaken { .. } => "client_message",
+        // No message here has an id beside its ticket.
+        Error::WrongId { .. }
+        | Error::Refused(_)
+        | Error::Connect(_)
+        | Error::Configuration { .. }
+        | Error::AlreadyConnected { .. }
+        | Error::NotConnected { .. }
+        | Error::Stopped { .. }
+        | Error::ShutDown => "engine",
+    };
+    Problem::new(code, causes(error))
+}
+
+/// What failed behind something that counts, whoever said it must know that.
+fn behind_record(seq: Seq, error: &Error) -> Problem {
+    let Problem { code, text } = problem(error);
+    Problem::new(&code, format!("it is on record at seq {seq}, but {text}"))
+}

@@ -1,0 +1,112 @@
+//! Beginning a session.
+
+use std::collections::BTreeMap;
+
+use crate::engine::error::Error;
+use crate::engine::facade::handle::LiveHandle;
+use crate::engine::notify::callbacks::Callbacks;
+use crate::engine::program::PROGRAM;
+use crate::engine::serving::engine::Engine;
+use crate::engine::task::session_task::Begin;
+use crate::session::{Actor, RULES, SessionOpened, unfit};
+
+/// A session about to begin.
+pub struct NewSession {
+    engine: Engine,
+    agent: String,
+    external_id: Option<String>,
+    on_behalf_of: Option<String>,
+    labels: BTreeMap<String, String>,
+    callbacks: Callbacks,
+}
+
+impl Engine {
+    /// Begins a new session of the agent `agent`.
+    pub fn session(&self, agent: impl Into<String>) -> NewSession {
+        NewSession::new(self.clone(), agent.into())
+    }
+}
+
+impl NewSession {
+    pub(in crate::engine) fn new(engine: Engine, agent: String) -> NewSession {
+        NewSession {
+            engine,
+            agent,
+            external_id: None,
+            on_behalf_of: None,
+            labels: BTreeMap::new(),
+            callbacks: Callbacks::new(),
+        }
+    }
+
+    /// The caller's own name for it, found again in every listing.
+    pub fn external_id(mut self, id: impl Into<String>) -> NewSession {
+        self.external_id = Some(id.into());
+        self
+    }
+
+    /// The one for whom the agent acts: whoever is asked for leave sees it.
+    pub fn on_behalf_of(mut self, name: impl Into<String>) -> NewSession {
+        self.on_behalf_of = Some(name.into());
+        self
+    }
+
+    /// A label by which it is found again.
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> NewSession {
+        self.labels.insert(key.into(), value.into());
+        self
+    }
+
+    /// Closures that hear the conversation from its first moment; see [`LiveHandle::attend`].
+    pub fn callbacks(mut self, callbacks: Callbacks) -> NewSession {
+        self.callbacks = callbacks;
+        self
+    }
+
+    /// Begins it and connects.
+    ///
+    /// # Errors
+    /// Where the agent is unknown, the journal cannot be written, or the connection cannot be opened.
+    pub async fn connect(self) -> Result<LiveHandle, Error> {
+        let handle = self.begin()?;
+        if let Err(error) = handle.connect().await {
+            // Nobody will ever know the session's name, so it must not stay open.
+            let by = Actor::embedder(PROGRAM);
+            let _ = handle.close("the connection could not be opened", by).await;
+            return Err(error);
+        }
+        Ok(handle)
+    }
+
+    /// Begins it without a connection: for calls that the program makes itself; see [`LiveHandle::call_function`].
+    ///
+    /// # Errors
+    /// Where the agent is unknown or the journal cannot be written.
+    pub async fn open(self) -> Result<LiveHandle, Error> {
+        let handle = self.begin()?;
+        // Whoever gets the session knows that it is on record.
+        handle.session().await?;
+        Ok(handle)
+    }
+
+    fn begin(self) -> Result<LiveHandle, Error> {
+        self.engine.expect_room()?;
+        let agent = self.engine.agent(&self.agent)?;
+        let opened = SessionOpened {
+            agent: self.agent,
+            external_id: self.external_id,
+            on_behalf_of: self.on_behalf_of,
+            labels: self.labels,
+            rules: RULES,
+            program: PROGRAM.to_owned(),
+        };
+        // A session without a first record could never be opened again.
+        if let Some(rejection) = unfit(&opened.clone().into()) {
+            return Err(Error::Refused(rejection));
+        }
+        let id = self.engine.inner.clock.new_session();
+        let mut handle = self.engine.handle(id, agent, Begin::Open(opened));
+        handle.attend(self.callbacks);
+        Ok(handle)
+    }
+}

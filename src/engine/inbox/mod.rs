@@ -1,0 +1,9 @@
+//! The inputs of a session's task, and the list of the tasks.
+//!
+//! It knows the values that an input carries, and not what the task does with them. Read `inbox`,
+//! then `registry`.
+
+pub(super) mod asking;
+pub(super) mod callers;
+pub(super) mod inbox;
+pub(super) mod registry;

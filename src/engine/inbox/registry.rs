@@ -1,0 +1,98 @@
+//! Which sessions have a task, so that each has one at most.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use super::inbox::{Inbox, Input};
+use crate::engine::error::Error;
+use crate::engine::media::input_lines::Place;
+use crate::engine::media::media::Media;
+use crate::session::SessionId;
+
+/// The sessions that have a task.
+#[derive(Default)]
+pub(in crate::engine) struct Registry {
+    tasks: Mutex<BTreeMap<SessionId, TaskRef>>,
+}
+
+/// A session's task, from outside.
+#[derive(Clone)]
+pub(in crate::engine) struct TaskRef {
+    pub(in crate::engine) inbox: Inbox,
+    /// Why it stopped, if something failed.
+    pub(in crate::engine) failure: Arc<OnceLock<String>>,
+    /// Where audio and video pass by.
+    pub(in crate::engine) media: Arc<Media>,
+    /// Fires once the session is closed.
+    pub(in crate::engine) over: CancellationToken,
+}
+
+impl TaskRef {
+    /// What a caller is told whose question the task did not live to answer.
+    pub(in crate::engine) fn stopped(&self, session: SessionId) -> Error {
+        match self.failure.get() {
+            Some(cause) => Error::Stopped {
+                session,
+                cause: cause.clone(),
+            },
+            None => Error::ShutDown,
+        }
+    }
+}
+
+impl Registry {
+    /// Hands `input` to the session's task, or to `spawn`, which begins one with it.
+    ///
+    /// It happens under the lock under which a task retires, so no input falls between two tasks.
+    pub(in crate::engine) fn send(
+        &self,
+        id: SessionId,
+        input: Input,
+        spawn: impl FnOnce(Input) -> TaskRef,
+    ) -> TaskRef {
+        let mut tasks = self.lock();
+        let input = match tasks.get(&id) {
+            Some(task) => match task.inbox.send(input) {
+                Ok(()) => return task.clone(),
+                Err(rejected) => *rejected,
+            },
+            None => input,
+        };
+        let task = spawn(input);
+        tasks.insert(id, task.clone());
+        task
+    }
+
+    /// The place of words that a client of this session sends now.
+    pub(in crate::engine) fn place_of_words(&self, id: SessionId) -> Option<Place> {
+        let media = self.lock().get(&id).map(|it| it.media.clone());
+        media.map(|it| it.place_of_words())
+    }
+
+    /// Forgets the session's task.
+    pub(in crate::engine) fn remove(&self, id: SessionId) {
+        self.lock().remove(&id);
+    }
+
+    /// Forgets the session's task if `idle` still holds while nobody can send to it.
+    pub(in crate::engine) fn remove_if(&self, id: SessionId, idle: impl FnOnce() -> bool) -> bool {
+        let mut tasks = self.lock();
+        let removed = idle();
+        if removed {
+            tasks.remove(&id);
+        }
+        removed
+    }
+
+    /// Every task.
+    pub(in crate::engine) fn all(&self) -> Vec<TaskRef> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, TaskRef>> {
+        // The map is whole between any two statements, so a panic elsewhere does not spoil it.
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,71 @@
+//! A message of the service as listeners are told of it: its media, and what else it says.
+
+use std::sync::Arc;
+
+use super::live_event::LiveEvent;
+use crate::live::wire::{Part, ServerContent, ServerMessage, Transcription};
+use crate::session::{MediaCount, Speaker};
+
+/// Takes the media out of a message; whether there was any.
+pub(super) fn take_media(
+    content: &mut ServerContent,
+    heard: &mut MediaCount,
+    events: &mut Vec<LiveEvent>,
+) -> bool {
+    let Some(turn) = &mut content.model_turn else {
+        return false;
+    };
+    let mut parts = std::mem::take(&mut turn.parts).into_vec();
+    for part in &mut parts {
+        let Some((blob, data)) = part.inline_data.take().and_then(|it| {
+            let data = it.bytes()?;
+            Some((it, data))
+        }) else {
+            continue;
+        };
+        let mime_type = blob.mime_type.unwrap_or_default();
+        events.push(event_of(mime_type, data, heard));
+    }
+    turn.parts = parts.into();
+    !events.is_empty()
+}
+
+/// Counts a piece of media; what listeners are told of it.
+pub(super) fn event_of(mime_type: String, data: Vec<u8>, heard: &mut MediaCount) -> LiveEvent {
+    let (mime_type, data): (Arc<str>, Arc<[u8]>) = (mime_type.into(), data.into());
+    if mime_type.starts_with("audio/") {
+        heard.audio.count(data.len());
+        LiveEvent::Audio { mime_type, data }
+    } else {
+        heard.video.count(data.len());
+        LiveEvent::Video { mime_type, data }
+    }
+}
+
+/// The rest of a message as events, in the order in which it counts.
+pub(in crate::engine) fn tell(content: &ServerContent, events: &mut Vec<LiveEvent>) {
+    let text = |it: &Option<Transcription>| {
+        let text = it.as_ref().and_then(|it| it.text.clone());
+        text.filter(|text| !text.is_empty())
+    };
+    let transcript = |speaker, text| LiveEvent::Transcript { speaker, text };
+    events.extend(text(&content.input_transcription).map(|it| transcript(Speaker::User, it)));
+    let spoken = content.model_turn.as_ref().map(|turn| turn.spoken());
+    events.extend(spoken.filter(|it| !it.is_empty()).map(LiveEvent::Text));
+    events.extend(text(&content.output_transcription).map(|it| transcript(Speaker::Model, it)));
+    events.extend((content.interrupted == Some(true)).then_some(LiveEvent::Interrupted));
+    events.extend((content.turn_complete == Some(true)).then_some(LiveEvent::TurnComplete));
+}
+
+/// True if a message whose media was taken out still says something.
+pub(super) fn says_more(mut message: ServerMessage) -> bool {
+    let Some(mut content) = message.server_content.take() else {
+        return true;
+    };
+    let parts = content.model_turn.take().map(|turn| turn.parts.into_vec());
+    let empty = |part: &Part| {
+        part.text.is_none() && part.function_call.is_none() && part.function_response.is_none()
+    };
+    let only_media = parts.is_none_or(|parts| parts.iter().all(empty));
+    !only_media || content != ServerContent::default() || message != ServerMessage::default()
+}

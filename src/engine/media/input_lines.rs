@@ -1,0 +1,255 @@
+//! The order of what a client sends: live input is queued for a connection, and words have a place
+//! in that queue.
+//!
+//! ```text
+//! current ── the connection ends ──▶ closed: its queue is drained, or dropped with the loss
+//! next ───── the connection is there ──▶ current
+//! ```
+//!
+//! A line is the queue of one connection. While the next connection is awaited, its line exists
+//! already and takes input. The place of words is the number of pieces that were sent before them,
+//! so they leave behind those pieces and in front of the others.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, mpsc};
+
+use super::piece::Piece;
+
+/// The number of pieces of a line that wait before a sender waits, too.
+pub(super) const LINE_PIECES_MAX: usize = 32;
+
+/// A place in the order: behind this many pieces of a line, and all of the lines before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::engine) struct Place {
+    line: u64,
+    pieces: u64,
+}
+
+impl Place {
+    /// The place behind every piece of this line.
+    pub(in crate::engine) fn behind(line: u64) -> Place {
+        let pieces = u64::MAX;
+        Place { line, pieces }
+    }
+
+    pub(in crate::engine) fn of(line: u64, pieces: u64) -> Place {
+        Place { line, pieces }
+    }
+}
+
+/// The line of the live connection and the one of the connection that is awaited.
+#[derive(Default)]
+pub(super) struct InputLines {
+    lines: Mutex<Lines>,
+    /// Fires whenever a line is another one, or more of one may leave.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Lines {
+    /// The id of the line that was made last.
+    last: u64,
+    current: Option<Line>,
+    next: Option<(Line, mpsc::Receiver<Piece>)>,
+    /// True while the session awaits another connection.
+    expected: bool,
+    /// True while the live connection is to be left: words wait for the next one.
+    leaves: bool,
+}
+
+struct Line {
+    id: u64,
+    out: mpsc::Sender<Piece>,
+    /// The number of pieces that it has taken.
+    taken: u64,
+    /// The number of pieces behind which the others wait, for words that go first.
+    held_from: Option<u64>,
+}
+
+/// Another connection is awaited as long as this is there.
+pub(in crate::engine) struct Expected(Arc<InputLines>);
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        let mut lines = self.0.lock();
+        lines.expected = false;
+        if !lines.leaves {
+            lines.next = None;
+        }
+        drop(lines);
+        self.0.changed.notify_waiters();
+    }
+}
+
+impl InputLines {
+    /// Has input wait for the next connection from here on, once there is none.
+    pub(in crate::engine) fn expect(self: &Arc<InputLines>) -> Expected {
+        let mut lines = self.lock();
+        lines.expected = true;
+        if lines.current.is_none() {
+            lines.prepare();
+        }
+        Expected(self.clone())
+    }
+
+    /// A connection is there. Its line takes input at once and gives none before the first
+    /// [`release`](InputLines::release): what the session has to say first goes first.
+    pub(in crate::engine) fn open(&self) -> (u64, mpsc::Receiver<Piece>) {
+        let mut lines = self.lock();
+        lines.prepare();
+        lines.leaves = false;
+        let (line, queue) = match lines.next.take() {
+            Some((line, queue)) => (Some(line), queue),
+            // It was just prepared.
+            None => (None, mpsc::channel(1).1),
+        };
+        let id = line.as_ref().map_or(0, |it| it.id);
+        lines.current = line;
+        drop(lines);
+        self.changed.notify_waiters();
+        (id, queue)
+    }
+
+    /// The live connection has ended.
+    pub(in crate::engine) fn shut(&self) {
+        let mut lines = self.lock();
+        lines.current = None;
+        lines.leaves = false;
+        if lines.expected {
+            lines.prepare();
+        } else {
+            lines.next = None;
+        }
+        drop(lines);
+        self.changed.notify_waiters();
+    }
+
+    /// The live connection is to be left.
+    pub(in crate::engine) fn leave(&self) {
+        let mut lines = self.lock();
+        lines.leaves = lines.current.is_some();
+    }
+
+    /// The place of words that are sent now. Where they wait for the next connection, what is sent
+    /// after them does so, too.
+    pub(in crate::engine) fn place_of_words(&self) -> Place {
+        let mut lines = self.lock();
+        if lines.leaves {
+            lines.prepare();
+        }
+        let line = lines.input().map(|it| Place::of(it.id, it.taken));
+        line.unwrap_or_default()
+    }
+
+    /// Sends a piece on the line of now, and waits while that is full; false where there is none.
+    pub(in crate::engine) async fn send(&self, piece: Piece, sent: impl FnOnce(&Piece)) -> bool {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let line = self.lock().input().map(|it| (it.id, it.out.clone()));
+            let Some((id, out)) = line else {
+                return false;
+            };
+            let Ok(place) = out.reserve().await else {
+                // Its connection is lost, and its session has not come to that.
+                if self.lock().input().is_some_and(|it| it.id == id) {
+                    changed.await;
+                }
+                continue;
+            };
+            let mut lines = self.lock();
+            if let Some(line) = lines.input_mut().filter(|it| it.id == id) {
+                line.taken += 1;
+                sent(&piece);
+                place.send(piece);
+                return true;
+            }
+        }
+    }
+
+    /// Puts a piece into the line of the live connection, if there is room.
+    pub(super) fn try_send(&self, piece: Piece) {
+        if let Some(line) = &mut self.lock().current
+            && line.out.try_send(piece).is_ok()
+        {
+            line.taken += 1;
+        }
+    }
+
+    /// Has the pieces behind a place wait, until words are on their way that go first.
+    pub(in crate::engine) fn hold(&self, place: Place) {
+        if let Some(line) = &mut self.lock().current {
+            let is_within = place.line == line.id;
+            line.held_from = Some(if is_within { place.pieces } else { 0 });
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Lets all pieces leave.
+    pub(in crate::engine) fn release(&self) {
+        if let Some(line) = &mut self.lock().current {
+            line.held_from = None;
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until a piece may leave behind `gone` others, or `goes` says that it needs no leave.
+    pub(super) async fn may_go(&self, id: u64, gone: u64, goes: impl Fn() -> bool) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if goes() || !self.is_held(id, gone) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Something else has changed for which a piece may wait.
+    pub(super) fn look_again(&self) {
+        self.changed.notify_waiters();
+    }
+
+    fn is_held(&self, id: u64, gone: u64) -> bool {
+        let lines = self.lock();
+        let line = lines.current.as_ref().filter(|it| it.id == id);
+        let held_from = line.and_then(|it| it.held_from);
+        held_from.is_some_and(|from| gone >= from)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        // Whole between any two statements.
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lines {
+    /// Makes the line of the next connection, if there is none.
+    fn prepare(&mut self) {
+        if self.next.is_some() {
+            return;
+        }
+        self.last += 1;
+        let (out, queue) = mpsc::channel(LINE_PIECES_MAX);
+        let line = Line {
+            id: self.last,
+            out,
+            taken: 0,
+            held_from: Some(0),
+        };
+        self.next = Some((line, queue));
+    }
+
+    /// The line that takes input: the next one as soon as there is one.
+    fn input(&self) -> Option<&Line> {
+        let next = self.next.as_ref().map(|(line, _)| line);
+        next.or(self.current.as_ref())
+    }
+
+    fn input_mut(&mut self) -> Option<&mut Line> {
+        let next = self.next.as_mut().map(|(line, _)| line);
+        next.or(self.current.as_mut())
+    }
+}

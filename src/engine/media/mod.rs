@@ -1,0 +1,13 @@
+//! Audio, video and live input: past the session and its journal, from the socket to listeners
+//! and back.
+//!
+//! It knows neither the session nor its record. Read `media`, then `pieces` and `input_lines` for
+//! the order of what a client sends.
+
+mod heard_media;
+pub(super) mod input_lines;
+pub(super) mod live_event;
+pub(super) mod media;
+pub(super) mod piece;
+pub(super) mod pieces;
+mod withholding;

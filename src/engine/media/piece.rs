@@ -1,0 +1,54 @@
+//! A piece of the user's live input.
+
+use std::sync::Arc;
+
+use crate::live::wire::{Blob, ClientMessage, RawJson, RealtimeInput};
+use crate::tool::InputEvent;
+
+/// A piece of media, or a mark of where the user's activity begins and ends.
+pub(in crate::engine) enum Piece {
+    Audio(String, Arc<[u8]>),
+    Video(String, Arc<[u8]>),
+    ActivityStart,
+    ActivityEnd,
+    /// The microphone is off.
+    AudioStreamEnd,
+    /// None of the user's: live input is heard again, so that an end of the audio that waited is told.
+    HeardAgain,
+}
+
+impl Piece {
+    pub(super) fn encode(&self) -> String {
+        let empty = || RawJson::parse("{}").ok();
+        let mut input = RealtimeInput::default();
+        match self {
+            Piece::Audio(mime_type, data) => input.audio = Some(Blob::of(mime_type, data)),
+            Piece::Video(mime_type, data) => input.video = Some(Blob::of(mime_type, data)),
+            Piece::ActivityStart => input.activity_start = empty(),
+            Piece::ActivityEnd => input.activity_end = empty(),
+            Piece::AudioStreamEnd | Piece::HeardAgain => input.audio_stream_end = Some(true),
+        }
+        ClientMessage {
+            realtime_input: Some(input),
+            ..ClientMessage::default()
+        }
+        .encode()
+    }
+
+    /// What a tool hears of it.
+    pub(super) fn as_input(&self) -> Option<InputEvent> {
+        match self {
+            Piece::Audio(mime_type, data) => Some(InputEvent::Audio {
+                mime_type: mime_type.clone(),
+                data: data.clone(),
+            }),
+            Piece::Video(mime_type, data) => Some(InputEvent::Video {
+                mime_type: mime_type.clone(),
+                data: data.clone(),
+            }),
+            Piece::ActivityStart => Some(InputEvent::ActivityStart),
+            Piece::ActivityEnd => Some(InputEvent::ActivityEnd),
+            Piece::AudioStreamEnd | Piece::HeardAgain => None,
+        }
+    }
+}

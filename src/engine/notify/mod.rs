@@ -1,0 +1,10 @@
+//! Listeners in this process: records as they are appended, and the conversation as it happens.
+//!
+//! It tells; no session waits for a listener. Read `publisher`, then `updates`; `notices` are the
+//! callbacks of the whole engine, `callbacks` those of one conversation.
+
+pub(super) mod callbacks;
+pub(super) mod listener;
+pub(super) mod notices;
+pub(super) mod publisher;
+pub(super) mod updates;

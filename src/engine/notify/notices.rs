@@ -1,0 +1,268 @@
+//! Callbacks of the engine: the embedding program hears what waits for somebody and what became of it, in every session, also
+//! in those that nobody holds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tokio::sync::mpsc;
+
+use super::publisher::ToHear;
+use crate::engine::error::Error;
+use crate::ledger::{Ledger, PendingConfirmation};
+use crate::session::{
+    CancelReason, ConfirmationAnswered, Decision, Event, Fact, Observation, Outcome, RequestId,
+    Route, Seq, SessionId,
+};
+use crate::tool::Ticket;
+
+/// What became of a confirmation request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfirmationDecided {
+    /// The request.
+    pub request: RequestId,
+    /// The call it was about.
+    pub ticket: Ticket,
+    /// The record that says so.
+    pub at: Seq,
+    /// How it was decided.
+    pub verdict: ConfirmationVerdict,
+}
+
+/// How a confirmation request was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfirmationVerdict {
+    /// Somebody answered: yes or no, why, and who.
+    Answered(ConfirmationAnswered),
+    /// Nobody answered in time, which is a no.
+    Expired,
+    /// The question has become pointless.
+    Withdrawn(CancelReason),
+    /// The tool is not the one that was asked about any more, and this request asks anew; also where somebody had said yes before.
+    Superseded(RequestId),
+}
+
+/// A call that ended while its session had no connection, or one that a program had made and of whose end nobody heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettledApart {
+    /// The call.
+    pub ticket: Ticket,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its `response_issued`.
+    pub response: Seq,
+    /// What becomes of it: parked, told on a connection that is opened for it, or nothing more than this. [`Route::Caller`] is that
+    /// of a call that a program [made itself](crate::engine::LiveHandle::call_function) and does not wait for any more, because it gave up
+    /// or its process is gone.
+    pub route: Route,
+}
+
+pub(in crate::engine) type Hears<T> = Option<Box<dyn Fn(&T) + Send + Sync>>;
+
+/// The closures that hear it.
+#[derive(Default)]
+pub(in crate::engine) struct Notices {
+    pub(in crate::engine) requested: Hears<PendingConfirmation>,
+    pub(in crate::engine) decided: Hears<ConfirmationDecided>,
+    pub(in crate::engine) paused: Hears<Ticket>,
+    pub(in crate::engine) resumed: Hears<Ticket>,
+    pub(in crate::engine) settled: Hears<SettledApart>,
+}
+
+impl Notices {
+    pub(super) fn are_heard(&self) -> bool {
+        self.requested.is_some()
+            || self.decided.is_some()
+            || self.paused.is_some()
+            || self.resumed.is_some()
+            || self.settled.is_some()
+    }
+
+    /// Calls the closures for what comes, until nobody publishes any more.
+    pub(in crate::engine) async fn hear(
+        self,
+        ledger: Ledger,
+        mut news: mpsc::UnboundedReceiver<ToHear>,
+    ) {
+        while let Some(next) = news.recv().await {
+            let recorded = match next {
+                ToHear::Recorded(recorded) => recorded,
+                ToHear::Everything(heard) => {
+                    // Whoever waits for it may have given up.
+                    let _ = heard.send(());
+                    continue;
+                }
+            };
+            let session = recorded.session;
+            if let Err(error) = self.take(&ledger, session, &recorded.fact).await {
+                tracing::warn!(%session, %error, "a callback could not be told what is on record");
+            }
+        }
+    }
+
+    async fn take(&self, ledger: &Ledger, session: SessionId, fact: &Fact) -> Result<(), Error> {
+        let Some(news) = news_in(fact) else {
+            return Ok(());
+        };
+        let ticket = async |call: Seq| -> Result<Ticket, Error> {
+            let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
+            Ok(Ticket {
+                session,
+                call,
+                tool,
+            })
+        };
+        let decided = async |request: Seq, call: Option<Seq>, verdict| -> Result<(), Error> {
+            let call = match call {
+                Some(call) => call,
+                None => match ledger.fact(session, request).await?.map(|it| it.event) {
+                    Some(Event::Decided(it)) => it.call().unwrap_or(request),
+                    Some(Event::Observed(_)) | None => request,
+                },
+            };
+            let decided = ConfirmationDecided {
+                request: session.request_id(request),
+                ticket: ticket(call).await?,
+                at: fact.seq,
+                verdict,
+            };
+            contained(&self.decided, &decided);
+            Ok(())
+        };
+        let requested = async |call: Seq| -> Result<(), Error> {
+            if self.requested.is_some()
+                && let Some(waiting) = ledger.waiting(session, call, fact.seq).await?
+            {
+                contained(&self.requested, &waiting);
+            }
+            Ok(())
+        };
+        match news {
+            News::Requested(call) => requested(call).await,
+            News::Reopened { request, call } => {
+                let anew = session.request_id(fact.seq);
+                decided(request, Some(call), ConfirmationVerdict::Superseded(anew)).await?;
+                requested(call).await
+            }
+            News::Answered(it) => {
+                decided(it.request, None, ConfirmationVerdict::Answered(it.clone())).await
+            }
+            News::Expired { request, call } => {
+                decided(request, Some(call), ConfirmationVerdict::Expired).await
+            }
+            News::Withdrawn {
+                request,
+                call,
+                reason,
+            } => {
+                let verdict = ConfirmationVerdict::Withdrawn(reason);
+                decided(request, Some(call), verdict).await
+            }
+            News::Paused(call) => {
+                contained(&self.paused, &ticket(call).await?);
+                Ok(())
+            }
+            News::Resumed(call) => {
+                contained(&self.resumed, &ticket(call).await?);
+                Ok(())
+            }
+            News::Settled {
+                call,
+                outcome,
+                route,
+            } => {
+                let settled = SettledApart {
+                    ticket: ticket(call).await?,
+                    outcome,
+                    response: fact.seq,
+                    route,
+                };
+                contained(&self.settled, &settled);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn contained<T>(hears: &Hears<T>, news: &T) {
+    let call = || hears.iter().for_each(|hear| hear(news));
+    if catch_unwind(AssertUnwindSafe(call)).is_err() {
+        tracing::error!("a callback panicked");
+    }
+}
+
+/// What in a fact is news to somebody outside.
+enum News<'a> {
+    Requested(Seq),
+    Reopened {
+        request: Seq,
+        call: Seq,
+    },
+    Answered(&'a ConfirmationAnswered),
+    Expired {
+        request: Seq,
+        call: Seq,
+    },
+    Withdrawn {
+        request: Seq,
+        call: Seq,
+        reason: CancelReason,
+    },
+    Paused(Seq),
+    Resumed(Seq),
+    Settled {
+        call: Seq,
+        outcome: Outcome,
+        route: Route,
+    },
+}
+
+/// Whether a fact is news to one of the closures.
+pub(super) fn is_news(fact: &Fact) -> bool {
+    news_in(fact).is_some()
+}
+
+fn news_in(fact: &Fact) -> Option<News<'_>> {
+    let decision = match &fact.event {
+        Event::Observed(observation) => {
+            return if let Observation::ConfirmationAnswered(it) = observation {
+                Some(News::Answered(it))
+            } else if let Observation::ToolPaused(it) = observation {
+                Some(News::Paused(it.call))
+            } else if let Observation::ResponseSupplied(it) = observation {
+                // News of a paused call leaves it paused.
+                (!it.will_continue).then_some(News::Resumed(it.call))
+            } else {
+                None
+            };
+        }
+        Event::Decided(decision) => decision,
+    };
+    if let Decision::ConfirmationReopened(it) = decision {
+        let (request, call) = (it.request, it.question.call);
+        Some(News::Reopened { request, call })
+    } else if let Some(question) = decision.question() {
+        Some(News::Requested(question.call))
+    } else if let Decision::ConfirmationExpired(it) = decision {
+        let (request, call) = (it.request, it.call);
+        Some(News::Expired { request, call })
+    } else if let Decision::ConfirmationWithdrawn(it) = decision {
+        Some(News::Withdrawn {
+            request: it.request,
+            call: it.call,
+            reason: it.reason,
+        })
+    } else if let Decision::ResponseIssued(it) = decision
+        && it.outcome != Outcome::Interim
+    {
+        match it.route {
+            Route::Parked | Route::Connect | Route::Notify | Route::Caller => Some(News::Settled {
+                call: it.call,
+                outcome: it.outcome,
+                route: it.route,
+            }),
+            // An agent takes what comes of its calls, in whichever process.
+            Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Parent => None,
+        }
+    } else {
+        None
+    }
+}

@@ -1,0 +1,359 @@
+//! The engine itself: its agents, its sessions' tasks, and what they share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::engine::agent::agent::Agent;
+use crate::engine::agent::extractors::Turn;
+use crate::engine::agent::prepared::Prepared;
+use crate::engine::clock::Clock;
+use crate::engine::connection::message_limit::Rest;
+use crate::engine::connection::reconnecting::Reconnecting;
+use crate::engine::effects::performer::Performer;
+use crate::engine::effects::slots::Slots;
+use crate::engine::error::Error;
+use crate::engine::inbox::inbox::{Inbox, Input};
+use crate::engine::inbox::registry::{Registry, TaskRef};
+use crate::engine::media::media::Media;
+use crate::engine::notify::notices::Notices;
+use crate::engine::notify::publisher::Publisher;
+use crate::engine::notify::updates::Updates;
+use crate::engine::task::alarm::Alarm;
+use crate::engine::task::full_disk;
+use crate::engine::task::full_disk::RoomWait;
+use crate::engine::task::session_task::{Begin, SessionTask};
+use crate::engine::task::stint::Stint;
+use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
+use crate::session::{Actor, Command, RequestId, Seq, Session, SessionId};
+use crate::tool::{Temporary, ToolConfirmation};
+
+/// How many messages of a connection wait for their session before its reader waits, too.
+const INCOMING: usize = 256;
+
+/// Sessions over one journal.
+///
+/// ```
+/// # async fn example() -> Result<(), recount::engine::Error> {
+/// use std::time::Duration;
+/// use recount::prelude::*;
+/// let support = Agent::new().model("gemini-3.8-live").tools(T::confirm(
+///     T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }),
+///     "Refund this order?",
+/// ));
+/// let engine = Engine::builder("./journal").agent("support", support).open().await?;
+/// for waiting in engine.pending().await? {
+///     engine.answer(waiting.id, ToolConfirmation::confirmed(), Actor::embedder("ada")).await?;
+/// }
+/// engine.shutdown(Duration::from_secs(20)).await
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Engine {
+    pub(in crate::engine) inner: Arc<Inner>,
+}
+
+pub(in crate::engine) struct Inner {
+    /// Where operators are heard. It stands first, so that it goes before the journal does.
+    #[cfg(feature = "live")]
+    pub(in crate::engine) control: Mutex<Option<crate::control::Server>>,
+    pub(in crate::engine) ledger: Ledger,
+    /// The same journal for the sessions' tasks, which wait where a disk is full.
+    pub(super) patient_ledger: Ledger,
+    pub(in crate::engine) room: RoomWait,
+    pub(in crate::engine) clock: Arc<dyn Clock>,
+    pub(in crate::engine) agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
+    pub(in crate::engine) registry: Arc<Registry>,
+    pub(in crate::engine) publisher: Publisher,
+    /// The places for running tools.
+    pub(in crate::engine) slots: Slots,
+    /// Held while a session without a task is written to.
+    pub(in crate::engine) desk: Arc<tokio::sync::Mutex<()>>,
+    /// When sessions without a task are to have one.
+    pub(in crate::engine) alarm: Arc<Alarm>,
+    pub(in crate::engine) ringing: Mutex<Option<AbortOnDropHandle<()>>>,
+    /// Who looks after paused calls whose tools know how they go on.
+    pub(in crate::engine) followers: Mutex<Vec<AbortOnDropHandle<()>>>,
+}
+
+impl Engine {
+    pub(in crate::engine) fn new(
+        ledger: Ledger,
+        clock: Arc<dyn Clock>,
+        slots: Slots,
+        notices: Notices,
+    ) -> Engine {
+        let publisher = Publisher::start(notices, &ledger);
+        let room = RoomWait::default();
+        let inner = Inner {
+            #[cfg(feature = "live")]
+            control: Mutex::default(),
+            patient_ledger: full_disk::ledger_of_tasks(&ledger, &room),
+            ledger,
+            room,
+            clock,
+            agents: Mutex::default(),
+            registry: Arc::default(),
+            publisher,
+            slots,
+            desk: Arc::default(),
+            alarm: Arc::default(),
+            ringing: Mutex::default(),
+            followers: Mutex::default(),
+        };
+        Engine {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Registers an agent; sessions that name it can run from here on.
+    ///
+    /// What is owed in sessions of before is begun, as it is by [`open`](EngineBuilder::open) for the agents that it knows: calls
+    /// that were approved meanwhile run, what was cut off is looked after, silence that has lasted too long becomes a no.
+    ///
+    /// ```
+    /// # async fn example() -> Result<(), recount::engine::Error> {
+    /// use recount::prelude::*;
+    /// let engine = Engine::builder("./journal").open().await?;
+    /// engine.register("support", Agent::new().model("gemini-3.8-live"))?;
+    /// # engine.shutdown(std::time::Duration::ZERO).await }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Configuration`] with every mistake, also where the name is taken.
+    pub fn register(&self, name: impl Into<String>, agent: Agent) -> Result<(), Error> {
+        let name = name.into();
+        self.add(name.clone(), agent)?;
+        self.follow_paused(&name);
+        self.inner.alarm.look_after(name);
+        Ok(())
+    }
+
+    /// Registers an agent before anything is owed.
+    pub(in crate::engine) fn add(&self, name: String, agent: Agent) -> Result<(), Error> {
+        let prepared = Arc::new(self.prepared(&name, agent)?);
+        let mut agents = self.agents();
+        // Somebody else may have been faster.
+        if agents.contains_key(&name) {
+            let mistakes = vec![registered_twice(&name)];
+            return Err(Error::Configuration { mistakes });
+        }
+        agents.insert(name, prepared);
+        Ok(())
+    }
+
+    /// Whether the agent could be registered.
+    #[cfg(feature = "live")]
+    pub(in crate::engine) fn check(&self, name: &str, agent: Agent) -> Result<(), Error> {
+        self.prepared(name, agent).map(drop)
+    }
+
+    pub(in crate::engine) fn prepared(&self, name: &str, agent: Agent) -> Result<Prepared, Error> {
+        let mut mistakes = Vec::new();
+        if self.agents().contains_key(name) {
+            mistakes.push(registered_twice(name));
+        }
+        match agent.prepare(name, &self.inner.ledger) {
+            Ok(prepared) if mistakes.is_empty() => return Ok(prepared),
+            Ok(_) => {}
+            Err(others) => mistakes.extend(others),
+        }
+        Err(Error::Configuration { mistakes })
+    }
+
+    pub(in crate::engine) fn agents(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Prepared>>> {
+        let agents = self.inner.agents.lock();
+        agents.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every call that waits for a response from outside.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
+        Ok(self.inner.ledger.paused().await?)
+    }
+
+    /// Every session, with its labels and its external id.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub async fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
+        Ok(self.inner.ledger.sessions().await?)
+    }
+
+    /// Answers a confirmation request; the first answer on record counts. Returns the record of the answer.
+    ///
+    /// An approved call runs at once, whether its session is connected or not. Where its agent is not registered here,
+    /// the answer goes on record all the same, and the call runs once the agent is [registered](Engine::register), here or in the
+    /// next process.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`].
+    pub async fn answer(
+        &self,
+        request: RequestId,
+        confirmation: ToolConfirmation,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        self.answer_as(request, Ok(confirmation), by).await
+    }
+
+    /// Ends a session: what is open in it is cancelled. Returns the record of the close.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where it is closed already.
+    pub async fn close_session(
+        &self,
+        session: SessionId,
+        reason: &str,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let command = Command::CloseSession {
+            reason: reason.to_owned(),
+            by,
+        };
+        self.ask(session, |reply| Input::Command(command, reply))
+            .await
+    }
+
+    /// Every fact of every session, once it is on record.
+    pub fn subscribe(&self) -> Updates {
+        Updates::of_all(self.inner.publisher.subscribe())
+    }
+
+    /// The sessions of this engine's journal, for reading.
+    pub fn ledger(&self) -> &Ledger {
+        &self.inner.ledger
+    }
+
+    /// Refuses a request that the disk has no room to record.
+    pub(in crate::engine) fn expect_room(&self) -> Result<(), Error> {
+        Ok(self.inner.ledger.journal().room()?)
+    }
+
+    /// Sends something to the session's task and waits for what it says.
+    pub(in crate::engine) async fn ask<T>(
+        &self,
+        session: SessionId,
+        input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input,
+    ) -> Result<T, Error> {
+        self.expect_room()?;
+        let agent = self.agent_of(session).await?;
+        let (reply, answer) = oneshot::channel();
+        let task = self.send(session, agent, Begin::Resume, input(reply));
+        answer.await.map_err(|_| task.stopped(session))?
+    }
+
+    pub(in crate::engine) fn send(
+        &self,
+        session: SessionId,
+        agent: Arc<Prepared>,
+        begin: Begin,
+        input: Input,
+    ) -> TaskRef {
+        self.inner.registry.send(session, input, |input| {
+            self.spawn(session, agent, begin, input)
+        })
+    }
+
+    pub(in crate::engine) fn spawn(
+        &self,
+        id: SessionId,
+        agent: Arc<Prepared>,
+        begin: Begin,
+        first: Input,
+    ) -> TaskRef {
+        let (own, inbox) = Inbox::open();
+        // Before the task begins: one that finds nothing to do retires, and says so on record.
+        let _ = own.send(first);
+        let (incoming_sender, incoming) = mpsc::channel(INCOMING);
+        let failure: Arc<OnceLock<String>> = Arc::default();
+        let over = CancellationToken::new();
+        let media = Arc::new(Media::new(
+            self.inner.clock.clone(),
+            agent.withholds_input.then(|| agent.non_blocking.clone()),
+        ));
+        let stint = Stint::default();
+        let task = SessionTask {
+            id,
+            agent,
+            ledger: self.inner.patient_ledger.clone(),
+            room: self.inner.room.clone(),
+            desk: self.inner.desk.clone(),
+            clock: self.inner.clock.clone(),
+            publisher: self.inner.publisher.clone(),
+            registry: self.inner.registry.clone(),
+            failure: failure.clone(),
+            session: Session::new(id),
+            tail: Tail::EMPTY,
+            folded: Seq(0),
+            seal: Seal::default(),
+            latest: Vec::new(),
+            performer: Performer::default(),
+            timer: None,
+            socket: None,
+            sockets: 0,
+            opening: None,
+            reconnecting: Reconnecting::default(),
+            draining: None,
+            attached: None,
+            temporary: Temporary::default(),
+            watchers: Arc::default(),
+            turn: Turn::default(),
+            extracting: Vec::new(),
+            media: media.clone(),
+            kept: Vec::new(),
+            slots: self.inner.slots.clone(),
+            alarm: self.inner.alarm.clone(),
+            callers: BTreeMap::new(),
+            asking: BTreeMap::new(),
+            silence: None,
+            silences: 0,
+            handles: 0,
+            stint: stint.clone(),
+            over: over.clone(),
+            inbox,
+            own: own.clone(),
+            incoming,
+            rest: Rest::default(),
+            incoming_sender,
+        };
+        tokio::spawn(stint.serve(Box::pin(Box::new(task).serve(begin))));
+        TaskRef {
+            inbox: own,
+            failure,
+            media,
+            over,
+        }
+    }
+
+    pub(in crate::engine) async fn agent_of(
+        &self,
+        session: SessionId,
+    ) -> Result<Arc<Prepared>, Error> {
+        let opened = self.inner.ledger.opened(session).await?;
+        let (_, opened) = opened.ok_or(crate::ledger::Error::UnknownSession { session })?;
+        self.agent(&opened.agent)
+    }
+
+    pub(in crate::engine) fn agent(&self, name: &str) -> Result<Arc<Prepared>, Error> {
+        let agents = self.agents();
+        agents.get(name).cloned().ok_or_else(|| {
+            let registered = agents.keys().cloned().collect::<Vec<_>>().join(", ");
+            Error::UnknownAgent {
+                name: name.to_owned(),
+                registered,
+            }
+        })
+    }
+}
+
+fn registered_twice(name: &str) -> String {
+    format!(
+        "the agent {name:?} is registered twice; further sessions of it begin with engine.session({name:?})"
+    )
+}

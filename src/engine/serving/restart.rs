@@ -1,0 +1,81 @@
+//! What a new process begins with, and an agent that comes later.
+
+use std::collections::BTreeMap;
+use std::sync::{MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::ringing;
+use crate::engine::error::Error;
+use crate::engine::inbox::inbox::Input;
+use crate::engine::serving::engine::Engine;
+use crate::engine::task::session_task::Begin;
+use crate::ledger;
+use crate::session::{OpenKind, SessionId, Timestamp};
+
+impl Engine {
+    /// Begins a task for every session in which something is owed and whose agent is here.
+    ///
+    /// A session of an agent that is not here is listed, can be answered, and never runs; one whose key is not here is listed
+    /// only. One that merely waits costs nothing, unless somebody here is to be asked again.
+    pub(in crate::engine) async fn perform_what_is_owed(&self) -> Result<(), Error> {
+        *self.ringing() = Some(ringing::ring(&self.inner));
+        self.begin_what_is_owed(|_| true).await
+    }
+
+    /// The same for the sessions of one agent, which was not here before. What had come due meanwhile comes due now.
+    pub(super) async fn perform_what_is_owed_by(&self, agent: &str) -> Result<(), Error> {
+        // What the desk is writing comes first; from here on it leaves the agent's sessions to their tasks.
+        drop(self.inner.desk.lock().await);
+        self.begin_what_is_owed(|name| name == agent).await
+    }
+
+    async fn begin_what_is_owed(&self, is_meant: impl Fn(&str) -> bool) -> Result<(), Error> {
+        let somebody_is_asked = {
+            let agents = self.agents();
+            let mut meant = agents.values().filter(|it| is_meant(&it.name));
+            meant.any(|it| it.provider.is_some())
+        };
+        let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
+        // A page at a time: of what merely waits nothing is kept.
+        let mut page = self.inner.ledger.open_items_behind(None).await?;
+        while let Some(last) = page.last().cloned() {
+            for item in page {
+                let session = SessionId(item.session);
+                let runs = item.kind == OpenKind::Ready.as_str()
+                    || item.kind == OpenKind::Running.as_str()
+                    || item.kind == OpenKind::Untold.as_str()
+                    || item.kind == OpenKind::Closing.as_str()
+                    || item.flags & ledger::IN_PLACE != 0;
+                let waits = item.kind == OpenKind::Confirmation.as_str();
+                if runs || (waits && somebody_is_asked) {
+                    *owed.entry(session).or_default() |= runs;
+                }
+                if let (true, Some(due)) = (waits, item.deadline_us) {
+                    self.inner.alarm.set(Timestamp(due), session);
+                }
+            }
+            page = self.inner.ledger.open_items_behind(Some(&last)).await?;
+        }
+        for (session, whoever) in owed {
+            let agent = match self.agent_of(session).await {
+                Ok(agent) => agent,
+                Err(Error::UnknownAgent { .. } | Error::Ledger(ledger::Error::Sealed { .. })) => {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            if is_meant(&agent.name) && (whoever || agent.provider.is_some()) {
+                let (reply, _) = oneshot::channel();
+                self.send(session, agent, Begin::Resume, Input::Session(reply));
+            }
+        }
+        Ok(())
+    }
+
+    pub(in crate::engine) fn ringing(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
+        let ringing = self.inner.ringing.lock();
+        ringing.unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,224 @@
+//! Opening and ending the session's connection. The session goes on while one is being opened.
+
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::engine::agent::recorded::sent;
+use crate::engine::connection::socket;
+use crate::engine::connection::socket::Socket;
+use crate::engine::error::Error;
+use crate::engine::inbox::inbox::{Input, Opened, Reply};
+use crate::engine::task::session_task::SessionTask;
+use crate::engine::telling::story::Story;
+use crate::fixture::Step;
+use crate::ledger::Objects;
+use crate::live::{ConnectError, Connection, continuation, setup};
+use crate::session::{Connected, Disconnected, HistorySent, Observation, Rejection};
+
+impl SessionTask {
+    /// Somebody asks for a connection. One that is there or being opened already is theirs, unless somebody else asked for it.
+    pub(in crate::engine) async fn connect(&mut self, reply: Reply<()>) -> Result<(), Error> {
+        if self.socket.is_some() && std::mem::take(&mut self.reconnecting.is_nobodys) {
+            return self.answer(reply, Ok(()));
+        }
+        if self.socket.is_some() || self.reconnecting.asked.is_some() {
+            let connected = Error::AlreadyConnected { session: self.id };
+            return self.answer(reply, Err(connected));
+        }
+        self.reconnecting.asked = Some(reply);
+        if self.opening.is_some() {
+            return Ok(());
+        }
+        self.reconnecting.wait = None;
+        self.reconnecting.is_wanted();
+        match self.begin_to_connect().await {
+            Ok(()) => Ok(()),
+            Err(error) => self.answer_asked(Err(error)),
+        }
+    }
+
+    /// Begins to open a connection; what comes of it returns as `Input::Opened`.
+    pub(super) async fn begin_to_connect(&mut self) -> Result<(), Error> {
+        if self.socket.is_some() || self.opening.is_some() {
+            return Err(Error::AlreadyConnected { session: self.id });
+        }
+        if self.session.closed {
+            return Err(Error::Refused(Rejection::SessionClosed));
+        }
+        if self.slots.is_shut() {
+            return Err(Error::ShutDown);
+        }
+        let agent = self.agent.clone();
+        let Some(connector) = agent.connector.clone() else {
+            let agent = agent.name.clone();
+            return Err(ConnectError::NoEndpoint { agent }.into());
+        };
+        if self.attached.is_none() {
+            self.attach(Vec::new()).await?;
+        }
+        self.recall_handle().await;
+        let handle = self.handle_at(self.clock.now()).cloned();
+        let story = self.story(handle.is_some()).await?;
+        let model = connector.model_name(&agent.model);
+        let message = setup::message(
+            &model,
+            self.instruction().as_deref(),
+            &agent.catalog,
+            agent.capabilities,
+            &agent.manner,
+        );
+        let capabilities = Some(agent.capabilities);
+        let announced = story.as_ref().is_some_and(Story::is_announced);
+        let message = continuation::setup(message, handle.as_ref(), announced);
+        let connected = Connected {
+            model,
+            endpoint: connector.endpoint(),
+            phase: self.session.phase.as_ref().map(|stay| stay.entered),
+            capabilities,
+            non_blocking: agent.non_blocking.to_vec(),
+            resumed: handle.map(|it| it.fingerprint()),
+        };
+        self.record_step(|| sent(&message));
+        self.await_connection();
+        self.reconnecting.openings += 1;
+        let number = self.reconnecting.openings;
+        let (own, farewell) = (self.own.clone(), self.reconnecting.farewell());
+        let limit = agent.setup_timeout;
+        self.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            farewell.await;
+            // A connector or a source of tokens that panics must not leave whoever asked without an answer.
+            let opening = async { socket::open(connector.as_ref(), message, limit).await };
+            let opening = AssertUnwindSafe(opening).catch_unwind();
+            let connection = opening.await.unwrap_or_else(|_| {
+                Err(ConnectError::Unreachable {
+                    endpoint: connected.endpoint.clone(),
+                    reason: "the connector panicked".to_owned(),
+                })
+            });
+            let opened = Opened {
+                number,
+                connected,
+                connection,
+                story,
+            };
+            let _ = own.send(Input::Opened(opened));
+        })));
+        Ok(())
+    }
+
+    /// The connection is there, or it could not be opened.
+    pub(in crate::engine) async fn opened(&mut self, opened: Opened) -> Result<(), Error> {
+        let Opened {
+            number,
+            connected,
+            connection,
+            story,
+        } = opened;
+        // It was given up while it was under way, and another one may be under way since.
+        if number != self.reconnecting.openings || self.opening.take().is_none() {
+            return Ok(());
+        }
+        match connection {
+            Ok(_) if self.session.closed => {
+                self.answer_asked(Err(Error::Refused(Rejection::SessionClosed)))
+            }
+            Ok(connection) => {
+                self.connected(connected, connection, story).await?;
+                self.answer_asked(Ok(()))
+            }
+            Err(error) => self.not_opened(error, connected.resumed).await,
+        }
+    }
+
+    /// As [`begin_to_connect`](SessionTask::begin_to_connect), for nobody or for whoever has asked already.
+    pub(super) async fn connect_by_itself(&mut self) -> Result<(), Error> {
+        match self.begin_to_connect().await {
+            Ok(()) => Ok(()),
+            Err(error @ Error::Ledger(_)) => Err(error),
+            // Somebody else was quicker, or the session has ended: there is nothing to come back to.
+            Err(error) => self.answer_asked(Err(error)),
+        }
+    }
+
+    /// Tells whoever asked for a connection what came of it.
+    fn answer_asked(&mut self, outcome: Result<(), Error>) -> Result<(), Error> {
+        match self.reconnecting.asked.take() {
+            Some(asked) => self.answer(asked, outcome),
+            None => Ok(()),
+        }
+    }
+
+    async fn connected(
+        &mut self,
+        connected: Connected,
+        connection: Connection,
+        story: Option<Story>,
+    ) -> Result<(), Error> {
+        self.record_step(|| Step::ConnectionOpened);
+        self.put(vec![connected.into()], Objects::default()).await?;
+        let epoch = self.session.connection.unwrap_or(self.session.head);
+        self.reconnecting.connected(self.clock.now());
+        self.reconnecting.is_nobodys = self.handles == 0;
+        self.sockets += 1;
+        let incoming = self.incoming_sender.clone();
+        let media = (self.media.clone(), self.json_depth_max());
+        let socket = Socket::start(self.sockets, epoch, connection, incoming, media)
+            .recorded(self.recorder());
+        if let Some(story) = story {
+            // What is still owed refers to it, so it comes first.
+            let told = HistorySent {
+                epoch,
+                after: story.after,
+                through: story.through,
+                turns: story.turns,
+                left_out: story.left_out,
+                answer_wanted: story.answer_wanted,
+                form: story.form,
+            };
+            self.put(vec![told.into()], Objects::default()).await?;
+            for frame in story.frames {
+                socket.send(frame, None);
+            }
+        }
+        self.socket = Some(socket);
+        self.perform().await?;
+        self.say_unsaid().await
+    }
+
+    /// Ends the connection and what runs. What waits for a person or a response stays open.
+    pub(in crate::engine) async fn disconnect(&mut self, reason: &str) -> Result<(), Error> {
+        self.opening = None;
+        self.stop_reconnecting();
+        self.record_held().await?;
+        let mut observations: Vec<Observation> = Vec::new();
+        if let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) {
+            observations.push(
+                Disconnected {
+                    epoch,
+                    code: None,
+                    reason: reason.to_owned(),
+                }
+                .into(),
+            );
+        }
+        // What is overdue goes first: a call that starts because of it has not begun, and stands in the detachment.
+        let now = self.clock.now();
+        self.put_at(now, Vec::new(), Objects::default()).await?;
+        let detachment = self.detachment(reason);
+        // What a connection that is to be left holds back must not start between its end and that of the runner.
+        let at = if self.session.leaving.is_some() {
+            0
+        } else {
+            observations.len()
+        };
+        observations.splice(at..at, detachment);
+        self.hang_up();
+        if !observations.is_empty() {
+            self.put_at(now, observations, Objects::default()).await?;
+            self.attached = None;
+        }
+        self.perform().await
+    }
+}

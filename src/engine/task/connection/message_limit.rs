@@ -1,0 +1,34 @@
+//! TODO message_limit
+
+use crate::engine::connection::message_limit::{Rest, mark};
+use crate::engine::error::Error;
+use crate::engine::task::session_task::SessionTask;
+use crate::session::{Observation, Seq};
+
+impl SessionTask {
+    /// Splits off what a message brings from the first call beyond the limit on; it is recorded in
+    /// batches of its own.
+    pub(in crate::engine) fn split_off_rest(
+        &mut self,
+        epoch: Seq,
+        observations: &mut Vec<Observation>,
+    ) {
+        let max = self.session.terms.policies.calls_per_message_max;
+        if let Some(first) = mark(max, observations) {
+            self.rest = Rest {
+                epoch: Some(epoch),
+                waiting: observations.split_off(first).into(),
+            };
+        }
+    }
+
+    /// Records the next batch of what a message brought beyond the limit.
+    pub(in crate::engine) async fn hear_rest(&mut self) -> Result<(), Error> {
+        let mut next = self.rest.next(self.session.connection);
+        if next.is_empty() {
+            return Ok(());
+        }
+        self.seal_secrets(&mut next).await?;
+        self.record(next).await
+    }
+}

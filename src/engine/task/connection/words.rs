@@ -1,0 +1,39 @@
+//! Words of the user: said at once, or as soon as the model takes them, in the order in which they
+//! were sent.
+
+use crate::engine::error::Error;
+use crate::engine::inbox::inbox::{Reply, Words};
+use crate::engine::task::session_task::SessionTask;
+
+impl SessionTask {
+    /// Says words, or keeps them until they can be said.
+    pub(in crate::engine) async fn words_came(
+        &mut self,
+        words: Words,
+        reply: Reply<()>,
+    ) -> Result<(), Error> {
+        let Words { text, place } = words;
+        let place = place.unwrap_or_else(|| self.media.place_of_words());
+        if self.is_between_connections() || self.has_words_wait() {
+            let unsaid = &mut self.reconnecting.unsaid;
+            unsaid.push_back((text, place, reply));
+            if unsaid.len() == 1 && self.session.leaving.is_none() {
+                self.media.wait_for_words(place);
+            }
+            return Ok(());
+        }
+        let outcome = self.send_text(text, place).await;
+        self.answer(reply, outcome)
+    }
+
+    /// Says what the user said while it could not be said, each behind the live input before it.
+    pub(super) async fn say_unsaid(&mut self) -> Result<(), Error> {
+        while let Some((text, place, reply)) = self.reconnecting.unsaid.pop_front() {
+            self.media.wait_for_words(place);
+            let outcome = self.send_text(text, place).await;
+            self.answer(reply, outcome)?;
+        }
+        self.media.go_on();
+        Ok(())
+    }
+}

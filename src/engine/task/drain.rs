@@ -1,0 +1,115 @@
+//! TODO draining
+
+use tokio_util::task::AbortOnDropHandle;
+
+use super::draining::Draining;
+use super::session_task::SessionTask;
+use crate::engine::error::Error;
+use crate::engine::inbox::inbox::{Input, Reply};
+use crate::engine::reasons::SHUT_DOWN;
+use crate::session::{
+    Actor, Effect, Hook, Observation, OperatorCancelled, Phase, RunnerDetached, RunnerDraining,
+    Timestamp, owed,
+};
+
+impl SessionTask {
+    /// Starts nothing more; [`is_drained`](SessionTask::is_drained) says when it is over.
+    pub(in crate::engine) async fn drain(
+        &mut self,
+        until: Timestamp,
+        reply: Reply<()>,
+    ) -> Result<(), Error> {
+        let before = self.draining.take();
+        let until = before.as_ref().map_or(until, |it| it.until.min(until));
+        let mut replies = before.map(|it| it.replies).unwrap_or_default();
+        replies.push(reply);
+        let (reached, own) = (self.clock.reached(until), self.own.clone());
+        let alarm = AbortOnDropHandle::new(tokio::spawn(async move {
+            reached.await;
+            let _ = own.send(Input::TimeCame);
+        }));
+        self.draining = Some(Draining {
+            until,
+            replies,
+            _alarm: alarm,
+        });
+        if self.is_drained() || self.attached.is_none() || self.session.draining {
+            return Ok(());
+        }
+        let reason = SHUT_DOWN.to_owned();
+        self.record(vec![RunnerDraining { reason }.into()]).await
+    }
+
+    /// Whether there is nothing left to wait for: no tool or hook runs and no response is on its way, or the time is up.
+    pub(super) fn is_drained(&self) -> bool {
+        let Some(draining) = &self.draining else {
+            return false;
+        };
+        let ends = |effect: &Effect| match effect {
+            // One that has not begun never will: the engine gives no place any more.
+            // One that waits for a person may take for ever.
+            Effect::RunTool { call, .. } => {
+                self.performer.has_begun(effect) && !self.waits_in_place(*call)
+            }
+            Effect::AskHook { hook, runner, .. } => match hook {
+                Hook::OnToolCall | Hook::BeforeToolResponse => self.attached == Some(*runner),
+                // It is a question, which the next engine asks again.
+                Hook::ConfirmWhen => false,
+            },
+            // What waits behind the answer of a person is told by the next engine.
+            Effect::SendResponse {
+                as_conversation, ..
+            } => self.socket.is_some() && !(*as_conversation && self.media.is_withholding()),
+            // It was begun with what made it owed, and takes no longer than the next input.
+            Effect::CloseSession { .. } => true,
+            Effect::AskConfirmation { .. }
+            | Effect::SendInstruction { .. }
+            | Effect::Connect
+            | Effect::ArmTimer { .. } => false,
+        };
+        self.clock.now() >= draining.until || !owed(&self.session).iter().any(ends)
+    }
+
+    /// Ends this process's part as the runner, if it has one. A start whose tool has not begun does not count, so the next
+    /// runner starts it; a program that waits for such a call goes with its process, so the call is taken back.
+    pub(super) fn detachment(&self, reason: &str) -> Vec<Observation> {
+        if self.attached.is_none() {
+            return Vec::new();
+        }
+        let not_begun = self.performer.take_back(&owed(&self.session));
+        // Its caller waits in this process, so nobody would be there for what it gives.
+        let calls = self.session.calls.iter();
+        let in_vain = calls.filter(|(call, it)| {
+            let has_not_begun = || not_begun.iter().any(|start| start.call == **call);
+            it.made_by_program && (matches!(it.phase, Phase::Ready { .. }) || has_not_begun())
+        });
+        let taken_back = in_vain.map(|(call, _)| {
+            let cancelled = OperatorCancelled {
+                call: *call,
+                reason: Some(reason.to_owned()),
+                by: Actor::embedder(crate::engine::program::PROGRAM),
+                response: None,
+            };
+            Observation::from(cancelled)
+        });
+        // Behind the end of the runner, or the place that it leaves would start another call.
+        let taken_back: Vec<Observation> = taken_back.collect();
+        let reason = reason.to_owned();
+        let detached = RunnerDetached { reason, not_begun };
+        [detached.into()].into_iter().chain(taken_back).collect()
+    }
+
+    /// Ends the task's work: what still runs is cut off, and the socket says goodbye.
+    pub(in crate::engine) async fn shut_down(&mut self) {
+        let outcome = self.disconnect(SHUT_DOWN).await;
+        self.reconnecting.farewell().await;
+        self.registry.remove(self.id);
+        if let Some(draining) = self.draining.take() {
+            // A journal that fails is told by its close, to whoever closes it.
+            let mut replies = draining.replies.into_iter();
+            if let Some(first) = replies.next() {
+                let _ = first.send(outcome);
+            }
+        }
+    }
+}

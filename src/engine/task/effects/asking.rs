@@ -1,0 +1,96 @@
+//! TODO asking
+
+use crate::engine::error::Error;
+use crate::engine::inbox::asking::{ToTool, Waiting, open_request};
+use crate::engine::task::session_task::SessionTask;
+use crate::ledger::Objects;
+use crate::session::{Call, Decision, Event, Fact, Observation, Phase, Seq, ToolAsked, fits};
+use crate::tool::{ToolConfirmation, ToolError};
+
+impl SessionTask {
+    /// Puts a tool's question on record; from then on everybody who may answer it can.
+    pub(in crate::engine) async fn tool_asks(
+        &mut self,
+        asked: ToolAsked,
+        tool: ToTool,
+    ) -> Result<(), Error> {
+        let (call, attempt, hint) = (asked.call, asked.attempt, asked.hint.clone());
+        let refused = match self.session.calls.get(&call) {
+            Some(open) if open.in_place.is_some() => Some(ToolError::NotAvailable(
+                "the call waits for an answer already; ask again when that has come".to_owned(),
+            )),
+            Some(open) if is_run(open, attempt) => None,
+            // Its run is over, so it is about to be stopped.
+            Some(_) | None => Some(ToolError::Cancelled("the call is over".to_owned())),
+        };
+        let asked = match (refused, fits(asked.into())) {
+            (Some(error), _) => Err(error),
+            (None, Err(rejection)) => Err(ToolError::ExecutionFailed(format!(
+                "what the tool asks cannot be on record: {rejection}"
+            ))),
+            (None, Ok(asked)) => Ok(asked),
+        };
+        match asked {
+            Ok(asked) => {
+                self.put(vec![asked], Objects::default()).await?;
+                // Its time may have been up before it asked.
+                if let Some(request) = open_request(&self.session, call) {
+                    let waiting = Waiting {
+                        request,
+                        hint,
+                        tool,
+                    };
+                    self.asking.insert(call, waiting);
+                }
+                self.perform().await
+            }
+            Err(error) => {
+                // The tool may have stopped waiting.
+                let _ = tool.send(Err(error));
+                Ok(())
+            }
+        }
+    }
+
+    /// Hands what is on record now to the tools that wait for it.
+    pub(in crate::engine) fn answer_tools(&mut self, facts: &[Fact]) {
+        for fact in facts {
+            let (request, answered) = match &fact.event {
+                Event::Observed(Observation::ConfirmationAnswered(it)) => (it.request, Some(it)),
+                Event::Decided(Decision::ConfirmationExpired(it)) => (it.request, None),
+                Event::Observed(_) | Event::Decided(_) => continue,
+            };
+            let waiting = self.session.requests.get(&request).map(|it| it.call);
+            let waiting = waiting.filter(|call| {
+                let waits = self.asking.get(call);
+                waits.is_some_and(|it| it.request == request)
+            });
+            let Some(waiting) = waiting.and_then(|call| self.asking.remove(&call)) else {
+                continue;
+            };
+            let hint = Some(waiting.hint);
+            let said = match answered {
+                Some(answered) => ToolConfirmation::recorded(answered.clone(), hint),
+                None => ToolConfirmation {
+                    hint,
+                    ..ToolConfirmation::denied("nobody answered in time")
+                },
+            };
+            let _ = waiting.tool.send(Ok(said));
+        }
+        // Whoever has not been answered and waits no more was taken back or cut off.
+        let session = &self.session;
+        self.asking
+            .retain(|call, waiting| open_request(session, *call) == Some(waiting.request));
+    }
+
+    /// Whether the call's tool waits for an answer where it stands.
+    pub(in crate::engine) fn waits_in_place(&self, call: Seq) -> bool {
+        let open = self.session.calls.get(&call);
+        open.is_some_and(|open| open.in_place.is_some())
+    }
+}
+
+fn is_run(call: &Call, reported: u32) -> bool {
+    matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported)
+}

@@ -1,0 +1,53 @@
+//! TODO extractors
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::engine::error::Error;
+use crate::engine::inbox::inbox::Input;
+use crate::engine::task::session_task::SessionTask;
+use crate::tool::State;
+
+/// How long an extractor may take; what it wrote until then is dropped.
+const EXTRACTOR_LIMIT: Duration = Duration::from_secs(30);
+
+impl SessionTask {
+    /// Hands the turn that has ended to every extractor.
+    pub(in crate::engine) fn extract(&mut self) {
+        let turn = std::mem::take(&mut self.turn);
+        self.extracting.retain(|task| !task.is_finished());
+        for extractor in &self.agent.extractors {
+            let (name, state, own) = (extractor.name.clone(), self.state(), self.own.clone());
+            let (read, turn, seen) = (extractor.read.clone(), turn.clone(), state.clone());
+            // The call stands inside the block, because a hook may panic before it returns its future.
+            let reading = AssertUnwindSafe(async move { read(turn, seen).await });
+            let session = self.id;
+            let task = tokio::spawn(async move {
+                let read = tokio::time::timeout(EXTRACTOR_LIMIT, reading.catch_unwind()).await;
+                match read {
+                    Ok(Ok(())) => {
+                        let _ = own.send(Input::HookEnded { name, state });
+                    }
+                    Ok(Err(_)) => tracing::error!(%session, hook = name, "the extractor panicked"),
+                    Err(_) => tracing::error!(%session, hook = name, "the extractor took too long"),
+                }
+            });
+            self.extracting.push(AbortOnDropHandle::new(task));
+        }
+    }
+
+    /// Puts on record what a hook wrote; what cannot stand there is dropped, with a word in the log.
+    pub(in crate::engine) async fn hook_ended(
+        &mut self,
+        name: &str,
+        state: &State,
+    ) -> Result<(), Error> {
+        match self.written_by(name, state) {
+            Some(changed) => self.record(vec![changed]).await,
+            None => Ok(()),
+        }
+    }
+}

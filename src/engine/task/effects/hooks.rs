@@ -1,0 +1,252 @@
+//! TODO hooks
+
+use std::sync::Arc;
+
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::engine::agent::hooks::{Calls, answers, changed, contained, withheld};
+use crate::engine::effects::performer::InFlight;
+use crate::engine::error::Error;
+use crate::engine::inbox::inbox::{Input, Reply};
+use crate::engine::task::session_task::SessionTask;
+use crate::session::{
+    Author, Command, Effect, Hook, HookAnswered, Observation, Phase, Rejection, Seq, StateChanged,
+    admit, fits, fits_state,
+};
+use crate::tool::{FunctionCall, State, exact_value};
+
+impl SessionTask {
+    /// Shows calls to `on_tool_call`: those of one frame together, as they came.
+    pub(in crate::engine) fn show_calls(&mut self, effects: Vec<Effect>) {
+        let Some(hook) = self.agent.hooks.on_tool_call.clone() else {
+            return;
+        };
+        // Another process owes what another runner does.
+        let (ours, others): (Vec<Effect>, Vec<Effect>) = effects.into_iter().partition(|effect| {
+            matches!(effect, Effect::AskHook { runner, .. } if self.attached == Some(*runner))
+        });
+        for effect in others {
+            self.performer.begun(effect, InFlight::Left);
+        }
+        let (mut shown, mut unread) = (Vec::new(), Vec::new());
+        for effect in &ours {
+            let Effect::AskHook { call, .. } = effect else {
+                continue;
+            };
+            let Some(open) = self.session.calls.get(call) else {
+                continue;
+            };
+            let (id, name) = (open.wire_id.clone(), open.name.clone());
+            match exact_value(&open.args, &[]) {
+                Ok(args) => shown.push((*call, FunctionCall { id, name, args })),
+                // A hook must not answer for other numbers than those that came.
+                Err(problem) => unread.push(unread_by_hook(*call, &problem)),
+            }
+        }
+        if shown.is_empty() && unread.is_empty() {
+            return;
+        }
+        let (own, state, seen) = (self.own.clone(), self.state(), self.state());
+        let (before, shape) = (
+            self.agent.hooks.before_tool_response.clone(),
+            self.agent.policies.response,
+        );
+        let written = state.clone();
+        let asking = async move {
+            let calls: Calls = shown.iter().map(|(_, call)| call.clone()).collect();
+            let said = match calls.is_empty() {
+                true => Ok(None),
+                false => contained(async move { hook(calls, state).await }).await,
+            };
+            let mut answers = answers(&shown, said);
+            if let Some(before) = before {
+                changed(&before, &shown, &mut answers, &seen, shape).await;
+            }
+            answers.extend(unread);
+            let _ = own.send(Input::HookAnswered {
+                answers,
+                state: written,
+                others: seen,
+            });
+        };
+        let task = Arc::new(AbortOnDropHandle::new(tokio::spawn(asking)));
+        for effect in ours {
+            self.performer
+                .begun(effect, InFlight::Together(task.clone()));
+        }
+    }
+
+    /// Shows a response that the engine made itself to `before_tool_response`.
+    pub(super) async fn show_issued(&self, call: Seq, issued: Seq) -> Result<InFlight, Error> {
+        let (Some(before), Some(delivery), Some(body)) = (
+            self.agent.hooks.before_tool_response.clone(),
+            self.session.deliveries.get(&issued),
+            self.response_body(issued).await?,
+        ) else {
+            return Ok(InFlight::Left);
+        };
+        let named = (delivery.name.clone(), delivery.wire_id.clone());
+        let (own, state, shape) = (self.own.clone(), self.state(), self.agent.policies.response);
+        let asking = async move {
+            let changed = before.of_one(named, body, &state, shape).await;
+            let answer = HookAnswered {
+                hook: Hook::BeforeToolResponse,
+                call,
+                of: Some(issued),
+                response: Some(changed),
+                failure: None,
+                gated: None,
+                by: None,
+            };
+            let _ = own.send(Input::HookAnswered {
+                answers: vec![answer],
+                state: State::default(),
+                others: state,
+            });
+        };
+        let task = AbortOnDropHandle::new(tokio::spawn(asking));
+        Ok(InFlight::Together(Arc::new(task)))
+    }
+
+    /// Puts on record what a hook said, and what it wrote.
+    pub(in crate::engine) async fn hook_answered(
+        &mut self,
+        answers: Vec<HookAnswered>,
+        state: &State,
+        others: &State,
+    ) -> Result<(), Error> {
+        let mut observations: Vec<Observation> = [
+            self.written_by(Hook::OnToolCall.as_str(), state),
+            self.written_by(Hook::BeforeToolResponse.as_str(), others),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        for answer in answers {
+            let waits = match answer.hook {
+                Hook::OnToolCall => {
+                    let open = self.session.calls.get(&answer.call);
+                    open.is_some_and(|it| it.phase == Phase::AwaitingHook)
+                }
+                Hook::ConfirmWhen => {
+                    let open = self.session.calls.get(&answer.call);
+                    open.is_some_and(|it| it.phase == Phase::AwaitingVerdict)
+                }
+                Hook::BeforeToolResponse => true,
+            };
+            if waits {
+                observations.push(self.fitting(answer));
+            }
+        }
+        self.record(observations).await
+    }
+
+    /// What a hook wrote to the state, to go on record by its name; what cannot stand there is dropped, with a word in the
+    /// log.
+    pub(in crate::engine) fn written_by(&self, hook: &str, state: &State) -> Option<Observation> {
+        let written = state.take_changes().and_then(|changes| {
+            let author = Author::Hook(hook.to_owned());
+            let nothing = changes.is_empty() || self.session.closed;
+            let changed = fits_state(&self.session, StateChanged { changes, author });
+            let changed = changed.map_err(|rejection| rejection.to_string())?;
+            Ok((!nothing).then_some(changed))
+        });
+        written.unwrap_or_else(|problem| {
+            tracing::error!(session = %self.id, hook, problem, "what a hook wrote was dropped");
+            None
+        })
+    }
+
+    fn fitting(&self, answer: HookAnswered) -> Observation {
+        let shape = self.agent.policies.response;
+        let too_large = |rejection: Rejection| -> Observation {
+            let mut refused = answer.clone();
+            match answer.hook {
+                Hook::OnToolCall => {
+                    refused.response = None;
+                    refused.failure = Some(format!("the hook on_tool_call failed: {rejection}"));
+                }
+                Hook::BeforeToolResponse => refused.response = Some(withheld(shape)),
+                // It says yes or no, which is never large.
+                Hook::ConfirmWhen => {}
+            }
+            refused.into()
+        };
+        fits(answer.clone().into()).unwrap_or_else(too_large)
+    }
+
+    /// Lets `before_tool_response` see a supplied response that would be taken, or that may be the one on record, which it has
+    /// seen, too; gives back what it does not concern.
+    pub(in crate::engine) fn show_supplied(
+        &mut self,
+        command: Command,
+        reply: Reply<Seq>,
+    ) -> Option<(Command, Reply<Seq>)> {
+        let Some(before) = self.agent.hooks.before_tool_response.clone() else {
+            return Some((command, reply));
+        };
+        let admitted = admit(&self.session, command.clone());
+        let taken = admitted.is_ok();
+        let compared = matches!(admitted, Err(Rejection::AlreadySupplied { .. }));
+        let Command::SupplyResponse {
+            call,
+            name,
+            response,
+            will_continue,
+            by,
+        } = command
+        else {
+            return Some((command, reply));
+        };
+        let id = self.session.calls.get(&call);
+        let id = id.and_then(|it| it.wire_id.clone());
+        if !taken && !compared {
+            let command = Command::SupplyResponse {
+                call,
+                name,
+                response,
+                will_continue,
+                by,
+            };
+            return Some((command, reply));
+        }
+        let (own, state, shape) = (self.own.clone(), self.state(), self.agent.policies.response);
+        let asking = async move {
+            let named = (name.clone(), id);
+            let response = before.of_one(named, response, &state, shape).await;
+            let command = Command::SupplyResponse {
+                call,
+                name,
+                response,
+                will_continue,
+                by,
+            };
+            // What it says of a repeat is compared and no more.
+            let state = if taken { state } else { State::default() };
+            let _ = own.send(Input::Shown {
+                command,
+                state,
+                reply,
+            });
+        };
+        self.extracting.retain(|task| !task.is_finished());
+        self.extracting
+            .push(AbortOnDropHandle::new(tokio::spawn(asking)));
+        None
+    }
+}
+
+/// The refusal of a call whose arguments the hook `on_tool_call` cannot be shown as they came.
+fn unread_by_hook(call: Seq, problem: &str) -> HookAnswered {
+    HookAnswered {
+        hook: Hook::OnToolCall,
+        call,
+        of: None,
+        response: None,
+        failure: Some(format!(
+            "the hook on_tool_call was not asked, because it takes parsed arguments: {problem}"
+        )),
+        gated: None,
+        by: None,
+    }
+}

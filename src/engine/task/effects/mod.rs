@@ -1,0 +1,14 @@
+//! Effects that are owed: begun here, and what comes of them put on record.
+//!
+//! Read `effects`, then `outcomes`; every other file is one kind of effect.
+
+mod asking;
+mod callers;
+pub(super) mod effects;
+mod extractors;
+mod hooks;
+mod outcomes;
+mod progress;
+mod run_of_agent;
+mod text_agents;
+mod verdicts;

@@ -1,0 +1,43 @@
+//! Gates that the program decides: it is asked beside the session's loop, and what it says goes on record.
+
+use crate::engine::effects::performer::InFlight;
+use crate::engine::inbox::inbox::Input;
+use crate::engine::task::session_task::SessionTask;
+use crate::session::{Hook, HookAnswered, Seq};
+use crate::tool::{State, exact_value, verdict};
+
+impl SessionTask {
+    /// Asks the tool's predicate about a call, with the arguments as its tool would get them.
+    pub(super) fn ask_verdict(&self, seq: Seq) -> InFlight {
+        let Some(call) = self.session.calls.get(&seq) else {
+            return InFlight::Left;
+        };
+        let tool = self.agent.dispatcher.shared(&call.name);
+        let (args, own, state) = (self.opened_arguments(call), self.own.clone(), self.state());
+        InFlight::begin(tokio_util::sync::CancellationToken::new(), async move {
+            let said = match (tool, args) {
+                (Some(tool), Ok(args)) => match exact_value(&args, &[]) {
+                    Ok(args) => verdict(&tool, args, state).await,
+                    Err(_) => Err("its arguments have a number that a parsed value does not hold"),
+                },
+                (Some(_), Err(_)) => Err("its arguments cannot be opened"),
+                (None, _) => Err("the tool is not here"),
+            };
+            let problem = said.err();
+            let answer = HookAnswered {
+                hook: Hook::ConfirmWhen,
+                call: seq,
+                of: None,
+                response: None,
+                failure: problem.map(|it| format!("the predicate of the gate failed: {it}")),
+                gated: said.ok(),
+                by: None,
+            };
+            let _ = own.send(Input::HookAnswered {
+                answers: vec![answer],
+                state: State::default(),
+                others: State::default(),
+            });
+        })
+    }
+}

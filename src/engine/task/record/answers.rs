@@ -1,0 +1,108 @@
+//! TODO answering
+
+use crate::engine::admission::answering::{Given, examine};
+use crate::engine::error::Error;
+use crate::engine::task::session_task::SessionTask;
+use crate::session::catalog::contract_hash;
+use crate::session::{
+    Actor, Call, Command, Event, Json, Leave, Observation, Phase, RequestState, Seq, UnfitAnswer,
+};
+use crate::tool::ToolConfirmation;
+
+impl SessionTask {
+    /// Answers a request; what does not count is refused on record.
+    pub(in crate::engine) async fn answer_confirmation(
+        &mut self,
+        request: Seq,
+        given: Result<ToolConfirmation, UnfitAnswer>,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        if given.as_ref().is_ok_and(|it| it.confirmed) {
+            self.attach_where_tool_changed(request).await?;
+        }
+        let answer = examine(&self.ledger, &self.session, &self.seal, request, given).await?;
+        self.command(Command::AnswerConfirmation {
+            request,
+            answer,
+            by,
+        })
+        .await
+    }
+
+    /// Attaches where the tool of now is not the one that was asked about, or is gone: whoever says yes is told so, instead of
+    /// agreeing to what cannot run. Where this process is attached it goes on with the tool of now.
+    async fn attach_where_tool_changed(&mut self, request: Seq) -> Result<(), Error> {
+        let asked = self.session.requests.get(&request);
+        let asked = asked.filter(|it| it.state == RequestState::Open);
+        let call = asked.and_then(|it| self.session.calls.get(&it.call));
+        let Some(call) = call else {
+            return Ok(());
+        };
+        if self.attached.is_some() {
+            let call = asked.map_or(request, |it| it.call);
+            return Box::pin(self.renew_for(call)).await;
+        }
+        let catalog = &self.agent.catalog;
+        let remade = self.remade(catalog, |name| name == call.name).await;
+        let declared = remade.as_ref().unwrap_or(catalog).tools.get(&call.name);
+        let policy = self.agent.policies.of(&call.name);
+        let changed = declared.map(|it| contract_hash(it, policy)) != call.contract;
+        if changed && !self.slots.is_shut() {
+            self.attach(Vec::new()).await?;
+        }
+        Ok(())
+    }
+
+    /// What the person said by whose leave a call starts, and what its tool has asked, as they are on record.
+    pub(in crate::engine) fn leave_given(&self, call: &Call) -> Option<Given> {
+        let Phase::Running {
+            leave: Leave::Approved(leave),
+            ..
+        } = call.phase
+        else {
+            return None;
+        };
+        let own = call.asked.as_ref();
+        let (asked, request) = match own.and_then(|own| Some((own.at, own.answered?))) {
+            Some((asked, request)) => (Some(asked), request),
+            // A yes to a doubt says no more than that it may run again.
+            None => (None, call.gate_passed.unwrap_or(leave)),
+        };
+        match &self.session.requests.get(&request)?.state {
+            RequestState::Answered(answered) => Some(Given {
+                request,
+                answer: answered.at,
+                asked,
+            }),
+            RequestState::Open
+            | RequestState::Expired { .. }
+            | RequestState::Withdrawn { .. }
+            | RequestState::Superseded { .. } => None,
+        }
+    }
+}
+
+impl SessionTask {
+    /// The arguments of a call, open or settled: those that a person wrote with a yes, or else the model's.
+    pub(in crate::engine) async fn args_that_ran(&self, call: Seq) -> Result<Json, Error> {
+        if let Some(open) = self.session.calls.get(&call) {
+            return Ok(open.args.clone());
+        }
+        let after = self.session.requests.range(call..).rev();
+        for (_, request) in after.filter(|(_, request)| request.call == call) {
+            let RequestState::Answered(answered) = &request.state else {
+                continue;
+            };
+            let said = self.ledger.fact(self.id, answered.at).await?;
+            if let Some(Event::Observed(Observation::ConfirmationAnswered(it))) =
+                said.map(|fact| fact.event)
+                && let Some(edited) = it.edited_args.filter(|_| it.confirmed)
+            {
+                return Ok(edited);
+            }
+        }
+        let received = self.ledger.call_received(self.id, call).await?;
+        let args = received.and_then(|it| it.args);
+        Ok(args.unwrap_or_else(Json::empty_object))
+    }
+}

@@ -1,0 +1,42 @@
+//! TODO recorded
+
+use crate::engine::agent::recorded::{OfSession, received};
+use crate::engine::task::session_task::SessionTask;
+use crate::fixture::{Refused, Step};
+use crate::session::Fact;
+
+impl SessionTask {
+    pub(in crate::engine) fn recorder(&self) -> Option<OfSession> {
+        let recorder = self.agent.recorder.clone()?;
+        Some(OfSession {
+            recorder,
+            session: self.id,
+            clock: self.clock.clone(),
+        })
+    }
+
+    pub(in crate::engine) fn record_step(&self, step: impl FnOnce() -> Step) {
+        if let Some(recorder) = &self.agent.recorder {
+            recorder.step(self.id, self.clock.now(), step());
+        }
+    }
+
+    pub(super) fn record_facts(&self, facts: &[Fact]) {
+        if let Some(recorder) = &self.agent.recorder {
+            recorder.facts(self.id, facts);
+        }
+    }
+
+    /// Why there is no connection, as a step: what the agent redacts is not in it.
+    pub(in crate::engine) fn refused(&self, code: Option<u16>, reason: &str) -> Refused {
+        let redactor = self.agent.hooks.redactor.as_ref();
+        let redacted = redactor.and_then(|it| it.of(reason));
+        let reason = redacted.unwrap_or_else(|| reason.to_owned());
+        Refused { code, reason }
+    }
+
+    /// A frame of the service is dealt with.
+    pub(in crate::engine) fn record_frame(&self, text: &str) {
+        self.record_step(|| received(text, self.agent.hooks.redactor.as_ref()));
+    }
+}

@@ -1,0 +1,162 @@
+//! The implementations of tools, looked at again before an approved call starts: what was approved
+//! is what runs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::engine::error::Error;
+use crate::engine::task::session_task::SessionTask;
+use crate::ledger::Objects;
+use crate::session::{Call, Catalog, Deadline, Leave, Observation, Phase, RunnerAttached, Seq};
+use crate::tool::{PolicyTool, ToolError};
+
+impl SessionTask {
+    /// The catalog as its tools are now, where one of those that are looked at runs something else
+    /// than it says.
+    pub(super) async fn remade(
+        &self,
+        catalog: &Arc<Catalog>,
+        looks_at: impl Fn(&str) -> bool,
+    ) -> Option<Arc<Catalog>> {
+        let made = catalog.tools.values();
+        let made = made.filter(|it| it.implementation.is_some() && looks_at(&it.name));
+        let tools: Vec<(Arc<PolicyTool>, Option<Value>)> = made
+            .filter_map(|it| {
+                let tool = self.agent.dispatcher.shared(&it.name)?;
+                Some((tool, it.implementation.clone()))
+            })
+            .collect();
+        if tools.is_empty() {
+            return None;
+        }
+        let looked = tokio::task::spawn_blocking(move || {
+            let now = tools.into_iter().filter_map(|(tool, before)| {
+                let now = tool.implementation();
+                (now != before).then(|| (tool.name().to_owned(), now))
+            });
+            now.collect::<Vec<_>>()
+        });
+        // One that panics says nothing of what it runs, and is held against that when its tool is
+        // run.
+        let changed = looked.await.unwrap_or_default();
+        if changed.is_empty() {
+            return None;
+        }
+        let mut catalog = Catalog::clone(catalog);
+        for (name, now) in changed {
+            if let Some(declared) = catalog.tools.get_mut(&name) {
+                declared.implementation = now;
+            }
+        }
+        Some(Arc::new(catalog))
+    }
+
+    /// The agent's tools as they are now.
+    pub(super) async fn catalog_now(&self) -> Arc<Catalog> {
+        let declared = &self.agent.catalog;
+        let remade = self.remade(declared, |_| true).await;
+        remade.unwrap_or_else(|| declared.clone())
+    }
+
+    /// The record that this process goes on with other tools, if one of the tools of these calls is
+    /// another by now.
+    pub(super) async fn renewal(
+        &mut self,
+        calls: impl IntoIterator<Item = Seq>,
+    ) -> Result<Option<(RunnerAttached, Objects)>, Error> {
+        let in_force = self.session.terms.catalog.clone();
+        let names: BTreeSet<&str> = calls
+            .into_iter()
+            .filter_map(|seq| self.session.calls.get(&seq))
+            .filter(|call| call.contract.is_some())
+            .map(|call| call.name.as_str())
+            .collect();
+        let is_implemented = |name: &&str| {
+            let declared = in_force.get(name);
+            declared.is_some_and(|it| it.implementation.is_some())
+        };
+        if !names.iter().any(is_implemented) {
+            return Ok(None);
+        }
+        let Some(catalog) = self.remade(&in_force, |name| names.contains(name)).await else {
+            return Ok(None);
+        };
+        let policies = self.session.terms.policies.clone();
+        let (objects, addresses) = self.seal.terms(self.id, &catalog, &policies)?;
+        let library = self.session.library_mut();
+        library.add_catalog(addresses[0], catalog);
+        library.add_policies(addresses[1], policies);
+        let renewed = RunnerAttached {
+            goes_on: true,
+            ..self.attachment(addresses)
+        };
+        Ok(Some((renewed, objects)))
+    }
+
+    /// Goes on with the tools of now, where the one of a call is not the one that was asked about.
+    pub(super) async fn renew_for(&mut self, call: Seq) -> Result<(), Error> {
+        if let Some((renewed, objects)) = self.renewal([call]).await? {
+            self.put(vec![renewed.into()], objects).await?;
+            self.perform().await?;
+        }
+        Ok(())
+    }
+
+    /// The approved calls that may start with a batch.
+    pub(super) fn may_start(&self, batch: &[Observation]) -> Vec<Seq> {
+        let waits = |seq: &Seq| {
+            self.session.calls.get(seq).is_some_and(|call| {
+                let begun = matches!(
+                    call.phase,
+                    Phase::AwaitingConfirmation { .. } | Phase::Running { .. }
+                );
+                !begun
+            })
+        };
+        let restless = self.session.may_move();
+        let due = batch.iter().filter_map(|it| {
+            if let Observation::DeadlinePassed(passed) = it
+                && let Deadline::Retry { call, .. } = passed.deadline
+            {
+                Some(call)
+            } else {
+                None
+            }
+        });
+        restless.chain(due).filter(waits).collect()
+    }
+}
+
+impl SessionTask {
+    /// The implementation that a person agreed to have run, of a call that starts by that leave.
+    pub(in crate::engine) fn approved_implementation(&self, call: &Call) -> Option<Value> {
+        let Phase::Running {
+            leave: Leave::Approved(_),
+            ..
+        } = call.phase
+        else {
+            return None;
+        };
+        let declared = self.session.terms.catalog.get(&call.name)?;
+        declared.implementation.clone()
+    }
+}
+
+/// A run that is about to begin; an error where its tool was approved and runs something else by
+/// now.
+///
+/// Between the start on record and the run there may be a wait for a place to run in.
+pub(in crate::engine) async fn as_approved<R>(
+    run: Result<(Arc<PolicyTool>, Value, R), ToolError>,
+    approved: Option<Value>,
+) -> Result<(Arc<PolicyTool>, Value, R), ToolError> {
+    match (run, approved) {
+        (Ok((tool, args, context)), Some(approved)) => {
+            tool.still_runs(approved).await?;
+            Ok((tool, args, context))
+        }
+        (run, _) => run,
+    }
+}

@@ -1,0 +1,255 @@
+//! Putting observations on record: step, append, publish, and only then perform.
+
+use std::sync::Arc;
+
+use recount_journal::Durability;
+
+use crate::engine::admission::takeover;
+use crate::engine::error::Error;
+use crate::engine::media::live_event::LiveEvent;
+use crate::engine::task::session_task::SessionTask;
+use crate::ledger::{self, Objects, Recorded};
+use crate::session::{
+    Effect, Event, Fact, Hook, Observation, Seq, Timestamp, open_work, overdue, owed, step_in_place,
+};
+
+impl SessionTask {
+    /// Records `observations`, then performs what is owed.
+    pub(in crate::engine) async fn record(
+        &mut self,
+        observations: Vec<Observation>,
+    ) -> Result<(), Error> {
+        self.put(observations, Objects::default()).await?;
+        self.perform().await
+    }
+
+    /// Steps over what a dead process left, whatever is overdue, and `observations`; appends the batch and publishes it.
+    ///
+    /// Returns the record of the last observation; what went before it and what followed have theirs around it.
+    pub(in crate::engine) async fn put(
+        &mut self,
+        observations: Vec<Observation>,
+        objects: Objects,
+    ) -> Result<Seq, Error> {
+        self.put_at(self.clock.now(), observations, objects).await
+    }
+
+    /// As [`put`](SessionTask::put), of what happened at `now`.
+    pub(in crate::engine) async fn put_at(
+        &mut self,
+        now: Timestamp,
+        observations: Vec<Observation>,
+        objects: Objects,
+    ) -> Result<Seq, Error> {
+        let mut batch = overdue(&self.session, now);
+        if batch.is_empty() {
+            batch = observations;
+        } else {
+            batch.extend(observations);
+        }
+        if batch.is_empty() {
+            return Ok(self.session.head);
+        }
+        // Whatever it covers came before this.
+        self.record_held().await?;
+        batch = self.media.with_counts(batch);
+        if let Some(redactor) = &self.agent.hooks.redactor {
+            batch.iter_mut().for_each(|it| redactor.redact(it));
+        }
+        let mut objects = objects;
+        if self.attached.is_none() {
+            batch.splice(0..0, takeover::observations(&self.session));
+        } else if self.agent.names_implementations
+            && let Some((renewed, more)) = Box::pin(self.renewal(self.may_start(&batch))).await?
+        {
+            batch.insert(0, renewed.into());
+            objects = objects.and(more);
+        }
+        self.append(now, batch, objects).await
+    }
+
+    async fn append(
+        &mut self,
+        now: Timestamp,
+        batch: Vec<Observation>,
+        objects: Objects,
+    ) -> Result<Seq, Error> {
+        let durability = if batch.iter().all(may_be_buffered) {
+            Durability::Buffered
+        } else {
+            Durability::Durable
+        };
+        let open_before = open_work(&self.session);
+        let was_paused = self.session.should_pause();
+        let (mut facts, mut changes, mut last) =
+            (Vec::with_capacity(4), Vec::new(), self.session.head);
+        for observation in batch {
+            last = self.session.head.next();
+            let span =
+                tracing::info_span!("observation", session = %self.id, kind = observation.kind());
+            let _entered = span.enter();
+            let endless = |source| ledger::Error::Endless {
+                session: self.id,
+                source,
+            };
+            let before = self.session.state.clone();
+            // What stands there after an error is on no record, and the task stops over it.
+            step_in_place(&mut self.session, now, observation, &mut facts).map_err(endless)?;
+            if !Arc::ptr_eq(&before, &self.session.state) {
+                changes.push((last, before, self.session.state.clone()));
+            }
+        }
+        // Only what decides nothing may be acknowledged before it is on the disk.
+        let decided = facts
+            .iter()
+            .any(|fact| matches!(fact.event, Event::Decided(_)));
+        let durability = if decided {
+            Durability::Durable
+        } else {
+            durability
+        };
+        let append = self.ledger.append(
+            self.tail,
+            &self.seal,
+            &self.session,
+            &facts,
+            &open_before,
+            objects.clone(),
+            durability,
+        );
+        let appended = match durability {
+            Durability::Buffered => append.await,
+            Durability::Durable => self.stint.durable(append).await,
+        };
+        self.tail = match appended {
+            Ok(tail) => tail,
+            Err(error) => {
+                let again = self.append_again(error, &facts, &open_before, objects, durability);
+                Box::pin(again).await?
+            }
+        };
+        self.record_facts(&facts);
+        self.note_waiting();
+        if !was_paused && self.session.should_pause() {
+            let session = &self.session;
+            self.media.tell(|| LiveEvent::Paused {
+                long_running_tool_ids: session.long_running_tool_ids().into(),
+            });
+        }
+        for (at, before, after) in &changes {
+            self.watchers.notify(*at, before, after);
+        }
+        for fact in &facts {
+            if !self.agent.extractors.is_empty() {
+                self.turn.hear(fact);
+                if matches!(fact.event, Event::Observed(Observation::TurnCompleted(_))) {
+                    self.extract();
+                }
+            }
+        }
+        if !self.asking.is_empty() {
+            self.answer_tools(&facts);
+        }
+        let mut taken = Vec::new();
+        if !self.callers.is_empty() {
+            taken = Box::pin(self.answer_callers(&facts)).await?;
+        }
+        let (publisher, session) = (&self.publisher, self.id);
+        let publish = |fact: Fact| {
+            let taken = taken.contains(&fact.seq);
+            let recorded = Arc::new(Recorded { session, fact });
+            publisher.publish(&recorded, taken);
+            recorded
+        };
+        self.latest = facts.into_iter().map(publish).collect();
+        Ok(last)
+    }
+
+    pub(in crate::engine) async fn perform(&mut self) -> Result<(), Error> {
+        let mut calls = Vec::new();
+        let owed = match self.owed_by_arrivals() {
+            Some(owed) => owed,
+            None => self.performer.reconcile(owed(&self.session)),
+        };
+        self.performer.note_all_until(self.session.head);
+        for effect in owed {
+            let shown = Hook::OnToolCall;
+            if matches!(effect, Effect::AskHook { hook, .. } if hook == shown) {
+                calls.push(effect);
+            } else {
+                self.begin_effect(effect).await?;
+            }
+        }
+        // Those of one frame are shown together.
+        self.show_calls(calls);
+        self.set_timer();
+        self.latest = Vec::new();
+        Ok(())
+    }
+
+    /// A record of the session: one of the last batch, as long as that is performed, or what the journal has there.
+    pub(in crate::engine) async fn recorded(
+        &self,
+        seq: Seq,
+    ) -> Result<Option<Arc<Recorded>>, Error> {
+        // The records of a batch follow each other without a gap.
+        let first = self.latest.first().map_or(seq, |it| it.fact.seq);
+        let index = seq.0.checked_sub(first.0).map(usize::try_from);
+        let latest = index.and_then(|index| self.latest.get(index.ok()?));
+        if let Some(latest) = latest.filter(|it| it.fact.seq == seq) {
+            return Ok(Some(latest.clone()));
+        }
+        // Seldom, so what a batch holds while it is appended has no room for it.
+        let fact = Box::pin(self.ledger.fact(self.id, seq)).await?;
+        let session = self.id;
+        Ok(fact.map(|fact| Arc::new(Recorded { session, fact })))
+    }
+}
+
+/// Whether an observation may be acknowledged before it is on the disk: only what nothing follows from.
+fn may_be_buffered(observation: &Observation) -> bool {
+    match observation {
+        Observation::ModelOutputReceived(_)
+        | Observation::TranscriptReceived(_)
+        | Observation::UserTextSent(_)
+        | Observation::UsageReported(_)
+        | Observation::ResponsesSent(_)
+        | Observation::TurnCompleted(_)
+        | Observation::MediaCounted(_)
+        | Observation::InstructionSent(_)
+        | Observation::HistorySent(_)
+        | Observation::TurnInterrupted(_) => true,
+        Observation::SessionOpened(_)
+        | Observation::RunnerAttached(_)
+        | Observation::RunnerDetached(_)
+        | Observation::RunnerDraining(_)
+        | Observation::SwitchPlanned(_)
+        | Observation::ReconnectScheduled(_)
+        | Observation::ConnectFailed(_)
+        | Observation::ReconnectsExhausted(_)
+        | Observation::Connected(_)
+        | Observation::Disconnected(_)
+        | Observation::GoAwayReceived(_)
+        | Observation::ResumptionHandleReceived(_)
+        | Observation::FunctionCallReceived(_)
+        | Observation::CallCancellationReceived(_)
+        | Observation::HookAnswered(_)
+        | Observation::LlmAsked(_)
+        | Observation::LlmReplied(_)
+        | Observation::ToolReturned(_)
+        // Whoever listens acts on it.
+        | Observation::ToolEventEmitted(_)
+        | Observation::ToolPaused(_)
+        | Observation::ToolAsked(_)
+        | Observation::ToolYielded(_)
+        | Observation::StateChanged(_)
+        | Observation::ConfirmationAnswered(_)
+        | Observation::AnswerRefused(_)
+        | Observation::ResponseSupplied(_)
+        | Observation::OutcomeFound(_)
+        | Observation::DeadlinePassed(_)
+        | Observation::FrameRejected(_)
+        | Observation::OperatorCancelled(_)
+        | Observation::SessionClosed(_) => false,
+    }
+}
