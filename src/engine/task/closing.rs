@@ -9,11 +9,11 @@ impl SessionTask {
     ///
     /// Whoever takes it up does so, too: the process that was to end it is gone, and with it the way of the tool's reply.
     pub(super) async fn close_as_asked(&mut self) -> Result<(), Error> {
-        if self.session.closed {
+        if self.stream.session.closed {
             self.over.cancel();
             return Ok(());
         }
-        let Some(closing) = self.session.closing.clone() else {
+        let Some(closing) = self.stream.session.closing.clone() else {
             return Ok(());
         };
         let (reason, by) = (closing.reason, closing.by);
@@ -27,7 +27,7 @@ impl SessionTask {
     /// Hangs up where the session is closed: a model that still talks would call tools that nobody answers any more. Whoever
     /// follows the session hears no more.
     pub(super) async fn end_what_is_closed(&mut self) -> Result<(), Error> {
-        if self.session.closed {
+        if self.stream.session.closed {
             self.disconnect("the session was closed").await?;
             self.discard_handle().await;
             self.over.cancel();

@@ -23,7 +23,7 @@ impl SessionTask {
         let until = before.as_ref().map_or(until, |it| it.until.min(until));
         let mut replies = before.map(|it| it.replies).unwrap_or_default();
         replies.push(reply);
-        let (reached, own) = (self.clock.reached(until), self.own.clone());
+        let (reached, own) = (self.shared.clock.reached(until), self.own.clone());
         let alarm = AbortOnDropHandle::new(tokio::spawn(async move {
             reached.await;
             let _ = own.send(Input::TimeCame);
@@ -33,7 +33,7 @@ impl SessionTask {
             replies,
             _alarm: alarm,
         });
-        if self.is_drained() || self.attached.is_none() || self.session.draining {
+        if self.is_drained() || self.running.attached.is_none() || self.stream.session.draining {
             return Ok(());
         }
         let reason = SHUT_DOWN.to_owned();
@@ -49,17 +49,22 @@ impl SessionTask {
             // One that has not begun never will: the engine gives no place any more.
             // One that waits for a person may take for ever.
             Effect::RunTool { call, .. } => {
-                self.performer.has_begun(effect) && !self.waits_in_place(*call)
+                self.running.performer.has_begun(effect) && !self.stream.waits_in_place(*call)
             }
             Effect::AskHook { hook, runner, .. } => match hook {
-                Hook::OnToolCall | Hook::BeforeToolResponse => self.attached == Some(*runner),
+                Hook::OnToolCall | Hook::BeforeToolResponse => {
+                    self.running.attached == Some(*runner)
+                }
                 // It is a question, which the next engine asks again.
                 Hook::ConfirmWhen => false,
             },
             // What waits behind the answer of a person is told by the next engine.
             Effect::SendResponse {
                 as_conversation, ..
-            } => self.socket.is_some() && !(*as_conversation && self.media.is_withholding()),
+            } => {
+                self.connections.socket.is_some()
+                    && !(*as_conversation && self.connections.media.is_withholding())
+            }
             // It was begun with what made it owed, and takes no longer than the next input.
             Effect::CloseSession { .. } => true,
             Effect::AskConfirmation { .. }
@@ -67,18 +72,21 @@ impl SessionTask {
             | Effect::Connect
             | Effect::ArmTimer { .. } => false,
         };
-        self.clock.now() >= draining.until || !owed(&self.session).iter().any(ends)
+        self.shared.clock.now() >= draining.until || !owed(&self.stream.session).iter().any(ends)
     }
 
     /// Ends this process's part as the runner, if it has one. A start whose tool has not begun does not count, so the next
     /// runner starts it; a program that waits for such a call goes with its process, so the call is taken back.
     pub(super) fn detachment(&self, reason: &str) -> Vec<Observation> {
-        if self.attached.is_none() {
+        if self.running.attached.is_none() {
             return Vec::new();
         }
-        let not_begun = self.performer.take_back(&owed(&self.session));
+        let not_begun = self
+            .running
+            .performer
+            .take_back(&owed(&self.stream.session));
         // Its caller waits in this process, so nobody would be there for what it gives.
-        let calls = self.session.calls.iter();
+        let calls = self.stream.session.calls.iter();
         let in_vain = calls.filter(|(call, it)| {
             let has_not_begun = || not_begun.iter().any(|start| start.call == **call);
             it.made_by_program && (matches!(it.phase, Phase::Ready { .. }) || has_not_begun())
@@ -102,8 +110,8 @@ impl SessionTask {
     /// Ends the task's work: what still runs is cut off, and the socket says goodbye.
     pub(in crate::engine) async fn shut_down(&mut self) {
         let outcome = self.disconnect(SHUT_DOWN).await;
-        self.reconnecting.farewell().await;
-        self.registry.remove(self.id);
+        self.connections.reconnecting.farewell().await;
+        self.shared.registry.remove(self.id);
         if let Some(draining) = self.draining.take() {
             // A journal that fails is told by its close, to whoever closes it.
             let mut replies = draining.replies.into_iter();

@@ -2,6 +2,7 @@
 //!
 //! A connection that nobody here holds, because it was opened to tell an outcome, ends once nothing is said on it any more.
 
+use crate::engine::task::parts::Stream;
 use recount_journal::block_on;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -14,20 +15,22 @@ use crate::session::Timestamp;
 impl SessionTask {
     /// Begins to wait for the end of a silence, or stops to.
     pub(super) fn watch_silence(&mut self) {
-        let may_fold = self.handles == 0 && self.socket.is_some() && !self.performer.is_busy();
+        let may_fold = self.handles == 0
+            && self.connections.socket.is_some()
+            && !self.running.performer.is_busy();
         if !may_fold {
-            self.silence = None;
-        } else if self.silence.is_none() {
-            self.wait_in_silence(self.clock.now());
+            self.connections.silence = None;
+        } else if self.connections.silence.is_none() {
+            self.wait_in_silence(self.shared.clock.now());
         }
     }
 
     fn wait_in_silence(&mut self, since: Timestamp) {
         let due = since.after(self.agent.idle_fold_after);
-        let (reached, own) = (self.clock.reached(due), self.own.clone());
-        self.silences += 1;
-        let number = self.silences;
-        self.silence = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        let (reached, own) = (self.shared.clock.reached(due), self.own.clone());
+        self.connections.silences += 1;
+        let number = self.connections.silences;
+        self.connections.silence = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             reached.await;
             let _ = own.send(Input::SilenceDue { number });
         })));
@@ -35,14 +38,17 @@ impl SessionTask {
 
     /// It was silent for long enough, unless somebody spoke or came at this very moment.
     pub(super) async fn fold_if_silent(&mut self, number: u64) -> Result<(), Error> {
-        if self.silence.is_none() || self.silences != number || self.handles > 0 {
+        if self.connections.silence.is_none()
+            || self.connections.silences != number
+            || self.handles > 0
+        {
             return Ok(());
         }
-        self.silence = None;
+        self.connections.silence = None;
         // What is audio passes the session by, so that there was some is seen only here.
         let due = |passed: &Timestamp| passed.after(self.agent.idle_fold_after);
-        let passed = self.media.passed_at();
-        if let Some(passed) = passed.filter(|it| due(it) > self.clock.now()) {
+        let passed = self.connections.media.passed_at();
+        if let Some(passed) = passed.filter(|it| due(it) > self.shared.clock.now()) {
             self.wait_in_silence(passed);
             return Ok(());
         }
@@ -50,14 +56,16 @@ impl SessionTask {
         self.disconnect("nobody holds the session and nothing was said")
             .await
     }
+}
 
+impl Stream {
     /// Folds what was recorded, where that is much, so that the next opening finds it done.
     pub(super) async fn fold_ahead(&mut self) {
         if self.tail.seq.0 - self.folded.0 < PAYS_FROM {
             return;
         }
         self.folded = self.tail.seq;
-        let (ledger, id) = (self.ledger.clone(), self.id);
+        let (ledger, id) = (self.ledger.clone(), self.session.id);
         // From the records and not from what this task holds, and beside whoever waits for this thread. The opening leaves the
         // snapshot; what keeps it from that, the next one will say.
         let folded = tokio::task::spawn_blocking(move || block_on(ledger.load(id)).is_ok());

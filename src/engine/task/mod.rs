@@ -12,6 +12,7 @@ mod draining;
 mod effects;
 pub(super) mod folding;
 pub(super) mod full_disk;
+pub(super) mod parts;
 mod record;
 mod retiring;
 pub(super) mod session_task;

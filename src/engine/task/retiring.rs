@@ -10,23 +10,30 @@ impl SessionTask {
     /// Whether nothing runs, nothing is awaited and nobody listens.
     pub(super) fn is_idle(&self) -> bool {
         self.handles == 0
-            && self.socket.is_none()
-            && self.opening.is_none()
-            && self.reconnecting.wait.is_none()
-            && self.callers.values().all(Caller::is_closed)
-            && !self.performer.is_busy()
-            && self.extracting.iter().all(|task| task.is_finished())
+            && self.connections.socket.is_none()
+            && self.connections.opening.is_none()
+            && self.connections.reconnecting.wait.is_none()
+            && self.running.callers.values().all(Caller::is_closed)
+            && !self.running.performer.is_busy()
+            && self
+                .running
+                .extracting
+                .iter()
+                .all(|task| task.is_finished())
             && self.inbox.is_empty()
     }
 
     /// Lets go of the session, unless somebody wants something of it at this very moment.
     pub(super) async fn retire(&mut self) -> Result<bool, Error> {
         self.disconnect("nothing runs and nobody listens").await?;
-        self.reconnecting.farewell().await;
-        self.fold_ahead().await;
-        for due in owed(&self.session).iter().filter_map(due_of) {
-            self.alarm.set(due, self.id);
+        self.connections.reconnecting.farewell().await;
+        self.stream.fold_ahead().await;
+        for due in owed(&self.stream.session).iter().filter_map(due_of) {
+            self.shared.alarm.set(due, self.id);
         }
-        Ok(self.registry.remove_if(self.id, || self.inbox.is_empty()))
+        Ok(self
+            .shared
+            .registry
+            .remove_if(self.id, || self.inbox.is_empty()))
     }
 }

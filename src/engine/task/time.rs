@@ -10,21 +10,21 @@ use crate::engine::inbox::inbox::Input;
 impl SessionTask {
     /// Sees to it that the session hears when the first of its times has come.
     pub(super) fn set_timer(&mut self) {
-        let Some(due) = self.performer.first_due() else {
+        let Some(due) = self.running.performer.first_due() else {
             return;
         };
         // One whose time is past sleeps on where the clock was set forward.
-        let now = self.clock.now();
+        let now = self.shared.clock.now();
         let serves = |timer: &Timer| now < timer.due && timer.due <= due;
-        if self.timer.as_ref().is_some_and(serves) {
+        if self.running.timer.as_ref().is_some_and(serves) {
             return;
         }
-        let (reached, own) = (self.clock.reached(due), self.own.clone());
+        let (reached, own) = (self.shared.clock.reached(due), self.own.clone());
         let sleeps = tokio::spawn(async move {
             reached.await;
             let _ = own.send(Input::TimeCame);
         });
-        self.timer = Some(Timer {
+        self.running.timer = Some(Timer {
             due,
             _sleeps: AbortOnDropHandle::new(sleeps),
         });
@@ -32,7 +32,7 @@ impl SessionTask {
 
     /// Sees what is due now, or when the next is where the timer had stayed.
     pub(super) async fn time_came(&mut self) -> Result<(), Error> {
-        self.timer = None;
+        self.running.timer = None;
         self.record(Vec::new()).await
     }
 }

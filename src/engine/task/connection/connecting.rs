@@ -20,19 +20,21 @@ use crate::session::{Connected, Disconnected, HistorySent, Observation, Rejectio
 impl SessionTask {
     /// Somebody asks for a connection. One that is there or being opened already is theirs, unless somebody else asked for it.
     pub(in crate::engine) async fn connect(&mut self, reply: Reply<()>) -> Result<(), Error> {
-        if self.socket.is_some() && std::mem::take(&mut self.reconnecting.is_nobodys) {
+        if self.connections.socket.is_some()
+            && std::mem::take(&mut self.connections.reconnecting.is_nobodys)
+        {
             return self.answer(reply, Ok(()));
         }
-        if self.socket.is_some() || self.reconnecting.asked.is_some() {
+        if self.connections.socket.is_some() || self.connections.reconnecting.asked.is_some() {
             let connected = Error::AlreadyConnected { session: self.id };
             return self.answer(reply, Err(connected));
         }
-        self.reconnecting.asked = Some(reply);
-        if self.opening.is_some() {
+        self.connections.reconnecting.asked = Some(reply);
+        if self.connections.opening.is_some() {
             return Ok(());
         }
-        self.reconnecting.wait = None;
-        self.reconnecting.is_wanted();
+        self.connections.reconnecting.wait = None;
+        self.connections.reconnecting.is_wanted();
         match self.begin_to_connect().await {
             Ok(()) => Ok(()),
             Err(error) => self.answer_asked(Err(error)),
@@ -41,13 +43,13 @@ impl SessionTask {
 
     /// Begins to open a connection; what comes of it returns as `Input::Opened`.
     pub(super) async fn begin_to_connect(&mut self) -> Result<(), Error> {
-        if self.socket.is_some() || self.opening.is_some() {
+        if self.connections.socket.is_some() || self.connections.opening.is_some() {
             return Err(Error::AlreadyConnected { session: self.id });
         }
-        if self.session.closed {
+        if self.stream.session.closed {
             return Err(Error::Refused(Rejection::SessionClosed));
         }
-        if self.slots.is_shut() {
+        if self.shared.slots.is_shut() {
             return Err(Error::ShutDown);
         }
         let agent = self.agent.clone();
@@ -55,11 +57,11 @@ impl SessionTask {
             let agent = agent.name.clone();
             return Err(ConnectError::NoEndpoint { agent }.into());
         };
-        if self.attached.is_none() {
+        if self.running.attached.is_none() {
             self.attach(Vec::new()).await?;
         }
         self.recall_handle().await;
-        let handle = self.handle_at(self.clock.now()).cloned();
+        let handle = self.handle_at(self.shared.clock.now()).cloned();
         let story = self.story(handle.is_some()).await?;
         let model = connector.model_name(&agent.model);
         let message = setup::message(
@@ -75,18 +77,18 @@ impl SessionTask {
         let connected = Connected {
             model,
             endpoint: connector.endpoint(),
-            phase: self.session.phase.as_ref().map(|stay| stay.entered),
+            phase: self.stream.session.phase.as_ref().map(|stay| stay.entered),
             capabilities,
             non_blocking: agent.non_blocking.to_vec(),
             resumed: handle.map(|it| it.fingerprint()),
         };
         self.record_step(|| sent(&message));
-        self.await_connection();
-        self.reconnecting.openings += 1;
-        let number = self.reconnecting.openings;
-        let (own, farewell) = (self.own.clone(), self.reconnecting.farewell());
+        self.connections.await_connection();
+        self.connections.reconnecting.openings += 1;
+        let number = self.connections.reconnecting.openings;
+        let (own, farewell) = (self.own.clone(), self.connections.reconnecting.farewell());
         let limit = agent.setup_timeout;
-        self.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        self.connections.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             farewell.await;
             // A connector or a source of tokens that panics must not leave whoever asked without an answer.
             let opening = async { socket::open(connector.as_ref(), message, limit).await };
@@ -117,11 +119,13 @@ impl SessionTask {
             story,
         } = opened;
         // It was given up while it was under way, and another one may be under way since.
-        if number != self.reconnecting.openings || self.opening.take().is_none() {
+        if number != self.connections.reconnecting.openings
+            || self.connections.opening.take().is_none()
+        {
             return Ok(());
         }
         match connection {
-            Ok(_) if self.session.closed => {
+            Ok(_) if self.stream.session.closed => {
                 self.answer_asked(Err(Error::Refused(Rejection::SessionClosed)))
             }
             Ok(connection) => {
@@ -144,7 +148,7 @@ impl SessionTask {
 
     /// Tells whoever asked for a connection what came of it.
     fn answer_asked(&mut self, outcome: Result<(), Error>) -> Result<(), Error> {
-        match self.reconnecting.asked.take() {
+        match self.connections.reconnecting.asked.take() {
             Some(asked) => self.answer(asked, outcome),
             None => Ok(()),
         }
@@ -158,13 +162,19 @@ impl SessionTask {
     ) -> Result<(), Error> {
         self.record_step(|| Step::ConnectionOpened);
         self.put(vec![connected.into()], Objects::default()).await?;
-        let epoch = self.session.connection.unwrap_or(self.session.head);
-        self.reconnecting.connected(self.clock.now());
-        self.reconnecting.is_nobodys = self.handles == 0;
-        self.sockets += 1;
-        let incoming = self.incoming_sender.clone();
-        let media = (self.media.clone(), self.json_depth_max());
-        let socket = Socket::start(self.sockets, epoch, connection, incoming, media)
+        let epoch = self
+            .stream
+            .session
+            .connection
+            .unwrap_or(self.stream.session.head);
+        self.connections
+            .reconnecting
+            .connected(self.shared.clock.now());
+        self.connections.reconnecting.is_nobodys = self.handles == 0;
+        self.connections.sockets += 1;
+        let incoming = self.connections.incoming_sender.clone();
+        let media = (self.connections.media.clone(), self.json_depth_max());
+        let socket = Socket::start(self.connections.sockets, epoch, connection, incoming, media)
             .recorded(self.recorder());
         if let Some(story) = story {
             // What is still owed refers to it, so it comes first.
@@ -182,18 +192,18 @@ impl SessionTask {
                 socket.send(frame, None);
             }
         }
-        self.socket = Some(socket);
+        self.connections.socket = Some(socket);
         self.perform().await?;
         self.say_unsaid().await
     }
 
     /// Ends the connection and what runs. What waits for a person or a response stays open.
     pub(in crate::engine) async fn disconnect(&mut self, reason: &str) -> Result<(), Error> {
-        self.opening = None;
+        self.connections.opening = None;
         self.stop_reconnecting();
         self.record_held().await?;
         let mut observations: Vec<Observation> = Vec::new();
-        if let Some(epoch) = self.socket.as_ref().map(|socket| socket.epoch) {
+        if let Some(epoch) = self.connections.socket.as_ref().map(|socket| socket.epoch) {
             observations.push(
                 Disconnected {
                     epoch,
@@ -204,20 +214,20 @@ impl SessionTask {
             );
         }
         // What is overdue goes first: a call that starts because of it has not begun, and stands in the detachment.
-        let now = self.clock.now();
+        let now = self.shared.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
         let detachment = self.detachment(reason);
         // What a connection that is to be left holds back must not start between its end and that of the runner.
-        let at = if self.session.leaving.is_some() {
+        let at = if self.stream.session.leaving.is_some() {
             0
         } else {
             observations.len()
         };
         observations.splice(at..at, detachment);
-        self.hang_up();
+        self.connections.hang_up();
         if !observations.is_empty() {
             self.put_at(now, observations, Objects::default()).await?;
-            self.attached = None;
+            self.running.attached = None;
         }
         self.perform().await
     }

@@ -21,12 +21,12 @@ impl SessionTask {
         observations: Vec<Observation>,
         handle: Option<ResumptionHandle>,
     ) -> Result<(), Error> {
-        let now = self.clock.now();
-        let held = &mut self.reconnecting.held;
+        let now = self.shared.clock.now();
+        let held = &mut self.connections.reconnecting.held;
         let only = observations.iter().all(|it| repeats(it).is_some());
         if held
             .last
-            .is_none_or(|(record, _)| record != self.session.head)
+            .is_none_or(|(record, _)| record != self.stream.session.head)
         {
             (held.last, held.row) = (None, 0);
         }
@@ -39,8 +39,8 @@ impl SessionTask {
         let is_update = handles_only(&observations);
         self.put(observations, Objects::default()).await?;
         if only {
-            let held = &mut self.reconnecting.held;
-            held.last = Some((self.session.head, now));
+            let held = &mut self.connections.reconnecting.held;
+            held.last = Some((self.stream.session.head, now));
             (held.row, held.is_update) = (row, is_update);
         }
         self.perform().await?;
@@ -52,7 +52,7 @@ impl SessionTask {
 
     /// Records what is held back, before something that needs it.
     pub(in crate::engine) async fn record_held(&mut self) -> Result<(), Error> {
-        let (batch, handle) = self.reconnecting.held.take();
+        let (batch, handle) = self.connections.reconnecting.held.take();
         if batch.is_empty() {
             return Ok(());
         }
@@ -66,18 +66,24 @@ impl SessionTask {
 
     /// The time of what is held back has come; the row goes on.
     pub(in crate::engine) async fn held_due(&mut self) -> Result<(), Error> {
-        let now = self.clock.now();
-        if self.reconnecting.held.due().is_none_or(|due| now < due) {
+        let now = self.shared.clock.now();
+        if self
+            .connections
+            .reconnecting
+            .held
+            .due()
+            .is_none_or(|due| now < due)
+        {
             self.set_timer_of_held();
             return Ok(());
         }
         self.record_held().await?;
-        self.reconnecting.held.last = Some((self.session.head, now));
+        self.connections.reconnecting.held.last = Some((self.stream.session.head, now));
         self.perform().await
     }
 
     fn set_timer_of_held(&mut self) {
-        let held = &mut self.reconnecting.held;
+        let held = &mut self.connections.reconnecting.held;
         let Some(due) = held.due() else {
             held.timer = None;
             return;
@@ -85,7 +91,7 @@ impl SessionTask {
         if held.timer.as_ref().is_some_and(|(at, _)| *at <= due) {
             return;
         }
-        let (reached, own) = (self.clock.reached(due), self.own.clone());
+        let (reached, own) = (self.shared.clock.reached(due), self.own.clone());
         let waits = tokio::spawn(async move {
             reached.await;
             let _ = own.send(Input::HeldDue);

@@ -13,9 +13,9 @@ impl SessionTask {
         epoch: Seq,
         observations: &mut Vec<Observation>,
     ) {
-        let max = self.session.terms.policies.calls_per_message_max;
+        let max = self.stream.session.terms.policies.calls_per_message_max;
         if let Some(first) = mark(max, observations) {
-            self.rest = Rest {
+            self.connections.rest = Rest {
                 epoch: Some(epoch),
                 waiting: observations.split_off(first).into(),
             };
@@ -24,7 +24,7 @@ impl SessionTask {
 
     /// Records the next batch of what a message brought beyond the limit.
     pub(in crate::engine) async fn hear_rest(&mut self) -> Result<(), Error> {
-        let mut next = self.rest.next(self.session.connection);
+        let mut next = self.connections.rest.next(self.stream.session.connection);
         if next.is_empty() {
             return Ok(());
         }

@@ -17,19 +17,19 @@ impl SessionTask {
     /// in which nothing was said, and, where the connection is left already, further words that it
     /// will end.
     pub(super) fn drop_noise(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
-        let leaves = self.session.leaving.is_some() || self.agent.reconnects.is_never();
+        let leaves = self.stream.session.leaving.is_some() || self.agent.reconnects.is_never();
         let (mut ends, mut has_content) = (0, false);
-        let mut is_interrupted = self.reconnecting.noise.is_interrupted;
+        let mut is_interrupted = self.connections.reconnecting.noise.is_interrupted;
         let noise = observations.iter().map(|it| {
             if let Observation::CallCancellationReceived(it) = it {
-                return !is_known(&it.ids, observations, &self.session, epoch);
+                return !is_known(&it.ids, observations, &self.stream.session, epoch);
             }
             if ends_turn(it) {
                 ends += 1;
                 let interrupts = matches!(it, Observation::TurnInterrupted(_));
                 let is_repeated = std::mem::replace(&mut is_interrupted, interrupts)
                     && interrupts
-                    && self.media.is_turn_empty(epoch, ends - 1);
+                    && self.connections.media.is_turn_empty(epoch, ends - 1);
                 return !has_content && (is_repeated || self.is_empty_turn(epoch, ends - 1));
             }
             has_content |= says(it);
@@ -38,13 +38,13 @@ impl SessionTask {
             matches!(it, Observation::FrameRejected(_)) || (leaves && is_go_away)
         });
         let noise: Vec<bool> = noise.collect();
-        self.reconnecting.noise.is_interrupted = is_interrupted;
+        self.connections.reconnecting.noise.is_interrupted = is_interrupted;
         if !noise.contains(&true) {
             return;
         }
         let mut noise = noise.into_iter();
         let (mut ends, mut dropped) = (0, Vec::new());
-        let count = &mut self.reconnecting.noise.count;
+        let count = &mut self.connections.reconnecting.noise.count;
         observations.retain_mut(|observation| {
             let is_end = ends_turn(observation);
             ends += usize::from(is_end);
@@ -64,20 +64,22 @@ impl SessionTask {
         });
         // What is not on record takes no count of the turns that are.
         for end in dropped.into_iter().rev() {
-            self.media.drop_turn(epoch, end);
+            self.connections.media.drop_turn(epoch, end);
         }
     }
 
     /// True if the turn that ends now has neither words nor media, and nothing waits for its end.
     fn is_empty_turn(&self, epoch: Seq, ends_before: usize) -> bool {
-        let session = &self.session;
+        let session = &self.stream.session;
         let waits_for_end = session.turn_open
             || session.deliveries.values().any(|it| it.sent)
             || session
                 .state
                 .keys()
                 .any(|key| Scope::of(key).0 == Scope::Turn);
-        !waits_for_end && self.turn.said.is_empty() && self.media.is_turn_empty(epoch, ends_before)
+        !waits_for_end
+            && self.running.turn.said.is_empty()
+            && self.connections.media.is_turn_empty(epoch, ends_before)
     }
 }
 

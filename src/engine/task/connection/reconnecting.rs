@@ -1,5 +1,6 @@
 //! TODO reconnecting
 
+use crate::engine::task::parts::Connections;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::connection::close_codes;
@@ -28,8 +29,8 @@ impl SessionTask {
         lost: ConnectionLost,
     ) -> Result<(), Error> {
         self.record_held().await?;
-        self.await_connection();
-        self.hang_up();
+        self.connections.await_connection();
+        self.connections.hang_up();
         let again = self.again_after(&lost);
         let (code, reason) = (lost.code, lost.reason);
         let disconnected = Disconnected {
@@ -53,12 +54,16 @@ impl SessionTask {
         if reconnects.is_never() || self.handles == 0 {
             return Again::Never;
         }
-        let now = self.clock.now();
-        self.reconnecting.note_end(now, reconnects.longest_wait());
+        let now = self.shared.clock.now();
+        self.connections
+            .reconnecting
+            .note_end(now, reconnects.longest_wait());
         match close_codes::after_loss(lost.code) {
             AfterLoss::Again => {}
-            AfterLoss::OnceMore if self.reconnecting.at_fault > 0 => return Again::GiveUp,
-            AfterLoss::OnceMore => self.reconnecting.at_fault += 1,
+            AfterLoss::OnceMore if self.connections.reconnecting.at_fault > 0 => {
+                return Again::GiveUp;
+            }
+            AfterLoss::OnceMore => self.connections.reconnecting.at_fault += 1,
         }
         self.next_wait()
     }
@@ -66,16 +71,17 @@ impl SessionTask {
     /// Opens a connection for what ended while there was none: at once, and with waits where connections are lost before the
     /// model has shown that it is there.
     pub(in crate::engine) async fn connect_to_tell(&mut self) -> Result<(), Error> {
-        let comes = self.opening.is_some() || self.reconnecting.wait.is_some();
-        if self.socket.is_some() || comes {
+        let comes =
+            self.connections.opening.is_some() || self.connections.reconnecting.wait.is_some();
+        if self.connections.socket.is_some() || comes {
             return Ok(());
         }
-        let before = self.reconnecting.dialled;
-        self.reconnecting.dialled = before.saturating_add(1);
+        let before = self.connections.reconnecting.dialled;
+        self.connections.reconnecting.dialled = before.saturating_add(1);
         // Whatever ended the connection before has begun to count anew; it told nothing all the same.
-        self.reconnecting.attempts = self.reconnecting.attempts.max(before);
-        if self.reconnecting.attempts == 0 {
-            self.reconnecting.attempts = 1;
+        self.connections.reconnecting.attempts = self.connections.reconnecting.attempts.max(before);
+        if self.connections.reconnecting.attempts == 0 {
+            self.connections.reconnecting.attempts = 1;
             return self.connect_by_itself().await;
         }
         match self.next_wait() {
@@ -87,17 +93,20 @@ impl SessionTask {
 
     /// Where nobody has answered what was told, it is not told again before the session is next taken up.
     pub(in crate::engine) fn note_silence(&mut self) {
-        let mut untold = self.session.deliveries.values();
+        let mut untold = self.stream.session.deliveries.values();
         if untold.any(|it| it.connects.is_some()) {
-            self.reconnecting.dialled = self.agent.reconnects.made(u32::MAX).max(1);
+            self.connections.reconnecting.dialled = self.agent.reconnects.made(u32::MAX).max(1);
         }
     }
 
     fn next_wait(&mut self) -> Again {
-        self.reconnecting.attempts += 1;
-        let (attempt, reconnects) = (self.reconnecting.attempts, self.agent.reconnects);
+        self.connections.reconnecting.attempts += 1;
+        let (attempt, reconnects) = (
+            self.connections.reconnecting.attempts,
+            self.agent.reconnects,
+        );
         if reconnects.allows(attempt) {
-            Again::Wait(reconnects.wait_ms(attempt, self.clock.entropy()))
+            Again::Wait(reconnects.wait_ms(attempt, self.shared.clock.entropy()))
         } else {
             Again::GiveUp
         }
@@ -105,15 +114,16 @@ impl SessionTask {
 
     /// Records `first` and that there will be a try, and waits for its time.
     async fn reconnect(&mut self, first: Vec<Observation>, wait_ms: u64) -> Result<(), Error> {
-        let now = self.clock.now();
+        let now = self.shared.clock.now();
         let due_us = now.after_ms(wait_ms);
-        let attempt = self.reconnecting.attempts;
-        self.await_connection();
-        let (reached, own) = (self.clock.reached(due_us), self.own.clone());
-        self.reconnecting.wait = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-            reached.await;
-            let _ = own.send(Input::ReconnectDue { attempt });
-        })));
+        let attempt = self.connections.reconnecting.attempts;
+        self.connections.await_connection();
+        let (reached, own) = (self.shared.clock.reached(due_us), self.own.clone());
+        self.connections.reconnecting.wait =
+            Some(AbortOnDropHandle::new(tokio::spawn(async move {
+                reached.await;
+                let _ = own.send(Input::ReconnectDue { attempt });
+            })));
         let mut batch = first;
         batch.push(
             ReconnectScheduled {
@@ -129,18 +139,20 @@ impl SessionTask {
 
     /// The handle by which the conversation can be resumed at a time, if there is one.
     pub(super) fn handle_at(&self, at: Timestamp) -> Option<&ResumptionHandle> {
-        let known = self.session.resumption.as_ref()?;
-        let handle = self.reconnecting.handle.as_ref()?;
+        let known = self.stream.session.resumption.as_ref()?;
+        let handle = self.connections.reconnecting.handle.as_ref()?;
         let is_good = known.expires_at.is_none_or(|end| at < end);
         (is_good && handle.fingerprint() == known.fingerprint).then_some(handle)
     }
 
     /// The wait is over.
     pub(in crate::engine) async fn reconnect_due(&mut self, attempt: u32) -> Result<(), Error> {
-        if self.reconnecting.wait.is_none() || self.reconnecting.attempts != attempt {
+        if self.connections.reconnecting.wait.is_none()
+            || self.connections.reconnecting.attempts != attempt
+        {
             return Ok(());
         }
-        self.reconnecting.wait = None;
+        self.connections.reconnecting.wait = None;
         self.connect_by_itself().await
     }
 
@@ -151,11 +163,11 @@ impl SessionTask {
         offered: Option<String>,
     ) -> Result<(), Error> {
         let refusal = close_codes::refusal(&error);
-        let rejected = offered.filter(|_| self.gives_up_handle(refusal));
+        let rejected = offered.filter(|_| self.connections.gives_up_handle(refusal));
         let (code, reason) = close_codes::told(&error);
         self.record_step(|| Step::ConnectionRefused(self.refused(code, &reason)));
         let failed = Observation::from(ConnectFailed {
-            attempt: self.reconnecting.attempts.max(1),
+            attempt: self.connections.reconnecting.attempts.max(1),
             code,
             reason: reason.clone(),
             rejected: rejected.clone(),
@@ -166,7 +178,7 @@ impl SessionTask {
             self.discard_handle().await;
             return self.connect_by_itself().await;
         }
-        if let Some(asked) = self.reconnecting.asked.take() {
+        if let Some(asked) = self.connections.reconnecting.asked.take() {
             // Whoever asked tries again, or does not.
             self.record(vec![failed]).await?;
             self.stop_reconnecting();
@@ -182,27 +194,17 @@ impl SessionTask {
         }
     }
 
-    /// Whether a refusal speaks of the handle: where the setup is refused, and where the service fails a second time, or
-    /// somebody waits.
-    fn gives_up_handle(&mut self, refusal: Refusal) -> bool {
-        match refusal {
-            Refusal::Lasting => true,
-            Refusal::Doubtful => {
-                self.reconnecting.doubts += 1;
-                self.reconnecting.doubts > 1 || self.reconnecting.asked.is_some()
-            }
-            Refusal::Passing => false,
-        }
-    }
-
     /// There is no next try: what runs is cancelled, what waits stays open. What runs where nobody is connected did so before
     /// there was anything to tell, and goes on.
     async fn give_up(&mut self, first: Vec<Observation>, reason: String) -> Result<(), Error> {
-        let attempts = self.agent.reconnects.made(self.reconnecting.attempts);
+        let attempts = self
+            .agent
+            .reconnects
+            .made(self.connections.reconnecting.attempts);
         let mut batch = first;
         batch.push(ReconnectsExhausted { attempts, reason }.into());
         // As in `disconnect`.
-        let now = self.clock.now();
+        let now = self.shared.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
         let detaches = self.handles > 0;
         let detachment = if detaches {
@@ -210,7 +212,7 @@ impl SessionTask {
         } else {
             Vec::new()
         };
-        let at = if self.session.leaving.is_some() {
+        let at = if self.stream.session.leaving.is_some() {
             0
         } else {
             batch.len()
@@ -218,7 +220,7 @@ impl SessionTask {
         batch.splice(at..at, detachment);
         self.put_at(now, batch, Objects::default()).await?;
         if detaches {
-            self.attached = None;
+            self.running.attached = None;
         }
         self.stop_reconnecting();
         self.perform().await
@@ -226,36 +228,29 @@ impl SessionTask {
 
     /// Ends the tries, and tells whoever waits for a connection that there will be none.
     pub(in crate::engine) fn stop_reconnecting(&mut self) {
-        for reply in self.reconnecting.stop() {
+        for reply in self.connections.reconnecting.stop() {
             let _ = reply.send(Err(Error::NotConnected { session: self.id }));
         }
-        self.media.go_on();
-    }
-
-    /// Lets the socket say goodbye by itself.
-    pub(in crate::engine) fn hang_up(&mut self) {
-        self.reconnecting.leaving = None;
-        if let Some(socket) = self.socket.take() {
-            self.reconnecting.farewell = socket.close();
-        }
+        self.connections.media.go_on();
     }
 
     /// The service will end the connection: it is left as soon as nothing is under way on it, and in good time.
     fn plan_switch(&mut self, epoch: Seq, time_left: Option<&str>) -> Option<Observation> {
-        let planned = self.session.leaving.is_some();
+        let planned = self.stream.session.leaving.is_some();
         if planned || self.agent.reconnects.is_never() || self.handles == 0 {
             return None;
         }
         let left_ms = time_left.and_then(milliseconds).unwrap_or(TIME_LEFT_MS);
         // Closing and reconnecting take their time, too.
         let margin_ms = (left_ms / 4).min(2_000);
-        let due_us = self.clock.now().after_ms(left_ms - margin_ms);
-        self.media.leave();
-        let (reached, own) = (self.clock.reached(due_us), self.own.clone());
-        self.reconnecting.leaving = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-            reached.await;
-            let _ = own.send(Input::SwitchDue { epoch });
-        })));
+        let due_us = self.shared.clock.now().after_ms(left_ms - margin_ms);
+        self.connections.media.leave();
+        let (reached, own) = (self.shared.clock.reached(due_us), self.own.clone());
+        self.connections.reconnecting.leaving =
+            Some(AbortOnDropHandle::new(tokio::spawn(async move {
+                reached.await;
+                let _ = own.send(Input::SwitchDue { epoch });
+            })));
         Some(SwitchPlanned { epoch, due_us }.into())
     }
 
@@ -272,16 +267,111 @@ impl SessionTask {
             if let Observation::GoAwayReceived(it) = observation {
                 planned = self.plan_switch(epoch, it.time_left.as_deref());
             } else if matches!(observation, Observation::TurnCompleted(_)) {
-                let has_spoken = std::mem::take(&mut self.reconnecting.has_spoken);
-                let answers = self.reconnecting.addressed || self.media.was_sent(epoch);
-                if answers && (has_spoken || self.media.was_heard(epoch)) {
-                    self.reconnecting.is_wanted();
+                let has_spoken = std::mem::take(&mut self.connections.reconnecting.has_spoken);
+                let answers = self.connections.reconnecting.addressed
+                    || self.connections.media.was_sent(epoch);
+                if answers && (has_spoken || self.connections.media.was_heard(epoch)) {
+                    self.connections.reconnecting.is_wanted();
                 }
             } else {
-                self.reconnecting.has_spoken |= noise::is_of_model(observation);
+                self.connections.reconnecting.has_spoken |= noise::is_of_model(observation);
             }
         }
         observations.extend(planned);
+    }
+
+    /// Whether what is said now would not reach the model, and will on the next connection.
+    pub(super) fn is_between_connections(&self) -> bool {
+        let comes =
+            self.connections.opening.is_some() || self.connections.reconnecting.wait.is_some();
+        self.stream.session.leaving.is_some() || (self.connections.socket.is_none() && comes)
+    }
+
+    /// Leaves a connection that is to be left, if nothing is under way on it.
+    pub(in crate::engine) async fn switch_if_idle(&mut self) -> Result<(), Error> {
+        match self.connections.socket.as_ref().map(|socket| socket.epoch) {
+            Some(epoch) if self.stream.session.leaving.is_some() && !self.is_under_way(epoch) => {
+                Box::pin(self.switch(epoch)).await
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Leaves the connection for the next one.
+    pub(in crate::engine) async fn switch(&mut self, epoch: Seq) -> Result<(), Error> {
+        if self
+            .connections
+            .socket
+            .as_ref()
+            .is_none_or(|it| it.epoch != epoch)
+        {
+            return Ok(());
+        }
+        self.record_held().await?;
+        self.connections.await_connection();
+        self.connections.hang_up();
+        let (now, reconnects) = (self.shared.clock.now(), self.agent.reconnects);
+        self.connections
+            .reconnecting
+            .note_end(now, reconnects.longest_wait());
+        let reason = "left before the service ends it".to_owned();
+        let left = Disconnected {
+            epoch,
+            code: None,
+            reason: reason.clone(),
+        };
+        // A good connection that is left is no loss. A service that sends each one away at once
+        // must not be asked for the next one as fast as it answers.
+        if self.connections.reconnecting.attempts == 0 {
+            self.connections.reconnecting.attempts = 1;
+            return self.reconnect(vec![left.into()], 0).await;
+        }
+        match self.next_wait() {
+            Again::Wait(ms) => self.reconnect(vec![left.into()], ms).await,
+            Again::GiveUp | Again::Never => self.give_up(vec![left.into()], reason).await,
+        }
+    }
+
+    /// Whether the model speaks or is spoken to on the connection, a call of it runs, a response is on its way, or the
+    /// handle is older than what was said.
+    fn is_under_way(&self, epoch: Seq) -> bool {
+        let session = &self.stream.session;
+        let mut calls = session.calls.values();
+        // Somebody who has something to say waits neither for a tool, whose outcome will be told as conversation, nor
+        // for a handle that comes with the end of a turn.
+        let runs = calls.any(|call| call.epoch == epoch && call.phase.is_running());
+        let may_wait = self.connections.reconnecting.unsaid.is_empty();
+        let waits = may_wait && (runs || !session.resumes_whole());
+        let goes = session.deliveries.values().any(|it| match it.route {
+            Route::ToolResponse { epoch: by } | Route::Conversation { epoch: by } => by == epoch,
+            Route::Parked | Route::Connect | Route::Notify | Route::Caller | Route::Parent => false,
+        });
+        let socket = self.connections.socket.as_ref();
+        let streams = may_wait && socket.is_some_and(|it| it.streamed.is_open());
+        session.turn_open || self.connections.media.is_turn_open(epoch) || waits || goes || streams
+    }
+}
+
+impl Connections {
+    /// Whether a refusal speaks of the handle: where the setup is refused, and where the service fails a second time, or
+    /// somebody waits.
+    fn gives_up_handle(&mut self, refusal: Refusal) -> bool {
+        match refusal {
+            Refusal::Lasting => true,
+            Refusal::Doubtful => {
+                self.reconnecting.doubts += 1;
+                self.reconnecting.doubts > 1 || self.reconnecting.asked.is_some()
+            }
+            Refusal::Passing => false,
+        }
+    }
+
+    /// Lets the socket say goodbye by itself.
+    pub(in crate::engine) fn hang_up(&mut self) {
+        self.reconnecting.leaving = None;
+        if let Some(socket) = self.socket.take() {
+            self.reconnecting.farewell = socket.close();
+        }
     }
 
     /// Has live input wait for the next connection.
@@ -297,68 +387,5 @@ impl SessionTask {
         if !comes {
             self.reconnecting.expected = None;
         }
-    }
-
-    /// Whether what is said now would not reach the model, and will on the next connection.
-    pub(super) fn is_between_connections(&self) -> bool {
-        let comes = self.opening.is_some() || self.reconnecting.wait.is_some();
-        self.session.leaving.is_some() || (self.socket.is_none() && comes)
-    }
-
-    /// Leaves a connection that is to be left, if nothing is under way on it.
-    pub(in crate::engine) async fn switch_if_idle(&mut self) -> Result<(), Error> {
-        match self.socket.as_ref().map(|socket| socket.epoch) {
-            Some(epoch) if self.session.leaving.is_some() && !self.is_under_way(epoch) => {
-                Box::pin(self.switch(epoch)).await
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// Leaves the connection for the next one.
-    pub(in crate::engine) async fn switch(&mut self, epoch: Seq) -> Result<(), Error> {
-        if self.socket.as_ref().is_none_or(|it| it.epoch != epoch) {
-            return Ok(());
-        }
-        self.record_held().await?;
-        self.await_connection();
-        self.hang_up();
-        let (now, reconnects) = (self.clock.now(), self.agent.reconnects);
-        self.reconnecting.note_end(now, reconnects.longest_wait());
-        let reason = "left before the service ends it".to_owned();
-        let left = Disconnected {
-            epoch,
-            code: None,
-            reason: reason.clone(),
-        };
-        // A good connection that is left is no loss. A service that sends each one away at once
-        // must not be asked for the next one as fast as it answers.
-        if self.reconnecting.attempts == 0 {
-            self.reconnecting.attempts = 1;
-            return self.reconnect(vec![left.into()], 0).await;
-        }
-        match self.next_wait() {
-            Again::Wait(ms) => self.reconnect(vec![left.into()], ms).await,
-            Again::GiveUp | Again::Never => self.give_up(vec![left.into()], reason).await,
-        }
-    }
-
-    /// Whether the model speaks or is spoken to on the connection, a call of it runs, a response is on its way, or the
-    /// handle is older than what was said.
-    fn is_under_way(&self, epoch: Seq) -> bool {
-        let session = &self.session;
-        let mut calls = session.calls.values();
-        // Somebody who has something to say waits neither for a tool, whose outcome will be told as conversation, nor
-        // for a handle that comes with the end of a turn.
-        let runs = calls.any(|call| call.epoch == epoch && call.phase.is_running());
-        let may_wait = self.reconnecting.unsaid.is_empty();
-        let waits = may_wait && (runs || !session.resumes_whole());
-        let goes = session.deliveries.values().any(|it| match it.route {
-            Route::ToolResponse { epoch: by } | Route::Conversation { epoch: by } => by == epoch,
-            Route::Parked | Route::Connect | Route::Notify | Route::Caller | Route::Parent => false,
-        });
-        let socket = self.socket.as_ref();
-        let streams = may_wait && socket.is_some_and(|it| it.streamed.is_open());
-        session.turn_open || self.media.is_turn_open(epoch) || waits || goes || streams
     }
 }

@@ -1,6 +1,7 @@
 //! TODO story
 
 use crate::engine::error::Error;
+use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::story::{Outline, Part, RECORDS_MAX, Story, bounded, read};
 use crate::live::continuation::{self, Role};
@@ -9,19 +10,25 @@ use crate::session::{HistoryForm, Json, Route, Seq, response};
 impl SessionTask {
     /// What a connection has to be told that resumes the conversation, or does not.
     pub(in crate::engine) async fn story(&self, resumes: bool) -> Result<Option<Story>, Error> {
-        let covered = self.session.resumption.as_ref().filter(|_| resumes);
+        let covered = self.stream.session.resumption.as_ref().filter(|_| resumes);
         let after = covered.map_or(Seq(0), |it| it.covers);
-        let through = self.session.head;
+        let through = self.stream.session.head;
         let mut outline = Outline::default();
         let from = after.0.max(through.0.saturating_sub(RECORDS_MAX)) + 1;
-        read(&self.ledger, &self.session, Seq(from), &mut outline).await?;
-        let mut owed = self.session.deliveries.values();
+        read(
+            &self.stream.ledger,
+            &self.stream.session,
+            Seq(from),
+            &mut outline,
+        )
+        .await?;
+        let mut owed = self.stream.session.deliveries.values();
         let owes = owed.any(|it| it.route != Route::Caller);
         let wanted = !owes && outline.wants_an_answer();
         if wanted {
             outline.forget_the_unfinished_answer();
         }
-        let turns = self.told(&outline).await?;
+        let turns = self.stream.told(&outline).await?;
         let open = outline.parts.len() - outline.open_from;
         let (turns, left_out) = bounded(turns);
         let asked = if wanted { open.min(turns.len()) } else { 0 };
@@ -54,7 +61,9 @@ impl SessionTask {
             frames,
         }))
     }
+}
 
+impl Stream {
     async fn told(&self, outline: &Outline) -> Result<Vec<(Role, String)>, Error> {
         let mut turns = Vec::new();
         for part in &outline.parts {
@@ -87,7 +96,7 @@ impl SessionTask {
     }
 
     async fn asked_for(&self, call: Seq) -> Result<(String, Json), Error> {
-        let received = self.ledger.call_received(self.id, call).await?;
+        let received = self.ledger.call_received(self.session.id, call).await?;
         let name = received.and_then(|it| it.name).unwrap_or_default();
         Ok((name, self.args_that_ran(call).await?))
     }

@@ -2,27 +2,30 @@
 
 use crate::engine::connection::writer::{Carried, Outgoing};
 use crate::engine::error::Error;
+use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::session::Seq;
 
 impl SessionTask {
     /// Tells the way of the live input what the session is now.
     pub(in crate::engine) fn note_waiting(&self) {
-        if let (true, Some(epoch)) = (self.agent.withholds_input, self.session.connection) {
+        if let (true, Some(epoch)) = (self.agent.withholds_input, self.stream.session.connection) {
             let blocking = |name: &str| !self.agent.non_blocking.iter().any(|it| it == name);
-            self.media.note(epoch, self.session.model_waits(blocking));
+            self.connections
+                .media
+                .note(epoch, self.stream.session.model_waits(blocking));
         }
     }
 
     /// Whether what the user writes has to wait.
     pub(super) fn has_words_wait(&self) -> bool {
-        !self.agent.capabilities.client_content && self.media.is_withholding()
+        !self.agent.capabilities.client_content && self.connections.media.is_withholding()
     }
 
     /// Says something of ours in the conversation, as soon as the model does not wait for a response.
     pub(in crate::engine) fn put_in(&mut self, epoch: Seq, text: String, carries: Option<Carried>) {
         let after = None;
-        self.kept.push((
+        self.connections.kept.push((
             epoch,
             Outgoing {
                 text,
@@ -34,19 +37,38 @@ impl SessionTask {
     }
 
     fn say_kept(&mut self) {
-        if self.media.is_withholding() {
+        if self.connections.media.is_withholding() {
             return;
         }
-        for (epoch, words) in std::mem::take(&mut self.kept) {
-            if !self.is_to_be_told(words.carries) {
+        for (epoch, words) in std::mem::take(&mut self.connections.kept) {
+            if !self.stream.is_to_be_told(words.carries) {
                 continue;
             }
-            if let Some(socket) = self.socket.as_ref().filter(|it| it.epoch == epoch) {
+            if let Some(socket) = self
+                .connections
+                .socket
+                .as_ref()
+                .filter(|it| it.epoch == epoch)
+            {
                 socket.send(words.text, words.carries);
             }
         }
     }
 
+    /// Says what had to wait, if it has to no more.
+    pub(in crate::engine) async fn say_what_waited(&mut self) -> Result<(), Error> {
+        if !self.agent.withholds_input || self.connections.socket.is_none() {
+            return Ok(());
+        }
+        self.say_kept();
+        if self.is_between_connections() || self.has_words_wait() {
+            return Ok(());
+        }
+        self.say_unsaid().await
+    }
+}
+
+impl Stream {
     /// Whether what the words carry is still to be told so; its call may have been taken back while they waited.
     fn is_to_be_told(&self, carries: Option<Carried>) -> bool {
         match carries {
@@ -56,17 +78,5 @@ impl SessionTask {
             }
             Some(Carried::Instruction(_)) | None => true,
         }
-    }
-
-    /// Says what had to wait, if it has to no more.
-    pub(in crate::engine) async fn say_what_waited(&mut self) -> Result<(), Error> {
-        if !self.agent.withholds_input || self.socket.is_none() {
-            return Ok(());
-        }
-        self.say_kept();
-        if self.is_between_connections() || self.has_words_wait() {
-            return Ok(());
-        }
-        self.say_unsaid().await
     }
 }

@@ -13,12 +13,12 @@ impl SessionTask {
         reply: Reply<()>,
     ) -> Result<(), Error> {
         let Words { text, place } = words;
-        let place = place.unwrap_or_else(|| self.media.place_of_words());
+        let place = place.unwrap_or_else(|| self.connections.media.place_of_words());
         if self.is_between_connections() || self.has_words_wait() {
-            let unsaid = &mut self.reconnecting.unsaid;
+            let unsaid = &mut self.connections.reconnecting.unsaid;
             unsaid.push_back((text, place, reply));
-            if unsaid.len() == 1 && self.session.leaving.is_none() {
-                self.media.wait_for_words(place);
+            if unsaid.len() == 1 && self.stream.session.leaving.is_none() {
+                self.connections.media.wait_for_words(place);
             }
             return Ok(());
         }
@@ -28,12 +28,12 @@ impl SessionTask {
 
     /// Says what the user said while it could not be said, each behind the live input before it.
     pub(super) async fn say_unsaid(&mut self) -> Result<(), Error> {
-        while let Some((text, place, reply)) = self.reconnecting.unsaid.pop_front() {
-            self.media.wait_for_words(place);
+        while let Some((text, place, reply)) = self.connections.reconnecting.unsaid.pop_front() {
+            self.connections.media.wait_for_words(place);
             let outcome = self.send_text(text, place).await;
             self.answer(reply, outcome)?;
         }
-        self.media.go_on();
+        self.connections.media.go_on();
         Ok(())
     }
 }

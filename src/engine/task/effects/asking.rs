@@ -2,6 +2,7 @@
 
 use crate::engine::error::Error;
 use crate::engine::inbox::asking::{ToTool, Waiting, open_request};
+use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::Objects;
 use crate::session::{Call, Decision, Event, Fact, Observation, Phase, Seq, ToolAsked, fits};
@@ -15,7 +16,7 @@ impl SessionTask {
         tool: ToTool,
     ) -> Result<(), Error> {
         let (call, attempt, hint) = (asked.call, asked.attempt, asked.hint.clone());
-        let refused = match self.session.calls.get(&call) {
+        let refused = match self.stream.session.calls.get(&call) {
             Some(open) if open.in_place.is_some() => Some(ToolError::NotAvailable(
                 "the call waits for an answer already; ask again when that has come".to_owned(),
             )),
@@ -34,13 +35,13 @@ impl SessionTask {
             Ok(asked) => {
                 self.put(vec![asked], Objects::default()).await?;
                 // Its time may have been up before it asked.
-                if let Some(request) = open_request(&self.session, call) {
+                if let Some(request) = open_request(&self.stream.session, call) {
                     let waiting = Waiting {
                         request,
                         hint,
                         tool,
                     };
-                    self.asking.insert(call, waiting);
+                    self.running.asking.insert(call, waiting);
                 }
                 self.perform().await
             }
@@ -60,12 +61,12 @@ impl SessionTask {
                 Event::Decided(Decision::ConfirmationExpired(it)) => (it.request, None),
                 Event::Observed(_) | Event::Decided(_) => continue,
             };
-            let waiting = self.session.requests.get(&request).map(|it| it.call);
+            let waiting = self.stream.session.requests.get(&request).map(|it| it.call);
             let waiting = waiting.filter(|call| {
-                let waits = self.asking.get(call);
+                let waits = self.running.asking.get(call);
                 waits.is_some_and(|it| it.request == request)
             });
-            let Some(waiting) = waiting.and_then(|call| self.asking.remove(&call)) else {
+            let Some(waiting) = waiting.and_then(|call| self.running.asking.remove(&call)) else {
                 continue;
             };
             let hint = Some(waiting.hint);
@@ -79,11 +80,14 @@ impl SessionTask {
             let _ = waiting.tool.send(Ok(said));
         }
         // Whoever has not been answered and waits no more was taken back or cut off.
-        let session = &self.session;
-        self.asking
+        let session = &self.stream.session;
+        self.running
+            .asking
             .retain(|call, waiting| open_request(session, *call) == Some(waiting.request));
     }
+}
 
+impl Stream {
     /// Whether the call's tool waits for an answer where it stands.
     pub(in crate::engine) fn waits_in_place(&self, call: Seq) -> bool {
         let open = self.session.calls.get(&call);

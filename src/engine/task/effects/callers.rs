@@ -23,17 +23,17 @@ impl SessionTask {
         by: Actor,
         caller: Answer,
     ) -> Result<(), Error> {
-        if self.session.closed {
+        if self.stream.session.closed {
             let closed = ToolError::Cancelled(Rejection::SessionClosed.to_string());
             let _ = caller.send(Err(closed));
             return Ok(());
         }
-        if self.slots.is_shut() {
+        if self.shared.slots.is_shut() {
             let told = Error::ShutDown.to_string();
             let _ = caller.send(Err(ToolError::Cancelled(told)));
             return Ok(());
         }
-        if self.attached.is_none() {
+        if self.running.attached.is_none() {
             self.attach(Vec::new()).await?;
         }
         let in_text = args.object_in_text();
@@ -63,7 +63,7 @@ impl SessionTask {
                 // It may be answered in the very batch that receives it.
                 let answer = caller;
                 let caller = Caller { answer, given };
-                self.callers.insert(NOT_ON_RECORD, caller);
+                self.running.callers.insert(NOT_ON_RECORD, caller);
                 self.record(vec![received]).await
             }
             Err(rejection) => {
@@ -82,13 +82,13 @@ impl SessionTask {
         for fact in facts {
             let (call, answer) = match &fact.event {
                 Event::Observed(Observation::FunctionCallReceived(it)) if it.by.is_some() => {
-                    if let Some(caller) = self.callers.remove(&NOT_ON_RECORD) {
-                        self.callers.insert(fact.seq, caller);
+                    if let Some(caller) = self.running.callers.remove(&NOT_ON_RECORD) {
+                        self.running.callers.insert(fact.seq, caller);
                     }
                     continue;
                 }
                 Event::Observed(Observation::ToolYielded(it)) => {
-                    let caller = self.callers.get_mut(&it.call);
+                    let caller = self.running.callers.get_mut(&it.call);
                     if let Some(given) = caller.and_then(|caller| caller.given.as_mut()) {
                         given.push(it.response.to_value());
                     }
@@ -96,7 +96,7 @@ impl SessionTask {
                 }
                 // What a run gave that is run again is given again.
                 Event::Decided(Decision::CallStarted(it)) => {
-                    let caller = self.callers.get_mut(&it.call);
+                    let caller = self.running.callers.get_mut(&it.call);
                     let given = caller.and_then(|caller| caller.given.as_mut());
                     given.into_iter().for_each(Vec::clear);
                     continue;
@@ -105,7 +105,7 @@ impl SessionTask {
                     if it.outcome == Outcome::Interim {
                         continue;
                     }
-                    let body = self.response_body(fact.seq).await?;
+                    let body = self.stream.response_body(fact.seq).await?;
                     let body = body.map(|body| body.to_value()).unwrap_or_default();
                     (it.call, answer(it.outcome, body))
                 }
@@ -115,7 +115,7 @@ impl SessionTask {
                 }
                 Event::Decided(_) | Event::Observed(_) => continue,
             };
-            if let Some(caller) = self.callers.remove(&call) {
+            if let Some(caller) = self.running.callers.remove(&call) {
                 // Whoever made the call may have gone away.
                 let sent = caller.answer.send(match (answer, caller.given) {
                     (Ok(_), Some(given)) => Ok(Value::Array(given)),

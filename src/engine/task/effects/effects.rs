@@ -1,5 +1,6 @@
 //! How each effect is begun, once it is on record that it is owed.
 
+use crate::engine::task::parts::Stream;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 
@@ -41,7 +42,7 @@ impl SessionTask {
                 call,
                 attempt,
                 runner,
-            } if self.attached == Some(*runner) => {
+            } if self.running.attached == Some(*runner) => {
                 let of_agent = match self.on_record_of_agent(*call) {
                     Some(reading) => Some(reading.await?),
                     None => None,
@@ -53,13 +54,13 @@ impl SessionTask {
                 call,
                 runner,
                 ..
-            } if self.attached == Some(*runner) => self.ask_verdict(*call),
+            } if self.running.attached == Some(*runner) => self.ask_verdict(*call),
             Effect::AskHook {
                 call,
                 of: Some(issued),
                 runner,
                 ..
-            } if self.attached == Some(*runner) => self.show_issued(*call, *issued).await?,
+            } if self.running.attached == Some(*runner) => self.show_issued(*call, *issued).await?,
             // Calls are shown together; what another process owes is its own.
             Effect::AskHook { .. } => InFlight::Left,
             // Another process owes it; this one must not run it.
@@ -92,12 +93,12 @@ impl SessionTask {
             }
             Effect::ArmTimer { .. } => InFlight::Timed,
         };
-        self.performer.begun(effect, in_flight);
+        self.running.performer.begun(effect, in_flight);
         Ok(())
     }
 
     fn run_tool(&self, seq: Seq, attempt: u32, of_agent: Option<OnRecord>) -> InFlight {
-        let Some(call) = self.session.calls.get(&seq) else {
+        let Some(call) = self.stream.session.calls.get(&seq) else {
             return InFlight::Left;
         };
         let cancelled = CancellationToken::new();
@@ -110,22 +111,22 @@ impl SessionTask {
         let telling = Arc::new(self.telling(seq, attempt, call));
         let events = Arc::new(SessionOfRun {
             inbox: self.own.clone(),
-            ledger: self.ledger.clone(),
-            clock: self.clock.clone(),
+            ledger: self.stream.ledger.clone(),
+            clock: self.shared.clock.clone(),
             room: Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
             ends_session: OnceLock::new(),
-            progress: self.progress_of(call, &telling, &state),
+            progress: self.stream.progress_of(call, &telling, &state),
         });
         let (identity, token) = (Identity::Of(seq), cancelled.clone());
         let context = ToolContext::of_run(self.id, attempt, identity, token, state.clone())
             .with_services(self.agent.services.clone())
-            .with_input(self.media.input())
+            .with_input(self.connections.media.input())
             .with_ticket(ticket)
             .with_emitter(Emitter::new(events.clone(), seq, attempt));
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
         tracing::debug!(session = %self.id, call = seq.0, tool = %call.name, attempt, "tool starts");
         let own = self.own.clone();
-        let opened = self.opened_arguments(call);
+        let opened = self.stream.opened_arguments(call);
         let dispatcher = &self.agent.dispatcher;
         // The tool may have been declared anew since the call was received, with another schema.
         let checked = opened.and_then(|args| {
@@ -166,9 +167,13 @@ impl SessionTask {
                 };
                 Some((stretch, base))
             });
-        let (slots, session, ledger) = (self.slots.clone(), self.id, self.ledger.clone());
-        let leave = self.leave_given(call);
-        let approved = self.approved_implementation(call);
+        let (slots, session, ledger) = (
+            self.shared.slots.clone(),
+            self.id,
+            self.stream.ledger.clone(),
+        );
+        let leave = self.stream.leave_given(call);
+        let approved = self.stream.approved_implementation(call);
         let beginning = Beginning::default();
         let begins = beginning.clone();
         let place = Held::default();
@@ -231,7 +236,7 @@ impl SessionTask {
             return Ok(InFlight::Left);
         };
         // It is told what the other doors are told.
-        let Some(waiting) = self.ledger.waiting(self.id, seq, request).await? else {
+        let Some(waiting) = self.stream.ledger.waiting(self.id, seq, request).await? else {
             return Ok(InFlight::Left);
         };
         let Some(question) = asked_of_provider(waiting) else {
@@ -264,12 +269,12 @@ impl SessionTask {
         epoch: Seq,
         as_conversation: bool,
     ) -> Result<(), Error> {
-        let Some(delivery) = self.session.deliveries.get(&seq) else {
+        let Some(delivery) = self.stream.session.deliveries.get(&seq) else {
             return Ok(());
         };
         let words = match delivery.wording {
-            Wording::Hooked(answer) => self.answered_by_hook(answer).await?,
-            Wording::AsIssued | Wording::AwaitingHook => self.response_body(seq).await?,
+            Wording::Hooked(answer) => self.stream.answered_by_hook(answer).await?,
+            Wording::AsIssued | Wording::AwaitingHook => self.stream.response_body(seq).await?,
         };
         let Some(body) = words else {
             return Ok(());
@@ -281,16 +286,15 @@ impl SessionTask {
             return Ok(());
         }
         let frame = setup::tool_response(delivery, &body, self.agent.capabilities);
-        if let Some(socket) = self.socket.as_ref().filter(|socket| socket.epoch == epoch) {
+        if let Some(socket) = self
+            .connections
+            .socket
+            .as_ref()
+            .filter(|socket| socket.epoch == epoch)
+        {
             socket.send(frame, Some(carried));
         }
         Ok(())
-    }
-
-    /// Whether a response that is still to be told goes another way by now.
-    pub(in crate::engine) fn goes_otherwise(&self, response: Seq, by: Route) -> bool {
-        let delivery = self.session.deliveries.get(&response);
-        delivery.is_some_and(|it| it.route != by)
     }
 
     /// Tells the model the instruction of the phase it is in.
@@ -303,8 +307,8 @@ impl SessionTask {
 
     /// What the model is told to be: by the agent, and by the phase of now.
     pub(in crate::engine) fn instruction(&self) -> Option<String> {
-        let stay = self.session.phase.as_ref();
-        let phase = stay.and_then(|stay| self.session.terms.policies.phase(&stay.phase));
+        let stay = self.stream.session.phase.as_ref();
+        let phase = stay.and_then(|stay| self.stream.session.terms.policies.phase(&stay.phase));
         let of_phase = phase.and_then(|phase| phase.instruction.as_deref());
         let parts: Vec<&str> = [self.agent.instruction.as_deref(), of_phase]
             .into_iter()
@@ -318,16 +322,24 @@ impl SessionTask {
         delivery: &Delivery,
         body: &Json,
     ) -> Result<String, Error> {
-        let args = self.args_that_ran(delivery.call).await?;
+        let args = self.stream.args_that_ran(delivery.call).await?;
         let text = response::as_conversation(&delivery.name, &args, delivery.outcome, body);
         // News of a call that has ended since are no news: its outcome follows, and is what may ask for an answer.
-        let is_over = !self.session.calls.contains_key(&delivery.call);
+        let is_over = !self.stream.session.calls.contains_key(&delivery.call);
         let scheduling = if delivery.outcome == Outcome::Interim && is_over {
             Some(FunctionResponseScheduling::Silent)
         } else {
             delivery.scheduling
         };
         Ok(setup::told(&text, scheduling, self.agent.capabilities))
+    }
+}
+
+impl Stream {
+    /// Whether a response that is still to be told goes another way by now.
+    pub(in crate::engine) fn goes_otherwise(&self, response: Seq, by: Route) -> bool {
+        let delivery = self.session.deliveries.get(&response);
+        delivery.is_some_and(|it| it.route != by)
     }
 
     /// What a hook put in the place of a response.

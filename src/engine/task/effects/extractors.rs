@@ -17,8 +17,8 @@ const EXTRACTOR_LIMIT: Duration = Duration::from_secs(30);
 impl SessionTask {
     /// Hands the turn that has ended to every extractor.
     pub(in crate::engine) fn extract(&mut self) {
-        let turn = std::mem::take(&mut self.turn);
-        self.extracting.retain(|task| !task.is_finished());
+        let turn = std::mem::take(&mut self.running.turn);
+        self.running.extracting.retain(|task| !task.is_finished());
         for extractor in &self.agent.extractors {
             let (name, state, own) = (extractor.name.clone(), self.state(), self.own.clone());
             let (read, turn, seen) = (extractor.read.clone(), turn.clone(), state.clone());
@@ -35,7 +35,7 @@ impl SessionTask {
                     Err(_) => tracing::error!(%session, hook = name, "the extractor took too long"),
                 }
             });
-            self.extracting.push(AbortOnDropHandle::new(task));
+            self.running.extracting.push(AbortOnDropHandle::new(task));
         }
     }
 
@@ -45,7 +45,7 @@ impl SessionTask {
         name: &str,
         state: &State,
     ) -> Result<(), Error> {
-        match self.written_by(name, state) {
+        match self.stream.written_by(name, state) {
             Some(changed) => self.record(vec![changed]).await,
             None => Ok(()),
         }

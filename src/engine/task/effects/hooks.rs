@@ -1,5 +1,6 @@
 //! TODO hooks
 
+use crate::engine::task::parts::Stream;
 use std::sync::Arc;
 
 use tokio_util::task::AbortOnDropHandle;
@@ -23,17 +24,17 @@ impl SessionTask {
         };
         // Another process owes what another runner does.
         let (ours, others): (Vec<Effect>, Vec<Effect>) = effects.into_iter().partition(|effect| {
-            matches!(effect, Effect::AskHook { runner, .. } if self.attached == Some(*runner))
+            matches!(effect, Effect::AskHook { runner, .. } if self.running.attached == Some(*runner))
         });
         for effect in others {
-            self.performer.begun(effect, InFlight::Left);
+            self.running.performer.begun(effect, InFlight::Left);
         }
         let (mut shown, mut unread) = (Vec::new(), Vec::new());
         for effect in &ours {
             let Effect::AskHook { call, .. } = effect else {
                 continue;
             };
-            let Some(open) = self.session.calls.get(call) else {
+            let Some(open) = self.stream.session.calls.get(call) else {
                 continue;
             };
             let (id, name) = (open.wire_id.clone(), open.name.clone());
@@ -71,7 +72,8 @@ impl SessionTask {
         };
         let task = Arc::new(AbortOnDropHandle::new(tokio::spawn(asking)));
         for effect in ours {
-            self.performer
+            self.running
+                .performer
                 .begun(effect, InFlight::Together(task.clone()));
         }
     }
@@ -80,8 +82,8 @@ impl SessionTask {
     pub(super) async fn show_issued(&self, call: Seq, issued: Seq) -> Result<InFlight, Error> {
         let (Some(before), Some(delivery), Some(body)) = (
             self.agent.hooks.before_tool_response.clone(),
-            self.session.deliveries.get(&issued),
-            self.response_body(issued).await?,
+            self.stream.session.deliveries.get(&issued),
+            self.stream.response_body(issued).await?,
         ) else {
             return Ok(InFlight::Left);
         };
@@ -116,8 +118,9 @@ impl SessionTask {
         others: &State,
     ) -> Result<(), Error> {
         let mut observations: Vec<Observation> = [
-            self.written_by(Hook::OnToolCall.as_str(), state),
-            self.written_by(Hook::BeforeToolResponse.as_str(), others),
+            self.stream.written_by(Hook::OnToolCall.as_str(), state),
+            self.stream
+                .written_by(Hook::BeforeToolResponse.as_str(), others),
         ]
         .into_iter()
         .flatten()
@@ -125,11 +128,11 @@ impl SessionTask {
         for answer in answers {
             let waits = match answer.hook {
                 Hook::OnToolCall => {
-                    let open = self.session.calls.get(&answer.call);
+                    let open = self.stream.session.calls.get(&answer.call);
                     open.is_some_and(|it| it.phase == Phase::AwaitingHook)
                 }
                 Hook::ConfirmWhen => {
-                    let open = self.session.calls.get(&answer.call);
+                    let open = self.stream.session.calls.get(&answer.call);
                     open.is_some_and(|it| it.phase == Phase::AwaitingVerdict)
                 }
                 Hook::BeforeToolResponse => true,
@@ -139,22 +142,6 @@ impl SessionTask {
             }
         }
         self.record(observations).await
-    }
-
-    /// What a hook wrote to the state, to go on record by its name; what cannot stand there is dropped, with a word in the
-    /// log.
-    pub(in crate::engine) fn written_by(&self, hook: &str, state: &State) -> Option<Observation> {
-        let written = state.take_changes().and_then(|changes| {
-            let author = Author::Hook(hook.to_owned());
-            let nothing = changes.is_empty() || self.session.closed;
-            let changed = fits_state(&self.session, StateChanged { changes, author });
-            let changed = changed.map_err(|rejection| rejection.to_string())?;
-            Ok((!nothing).then_some(changed))
-        });
-        written.unwrap_or_else(|problem| {
-            tracing::error!(session = %self.id, hook, problem, "what a hook wrote was dropped");
-            None
-        })
     }
 
     fn fitting(&self, answer: HookAnswered) -> Observation {
@@ -185,7 +172,7 @@ impl SessionTask {
         let Some(before) = self.agent.hooks.before_tool_response.clone() else {
             return Some((command, reply));
         };
-        let admitted = admit(&self.session, command.clone());
+        let admitted = admit(&self.stream.session, command.clone());
         let taken = admitted.is_ok();
         let compared = matches!(admitted, Err(Rejection::AlreadySupplied { .. }));
         let Command::SupplyResponse {
@@ -198,7 +185,7 @@ impl SessionTask {
         else {
             return Some((command, reply));
         };
-        let id = self.session.calls.get(&call);
+        let id = self.stream.session.calls.get(&call);
         let id = id.and_then(|it| it.wire_id.clone());
         if !taken && !compared {
             let command = Command::SupplyResponse {
@@ -229,10 +216,29 @@ impl SessionTask {
                 reply,
             });
         };
-        self.extracting.retain(|task| !task.is_finished());
-        self.extracting
+        self.running.extracting.retain(|task| !task.is_finished());
+        self.running
+            .extracting
             .push(AbortOnDropHandle::new(tokio::spawn(asking)));
         None
+    }
+}
+
+impl Stream {
+    /// What a hook wrote to the state, to go on record by its name; what cannot stand there is dropped, with a word in the
+    /// log.
+    pub(in crate::engine) fn written_by(&self, hook: &str, state: &State) -> Option<Observation> {
+        let written = state.take_changes().and_then(|changes| {
+            let author = Author::Hook(hook.to_owned());
+            let nothing = changes.is_empty() || self.session.closed;
+            let changed = fits_state(&self.session, StateChanged { changes, author });
+            let changed = changed.map_err(|rejection| rejection.to_string())?;
+            Ok((!nothing).then_some(changed))
+        });
+        written.unwrap_or_else(|problem| {
+            tracing::error!(session = %self.session.id, hook, problem, "what a hook wrote was dropped");
+            None
+        })
     }
 }
 

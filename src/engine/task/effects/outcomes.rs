@@ -16,7 +16,7 @@ impl SessionTask {
             session: self.id,
             call: seq,
             attempt,
-            runner: self.attached,
+            runner: self.running.attached,
             name: call.name.clone(),
             wire_id: call.wire_id.clone(),
             args: call.args.clone(),
@@ -43,7 +43,7 @@ impl SessionTask {
             Ok(changes) if failed || changes.is_empty() => Ok(None),
             Ok(changes) => {
                 let author = Author::Tool { call, attempt };
-                fits_state(&self.session, StateChanged { changes, author }).map(Some)
+                fits_state(&self.stream.session, StateChanged { changes, author }).map(Some)
             }
             Err(_) if failed => Ok(None),
             Err(problem) => Err(Rejection::UnfitState { problem }),
@@ -54,7 +54,7 @@ impl SessionTask {
         });
         let ended = ended.unwrap_or_else(|rejection| self.unfit(call, attempt, &rejection));
         let hook = Hook::BeforeToolResponse.as_str();
-        let by_hook = by_hook.and_then(|state| self.written_by(hook, &state));
+        let by_hook = by_hook.and_then(|state| self.stream.written_by(hook, &state));
         by_hook.into_iter().chain(ended).collect()
     }
 
@@ -68,7 +68,7 @@ impl SessionTask {
     /// Words the end of a background call that somebody takes back.
     pub(in crate::engine) fn word_cancellation(&self, observation: &mut Observation) {
         if let Observation::OperatorCancelled(it) = observation
-            && let Some(call) = self.session.calls.get(&it.call)
+            && let Some(call) = self.stream.session.calls.get(&it.call)
             && call.background.is_some()
         {
             let telling = self.telling(it.call, call.attempts, call);
@@ -95,7 +95,7 @@ impl SessionTask {
             format!("what the tool gave cannot be on record: {rejection}")
         };
         // Nobody waits any more for a call that is not open.
-        let open = self.session.calls.get(&seq);
+        let open = self.stream.session.calls.get(&seq);
         let failed = ToolOutcome::Failed(ToolError::ExecutionFailed(told));
         let told = open.map(|call| {
             let telling = self.telling(seq, attempt, call);

@@ -1,10 +1,10 @@
 //! TODO of_progress
 
+use crate::engine::task::parts::Stream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::engine::effects::of_progress::OfProgress;
-use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::outcomes::Telling;
 use crate::session::{Call, Phase};
 use crate::tool::State;
@@ -13,7 +13,7 @@ use crate::tool::State;
 /// the time limit.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-impl SessionTask {
+impl Stream {
     /// The reports of a run that begins now; none where its policy does not want to know.
     pub(super) fn progress_of(
         &self,

@@ -1,5 +1,6 @@
 //! TODO run_of_agent
 
+use crate::engine::task::parts::Stream;
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
@@ -21,7 +22,7 @@ impl SessionTask {
         &self,
         seq: Seq,
     ) -> Option<BoxFuture<'_, Result<OnRecord, Error>>> {
-        let call = self.session.calls.get(&seq)?;
+        let call = self.stream.session.calls.get(&seq)?;
         let tool = self.agent.dispatcher.get(&call.name)?.text_agent()?;
         Some(Box::pin(self.read_run(call, tool)))
     }
@@ -48,19 +49,9 @@ impl SessionTask {
             on_record.turns.push(turn);
         }
         if let Some(asked) = run.and_then(|run| run.unanswered) {
-            on_record.asked = Some(self.asked_by(asked).await?.0);
+            on_record.asked = Some(self.stream.asked_by(asked).await?.0);
         }
         Ok(on_record)
-    }
-
-    /// Which agent asked, and which model.
-    async fn asked_by(&self, asked: Seq) -> Result<(String, String), Error> {
-        if let Some(recorded) = self.recorded(asked).await?
-            && let Event::Observed(Observation::LlmAsked(it)) = &recorded.fact.event
-        {
-            return Ok((it.of.clone(), it.model.clone()));
-        }
-        Ok(Default::default())
     }
 
     async fn turn_on_record(
@@ -68,9 +59,9 @@ impl SessionTask {
         turn: &AgentTurn,
         secrets: &mut Secrets,
     ) -> Result<AgentTurnSoFar, Error> {
-        let (of, model) = self.asked_by(turn.asked).await?;
+        let (of, model) = self.stream.asked_by(turn.asked).await?;
         let mut parts = Vec::new();
-        if let Some(recorded) = self.recorded(turn.replied).await?
+        if let Some(recorded) = self.stream.recorded(turn.replied).await?
             && let Event::Observed(Observation::LlmReplied(it)) = &recorded.fact.event
         {
             parts.clone_from(&it.parts);
@@ -85,9 +76,9 @@ impl SessionTask {
             let Some(made) = made.next() else {
                 continue;
             };
-            let received = self.ledger.call_received(self.id, made.call).await?;
+            let received = self.stream.ledger.call_received(self.id, made.call).await?;
             if let Some(received) = &received {
-                self.note_secrets(&model, received, secrets);
+                self.stream.note_secrets(&model, received, secrets);
             }
             let (id, name, args) = match received {
                 Some(it) => (it.id, it.name, it.args),
@@ -109,6 +100,39 @@ impl SessionTask {
         Ok(AgentTurnSoFar { of, said, answers })
     }
 
+    /// What an agent's model is told of a call that it made.
+    async fn answer_to(&self, made: &AgentCall, tool: &str) -> Result<Json, Error> {
+        let shape = self.stream.session.terms.policies.response;
+        let ended = made.ended.unwrap_or(made.call);
+        let recorded = self.stream.recorded(ended).await?;
+        let event = recorded.as_ref().map(|it| &it.fact.event);
+        if let Some(Event::Decided(Decision::CallCancelled(it))) = event {
+            return Ok(Json::of(&shape.error("cancelled", it.reason.in_words())));
+        }
+        if let Some(Event::Decided(Decision::ResponseIssued(it))) = event
+            && went_well(it.outcome)
+            && self.is_stream(tool)
+            && !made.gave.is_empty()
+        {
+            let given = self.stream.given(&made.gave).await?;
+            return Ok(Json::of_serialized(&BTreeMap::from([("output", given)])));
+        }
+        let body = self.stream.response_body(ended).await?;
+        Ok(body.unwrap_or_else(Json::empty_object))
+    }
+}
+
+impl Stream {
+    /// Which agent asked, and which model.
+    async fn asked_by(&self, asked: Seq) -> Result<(String, String), Error> {
+        if let Some(recorded) = self.recorded(asked).await?
+            && let Event::Observed(Observation::LlmAsked(it)) = &recorded.fact.event
+        {
+            return Ok((it.of.clone(), it.model.clone()));
+        }
+        Ok(Default::default())
+    }
+
     /// What the model said there in clear; where that cannot be opened any more, it reads what is on record.
     fn note_secrets(&self, model: &str, received: &FunctionCallReceived, secrets: &mut Secrets) {
         let (Some(name), Some(args)) = (&received.name, &received.args) else {
@@ -119,27 +143,6 @@ impl SessionTask {
         {
             secrets.add(model.to_owned(), args.clone(), clear);
         }
-    }
-
-    /// What an agent's model is told of a call that it made.
-    async fn answer_to(&self, made: &AgentCall, tool: &str) -> Result<Json, Error> {
-        let shape = self.session.terms.policies.response;
-        let ended = made.ended.unwrap_or(made.call);
-        let recorded = self.recorded(ended).await?;
-        let event = recorded.as_ref().map(|it| &it.fact.event);
-        if let Some(Event::Decided(Decision::CallCancelled(it))) = event {
-            return Ok(Json::of(&shape.error("cancelled", it.reason.in_words())));
-        }
-        if let Some(Event::Decided(Decision::ResponseIssued(it))) = event
-            && went_well(it.outcome)
-            && self.is_stream(tool)
-            && !made.gave.is_empty()
-        {
-            let given = self.given(&made.gave).await?;
-            return Ok(Json::of_serialized(&BTreeMap::from([("output", given)])));
-        }
-        let body = self.response_body(ended).await?;
-        Ok(body.unwrap_or_else(Json::empty_object))
     }
 
     /// What a streaming tool gave.

@@ -49,7 +49,7 @@ impl SessionTask {
         if !changes.is_empty() && self.runs(call, attempt) {
             let author = Author::Tool { call, attempt };
             let changed = StateChanged { changes, author };
-            observations.push(fits_state(&self.session, changed)?);
+            observations.push(fits_state(&self.stream.session, changed)?);
         }
         observations.push(fits(asks.asked.into())?);
         Ok(observations)
@@ -63,7 +63,7 @@ impl SessionTask {
         if self.runs(call, attempt) {
             let calls = it.calls.into_iter();
             observations.extend(calls.filter_map(|said| self.called_by(call, said)));
-            let max = self.session.terms.policies.calls_per_message_max;
+            let max = self.stream.session.terms.policies.calls_per_message_max;
             message_limit::mark(max, &mut observations);
         }
         self.seal_secrets(&mut observations).await?;
@@ -117,6 +117,6 @@ impl SessionTask {
 
     fn runs(&self, call: Seq, attempt: u32) -> bool {
         let runs = |it: &Call| it.runs() && it.attempts == attempt;
-        self.attached.is_some() && self.session.calls.get(&call).is_some_and(runs)
+        self.running.attached.is_some() && self.stream.session.calls.get(&call).is_some_and(runs)
     }
 }

@@ -9,11 +9,15 @@ use crate::tool::{State, exact_value, verdict};
 impl SessionTask {
     /// Asks the tool's predicate about a call, with the arguments as its tool would get them.
     pub(super) fn ask_verdict(&self, seq: Seq) -> InFlight {
-        let Some(call) = self.session.calls.get(&seq) else {
+        let Some(call) = self.stream.session.calls.get(&seq) else {
             return InFlight::Left;
         };
         let tool = self.agent.dispatcher.shared(&call.name);
-        let (args, own, state) = (self.opened_arguments(call), self.own.clone(), self.state());
+        let (args, own, state) = (
+            self.stream.opened_arguments(call),
+            self.own.clone(),
+            self.state(),
+        );
         InFlight::begin(tokio_util::sync::CancellationToken::new(), async move {
             let said = match (tool, args) {
                 (Some(tool), Ok(args)) => match exact_value(&args, &[]) {

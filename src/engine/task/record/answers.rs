@@ -2,6 +2,7 @@
 
 use crate::engine::admission::answering::{Given, examine};
 use crate::engine::error::Error;
+use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::session::catalog::contract_hash;
 use crate::session::{
@@ -20,7 +21,14 @@ impl SessionTask {
         if given.as_ref().is_ok_and(|it| it.confirmed) {
             self.attach_where_tool_changed(request).await?;
         }
-        let answer = examine(&self.ledger, &self.session, &self.seal, request, given).await?;
+        let answer = examine(
+            &self.stream.ledger,
+            &self.stream.session,
+            &self.stream.seal,
+            request,
+            given,
+        )
+        .await?;
         self.command(Command::AnswerConfirmation {
             request,
             answer,
@@ -32,13 +40,13 @@ impl SessionTask {
     /// Attaches where the tool of now is not the one that was asked about, or is gone: whoever says yes is told so, instead of
     /// agreeing to what cannot run. Where this process is attached it goes on with the tool of now.
     async fn attach_where_tool_changed(&mut self, request: Seq) -> Result<(), Error> {
-        let asked = self.session.requests.get(&request);
+        let asked = self.stream.session.requests.get(&request);
         let asked = asked.filter(|it| it.state == RequestState::Open);
-        let call = asked.and_then(|it| self.session.calls.get(&it.call));
+        let call = asked.and_then(|it| self.stream.session.calls.get(&it.call));
         let Some(call) = call else {
             return Ok(());
         };
-        if self.attached.is_some() {
+        if self.running.attached.is_some() {
             let call = asked.map_or(request, |it| it.call);
             return Box::pin(self.renew_for(call)).await;
         }
@@ -47,12 +55,14 @@ impl SessionTask {
         let declared = remade.as_ref().unwrap_or(catalog).tools.get(&call.name);
         let policy = self.agent.policies.of(&call.name);
         let changed = declared.map(|it| contract_hash(it, policy)) != call.contract;
-        if changed && !self.slots.is_shut() {
+        if changed && !self.shared.slots.is_shut() {
             self.attach(Vec::new()).await?;
         }
         Ok(())
     }
+}
 
+impl Stream {
     /// What the person said by whose leave a call starts, and what its tool has asked, as they are on record.
     pub(in crate::engine) fn leave_given(&self, call: &Call) -> Option<Given> {
         let Phase::Running {
@@ -82,7 +92,7 @@ impl SessionTask {
     }
 }
 
-impl SessionTask {
+impl Stream {
     /// The arguments of a call, open or settled: those that a person wrote with a yes, or else the model's.
     pub(in crate::engine) async fn args_that_ran(&self, call: Seq) -> Result<Json, Error> {
         if let Some(open) = self.session.calls.get(&call) {
@@ -93,7 +103,7 @@ impl SessionTask {
             let RequestState::Answered(answered) = &request.state else {
                 continue;
             };
-            let said = self.ledger.fact(self.id, answered.at).await?;
+            let said = self.ledger.fact(self.session.id, answered.at).await?;
             if let Some(Event::Observed(Observation::ConfirmationAnswered(it))) =
                 said.map(|fact| fact.event)
                 && let Some(edited) = it.edited_args.filter(|_| it.confirmed)
@@ -101,7 +111,7 @@ impl SessionTask {
                 return Ok(edited);
             }
         }
-        let received = self.ledger.call_received(self.id, call).await?;
+        let received = self.ledger.call_received(self.session.id, call).await?;
         let args = received.and_then(|it| it.args);
         Ok(args.unwrap_or_else(Json::empty_object))
     }

@@ -11,13 +11,16 @@ impl SessionTask {
     /// The effects that the last batch newly owes, if it is of this kind; those it settled are
     /// dropped.
     pub(super) fn owed_by_arrivals(&mut self) -> Option<Vec<Effect>> {
-        let first = self.latest.first()?.fact.seq;
-        let session = &self.session;
-        if !self.performer.knows_all_before(first) || session.closed || session.closing.is_some() {
+        let first = self.stream.latest.first()?.fact.seq;
+        let session = &self.stream.session;
+        if !self.running.performer.knows_all_before(first)
+            || session.closed
+            || session.closing.is_some()
+        {
             return None;
         }
         let (mut calls, mut issued, mut sent) = (Vec::new(), Vec::new(), Vec::new());
-        for recorded in &self.latest {
+        for recorded in &self.stream.latest {
             let fact = &recorded.fact;
             match &fact.event {
                 Event::Observed(Observation::FunctionCallReceived(it)) if it.parent.is_none() => {
@@ -39,7 +42,7 @@ impl SessionTask {
         }
         let owed = owed_about(session, &calls, &issued);
         sent.into_iter()
-            .for_each(|response| self.performer.sent(response));
+            .for_each(|response| self.running.performer.sent(response));
         Some(owed)
     }
 }

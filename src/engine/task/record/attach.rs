@@ -1,6 +1,7 @@
 //! Attaching: from here on this process runs the session's tools.
 
 use crate::engine::error::Error;
+use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::session::{Call, ObjectHash, Observation, Phase, RULES, RunnerAttached, WaitsFor};
 
@@ -25,27 +26,16 @@ impl SessionTask {
     pub(in crate::engine) async fn attach(&mut self, first: Vec<Observation>) -> Result<(), Error> {
         let mut observations = first;
         let (catalog, policies) = (self.catalog_now().await, self.agent.policies.clone());
-        let (objects, addresses) = self.seal.terms(self.id, &catalog, &policies)?;
+        let (objects, addresses) = self.stream.seal.terms(self.id, &catalog, &policies)?;
         let [catalog_at, policies_at] = addresses;
-        let library = self.session.library_mut();
+        let library = self.stream.session.library_mut();
         library.add_catalog(catalog_at, catalog);
         library.add_policies(policies_at, policies);
         observations.push(self.attachment(addresses).into());
         self.put(observations, objects).await?;
-        self.attached = self.session.runner.map(|runner| runner.seq);
-        self.warn_of_gone_tools();
+        self.running.attached = self.stream.session.runner.map(|runner| runner.seq);
+        self.stream.warn_of_gone_tools();
         self.perform().await
-    }
-
-    /// A call that may run waits for a program that has its tool, however often others start.
-    fn warn_of_gone_tools(&self) {
-        let tools = &self.session.terms.catalog.tools;
-        for (seq, call) in &self.session.calls {
-            if matches!(call.phase, Phase::Ready { .. }) && !tools.contains_key(&call.name) {
-                let (session, call, tool) = (self.id, seq.0, &call.name);
-                tracing::warn!(%session, call, tool, "a call may run, and the agent has no tool of that name any more: it waits until one has, or the call is cancelled");
-            }
-        }
     }
 
     /// Attaches where a call waits for somebody who can run it. A session that merely waits gets no event.
@@ -58,11 +48,24 @@ impl SessionTask {
             ) || it.in_place.is_some()
         };
         // An engine that shuts down runs nothing any more; the next one attaches.
-        let may = self.attached.is_none() && !self.slots.is_shut();
-        let needed = may && self.session.calls.values().any(waits);
+        let may = self.running.attached.is_none() && !self.shared.slots.is_shut();
+        let needed = may && self.stream.session.calls.values().any(waits);
         if needed {
             self.attach(Vec::new()).await?;
         }
         Ok(())
+    }
+}
+
+impl Stream {
+    /// A call that may run waits for a program that has its tool, however often others start.
+    fn warn_of_gone_tools(&self) {
+        let tools = &self.session.terms.catalog.tools;
+        for (seq, call) in &self.session.calls {
+            if matches!(call.phase, Phase::Ready { .. }) && !tools.contains_key(&call.name) {
+                let (session, call, tool) = (self.session.id, seq.0, &call.name);
+                tracing::warn!(%session, call, tool, "a call may run, and the agent has no tool of that name any more: it waits until one has, or the call is cancelled");
+            }
+        }
     }
 }

@@ -11,13 +11,13 @@ impl SessionTask {
         Some(OfSession {
             recorder,
             session: self.id,
-            clock: self.clock.clone(),
+            clock: self.shared.clock.clone(),
         })
     }
 
     pub(in crate::engine) fn record_step(&self, step: impl FnOnce() -> Step) {
         if let Some(recorder) = &self.agent.recorder {
-            recorder.step(self.id, self.clock.now(), step());
+            recorder.step(self.id, self.shared.clock.now(), step());
         }
     }
 

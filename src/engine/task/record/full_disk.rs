@@ -1,14 +1,14 @@
 //! TODO full_disk
 
+use crate::engine::task::parts::Stream;
 use recount_journal::{Durability, Error as JournalError, seal};
 
 use crate::engine::error::Error;
 use crate::engine::task::full_disk::PAUSE;
-use crate::engine::task::session_task::SessionTask;
 use crate::ledger::{self, Objects, Tail};
 use crate::session::{Fact, OpenWork, Seq};
 
-impl SessionTask {
+impl Stream {
     /// Appends a batch that the disk had no room for, as soon as it has.
     ///
     /// # Errors
@@ -25,7 +25,7 @@ impl SessionTask {
         if !is_full(&refused) || self.tail == Tail::EMPTY {
             return Err(refused.into());
         }
-        let session = self.id;
+        let session = self.session.id;
         tracing::warn!(%session, %refused, "the session waits for room on the disk");
         let (mut refused, mut pause) = (refused, PAUSE);
         while self.room.pause(&mut pause).await {
@@ -54,7 +54,7 @@ impl SessionTask {
     pub(in crate::engine) async fn create_key(&self) -> Result<seal::SessionKey, Error> {
         let mut pause = PAUSE;
         loop {
-            match self.ledger.create_key(self.id).await {
+            match self.ledger.create_key(self.session.id).await {
                 Err(error) if is_full(&error) && self.tail != Tail::EMPTY => {
                     if !self.room.pause(&mut pause).await {
                         return Err(error.into());

@@ -1,6 +1,7 @@
 //! The implementations of tools, looked at again before an approved call starts: what was approved
 //! is what runs.
 
+use crate::engine::task::parts::Stream;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -66,10 +67,10 @@ impl SessionTask {
         &mut self,
         calls: impl IntoIterator<Item = Seq>,
     ) -> Result<Option<(RunnerAttached, Objects)>, Error> {
-        let in_force = self.session.terms.catalog.clone();
+        let in_force = self.stream.session.terms.catalog.clone();
         let names: BTreeSet<&str> = calls
             .into_iter()
-            .filter_map(|seq| self.session.calls.get(&seq))
+            .filter_map(|seq| self.stream.session.calls.get(&seq))
             .filter(|call| call.contract.is_some())
             .map(|call| call.name.as_str())
             .collect();
@@ -83,9 +84,9 @@ impl SessionTask {
         let Some(catalog) = self.remade(&in_force, |name| names.contains(name)).await else {
             return Ok(None);
         };
-        let policies = self.session.terms.policies.clone();
-        let (objects, addresses) = self.seal.terms(self.id, &catalog, &policies)?;
-        let library = self.session.library_mut();
+        let policies = self.stream.session.terms.policies.clone();
+        let (objects, addresses) = self.stream.seal.terms(self.id, &catalog, &policies)?;
+        let library = self.stream.session.library_mut();
         library.add_catalog(addresses[0], catalog);
         library.add_policies(addresses[1], policies);
         let renewed = RunnerAttached {
@@ -103,7 +104,9 @@ impl SessionTask {
         }
         Ok(())
     }
+}
 
+impl Stream {
     /// The approved calls that may start with a batch.
     pub(super) fn may_start(&self, batch: &[Observation]) -> Vec<Seq> {
         let waits = |seq: &Seq| {
@@ -129,7 +132,7 @@ impl SessionTask {
     }
 }
 
-impl SessionTask {
+impl Stream {
     /// The implementation that a person agreed to have run, of a call that starts by that leave.
     pub(in crate::engine) fn approved_implementation(&self, call: &Call) -> Option<Value> {
         let Phase::Running {

@@ -1,5 +1,6 @@
 //! Putting observations on record: step, append, publish, and only then perform.
 
+use crate::engine::task::parts::Stream;
 use std::sync::Arc;
 
 use recount_journal::Durability;
@@ -31,7 +32,8 @@ impl SessionTask {
         observations: Vec<Observation>,
         objects: Objects,
     ) -> Result<Seq, Error> {
-        self.put_at(self.clock.now(), observations, objects).await
+        self.put_at(self.shared.clock.now(), observations, objects)
+            .await
     }
 
     /// As [`put`](SessionTask::put), of what happened at `now`.
@@ -41,26 +43,27 @@ impl SessionTask {
         observations: Vec<Observation>,
         objects: Objects,
     ) -> Result<Seq, Error> {
-        let mut batch = overdue(&self.session, now);
+        let mut batch = overdue(&self.stream.session, now);
         if batch.is_empty() {
             batch = observations;
         } else {
             batch.extend(observations);
         }
         if batch.is_empty() {
-            return Ok(self.session.head);
+            return Ok(self.stream.session.head);
         }
         // Whatever it covers came before this.
         self.record_held().await?;
-        batch = self.media.with_counts(batch);
+        batch = self.connections.media.with_counts(batch);
         if let Some(redactor) = &self.agent.hooks.redactor {
             batch.iter_mut().for_each(|it| redactor.redact(it));
         }
         let mut objects = objects;
-        if self.attached.is_none() {
-            batch.splice(0..0, takeover::observations(&self.session));
+        if self.running.attached.is_none() {
+            batch.splice(0..0, takeover::observations(&self.stream.session));
         } else if self.agent.names_implementations
-            && let Some((renewed, more)) = Box::pin(self.renewal(self.may_start(&batch))).await?
+            && let Some((renewed, more)) =
+                Box::pin(self.renewal(self.stream.may_start(&batch))).await?
         {
             batch.insert(0, renewed.into());
             objects = objects.and(more);
@@ -79,12 +82,12 @@ impl SessionTask {
         } else {
             Durability::Durable
         };
-        let open_before = open_work(&self.session);
-        let was_paused = self.session.should_pause();
+        let open_before = open_work(&self.stream.session);
+        let was_paused = self.stream.session.should_pause();
         let (mut facts, mut changes, mut last) =
-            (Vec::with_capacity(4), Vec::new(), self.session.head);
+            (Vec::with_capacity(4), Vec::new(), self.stream.session.head);
         for observation in batch {
-            last = self.session.head.next();
+            last = self.stream.session.head.next();
             let span =
                 tracing::info_span!("observation", session = %self.id, kind = observation.kind());
             let _entered = span.enter();
@@ -92,11 +95,12 @@ impl SessionTask {
                 session: self.id,
                 source,
             };
-            let before = self.session.state.clone();
+            let before = self.stream.session.state.clone();
             // What stands there after an error is on no record, and the task stops over it.
-            step_in_place(&mut self.session, now, observation, &mut facts).map_err(endless)?;
-            if !Arc::ptr_eq(&before, &self.session.state) {
-                changes.push((last, before, self.session.state.clone()));
+            step_in_place(&mut self.stream.session, now, observation, &mut facts)
+                .map_err(endless)?;
+            if !Arc::ptr_eq(&before, &self.stream.session.state) {
+                changes.push((last, before, self.stream.session.state.clone()));
             }
         }
         // Only what decides nothing may be acknowledged before it is on the disk.
@@ -108,10 +112,10 @@ impl SessionTask {
         } else {
             durability
         };
-        let append = self.ledger.append(
-            self.tail,
-            &self.seal,
-            &self.session,
+        let append = self.stream.ledger.append(
+            self.stream.tail,
+            &self.stream.seal,
+            &self.stream.session,
             &facts,
             &open_before,
             objects.clone(),
@@ -121,47 +125,49 @@ impl SessionTask {
             Durability::Buffered => append.await,
             Durability::Durable => self.stint.durable(append).await,
         };
-        self.tail = match appended {
+        self.stream.tail = match appended {
             Ok(tail) => tail,
             Err(error) => {
-                let again = self.append_again(error, &facts, &open_before, objects, durability);
+                let again =
+                    self.stream
+                        .append_again(error, &facts, &open_before, objects, durability);
                 Box::pin(again).await?
             }
         };
         self.record_facts(&facts);
         self.note_waiting();
-        if !was_paused && self.session.should_pause() {
-            let session = &self.session;
-            self.media.tell(|| LiveEvent::Paused {
+        if !was_paused && self.stream.session.should_pause() {
+            let session = &self.stream.session;
+            self.connections.media.tell(|| LiveEvent::Paused {
                 long_running_tool_ids: session.long_running_tool_ids().into(),
             });
         }
         for (at, before, after) in &changes {
-            self.watchers.notify(*at, before, after);
+            self.running.watchers.notify(*at, before, after);
         }
         for fact in &facts {
             if !self.agent.extractors.is_empty() {
-                self.turn.hear(fact);
+                self.running.turn.hear(fact);
                 if matches!(fact.event, Event::Observed(Observation::TurnCompleted(_))) {
                     self.extract();
                 }
             }
         }
-        if !self.asking.is_empty() {
+        if !self.running.asking.is_empty() {
             self.answer_tools(&facts);
         }
         let mut taken = Vec::new();
-        if !self.callers.is_empty() {
+        if !self.running.callers.is_empty() {
             taken = Box::pin(self.answer_callers(&facts)).await?;
         }
-        let (publisher, session) = (&self.publisher, self.id);
+        let (publisher, session) = (&self.shared.publisher, self.id);
         let publish = |fact: Fact| {
             let taken = taken.contains(&fact.seq);
             let recorded = Arc::new(Recorded { session, fact });
             publisher.publish(&recorded, taken);
             recorded
         };
-        self.latest = facts.into_iter().map(publish).collect();
+        self.stream.latest = facts.into_iter().map(publish).collect();
         Ok(last)
     }
 
@@ -169,9 +175,11 @@ impl SessionTask {
         let mut calls = Vec::new();
         let owed = match self.owed_by_arrivals() {
             Some(owed) => owed,
-            None => self.performer.reconcile(owed(&self.session)),
+            None => self.running.performer.reconcile(owed(&self.stream.session)),
         };
-        self.performer.note_all_until(self.session.head);
+        self.running
+            .performer
+            .note_all_until(self.stream.session.head);
         for effect in owed {
             let shown = Hook::OnToolCall;
             if matches!(effect, Effect::AskHook { hook, .. } if hook == shown) {
@@ -183,10 +191,12 @@ impl SessionTask {
         // Those of one frame are shown together.
         self.show_calls(calls);
         self.set_timer();
-        self.latest = Vec::new();
+        self.stream.latest = Vec::new();
         Ok(())
     }
+}
 
+impl Stream {
     /// A record of the session: one of the last batch, as long as that is performed, or what the journal has there.
     pub(in crate::engine) async fn recorded(
         &self,
@@ -200,8 +210,8 @@ impl SessionTask {
             return Ok(Some(latest.clone()));
         }
         // Seldom, so what a batch holds while it is appended has no room for it.
-        let fact = Box::pin(self.ledger.fact(self.id, seq)).await?;
-        let session = self.id;
+        let fact = Box::pin(self.ledger.fact(self.session.id, seq)).await?;
+        let session = self.session.id;
         Ok(fact.map(|fact| Arc::new(Recorded { session, fact })))
     }
 }

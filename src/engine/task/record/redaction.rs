@@ -7,7 +7,7 @@ impl SessionTask {
     /// Takes out of a second result of a call what is not in the first one, which is on record: the same result again is no other.
     pub(in crate::engine) fn redact_repeat(&self, command: &mut Command) {
         if let Command::SupplyResponse { call, response, .. } = command
-            && self.session.supplied.contains_key(call)
+            && self.stream.session.supplied.contains_key(call)
             && let Some(redactor) = &self.agent.hooks.redactor
         {
             redactor.json(response);
