@@ -1,18 +1,23 @@
 //! The engine: receive, admit, step, append, perform.
 //!
-//! The only place with tasks, a clock and entropy. It does not decide: what follows from what is the session's.
+//! The only place with tasks, a clock and entropy. It does not decide: what follows from what is the
+//! session's.
+//!
+//! Its rooms, each of which imports those before it: `agents`, `live_media`, `telling`, `inputs`,
+//! `connection`, `notify`, `effects`, `admission`, `task`, `serving`, `operations`, `facade`. Read
+//! `task` first: it is the loop of one session.
 
 mod admission;
-mod agent;
+mod agents;
 mod clock;
 mod connection;
-mod desk;
 mod effects;
 mod error;
 mod facade;
-mod inbox;
-mod media;
+mod inputs;
+mod live_media;
 mod notify;
+mod operations;
 mod program;
 pub(crate) mod reasons;
 mod received;
@@ -20,14 +25,11 @@ mod serving;
 mod task;
 mod telling;
 
-pub use agent::agent::Agent;
-pub use agent::extractors::Turn;
-pub use agent::phases::{PhaseBuilder, ToolNames};
-pub use agent::reconnects::Reconnects;
+pub use agents::agent::Agent;
+pub use agents::extractors::Turn;
+pub use agents::phases::{PhaseBuilder, ToolNames};
+pub use agents::reconnects::Reconnects;
 pub use clock::{Clock, SystemClock};
-pub use desk::desk::Desk;
-#[doc(hidden)]
-pub use desk::responding::supplies_json;
 pub use error::Error;
 pub use facade::adk_events::{AdkEvents, AdkPage};
 pub use facade::adk_position::{AdkPosition, AdkPositionError};
@@ -38,11 +40,14 @@ pub use facade::live::{Live, LiveBuilder};
 #[cfg(feature = "live")]
 pub use facade::live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use facade::sessions::NewSession;
-pub use media::live_event::LiveEvent;
+pub use live_media::live_event::LiveEvent;
 pub use notify::callbacks::Callbacks;
 pub use notify::listener::Listener;
 pub use notify::notices::{ConfirmationDecided, ConfirmationVerdict, SettledApart};
 pub use notify::updates::Updates;
+pub use operations::desk::Desk;
+#[doc(hidden)]
+pub use operations::responding::supplies_json;
 #[doc(hidden)]
 pub use program::PROGRAM;
 pub use received::Received;

@@ -17,8 +17,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::held_back::HeldBack;
 use super::noise::Noise;
-use crate::engine::inbox::inbox::Reply;
-use crate::engine::media::input_lines::{Expected, Place};
+use crate::engine::inputs::inbox::Reply;
+use crate::engine::live_media::input_lines::{Expected, Place};
 use crate::session::{ResumptionHandle, Timestamp};
 
 /// How long a socket may take to say goodbye before it is dropped.

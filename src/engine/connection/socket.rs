@@ -21,9 +21,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::incoming::Incoming;
 use super::writer::{Carried, Outgoing, Writer, Writing, writer};
-use crate::engine::agent::recorded::OfSession;
-use crate::engine::media::input_lines::Place;
-use crate::engine::media::media::Media;
+use crate::engine::agents::recorded::OfSession;
+use crate::engine::live_media::input_lines::Place;
+use crate::engine::live_media::media::Media;
 use crate::live::streamed::Streamed;
 use crate::live::wire::ServerMessage;
 use crate::live::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver};

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use tokio::time::interval;
 
 use super::*;
-use crate::engine::media::live_event::LiveEvent;
+use crate::engine::live_media::live_event::LiveEvent;
 use crate::live::FrameSender;
 
 /// What the peer sends, and why it ends; it is silent once there is nothing more.

@@ -19,8 +19,8 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::socket::panicked;
-use crate::engine::media::input_lines::Place;
-use crate::engine::media::pieces::{Passed, Pieces};
+use crate::engine::live_media::input_lines::Place;
+use crate::engine::live_media::pieces::{Passed, Pieces};
 use crate::live::{ConnectionLost, FrameSender};
 use crate::session::{Route, Seq};
 

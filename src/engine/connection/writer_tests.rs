@@ -6,7 +6,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::*;
 use crate::engine::connection::incoming::Incoming;
 use crate::engine::connection::socket::Socket;
-use crate::engine::media::media::Media;
+use crate::engine::live_media::media::Media;
 use crate::live::{Connection, FrameReceiver};
 
 /// A peer that says what it is told to, and ends when nobody tells it any more.

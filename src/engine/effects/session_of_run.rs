@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::of_progress::OfProgress;
 use crate::engine::clock::Clock;
-use crate::engine::inbox::inbox::{Inbox, Input};
+use crate::engine::inputs::inbox::{Inbox, Input};
 use crate::engine::telling::story;
 use crate::ledger::Ledger;
 use crate::session::{Timestamp, ToolAsked, ToolEventEmitted};

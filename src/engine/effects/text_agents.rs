@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::agent_secrets::Opened;
 use super::run_of_agent::OnRecord;
-use crate::engine::inbox::inbox::{Asks, Calls, Inbox, Input};
+use crate::engine::inputs::inbox::{Asks, Calls, Inbox, Input};
 use crate::session::{Json, LlmAsked, LlmPart, LlmReplied, ObjectHash, Seq};
 use crate::tool::{
     AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, LlmError, LlmReply, LlmRequest, LlmSaid,

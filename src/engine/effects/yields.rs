@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::engine::inbox::inbox::{Inbox, Input};
+use crate::engine::inputs::inbox::{Inbox, Input};
 use crate::engine::telling::outcomes::Telling;
 use crate::session::{Hook, ToolYielded};
 use crate::tool::{State, ToolError};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use recount_journal::seal::KeyStore;
 use recount_journal::{DiskJournal, Journal, MemoryJournal};
 
-use crate::engine::agent::agent::Agent;
+use crate::engine::agents::agent::Agent;
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::effects::slots::Slots;
 use crate::engine::error::Error;

@@ -1,4 +1,4 @@
-//! TODO notices
+//! Closures that hear of requests and calls in every session.
 
 use crate::engine::facade::builder::EngineBuilder;
 use crate::engine::notify::notices::{ConfirmationDecided, SettledApart};

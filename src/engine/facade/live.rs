@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use recount_journal::seal::KeyStore;
 
-use crate::engine::agent::agent::Agent;
-use crate::engine::agent::extractors::Turn;
-use crate::engine::agent::phases::PhaseBuilder;
+use crate::engine::agents::agent::Agent;
+use crate::engine::agents::extractors::Turn;
+use crate::engine::agents::phases::PhaseBuilder;
 use crate::engine::error::Error;
 use crate::engine::facade::handle::LiveHandle;
 use crate::engine::facade::live_session_builder::SessionConfig;

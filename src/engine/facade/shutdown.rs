@@ -1,4 +1,4 @@
-//! TODO draining
+//! The end of an engine in good order.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::sync::oneshot;
 
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::Input;
+use crate::engine::inputs::inbox::Input;
 use crate::engine::serving::engine::Engine;
 use crate::tool::PolicyTool;
 

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::listener::Listener;
-use crate::engine::inbox::registry::TaskRef;
-use crate::engine::media::live_event::LiveEvent;
+use crate::engine::inputs::registry::TaskRef;
+use crate::engine::live_media::live_event::LiveEvent;
 use crate::session::Speaker;
 
 type Hears = dyn Fn() + Send + Sync;

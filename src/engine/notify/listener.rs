@@ -2,8 +2,8 @@
 
 use tokio::sync::broadcast;
 
-use crate::engine::inbox::registry::TaskRef;
-use crate::engine::media::live_event::LiveEvent;
+use crate::engine::inputs::registry::TaskRef;
+use crate::engine::live_media::live_event::LiveEvent;
 
 /// A conversation as it happens.
 pub struct Listener {

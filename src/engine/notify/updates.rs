@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
-use crate::engine::inbox::registry::TaskRef;
+use crate::engine::inputs::registry::TaskRef;
 use crate::ledger::Recorded;
 use crate::session::{Event, Observation, SessionId};
 use crate::tool::ToolEvent;

@@ -8,7 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::ringing;
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::Input;
+use crate::engine::inputs::inbox::Input;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
 use crate::ledger;

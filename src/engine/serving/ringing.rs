@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::engine::{Engine, Inner};
-use crate::engine::inbox::inbox::Input;
+use crate::engine::inputs::inbox::Input;
 use crate::engine::task::session_task::Begin;
 use crate::session::SessionId;
 

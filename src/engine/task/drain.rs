@@ -1,11 +1,11 @@
-//! TODO draining
+//! A session that ends with its engine: short work ends, the rest stays for the next process.
 
 use tokio_util::task::AbortOnDropHandle;
 
 use super::draining::Draining;
 use super::session_task::SessionTask;
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::{Input, Reply};
+use crate::engine::inputs::inbox::{Input, Reply};
 use crate::engine::reasons::SHUT_DOWN;
 use crate::session::{
     Actor, Effect, Hook, Observation, OperatorCancelled, Phase, RunnerDetached, RunnerDraining,

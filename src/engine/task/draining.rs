@@ -2,7 +2,7 @@
 
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::engine::inbox::inbox::Reply;
+use crate::engine::inputs::inbox::Reply;
 use crate::session::Timestamp;
 
 /// A session that ends as soon as nothing runs, and at a time at the latest.

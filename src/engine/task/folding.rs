@@ -8,7 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::session_task::SessionTask;
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::Input;
+use crate::engine::inputs::inbox::Input;
 use crate::ledger::PAYS_FROM;
 use crate::session::Timestamp;
 

@@ -3,7 +3,7 @@
 use super::session_task::SessionTask;
 use crate::engine::effects::performer::due_of;
 use crate::engine::error::Error;
-use crate::engine::inbox::callers::Caller;
+use crate::engine::inputs::callers::Caller;
 use crate::session::owed;
 
 impl SessionTask {

@@ -1,11 +1,11 @@
-//! TODO timer
+//! The session's timer, set to the first time that something waits for.
 
 use tokio_util::task::AbortOnDropHandle;
 
 use super::session_task::SessionTask;
 use super::timer::Timer;
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::Input;
+use crate::engine::inputs::inbox::Input;
 
 impl SessionTask {
     /// Sees to it that the session hears when the first of its times has come.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::engine::agent::hooks::BeforeToolResponse;
+use crate::engine::agents::hooks::BeforeToolResponse;
 use crate::session::{
     FunctionResponseScheduling, Json, Observation, ResponseShape, Seq, SessionId, ToolPaused,
     ToolReturned, ToolYielded,

@@ -5,11 +5,11 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::engine::agent::recorded::sent;
+use crate::engine::agents::recorded::sent;
 use crate::engine::connection::socket;
 use crate::engine::connection::socket::Socket;
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::{Input, Opened, Reply};
+use crate::engine::inputs::inbox::{Input, Opened, Reply};
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::story::Story;
 use crate::fixture::Step;

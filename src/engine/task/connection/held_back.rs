@@ -1,10 +1,10 @@
-//! TODO held_back
+//! Messages that a service repeats, held back from the record until one of them matters.
 
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::connection::held_back::repeats;
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::Input;
+use crate::engine::inputs::inbox::Input;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::Objects;
 use crate::session::{Observation, ResumptionHandle};

@@ -1,4 +1,4 @@
-//! TODO message_limit
+//! The calls of a message beyond its limit, recorded one part after another.
 
 use crate::engine::connection::message_limit::{Rest, mark};
 use crate::engine::error::Error;

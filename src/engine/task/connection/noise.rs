@@ -1,4 +1,4 @@
-//! TODO noise
+//! Messages that change nothing, left off the record.
 
 use std::collections::BTreeSet;
 

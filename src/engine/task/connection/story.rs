@@ -1,4 +1,4 @@
-//! TODO story
+//! The conversation so far, gathered from the record for a new connection.
 
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;

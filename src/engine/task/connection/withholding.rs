@@ -1,4 +1,4 @@
-//! TODO withholding
+//! Words of ours that wait while a model takes no live input.
 
 use crate::engine::connection::writer::{Carried, Outgoing};
 use crate::engine::error::Error;

@@ -2,7 +2,7 @@
 //! were sent.
 
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::{Reply, Words};
+use crate::engine::inputs::inbox::{Reply, Words};
 use crate::engine::task::session_task::SessionTask;
 
 impl SessionTask {

@@ -1,7 +1,7 @@
-//! TODO asking
+//! A tool that asks and waits where it stands: the question goes on record first.
 
 use crate::engine::error::Error;
-use crate::engine::inbox::asking::{ToTool, Waiting, open_request};
+use crate::engine::inputs::asking::{ToTool, Waiting, open_request};
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::Objects;

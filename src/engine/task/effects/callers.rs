@@ -1,9 +1,9 @@
-//! TODO callers
+//! Calls that a program makes itself, from the call to its outcome.
 
 use serde_json::Value;
 
 use crate::engine::error::Error;
-use crate::engine::inbox::callers::{Answer, Caller, answer};
+use crate::engine::inputs::callers::{Answer, Caller, answer};
 use crate::engine::task::session_task::SessionTask;
 use crate::session::{
     Actor, Decision, Event, Fact, FunctionCallReceived, Json, Observation, Outcome, Rejection,

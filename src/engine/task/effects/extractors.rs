@@ -1,4 +1,4 @@
-//! TODO extractors
+//! Extractors at the end of a turn, and what they wrote on record.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::Input;
+use crate::engine::inputs::inbox::Input;
 use crate::engine::task::session_task::SessionTask;
 use crate::tool::State;
 

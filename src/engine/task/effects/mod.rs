@@ -1,13 +1,13 @@
 //! Effects that are owed: begun here, and what comes of them put on record.
 //!
-//! Read `effects`, then `outcomes`; every other file is one kind of effect.
+//! Read `performing`, then `outcomes`; every other file is one kind of effect.
 
 mod asking;
 mod callers;
-pub(super) mod effects;
 mod extractors;
 mod hooks;
 mod outcomes;
+mod performing;
 mod progress;
 mod run_of_agent;
 mod text_agents;

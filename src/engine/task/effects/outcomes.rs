@@ -1,4 +1,4 @@
-//! TODO outcomes
+//! The end of a run on record, or why its result does not fit there.
 
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::outcomes::{Ended, Telling};

@@ -1,4 +1,4 @@
-//! TODO of_progress
+//! The way for the progress that a run reports.
 
 use crate::engine::task::parts::Stream;
 use std::sync::{Arc, Mutex};

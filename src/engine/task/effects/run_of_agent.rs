@@ -1,4 +1,4 @@
-//! TODO run_of_agent
+//! What is on record of a text agent's run, read for its next step.
 
 use crate::engine::task::parts::Stream;
 use std::collections::BTreeMap;

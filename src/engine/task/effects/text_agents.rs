@@ -1,10 +1,10 @@
-//! TODO text_agents
+//! The questions, calls and end of a text agent's run on record.
 
 use tokio::sync::oneshot;
 
 use crate::engine::connection::message_limit;
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::{Asks, Calls};
+use crate::engine::inputs::inbox::{Asks, Calls};
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::outcomes::Ended;
 use crate::session::{

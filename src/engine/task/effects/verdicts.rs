@@ -1,7 +1,7 @@
 //! Gates that the program decides: it is asked beside the session's loop, and what it says goes on record.
 
 use crate::engine::effects::performer::InFlight;
-use crate::engine::inbox::inbox::Input;
+use crate::engine::inputs::inbox::Input;
 use crate::engine::task::session_task::SessionTask;
 use crate::session::{Hook, HookAnswered, Seq};
 use crate::tool::{State, exact_value, verdict};

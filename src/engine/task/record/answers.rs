@@ -1,4 +1,4 @@
-//! TODO answering
+//! A person's answer: held against its question, then on record.
 
 use crate::engine::admission::answering::{Given, examine};
 use crate::engine::error::Error;

@@ -1,6 +1,6 @@
-//! TODO recorded
+//! What a session gives to the fixture that is recorded of it.
 
-use crate::engine::agent::recorded::{OfSession, received};
+use crate::engine::agents::recorded::{OfSession, received};
 use crate::engine::task::session_task::SessionTask;
 use crate::fixture::{Refused, Step};
 use crate::session::Fact;

@@ -1,4 +1,4 @@
-//! TODO full_disk
+//! A batch that the disk had no room for, appended as soon as it has.
 
 use crate::engine::task::parts::Stream;
 use recount_journal::{Durability, Error as JournalError, seal};

@@ -1,4 +1,4 @@
-//! TODO redaction
+//! What the agent redacts, taken out before a batch is appended.
 
 use crate::engine::task::session_task::SessionTask;
 use crate::session::{Command, Observation, Rejection};

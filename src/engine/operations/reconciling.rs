@@ -1,6 +1,6 @@
 //! What became of a call whose outcome was unknown, found out later: through the session's task, or at the desk.
 
-use crate::engine::desk::desk::Desk;
+use super::desk::Desk;
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
 use crate::ledger::Ledger;

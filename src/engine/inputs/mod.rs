@@ -3,7 +3,7 @@
 //! It knows the values that an input carries, and not what the task does with them. Read `inbox`,
 //! then `registry`.
 
-pub(super) mod asking;
+pub(in crate::engine) mod asking;
 pub(super) mod callers;
 pub(super) mod inbox;
-pub(super) mod registry;
+pub(in crate::engine) mod registry;

@@ -7,7 +7,7 @@ use recount_journal::Durability;
 
 use crate::engine::admission::takeover;
 use crate::engine::error::Error;
-use crate::engine::media::live_event::LiveEvent;
+use crate::engine::live_media::live_event::LiveEvent;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::{self, Objects, Recorded};
 use crate::session::{

@@ -20,7 +20,7 @@ use crate::engine::effects::slots::Held;
 use crate::engine::effects::text_agents::{Came, Stretch};
 use crate::engine::effects::yields::{on_record, recorded};
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::Input;
+use crate::engine::inputs::inbox::Input;
 use crate::engine::task::record::implementations::as_approved;
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::recorded_response::response_in;

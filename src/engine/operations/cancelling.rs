@@ -1,6 +1,6 @@
 //! A call that is open is taken back: through the session's task, or at the desk.
 
-use crate::engine::desk::desk::Desk;
+use super::desk::Desk;
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
 use crate::session::{Actor, Command, Seq, SessionId};

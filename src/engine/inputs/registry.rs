@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::inbox::{Inbox, Input};
 use crate::engine::error::Error;
-use crate::engine::media::input_lines::Place;
-use crate::engine::media::media::Media;
+use crate::engine::live_media::input_lines::Place;
+use crate::engine::live_media::media::Media;
 use crate::session::SessionId;
 
 /// The sessions that have a task.

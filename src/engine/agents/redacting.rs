@@ -1,4 +1,4 @@
-//! TODO redaction
+//! The agent's closure for what must not be on record.
 
 use super::agent::Agent;
 use super::redaction::Redactor;

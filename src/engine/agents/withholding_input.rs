@@ -1,4 +1,4 @@
-//! TODO withholding
+//! Live input that the agent keeps from a model which waits for a response.
 
 use super::agent::Agent;
 

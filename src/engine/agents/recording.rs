@@ -1,4 +1,4 @@
-//! TODO recorded
+//! The recording of an agent's sessions as fixtures.
 
 use std::sync::Arc;
 

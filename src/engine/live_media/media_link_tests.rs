@@ -2,8 +2,8 @@ use futures_util::FutureExt;
 
 use super::*;
 use crate::engine::clock::SystemClock;
-use crate::engine::media::input_lines::LINE_PIECES_MAX;
-use crate::engine::media::pieces::Passed;
+use crate::engine::live_media::input_lines::LINE_PIECES_MAX;
+use crate::engine::live_media::pieces::Passed;
 use crate::session::Frames;
 
 impl Default for Media {

@@ -6,7 +6,7 @@
 mod cancelling;
 mod client_messages;
 mod client_responses;
-pub(super) mod desk;
+pub(in crate::engine) mod desk;
 mod desk_turn;
 mod following;
 mod pending;

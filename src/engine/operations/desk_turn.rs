@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
-use crate::engine::desk::desk::Desk;
+use super::desk::Desk;
 use crate::engine::error::Error;
 use crate::engine::error::ended;
-use crate::engine::inbox::inbox::Input;
+use crate::engine::inputs::inbox::Input;
 use crate::engine::notify::publisher::Publisher;
 use crate::engine::serving::engine::Engine;
 use crate::ledger::Recorded;

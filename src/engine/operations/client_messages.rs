@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use super::client_responses::{Meant, Refused};
 use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
 use crate::engine::error::Error;
-use crate::engine::inbox::inbox::{Input, Words};
+use crate::engine::inputs::inbox::{Input, Words};
 use crate::engine::received::Received;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::responding::supplies_json;
-use crate::engine::agent::prepared::Prepared;
+use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
 use crate::engine::serving::engine::{Engine, Inner};
 use crate::ledger::{Ledger, Recorded};

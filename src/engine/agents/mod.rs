@@ -3,18 +3,18 @@
 //! It describes: nothing here runs, reads a journal or opens a connection. Read `agent`, then
 //! `prepared`; every other file is one thing that an agent can be given.
 
-pub(super) mod agent;
+pub(in crate::engine) mod agent;
 mod agent_tools;
 mod agents_named;
 pub(super) mod extractors;
-pub(super) mod hooks;
-pub(super) mod phases;
+pub(in crate::engine) mod hooks;
+pub(in crate::engine) mod phases;
 #[cfg(feature = "play")]
 mod played;
 mod policies;
 pub(super) mod prepared;
 pub(super) mod reconnects;
-pub(super) mod recorded;
+pub(in crate::engine) mod recorded;
 mod recording;
 mod redacting;
 mod redaction;

@@ -8,6 +8,8 @@
     reason = "a test that meets the impossible must stop"
 )]
 
+mod rooms;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

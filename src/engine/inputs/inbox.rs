@@ -5,7 +5,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use super::asking::ToTool;
 use super::callers::Answer;
 use crate::engine::error::Error;
-use crate::engine::media::input_lines::Place;
+use crate::engine::live_media::input_lines::Place;
 use crate::engine::telling::outcomes::Ended;
 use crate::engine::telling::story::Story;
 use crate::live::{ConnectError, Connection};

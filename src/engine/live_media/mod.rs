@@ -7,7 +7,7 @@
 mod heard_media;
 pub(super) mod input_lines;
 pub(super) mod live_event;
-pub(super) mod media;
-pub(super) mod piece;
-pub(super) mod pieces;
+pub(in crate::engine) mod media;
+pub(in crate::engine) mod piece;
+pub(in crate::engine) mod pieces;
 mod withholding;

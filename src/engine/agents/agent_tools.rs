@@ -1,4 +1,4 @@
-//! TODO text_agents
+//! Text agents that the model calls by name.
 
 use super::agent::Agent;
 use crate::tool::{T, TextAgent};

@@ -1,0 +1,159 @@
+//! The order of rooms: which folder of a part may import which, how much a folder holds, and how long
+//! its front door is.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Source, rust_files, words_at};
+
+/// A part that is divided into rooms.
+struct Part {
+    /// Its folder, from the root of the project.
+    folder: &'static str,
+    /// The path of its module, as an import names it.
+    path: &'static str,
+    /// Its rooms; each imports those above it in this list, and none below.
+    order: &'static [&'static str],
+}
+
+const PARTS: &[Part] = &[Part {
+    folder: "src/engine",
+    path: "crate::engine",
+    order: &[
+        "clock",
+        "reasons",
+        "program",
+        "received",
+        "error",
+        "agents",
+        "live_media",
+        "telling",
+        "inputs",
+        "connection",
+        "notify",
+        "effects",
+        "admission",
+        "task",
+        "serving",
+        "operations",
+        "facade",
+    ],
+}];
+
+/// The entries of a folder, at most.
+const ENTRIES_MAX: usize = 20;
+
+/// The lines of a folder's front door, at most.
+const DOOR_LINES_MAX: usize = 60;
+
+#[test]
+fn rooms_import_only_what_is_above_them_in_the_order() {
+    let mut broken = Vec::new();
+    for part in PARTS {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(part.folder);
+        for file in rust_files(&root) {
+            let inside = file.strip_prefix(&root).expect("it was found there");
+            let name = inside.to_string_lossy().replace('\\', "/");
+            let text = fs::read_to_string(&file).expect("a source file can be read");
+            broken.extend(against_the_order(part, &name, &text));
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn rooms_are_small_and_have_short_front_doors() {
+    let mut broken = Vec::new();
+    for part in PARTS {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(part.folder);
+        for file in rust_files(&root) {
+            if !file.ends_with("mod.rs") {
+                continue;
+            }
+            let text = fs::read_to_string(&file).expect("a front door can be read");
+            let (lines, folder) = (text.lines().count(), file.parent().expect("a folder"));
+            let entries = fs::read_dir(folder).expect("a folder can be read").count();
+            if lines > DOOR_LINES_MAX {
+                broken.push(format!("{}: {lines} lines", file.display()));
+            }
+            if entries > ENTRIES_MAX {
+                broken.push(format!("{}: {entries} entries", folder.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn an_import_against_the_order_is_found() {
+    let part = &PARTS[0];
+    let against = |name: &str, text: &str| against_the_order(part, name, text).join("\n");
+    let upward = "use crate::engine::{error::Error, facade::handle::LiveHandle};";
+    let found = against("task/x.rs", upward);
+    assert!(found.contains("task imports facade"), "{found}");
+    assert!(!found.contains("error"), "{found}");
+    assert_eq!(
+        against("facade/x.rs", "use crate::engine::task::alarm::Alarm;"),
+        ""
+    );
+    assert_eq!(against("facade/x.rs", "// crate::engine::nowhere"), "");
+    let unknown = against("task/x.rs", "use crate::engine::cellar::Wine;");
+    assert!(unknown.contains("\"cellar\" has no place"), "{unknown}");
+    let door = against("task/x.rs", "use crate::engine::Engine;");
+    assert!(door.contains("front door"), "{door}");
+    let above = against("task/x.rs", "use super::super::facade::Live;");
+    assert!(above.contains("task imports facade"), "{above}");
+}
+
+/// What in one file of a part speaks against the order of its rooms.
+fn against_the_order(part: &Part, name: &str, text: &str) -> Vec<String> {
+    let code = Source::of(text).product;
+    // The front door of the part names all of its rooms.
+    if name == "mod.rs" || name.ends_with("_tests.rs") {
+        return Vec::new();
+    }
+    let own = name.trim_end_matches(".rs").split('/').next().unwrap_or("");
+    let place = |room: &str| part.order.iter().position(|it| *it == room);
+    let mut broken = Vec::new();
+    let Some(from) = place(own) else {
+        return vec![format!("{}/{name}: {own:?} has no place", part.folder)];
+    };
+    for room in rooms_named(part, name, &code) {
+        let object = match place(&room) {
+            _ if room == own => continue,
+            _ if room.starts_with(char::is_uppercase) => {
+                format!("{room} comes through the front door; name its room")
+            }
+            None => format!("{room:?} has no place in the order"),
+            Some(to) if to > from => format!("{own} imports {room}, against the order"),
+            Some(_) => continue,
+        };
+        broken.push(format!("{}/{name}: {object}", part.folder));
+    }
+    broken
+}
+
+/// The rooms that code names, by the path of the part or by `super::` out of its own room.
+fn rooms_named(part: &Part, name: &str, code: &str) -> Vec<String> {
+    let depth = name.split('/').count();
+    let mut found = Vec::new();
+    for (at, word) in words_at(code) {
+        let rest = &code[at..];
+        let tail = match word {
+            "crate" => rest.strip_prefix(part.path),
+            "super" if !code[..at].ends_with("super::") => {
+                let ups = rest.split("::").take_while(|it| *it == "super").count();
+                (ups == depth).then(|| &rest[ups * "super::".len() - "::".len()..])
+            }
+            _ => None,
+        };
+        if let Some(tail) = tail.and_then(|it| it.strip_prefix("::")) {
+            found.extend(
+                super::tails(tail)
+                    .into_iter()
+                    .filter_map(|it| it.first().cloned()),
+            );
+        }
+    }
+    found
+}
