@@ -5,31 +5,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agents_named;
 use super::extractors::{Extractor, Turn};
 use super::hooks::AgentHooks;
-use super::phases;
 use super::phases::PhaseBuilder;
-use super::policies;
 use super::policies::CallLimits;
-use super::prepared::Prepared;
 use super::reconnects::Reconnects;
-use super::waived_gates;
 use crate::fixture::Recording;
-use crate::ledger::Ledger;
 use crate::live::manner::Manner;
-use crate::live::{Capabilities, Connector, Modality, setup};
+use crate::live::{Capabilities, Connector, Modality};
 use crate::session::{Gates, OnSettled, PhaseDeclaration, PolicyChanges, PolicySet, ResponseShape};
 use crate::tool::{
-    ConfirmationProvider, FunctionCall, FunctionResponse, Services, State, ToolDispatcher,
-    ToolExecutionMode, Toolset,
+    ConfirmationProvider, FunctionCall, FunctionResponse, Services, State, ToolExecutionMode,
+    Toolset,
 };
-
-/// How long user and model may be silent unless the agent says otherwise.
-const IDLE_FOLD_AFTER: Duration = Duration::from_secs(60);
-
-/// How long a service may take to complete the setup.
-const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Tools, policies, instruction and connection under one name.
 ///
@@ -43,26 +31,26 @@ const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
 /// ```
 #[derive(Clone, Default)]
 pub struct Agent {
-    model: String,
-    instruction: Option<String>,
+    pub(super) model: String,
+    pub(super) instruction: Option<String>,
     pub(in crate::engine) tools: Toolset,
     pub(in crate::engine) connector: Option<Arc<dyn Connector>>,
     pub(in crate::engine) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(in crate::engine) gates: GateChoice,
     pub(super) call_limits: CallLimits,
     pub(in crate::engine) policies: Vec<PolicyChanges>,
-    phases: Vec<PhaseDeclaration>,
-    extractors: Vec<Extractor>,
-    services: Services,
-    modes: Vec<(String, ToolExecutionMode)>,
-    response: ResponseShape,
-    on_settled: OnSettled,
-    idle_fold_after: Option<Duration>,
+    pub(super) phases: Vec<PhaseDeclaration>,
+    pub(super) extractors: Vec<Extractor>,
+    pub(super) services: Services,
+    pub(super) modes: Vec<(String, ToolExecutionMode)>,
+    pub(super) response: ResponseShape,
+    pub(super) on_settled: OnSettled,
+    pub(super) idle_fold_after: Option<Duration>,
     pub(in crate::engine) hooks: AgentHooks,
-    manner: Manner,
+    pub(super) manner: Manner,
     pub(in crate::engine) capabilities: Option<Capabilities>,
-    sealed: bool,
-    reconnects: Reconnects,
+    pub(super) sealed: bool,
+    pub(super) reconnects: Reconnects,
     pub(in crate::engine) setup_timeout: Option<Duration>,
     pub(in crate::engine) withholds_input: bool,
     /// What holds, whatever the rest says: that of a record which is played.
@@ -350,144 +338,6 @@ impl Agent {
     pub fn setup_timeout(mut self, limit: Duration) -> Agent {
         self.setup_timeout = Some(limit);
         self
-    }
-
-    /// Checks everything at once and makes it ready to serve.
-    pub(crate) fn prepare(mut self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
-        let unfit = self.recording_mistakes().into_iter();
-        let unfit = unfit.map(|it| format!("agent {name:?}: {it}"));
-        let mut mistakes: Vec<String> = unfit.collect();
-        let mut dispatcher = ToolDispatcher::new();
-        let (formatters, unknown) = self.tools.execute(self.modes);
-        let known = self.tools.in_words();
-        mistakes.extend(unknown.into_iter().map(|tool| {
-            format!("agent {name:?}: no tool is named {tool:?}, so nothing can be said of how it is executed; {known}")
-        }));
-        let tools = policies::of_tools(self.tools, &self.policies);
-        let registered = tools.and_then(|tools| dispatcher.register(tools));
-        for mistake in registered
-            .as_ref()
-            .err()
-            .into_iter()
-            .flat_map(|it| &it.mistakes)
-        {
-            mistakes.push(format!("agent {name:?}: {mistake}"));
-        }
-        if self.model.trim().is_empty() {
-            mistakes.push(format!("agent {name:?} has no model: call .model(\"…\")"));
-        }
-        if self.connector.is_none() && self.on_settled == OnSettled::Connect {
-            mistakes.push(format!(
-                "agent {name:?} wants a connection for what ends while there is none, and has nowhere to connect to: call .connect_to(…)"
-            ));
-        }
-        if let Some(mistake) = self.manner.mistake() {
-            mistakes.push(format!("agent {name:?}: {mistake}"));
-        }
-        if let Some(connector) = &self.connector {
-            let endpoint = connector.endpoint();
-            let wrong = connector.mistakes().into_iter();
-            mistakes.extend(
-                wrong.map(|it| format!("agent {name:?} cannot connect to {endpoint}: {it}")),
-            );
-        }
-        if ledger.keys().is_none() {
-            let missing = "there is no key store: call .keys(…) on the engine";
-            if self.sealed {
-                mistakes.push(format!("agent {name:?} is sealed and {missing}"));
-            }
-            for tool in dispatcher.names_with_secrets() {
-                mistakes.push(format!(
-                    "agent {name:?}: tool {tool:?} has secret arguments and {missing}"
-                ));
-            }
-        }
-        let policies = match self.on_record {
-            Some(on_record) => on_record,
-            None => {
-                let policies = PolicySet {
-                    response: self.response,
-                    acknowledges: true,
-                    on_settled: self.on_settled,
-                    phases: self.phases,
-                    hooks: self.hooks.declared(),
-                    ..self.call_limits.of(dispatcher.policies())
-                };
-                policies::of_agent(policies, &self.policies)
-            }
-        };
-        let platform = self.connector.as_ref().map(|it| it.platform());
-        let platform = platform.unwrap_or_default();
-        let capabilities = self
-            .capabilities
-            .unwrap_or_else(|| Capabilities::of(platform, &self.model));
-        let catalog = dispatcher.catalog();
-        let non_blocking = setup::non_blocking(&catalog, capabilities);
-        for tool in catalog.tools.values() {
-            let declared = tool.server_side.as_ref().and_then(|it| it.as_object());
-            for wire in declared.into_iter().flat_map(|it| it.keys()) {
-                if !capabilities.takes(wire) {
-                    let (tool, model) = (&tool.name, &self.model);
-                    mistakes.push(format!(
-                        "agent {name:?}: the model {model:?} has no {tool:?}; if it has by now, say so with .capabilities(…)"
-                    ));
-                }
-            }
-        }
-        // Without the tools every name would be unknown.
-        if registered.is_ok() {
-            let of_agents = agents_named::mistakes(&catalog).into_iter();
-            mistakes.extend(of_agents.map(|it| format!("agent {name:?}: {it}")));
-            let of_phases = phases::mistakes(&policies, &dispatcher).into_iter();
-            mistakes.extend(of_phases.map(|it| format!("agent {name:?}: {it}")));
-        }
-        if !mistakes.is_empty() {
-            return Err(mistakes);
-        }
-        let provider = self
-            .provider
-            .or_else(|| dispatcher.confirmation_provider().cloned());
-        let journal_is_durable = ledger.journal().is_durable();
-        let gates = match self.gates {
-            GateChoice::Strict => Gates::enforced(),
-            GateChoice::Unenforced => {
-                Gates::waived("the embedding program chose unenforced confirmations")
-            }
-            #[cfg(feature = "play")]
-            GateChoice::AsRecorded(gates) => gates,
-            GateChoice::WhereAnswerable
-                if journal_is_durable || provider.is_some() || dispatcher.is_strict() =>
-            {
-                Gates::enforced()
-            }
-            GateChoice::WhereAnswerable => waived_gates::unanswerable(name, &policies),
-        };
-        let prepared = Prepared {
-            recorder: None,
-            name: name.to_owned(),
-            capabilities,
-            non_blocking: non_blocking.into(),
-            withholds_input: self.withholds_input,
-            model: self.model,
-            instruction: self.instruction,
-            names_implementations: catalog.tools.values().any(|it| it.implementation.is_some()),
-            catalog: Arc::new(catalog),
-            policies: Arc::new(policies.as_stored()),
-            dispatcher,
-            connector: self.connector,
-            provider,
-            gates,
-            sealed: self.sealed,
-            reconnects: self.reconnects,
-            idle_fold_after: self.idle_fold_after.unwrap_or(IDLE_FOLD_AFTER),
-            setup_timeout: self.setup_timeout.unwrap_or(SETUP_TIMEOUT),
-            extractors: self.extractors,
-            services: self.services,
-            hooks: self.hooks,
-            manner: self.manner,
-            formatters,
-        };
-        Ok(prepared.recorded(self.recording))
     }
 }
 

@@ -12,9 +12,8 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::redaction::Redactor;
-use crate::session::{
-    Actor, Hook, HookAnswered, Hooks, Json, ResponseShape, Seq, response::success_response,
-};
+use crate::session::response::success_response;
+use crate::session::{Actor, Hook, HookAnswered, Hooks, Json, ResponseShape, Seq};
 use crate::tool::{FunctionCall, FunctionResponse, State, is_inexact, restored};
 
 pub(in crate::engine) type Calls = Vec<FunctionCall>;

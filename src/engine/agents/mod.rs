@@ -13,6 +13,7 @@ pub(in crate::engine) mod phases;
 mod played;
 mod policies;
 pub(super) mod prepared;
+mod preparing;
 pub(super) mod reconnects;
 pub(in crate::engine) mod recorded;
 mod recording;

@@ -19,8 +19,7 @@ use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
 use crate::ledger::{PausedCall, PendingConfirmation};
 use crate::session::{Actor, CallId, Command, Json, Rejection, RequestId, Seq, Session, SessionId};
-use crate::tool::{FunctionResponse, Ticket, ToolConfirmation};
-use crate::tool::{State, ToolError};
+use crate::tool::{FunctionResponse, State, Ticket, ToolConfirmation, ToolError};
 
 /// A live session.
 ///

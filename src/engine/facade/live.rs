@@ -15,8 +15,10 @@ use crate::engine::notify::callbacks::Callbacks;
 use crate::engine::serving::engine::Engine;
 use crate::live::{Capabilities, Connector, Endpoint, Modality, TokenSource};
 use crate::session::{FunctionResponseScheduling, ResponseShape, Speaker};
-use crate::tool::{ConfirmationProvider, FunctionResponse};
-use crate::tool::{FunctionCall, ResultFormatter, State, T, ToolExecutionMode, Toolset};
+use crate::tool::{
+    ConfirmationProvider, FunctionCall, FunctionResponse, ResultFormatter, State, T,
+    ToolExecutionMode, Toolset,
+};
 
 /// Where the fluent construction of a live session begins.
 pub struct Live;

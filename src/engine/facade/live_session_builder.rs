@@ -6,8 +6,7 @@ use crate::engine::error::Error;
 use crate::engine::facade::handle::LiveHandle;
 use crate::engine::facade::live::{Live, LiveBuilder};
 use crate::live::{Capabilities, Connector};
-use crate::tool::ConfirmationProvider;
-use crate::tool::{ToolDispatcher, ToolExecutionMode};
+use crate::tool::{ConfirmationProvider, ToolDispatcher, ToolExecutionMode};
 
 /// Which model a session talks to, and where.
 ///

@@ -14,8 +14,7 @@ use crate::control::{
     Handler, Items, LogItem, NamedId, OnRecord, Problem, ReaderGone, Refusal, Reply, Request,
     Server, Waiting, checked, confirmation, finding, os_user, wrong_with_name,
 };
-use crate::engine::error::Error;
-use crate::engine::error::causes;
+use crate::engine::error::{Error, causes};
 use crate::engine::operations::responding::supplies_json;
 use crate::engine::serving::engine::{Engine, Inner};
 use crate::ledger::{self, Ledger};

@@ -13,8 +13,7 @@ use crate::session::{
     Actor, Command, Connected, Hook, HookAnswered, Json, LlmAsked, LlmReplied, RequestId, Seq,
     Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
 };
-use crate::tool::ToolConfirmation;
-use crate::tool::{LlmSaid, State};
+use crate::tool::{LlmSaid, State, ToolConfirmation};
 
 /// The way back to whoever asked.
 pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, Error>>;

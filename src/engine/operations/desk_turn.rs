@@ -6,8 +6,7 @@ use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
 use super::desk::Desk;
-use crate::engine::error::Error;
-use crate::engine::error::ended;
+use crate::engine::error::{Error, ended};
 use crate::engine::inputs::inbox::Input;
 use crate::engine::notify::publisher::Publisher;
 use crate::engine::serving::engine::Engine;

@@ -6,7 +6,8 @@ use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{self};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -19,8 +20,7 @@ use crate::ledger::{Ledger, Recorded};
 use crate::session::{
     Actor, Decision, Event, Json, Observation, Outcome, Rejection, ResponseShape, Seq, SessionId,
 };
-use crate::tool::Ticket;
-use crate::tool::{PolicyTool, ToolError};
+use crate::tool::{PolicyTool, Ticket, ToolError};
 
 impl Engine {
     /// Looks after the paused calls of an agent, those of before and those to come, if a tool of it follows its calls.

@@ -3,8 +3,7 @@
 use recount_journal::OpenItem;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::engine::error::Error;
-use crate::engine::error::ended;
+use crate::engine::error::{Error, ended};
 use crate::engine::serving::engine::Engine;
 use crate::ledger::PendingConfirmation;
 

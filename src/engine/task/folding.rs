@@ -2,17 +2,37 @@
 //!
 //! A connection that nobody here holds, because it was opened to tell an outcome, ends once nothing is said on it any more.
 
-use crate::engine::task::parts::Stream;
 use recount_journal::block_on;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::session_task::SessionTask;
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::Input;
+use crate::engine::reasons;
+use crate::engine::task::parts::Stream;
 use crate::ledger::PAYS_FROM;
 use crate::session::Timestamp;
 
 impl SessionTask {
+    /// The last handle that goes takes the connection with it.
+    pub(super) async fn handle_dropped(&mut self) -> Result<(), Error> {
+        self.handles = self.handles.saturating_sub(1);
+        if self.handles == 0 {
+            Box::pin(self.disconnect(reasons::DROPPED)).await
+        } else {
+            Ok(())
+        }
+    }
+
+    /// A handle that never saw its connection goes, and with the last one the try to connect.
+    pub(super) fn handle_returned(&mut self) {
+        self.handles = self.handles.saturating_sub(1);
+        if self.handles == 0 {
+            self.connections.opening = None;
+            self.stop_reconnecting();
+        }
+    }
+
     /// Begins to wait for the end of a silence, or stops to.
     pub(super) fn watch_silence(&mut self) {
         let may_fold = self.handles == 0

@@ -1,6 +1,12 @@
 //! The parts of a session's task. Each has methods of its own for what concerns it alone; what concerns
 //! several of them is the task's.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, mpsc};
+use tokio_util::task::AbortOnDropHandle;
+
 use super::alarm::Alarm;
 use super::full_disk::RoomWait;
 use super::timer::Timer;
@@ -21,10 +27,6 @@ use crate::engine::notify::publisher::Publisher;
 use crate::ledger::{Ledger, Recorded, Seal, Tail};
 use crate::session::{Seq, Session};
 use crate::tool::{Temporary, Watchers};
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use tokio::sync::{Mutex, mpsc};
-use tokio_util::task::AbortOnDropHandle;
 
 /// The session's stream in the journal: how far it was written, and what it folds to.
 pub(in crate::engine) struct Stream {

@@ -3,7 +3,6 @@
 //! It is the session's only writer. Whatever happens to the session comes in through its two queues and is on record
 //! before anything follows from it; when the journal fails, the task stops and nothing runs any more.
 
-use super::parts::{Connections, Running, Shared, Stream};
 use std::mem::take;
 use std::sync::{Arc, OnceLock};
 
@@ -12,6 +11,7 @@ use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use super::draining::Draining;
+use super::parts::{Connections, Running, Shared, Stream};
 use super::stint::Stint;
 use crate::engine::admission::attempted_answer::AttemptedAnswer;
 use crate::engine::agents::prepared::Prepared;
@@ -149,13 +149,7 @@ impl SessionTask {
                 by,
                 reply,
             } => {
-                let named = |seq: &&Seq| self.id.request_id(**seq) == request;
-                let outcome = match self.stream.session.requests.keys().find(named).copied() {
-                    Some(request) => {
-                        Box::pin(self.answer_confirmation(request, confirmation, by)).await
-                    }
-                    None => Err(Error::UnknownRequest { request }),
-                };
+                let outcome = Box::pin(self.answer_named(request, confirmation, by)).await;
                 self.answer(reply, outcome)
             }
             Input::Command(command, reply) => {
@@ -194,20 +188,9 @@ impl SessionTask {
                 self.handles += 1;
                 Ok(())
             }
-            Input::HandleDropped => {
-                self.handles = self.handles.saturating_sub(1);
-                if self.handles == 0 {
-                    Box::pin(self.disconnect(reasons::DROPPED)).await
-                } else {
-                    Ok(())
-                }
-            }
+            Input::HandleDropped => Box::pin(self.handle_dropped()).await,
             Input::HandleReturned => {
-                self.handles = self.handles.saturating_sub(1);
-                if self.handles == 0 {
-                    self.connections.opening = None;
-                    self.stop_reconnecting();
-                }
+                self.handle_returned();
                 Ok(())
             }
             Input::ToolEnded(ended) => {
@@ -225,16 +208,7 @@ impl SessionTask {
                 Ok(())
             }
             Input::ToolAsks(asked, tool) => Box::pin(self.tool_asks(asked, tool)).await,
-            Input::ToolEmitted(emitted, _place) => {
-                // What is too large for the record is not worth a session.
-                match fits(emitted.into()) {
-                    Ok(emitted) => self.record(vec![emitted]).await,
-                    Err(rejection) => {
-                        tracing::warn!(session = %self.id, %rejection, "an event of a tool was dropped");
-                        Ok(())
-                    }
-                }
-            }
+            Input::ToolEmitted(emitted, _place) => self.tool_emitted(emitted).await,
             Input::CallFunction {
                 name,
                 args,
@@ -247,13 +221,7 @@ impl SessionTask {
                 request,
                 confirmation,
                 by,
-            } => {
-                // Another door may have been quicker, or the answer does not fit; that is on record and nobody waits for it.
-                match Box::pin(self.answer_confirmation(request, Ok(confirmation), by)).await {
-                    Ok(_) | Err(Error::Refused(_)) => Ok(()),
-                    Err(error) => Err(error),
-                }
-            }
+            } => Box::pin(self.provider_answered(request, confirmation, by)).await,
             Input::CloseAsAsked => Box::pin(self.close_as_asked()).await,
             Input::TimeCame => self.time_came().await,
         }

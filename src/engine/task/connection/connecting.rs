@@ -6,8 +6,7 @@ use futures_util::FutureExt;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::agents::recorded::sent;
-use crate::engine::connection::socket;
-use crate::engine::connection::socket::Socket;
+use crate::engine::connection::socket::{self, Socket};
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::{Input, Opened, Reply};
 use crate::engine::task::session_task::SessionTask;

@@ -1,14 +1,13 @@
 //! The loss of a connection, and the next one.
 
-use crate::engine::task::parts::Connections;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::engine::connection::close_codes;
-use crate::engine::connection::close_codes::{AfterLoss, Refusal};
+use crate::engine::connection::close_codes::{self, AfterLoss, Refusal};
 use crate::engine::connection::noise;
 use crate::engine::connection::reconnecting::{Again, milliseconds};
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::Input;
+use crate::engine::task::parts::Connections;
 use crate::engine::task::session_task::SessionTask;
 use crate::fixture::Step;
 use crate::ledger::Objects;

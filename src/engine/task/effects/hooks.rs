@@ -1,6 +1,5 @@
 //! Hooks that are asked about calls and responses, and what they said on record.
 
-use crate::engine::task::parts::Stream;
 use std::sync::Arc;
 
 use tokio_util::task::AbortOnDropHandle;
@@ -9,6 +8,7 @@ use crate::engine::agents::hooks::{Calls, answers, changed, contained, withheld}
 use crate::engine::effects::performer::InFlight;
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::{Input, Reply};
+use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::session::{
     Author, Command, Effect, Hook, HookAnswered, Observation, Phase, Rejection, Seq, StateChanged,

@@ -1,15 +1,30 @@
 //! The end of a run on record, or why its result does not fit there.
 
+use crate::engine::error::Error;
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::outcomes::{Ended, Telling};
 use crate::session::catalog::ToolKind;
 use crate::session::{
-    Author, Call, Hook, Observation, Rejection, Seq, StateChanged, ToolYielded, fits, fits_state,
-    unfit,
+    Author, Call, Hook, Observation, Rejection, Seq, StateChanged, ToolEventEmitted, ToolYielded,
+    fits, fits_state, unfit,
 };
 use crate::tool::{ToolError, ToolOutcome};
 
 impl SessionTask {
+    /// Puts an event of a tool on record. What is too large for the record is not worth a session.
+    pub(in crate::engine) async fn tool_emitted(
+        &mut self,
+        emitted: ToolEventEmitted,
+    ) -> Result<(), Error> {
+        match fits(emitted.into()) {
+            Ok(emitted) => self.record(vec![emitted]).await,
+            Err(rejection) => {
+                tracing::warn!(session = %self.id, %rejection, "an event of a tool was dropped");
+                Ok(())
+            }
+        }
+    }
+
     /// How the runs of a call are told.
     pub(in crate::engine) fn telling(&self, seq: Seq, attempt: u32, call: &Call) -> Telling {
         Telling {

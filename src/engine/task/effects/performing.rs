@@ -1,27 +1,15 @@
 //! How each effect is begun, once it is on record that it is owed.
 
-use crate::engine::task::parts::Stream;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
-use serde_json::Value;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
 
-use crate::engine::admission::answering::with_given;
 use crate::engine::connection::writer::Carried;
-use crate::engine::effects::beginning::Beginning;
 use crate::engine::effects::performer::InFlight;
-use crate::engine::effects::run_of_agent::OnRecord;
-use crate::engine::effects::session_of_run::SessionOfRun;
-use crate::engine::effects::slots::Held;
-use crate::engine::effects::text_agents::{Came, Stretch};
-use crate::engine::effects::yields::{on_record, recorded};
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::Input;
-use crate::engine::task::record::implementations::as_approved;
+use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::recorded_response::response_in;
 use crate::ledger::{HintBy, PendingConfirmation};
@@ -30,10 +18,7 @@ use crate::session::{
     Decision, Delivery, Effect, Event, FunctionResponseScheduling, Hook, Json, Outcome, Route, Seq,
     Wording, response,
 };
-use crate::tool::{
-    ConfirmationRequest, EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, Ticket, ToolContext,
-    ToolError, ToolOutcome, answered_by,
-};
+use crate::tool::{ConfirmationRequest, answered_by};
 
 impl SessionTask {
     pub(in crate::engine) async fn begin_effect(&mut self, effect: Effect) -> Result<(), Error> {
@@ -95,139 +80,6 @@ impl SessionTask {
         };
         self.running.performer.begun(effect, in_flight);
         Ok(())
-    }
-
-    fn run_tool(&self, seq: Seq, attempt: u32, of_agent: Option<OnRecord>) -> InFlight {
-        let Some(call) = self.stream.session.calls.get(&seq) else {
-            return InFlight::Left;
-        };
-        let cancelled = CancellationToken::new();
-        let state = self.state();
-        let ticket = Ticket {
-            session: self.id,
-            call: seq,
-            tool: call.name.clone(),
-        };
-        let telling = Arc::new(self.telling(seq, attempt, call));
-        let events = Arc::new(SessionOfRun {
-            inbox: self.own.clone(),
-            ledger: self.stream.ledger.clone(),
-            clock: self.shared.clock.clone(),
-            room: Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
-            ends_session: OnceLock::new(),
-            progress: self.stream.progress_of(call, &telling, &state),
-        });
-        let (identity, token) = (Identity::Of(seq), cancelled.clone());
-        let context = ToolContext::of_run(self.id, attempt, identity, token, state.clone())
-            .with_services(self.agent.services.clone())
-            .with_input(self.connections.media.input())
-            .with_ticket(ticket)
-            .with_emitter(Emitter::new(events.clone(), seq, attempt));
-        let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
-        tracing::debug!(session = %self.id, call = seq.0, tool = %call.name, attempt, "tool starts");
-        let own = self.own.clone();
-        let opened = self.stream.opened_arguments(call);
-        let dispatcher = &self.agent.dispatcher;
-        // The tool may have been declared anew since the call was received, with another schema.
-        let checked = opened.and_then(|args| {
-            let not_found = || ToolError::NotFound(call.name.clone());
-            let tool = dispatcher.shared(&call.name).ok_or_else(not_found)?;
-            let value = dispatcher
-                .check_text(&call.name, &args, &call.sealed_args)
-                .map_err(ToolError::InvalidArgs)?;
-            let secret = [dispatcher.secret_arguments(&call.name), &call.sealed_args].concat();
-            let context = context.with_args(args).with_secret(secret);
-            Ok((tool, value, context))
-        });
-        // Once a call: the model knows already that it runs when it is run again.
-        let mut acknowledgement =
-            (call.background.is_some() && !call.told_meanwhile).then(|| telling.acknowledgement());
-        if !telling.is_changed()
-            && let Some(response) = acknowledgement.take()
-        {
-            // It is queued before the tool can end, so the model hears of it first.
-            _ = on_record(&own, telling.yielded(response));
-        }
-        let on_yield = {
-            let (own, telling, state) = (own.clone(), telling.clone(), state.clone());
-            move |value| recorded(own.clone(), telling.clone(), value, state.clone())
-        };
-        let stretch = of_agent
-            .zip(checked.as_ref().ok())
-            .and_then(|(on_record, it)| {
-                let (tool, ..) = it;
-                let tool = tool.text_agent()?.clone();
-                let base = tool.state().clone();
-                let stretch = Stretch {
-                    tool,
-                    on_record,
-                    call: seq,
-                    attempt,
-                    own: own.clone(),
-                };
-                Some((stretch, base))
-            });
-        let (slots, session, ledger) = (
-            self.shared.slots.clone(),
-            self.id,
-            self.stream.ledger.clone(),
-        );
-        let leave = self.stream.leave_given(call);
-        let approved = self.stream.approved_implementation(call);
-        let beginning = Beginning::default();
-        let begins = beginning.clone();
-        let place = Held::default();
-        let held = place.clone();
-        let run = async move {
-            if let Some(response) = acknowledgement {
-                let seen = state.over();
-                let response = Box::pin(telling.changed(response, &seen)).await;
-                _ = on_record(&own, telling.yielded(response));
-                let _ = own.send(Input::HookWrote(Hook::BeforeToolResponse, seen));
-            }
-            held.hold(slots.take(session).await);
-            if !begins.begin() {
-                held.let_go();
-                return;
-            }
-            if let Some((stretch, base)) = stretch {
-                let state = state.above(&base);
-                let came = Box::pin(stretch.go(&state)).await;
-                held.let_go();
-                if let Some(Came { replied, outcome }) = came {
-                    let ended = Box::pin(telling.ended(outcome, state)).await;
-                    let _ = own.send(Input::AgentEnded(replied, ended));
-                }
-                return;
-            }
-            let outcome = match Box::pin(as_approved(checked, approved)).await {
-                Ok((tool, args, context)) => {
-                    let given = match leave {
-                        Some(leave) => Box::pin(with_given(context, &ledger, session, leave)).await,
-                        None => Ok(context),
-                    };
-                    match given {
-                        Ok(context) => contained(tool, args, context, on_yield).await,
-                        Err(error) => ToolOutcome::Failed(ToolError::Other(format!(
-                            "the answer on record cannot be read, so the tool did not run: {error}"
-                        ))),
-                    }
-                }
-                Err(error) => ToolOutcome::Failed(error),
-            };
-            held.let_go();
-            let ended = telling.ended(outcome, state).await;
-            let ended = ended.ending_session(events.ends_session.get());
-            let _ = own.send(Input::ToolEnded(ended));
-        };
-        // In a box, or the runtime moves all of it from place to place, to the end.
-        let run = Box::pin(run.instrument(span));
-        InFlight::Run {
-            task: tokio::spawn(run).abort_handle(),
-            cancelled,
-            beginning,
-            place,
-        }
     }
 
     /// Asks the provider of this process, if there is one; the other doors need no asking.
@@ -428,24 +280,5 @@ fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest
         requested_at,
         expires_at,
         model_lost_interest,
-    })
-}
-
-/// Runs a tool so that a panic which its own containment misses still ends the call.
-async fn contained<F, Fut>(
-    tool: Arc<PolicyTool>,
-    args: Value,
-    context: ToolContext,
-    on_yield: F,
-) -> ToolOutcome
-where
-    F: FnMut(Value) -> Fut + Send + 'static,
-    Fut: Future<Output = Result<(), ToolError>> + Send,
-{
-    // What the run leaves is dropped inside of the block, too.
-    let run = async move { tool.run(args, context, on_yield).await };
-    let ended = AssertUnwindSafe(run).catch_unwind().await;
-    ended.unwrap_or_else(|_| {
-        ToolOutcome::Failed(ToolError::ExecutionFailed("the tool panicked".to_owned()))
     })
 }

@@ -1,10 +1,10 @@
 //! The way for the progress that a run reports.
 
-use crate::engine::task::parts::Stream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::engine::effects::of_progress::OfProgress;
+use crate::engine::task::parts::Stream;
 use crate::engine::telling::outcomes::Telling;
 use crate::session::{Call, Phase};
 use crate::tool::State;

@@ -1,6 +1,5 @@
 //! What is on record of a text agent's run, read for its next step.
 
-use crate::engine::task::parts::Stream;
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
@@ -9,6 +8,7 @@ use serde_json::Value;
 use crate::engine::effects::agent_secrets::Secrets;
 use crate::engine::effects::run_of_agent::OnRecord;
 use crate::engine::error::Error;
+use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::session::{
     AgentCall, AgentTurn, Call, Decision, Event, FunctionCallReceived, Json, LlmPart, Observation,

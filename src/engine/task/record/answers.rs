@@ -6,11 +6,43 @@ use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::session::catalog::contract_hash;
 use crate::session::{
-    Actor, Call, Command, Event, Json, Leave, Observation, Phase, RequestState, Seq, UnfitAnswer,
+    Actor, Call, Command, Event, Json, Leave, Observation, Phase, RequestId, RequestState, Seq,
+    UnfitAnswer,
 };
 use crate::tool::ToolConfirmation;
 
 impl SessionTask {
+    /// Answers a request by the name it has outside.
+    pub(in crate::engine) async fn answer_named(
+        &mut self,
+        request: RequestId,
+        given: Result<ToolConfirmation, UnfitAnswer>,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let named = |seq: &&Seq| self.id.request_id(**seq) == request;
+        match self.stream.session.requests.keys().find(named).copied() {
+            Some(request) => self.answer_confirmation(request, given, by).await,
+            None => Err(Error::UnknownRequest { request }),
+        }
+    }
+
+    /// Answers as the provider did. Another door may have been quicker, or the answer does not fit: that
+    /// is on record, and no caller waits for it.
+    pub(in crate::engine) async fn provider_answered(
+        &mut self,
+        request: Seq,
+        confirmation: ToolConfirmation,
+        by: Actor,
+    ) -> Result<(), Error> {
+        match self
+            .answer_confirmation(request, Ok(confirmation), by)
+            .await
+        {
+            Ok(_) | Err(Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Answers a request; what does not count is refused on record.
     pub(in crate::engine) async fn answer_confirmation(
         &mut self,

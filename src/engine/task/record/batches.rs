@@ -1,6 +1,5 @@
 //! Putting observations on record: step, append, publish, and only then perform.
 
-use crate::engine::task::parts::Stream;
 use std::sync::Arc;
 
 use recount_journal::Durability;
@@ -8,6 +7,7 @@ use recount_journal::Durability;
 use crate::engine::admission::takeover;
 use crate::engine::error::Error;
 use crate::engine::live_media::live_event::LiveEvent;
+use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::{self, Objects, Recorded};
 use crate::session::{

@@ -1,10 +1,10 @@
 //! A batch that the disk had no room for, appended as soon as it has.
 
-use crate::engine::task::parts::Stream;
 use recount_journal::{Durability, Error as JournalError, seal};
 
 use crate::engine::error::Error;
 use crate::engine::task::full_disk::PAUSE;
+use crate::engine::task::parts::Stream;
 use crate::ledger::{self, Objects, Tail};
 use crate::session::{Fact, OpenWork, Seq};
 

@@ -1,13 +1,13 @@
 //! The implementations of tools, looked at again before an approved call starts: what was approved
 //! is what runs.
 
-use crate::engine::task::parts::Stream;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::engine::error::Error;
+use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::Objects;
 use crate::session::{Call, Catalog, Deadline, Leave, Observation, Phase, RunnerAttached, Seq};

@@ -1,0 +1,241 @@
+//! The run of a tool, from its place among those that run to its outcome on record.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock};
+
+use futures_util::FutureExt;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::engine::admission::answering::{Given, with_given};
+use crate::engine::effects::beginning::Beginning;
+use crate::engine::effects::performer::InFlight;
+use crate::engine::effects::run_of_agent::OnRecord;
+use crate::engine::effects::session_of_run::SessionOfRun;
+use crate::engine::effects::slots::{Held, Slots};
+use crate::engine::effects::text_agents::{Came, Stretch};
+use crate::engine::effects::yields::{on_record, recorded};
+use crate::engine::inputs::inbox::{Inbox, Input};
+use crate::engine::task::record::implementations::as_approved;
+use crate::engine::task::session_task::SessionTask;
+use crate::engine::telling::outcomes::Telling;
+use crate::ledger::Ledger;
+use crate::session::{Call, Hook, Json, Seq, SessionId};
+use crate::tool::{
+    EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket, ToolContext, ToolError,
+    ToolOutcome,
+};
+
+/// A tool, its arguments and its context, unless the call cannot run any more.
+type Checked = Result<(Arc<PolicyTool>, Value, ToolContext), ToolError>;
+
+/// One run of a tool, before it has its place.
+struct Run {
+    session: SessionId,
+    own: Inbox,
+    ledger: Ledger,
+    slots: Slots,
+    telling: Arc<Telling>,
+    state: State,
+    events: Arc<SessionOfRun>,
+    checked: Checked,
+    /// The acknowledgement, where a hook sees it first.
+    acknowledgement: Option<Json>,
+    /// The stretch of a text agent, and the state below its own.
+    stretch: Option<(Stretch, State)>,
+    leave: Option<Given>,
+    /// The implementation that was approved.
+    approved: Option<Value>,
+    beginning: Beginning,
+    place: Held,
+}
+
+impl SessionTask {
+    pub(super) fn run_tool(&self, seq: Seq, attempt: u32, of_agent: Option<OnRecord>) -> InFlight {
+        let Some(call) = self.stream.session.calls.get(&seq) else {
+            return InFlight::Left;
+        };
+        let cancelled = CancellationToken::new();
+        let run = self.run_of(seq, attempt, call, of_agent, cancelled.clone());
+        let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
+        tracing::debug!(session = %self.id, call = seq.0, tool = %call.name, attempt, "tool starts");
+        let (beginning, place) = (run.beginning.clone(), run.place.clone());
+        // In a box, or the runtime moves all of it from place to place, to the end.
+        let run = Box::pin(run.go().instrument(span));
+        InFlight::Run {
+            task: tokio::spawn(run).abort_handle(),
+            cancelled,
+            beginning,
+            place,
+        }
+    }
+
+    fn run_of(
+        &self,
+        seq: Seq,
+        attempt: u32,
+        call: &Call,
+        of_agent: Option<OnRecord>,
+        cancelled: CancellationToken,
+    ) -> Run {
+        let state = self.state();
+        let telling = Arc::new(self.telling(seq, attempt, call));
+        let events = Arc::new(SessionOfRun {
+            inbox: self.own.clone(),
+            ledger: self.stream.ledger.clone(),
+            clock: self.shared.clock.clone(),
+            room: Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
+            ends_session: OnceLock::new(),
+            progress: self.stream.progress_of(call, &telling, &state),
+        });
+        let ticket = Ticket {
+            session: self.id,
+            call: seq,
+            tool: call.name.clone(),
+        };
+        let identity = Identity::Of(seq);
+        let context = ToolContext::of_run(self.id, attempt, identity, cancelled, state.clone())
+            .with_services(self.agent.services.clone())
+            .with_input(self.connections.media.input())
+            .with_ticket(ticket)
+            .with_emitter(Emitter::new(events.clone(), seq, attempt));
+        let checked = self.checked(call, context);
+        // Once a call: the model knows already that it runs when it is run again.
+        let mut acknowledgement =
+            (call.background.is_some() && !call.told_meanwhile).then(|| telling.acknowledgement());
+        if !telling.is_changed()
+            && let Some(response) = acknowledgement.take()
+        {
+            // It is queued before the tool can end, so the model hears of it first.
+            _ = on_record(&self.own, telling.yielded(response));
+        }
+        let stretch = of_agent
+            .zip(checked.as_ref().ok())
+            .and_then(|(on_record, (tool, ..))| {
+                let tool = tool.text_agent()?.clone();
+                let base = tool.state().clone();
+                let stretch = Stretch {
+                    tool,
+                    on_record,
+                    call: seq,
+                    attempt,
+                    own: self.own.clone(),
+                };
+                Some((stretch, base))
+            });
+        Run {
+            session: self.id,
+            own: self.own.clone(),
+            ledger: self.stream.ledger.clone(),
+            slots: self.shared.slots.clone(),
+            telling,
+            state,
+            events,
+            checked,
+            acknowledgement,
+            stretch,
+            leave: self.stream.leave_given(call),
+            approved: self.stream.approved_implementation(call),
+            beginning: Beginning::default(),
+            place: Held::default(),
+        }
+    }
+
+    /// The tool and its arguments. It may have been declared anew since the call was received, with
+    /// another schema.
+    fn checked(&self, call: &Call, context: ToolContext) -> Checked {
+        let dispatcher = &self.agent.dispatcher;
+        let args = self.stream.opened_arguments(call)?;
+        let not_found = || ToolError::NotFound(call.name.clone());
+        let tool = dispatcher.shared(&call.name).ok_or_else(not_found)?;
+        let value = dispatcher
+            .check_text(&call.name, &args, &call.sealed_args)
+            .map_err(ToolError::InvalidArgs)?;
+        let secret = [dispatcher.secret_arguments(&call.name), &call.sealed_args].concat();
+        Ok((tool, value, context.with_args(args).with_secret(secret)))
+    }
+}
+
+impl Run {
+    /// Waits for a place, runs, and puts on record what came of it.
+    async fn go(mut self) {
+        if let Some(response) = self.acknowledgement.take() {
+            let seen = self.state.over();
+            let response = Box::pin(self.telling.changed(response, &seen)).await;
+            _ = on_record(&self.own, self.telling.yielded(response));
+            let _ = self
+                .own
+                .send(Input::HookWrote(Hook::BeforeToolResponse, seen));
+        }
+        self.place.hold(self.slots.take(self.session).await);
+        if !self.beginning.begin() {
+            self.place.let_go();
+            return;
+        }
+        match self.stretch.take() {
+            Some((stretch, base)) => Box::pin(self.go_on(stretch, &base)).await,
+            None => self.run().await,
+        }
+    }
+
+    /// One stretch of a text agent's run, which ends the call or leads to calls of its own.
+    async fn go_on(self, stretch: Stretch, base: &State) {
+        let state = self.state.above(base);
+        let came = Box::pin(stretch.go(&state)).await;
+        self.place.let_go();
+        if let Some(Came { replied, outcome }) = came {
+            let ended = Box::pin(self.telling.ended(outcome, state)).await;
+            let _ = self.own.send(Input::AgentEnded(replied, ended));
+        }
+    }
+
+    async fn run(self) {
+        let on_yield = {
+            let (own, telling, state) =
+                (self.own.clone(), self.telling.clone(), self.state.clone());
+            move |value| recorded(own.clone(), telling.clone(), value, state.clone())
+        };
+        let outcome = match Box::pin(as_approved(self.checked, self.approved)).await {
+            Ok((tool, args, context)) => {
+                let given = match self.leave {
+                    Some(leave) => {
+                        Box::pin(with_given(context, &self.ledger, self.session, leave)).await
+                    }
+                    None => Ok(context),
+                };
+                match given {
+                    Ok(context) => contained(tool, args, context, on_yield).await,
+                    Err(error) => ToolOutcome::Failed(ToolError::Other(format!(
+                        "the answer on record cannot be read, so the tool did not run: {error}"
+                    ))),
+                }
+            }
+            Err(error) => ToolOutcome::Failed(error),
+        };
+        self.place.let_go();
+        let ended = self.telling.ended(outcome, self.state).await;
+        let ended = ended.ending_session(self.events.ends_session.get());
+        let _ = self.own.send(Input::ToolEnded(ended));
+    }
+}
+
+/// Runs a tool so that a panic which its own containment misses still ends the call.
+async fn contained<F, Fut>(
+    tool: Arc<PolicyTool>,
+    args: Value,
+    context: ToolContext,
+    on_yield: F,
+) -> ToolOutcome
+where
+    F: FnMut(Value) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<(), ToolError>> + Send,
+{
+    // What the run leaves is dropped inside of the block, too.
+    let run = async move { tool.run(args, context, on_yield).await };
+    let ended = AssertUnwindSafe(run).catch_unwind().await;
+    ended.unwrap_or_else(|_| {
+        ToolOutcome::Failed(ToolError::ExecutionFailed("the tool panicked".to_owned()))
+    })
+}
