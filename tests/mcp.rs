@@ -9,6 +9,7 @@
     reason = "a test that meets the impossible must stop"
 )]
 
+#[path = "support/child_process/mod.rs"]
 mod child_process;
 
 #[path = "mcp/asking_server.rs"]

@@ -11,7 +11,9 @@
     reason = "a test that meets the impossible must stop"
 )]
 
+#[path = "support/child_process/mod.rs"]
 mod child_process;
+#[path = "support/outliving/mod.rs"]
 mod outliving;
 
 use std::collections::BTreeMap;

@@ -9,17 +9,20 @@
     reason = "a test that meets the impossible must stop"
 )]
 
-#[path = "../child_process/mod.rs"]
+#[path = "../support/child_process/mod.rs"]
 mod child_process;
-#[path = "../demo_session/mod.rs"]
+#[path = "../support/demo_session/mod.rs"]
 mod demo_session;
-#[path = "lawful_journal.rs"]
+#[cfg(feature = "live")]
+#[path = "../support/door.rs"]
+mod door;
+#[path = "../support/lawful_journal.rs"]
 mod journal;
 #[path = "../../crates/session/tests/lawful/mod.rs"]
 mod lawful;
-#[path = "../nothing_left/mod.rs"]
+#[path = "../support/nothing_left/mod.rs"]
 mod nothing_left;
-#[path = "../outliving/mod.rs"]
+#[path = "../support/outliving/mod.rs"]
 mod outliving;
 
 mod adk_cards;

@@ -27,6 +27,8 @@ mod damage;
 mod demo;
 #[path = "cli/digits.rs"]
 mod digits;
+#[path = "../../../tests/support/door.rs"]
+mod door;
 #[path = "cli/doors.rs"]
 mod doors;
 #[path = "cli/errors.rs"]

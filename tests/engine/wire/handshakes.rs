@@ -2,7 +2,6 @@
 
 #![cfg(feature = "live")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,56 +12,17 @@ use recount::live::{AccessToken, ConnectError, Connector, Endpoint, Limits, Plat
 use recount::prelude::*;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+
+use crate::door::{Asked, Door, receive};
 
 const KEY: &str = "test-key";
 const EPHEMERAL: &str = "auth_tokens/test-token";
 const TOKEN: &str = "ya29.test-token";
 const MODEL: &str = "gemini-live-test";
 
-/// What a client asked for before anything was sent on the connection.
-#[derive(Debug)]
-struct Asked {
-    path: String,
-    headers: BTreeMap<String, String>,
-}
-
-/// A port of this machine where one connection at a time is taken.
-struct Door {
-    listener: TcpListener,
-    host: String,
-}
-
 impl Door {
-    async fn open() -> Door {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let host = format!("ws://{}", listener.local_addr().unwrap());
-        Door { listener, host }
-    }
-
-    /// Lets the next client in.
-    async fn let_in(&self) -> (Asked, WebSocketStream<TcpStream>) {
-        let (stream, _) = self.listener.accept().await.unwrap();
-        let mut asked = None;
-        #[expect(clippy::result_large_err, reason = "the library's own type")]
-        let note = |request: &Request, response: Response| {
-            let headers = request.headers().iter();
-            asked = Some(Asked {
-                path: request.uri().to_string(),
-                headers: headers
-                    .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
-                    .collect(),
-            });
-            Ok(response)
-        };
-        let socket = tokio_tungstenite::accept_hdr_async(stream, note).await;
-        (asked.unwrap(), socket.unwrap())
-    }
-
     /// Answers the next client with a status and nothing else.
     async fn turn_away(&self, status: &str) {
         let (mut stream, _) = self.listener.accept().await.unwrap();
@@ -133,13 +93,6 @@ fn endpoints(host: &str) -> Vec<(Endpoint, &'static str)> {
         (gateway(), published),
         (prefix().key_in_query(), of_google_ai),
     ]
-}
-
-async fn receive(socket: &mut WebSocketStream<TcpStream>) -> Value {
-    match socket.next().await.unwrap().unwrap() {
-        Message::Text(text) => serde_json::from_str(&text).unwrap(),
-        other => panic!("{other:?}"),
-    }
 }
 
 #[tokio::test]

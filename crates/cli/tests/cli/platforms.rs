@@ -1,60 +1,17 @@
 //! The program finds a service by the environment, as the vendor's own libraries do, and tells no
 //! secret.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use futures_util::{SinkExt, StreamExt};
-use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
+
+use crate::door::{Door, receive};
 
 const KEY: &str = "test-key";
 const EPHEMERAL: &str = "auth_tokens/test-token";
 const TOKEN: &str = "ya29.test-token";
 const MODEL: &str = "gemini-live-test";
-
-/// The request of a client before anything was sent on the connection.
-#[derive(Debug)]
-struct Asked {
-    path: String,
-    headers: BTreeMap<String, String>,
-}
-
-/// A port of this machine where one connection at a time is taken.
-struct Door {
-    listener: TcpListener,
-    host: String,
-}
-
-impl Door {
-    async fn open() -> Door {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let host = format!("ws://{}", listener.local_addr().unwrap());
-        Door { listener, host }
-    }
-
-    /// Lets the next client in.
-    async fn let_in(&self) -> (Asked, WebSocketStream<TcpStream>) {
-        let (stream, _) = self.listener.accept().await.unwrap();
-        let mut asked = None;
-        #[expect(clippy::result_large_err, reason = "the library's own type")]
-        let note = |request: &Request, response: Response| {
-            let headers = request.headers().iter();
-            asked = Some(Asked {
-                path: request.uri().to_string(),
-                headers: headers
-                    .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
-                    .collect(),
-            });
-            Ok(response)
-        };
-        let socket = tokio_tungstenite::accept_hdr_async(stream, note).await;
-        (asked.unwrap(), socket.unwrap())
-    }
-}
 
 /// The program finds the service by the environment, and goes there by the same code.
 #[tokio::test]
@@ -183,11 +140,4 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
             }
         })
         .collect()
-}
-
-async fn receive(socket: &mut WebSocketStream<TcpStream>) -> Value {
-    match socket.next().await.unwrap().unwrap() {
-        Message::Text(text) => serde_json::from_str(&text).unwrap(),
-        other => panic!("{other:?}"),
-    }
 }
