@@ -1,7 +1,6 @@
 //! The engine: receive, admit, step, append, perform.
 //!
-//! The only place with tasks, a clock and entropy. It does not decide: what follows from what is the
-//! session's.
+//! The only place with tasks, a clock and entropy. What follows from what, the session decides.
 //!
 //! Its rooms, each of which imports those before it: `agents`, `live_media`, `telling`, `inputs`,
 //! `connection`, `notify`, `effects`, `admission`, `task`, `serving`, `operations`, `facade`. Read
@@ -46,6 +45,8 @@ pub use notify::listener::Listener;
 pub use notify::notices::{ConfirmationDecided, ConfirmationVerdict, SettledApart};
 pub use notify::updates::Updates;
 pub use operations::desk::Desk;
+#[cfg(feature = "live")]
+pub use operations::operation::{Operated, Operation};
 #[doc(hidden)]
 pub use operations::responding::supplies_json;
 #[doc(hidden)]

@@ -13,7 +13,9 @@ use super::reconnects::Reconnects;
 use crate::fixture::Recording;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Connector, Modality};
-use crate::session::{Gates, OnSettled, PhaseDeclaration, PolicyChanges, PolicySet, ResponseShape};
+#[cfg(feature = "play")]
+use crate::session::Gates;
+use crate::session::{OnSettled, PhaseDeclaration, PolicyChanges, PolicySet, ResponseShape};
 use crate::tool::{
     ConfirmationProvider, FunctionCall, FunctionResponse, Services, State, ToolExecutionMode,
     Toolset,

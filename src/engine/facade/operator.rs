@@ -7,19 +7,17 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use recount_journal as journal;
-use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::control::{
-    Handler, Items, LogItem, NamedId, OnRecord, Problem, ReaderGone, Refusal, Reply, Request,
-    Server, Waiting, checked, confirmation, finding, os_user, wrong_with_name,
+    Handler, Items, LogItem, NamedId, Problem, ReaderGone, Reply, Request, Server, Waiting,
+    checked, confirmation, finding, os_user, wrong_with_name,
 };
 use crate::engine::error::{Error, causes};
-use crate::engine::operations::responding::supplies_json;
+use crate::engine::operations::operation::{Operated, Operation};
 use crate::engine::serving::engine::{Engine, Inner};
 use crate::ledger::{self, Ledger};
-use crate::session::{Actor, Authentication, RequestId, Seq, SessionId};
-use crate::tool::Ticket;
+use crate::session::{Actor, Authentication, Seq, SessionId};
 
 /// How many records are read at a time.
 const PAGE: usize = 256;
@@ -71,31 +69,49 @@ impl Engine {
                 request,
                 answer,
                 claimed,
-            } => self.take_answer(request, &answer, claimed).await,
+            } => {
+                let given = confirmation(&answer);
+                let operation = Operation::Answer { request, given };
+                self.operated(operation, claimed).await
+            }
             Request::Respond {
                 ticket,
                 response,
                 interim,
                 claimed,
             } => {
-                self.take_response(&ticket, &response, interim, claimed)
-                    .await
+                let operation = Operation::Respond {
+                    ticket,
+                    response: checked(&response)?,
+                    interim,
+                };
+                self.operated(operation, claimed).await
             }
             Request::Reconcile {
                 session,
                 call,
                 found,
                 claimed,
-            } => self.take_finding(session, call, &found, claimed).await,
+            } => {
+                let operation = Operation::Reconcile {
+                    session,
+                    call,
+                    found: finding(&found)?,
+                };
+                self.operated(operation, claimed).await
+            }
             Request::Cancel {
                 session,
                 call,
                 reason,
                 claimed,
             } => {
-                let by = actor(claimed).await?;
-                let cancelled = self.cancel(session, call, reason, by.clone()).await;
-                self.put(cancelled, session, call, by, true).await
+                let operation = Operation::Cancel {
+                    session,
+                    call,
+                    reason,
+                };
+                self.operated(operation, claimed).await
             }
             Request::Log {
                 session,
@@ -127,100 +143,20 @@ impl Engine {
         Ok(Reply::done(&serde_json::Map::new()))
     }
 
-    async fn take_answer(
+    /// Does an operation for the user of this process, or for the person whose name was claimed.
+    async fn operated(
         &self,
-        request: RequestId,
-        answer: &RawValue,
+        operation: Operation,
         claimed: Option<String>,
     ) -> Result<Reply, Failed> {
-        let given = confirmation(answer);
         let by = actor(claimed).await?;
-        let named = self.ledger().journal().request(request.0).await?;
-        let (session, call) = named.ok_or(Error::UnknownRequest { request })?;
-        let answered = self.answer_as(request, given, by.clone()).await;
-        self.put(answered, SessionId(session), Seq(call), by, false)
-            .await
-    }
-
-    async fn take_response(
-        &self,
-        ticket: &Ticket,
-        response: &RawValue,
-        interim: bool,
-        claimed: Option<String>,
-    ) -> Result<Reply, Failed> {
-        let response = checked(response)?;
-        let by = actor(claimed).await?;
-        let name = ticket.tool.clone();
-        let supply = supplies_json(ticket, name, response, interim, by.clone());
-        let supplied = self.supply(supply);
-        self.put(supplied.await, ticket.session, ticket.call, by, false)
-            .await
-    }
-
-    async fn take_finding(
-        &self,
-        session: SessionId,
-        call: Seq,
-        found: &RawValue,
-        claimed: Option<String>,
-    ) -> Result<Reply, Failed> {
-        let found = finding(found)?;
-        let by = actor(claimed).await?;
-        let tool = self.ledger().tool_of(session, call).await?;
-        let ticket = Ticket {
-            session,
-            call,
-            tool: tool.unwrap_or_default(),
-        };
-        let reconciled = self.reconcile(&ticket, found, by.clone()).await;
-        self.put(reconciled, session, call, by, false).await
-    }
-
-    /// What became of an answer or a response to `call`, or of its being taken back.
-    async fn put(
-        &self,
-        outcome: Result<Seq, Error>,
-        session: SessionId,
-        call: Seq,
-        by: Actor,
-        is_taken_back: bool,
-    ) -> Result<Reply, Failed> {
-        match outcome {
-            Ok(seq) => {
-                let found = self.tool_and_attempts(session, call, is_taken_back).await;
-                let behind_record = |error| Failed::Message(behind_record(seq, &error));
-                let (tool, attempts) = found.map_err(behind_record)?;
-                Ok(Reply::done(&OnRecord {
-                    session,
-                    seq,
-                    tool,
-                    by,
-                    attempts,
-                }))
+        match self.operate(operation, by).await? {
+            Operated::OnRecord(on_record) => Ok(Reply::done(&on_record)),
+            Operated::Refused(refusal) => Ok(Reply::Refused(refusal)),
+            Operated::OnRecordBut(on_record, error) => {
+                Err(behind_record(on_record.seq, &error).into())
             }
-            Err(Error::Refused(rejection)) => {
-                let refusal = Refusal::of(self.ledger(), session, &rejection).await;
-                Ok(Reply::Refused(refusal))
-            }
-            Err(error) => Err(error.into()),
         }
-    }
-
-    /// The tool of a call, and how often it was started where the call was taken back.
-    async fn tool_and_attempts(
-        &self,
-        session: SessionId,
-        call: Seq,
-        is_taken_back: bool,
-    ) -> Result<(String, u32), Error> {
-        let tool = self.ledger().tool_of(session, call).await?;
-        let attempts = if is_taken_back {
-            self.ledger().attempts_of(session, call).await?
-        } else {
-            0
-        };
-        Ok((tool.unwrap_or_default(), attempts))
     }
 }
 

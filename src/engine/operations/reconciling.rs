@@ -53,7 +53,7 @@ impl Desk {
 }
 
 /// The command, if the ticket names the tool that was called: of an ended call only its record knows.
-async fn reconciles(
+pub(super) async fn reconciles(
     ledger: &Ledger,
     ticket: &Ticket,
     found: Finding,
