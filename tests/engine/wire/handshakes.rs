@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::SinkExt;
 use recount::live::{AccessToken, ConnectError, Connector, Endpoint, Limits, Platform, TokenError};
 use recount::prelude::*;
 use serde_json::Value;

@@ -18,7 +18,7 @@ pub(crate) const IDEMPOTENT: &str = "lookup_order";
 
 /// The demo's script, a user who may ask once again where the model's calls were lost with the process, and the end.
 pub(crate) fn script() -> Script {
-    let demo = include_str!("../../fixtures/scripts/demo.jsonl");
+    let demo = include_str!("../../../fixtures/scripts/demo.jsonl");
     let asked = r#"{"on": {"text": "1001"}"#;
     let first = demo.lines().find(|line| line.starts_with(asked)).unwrap();
     let again = first.replacen(asked, r#"{"on": {"text": "once again"}"#, 1);
