@@ -573,7 +573,7 @@ mod each_rule_sees_its_violation {
             ),
             ""
         );
-        assert_eq!(against("live/socket.rs", "use super::wire::Frame;"), "");
+        assert_eq!(against("live/limits.rs", "use super::wire::Frame;"), "");
     }
 
     #[test]

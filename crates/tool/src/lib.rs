@@ -8,8 +8,6 @@ mod arguments;
 #[doc(hidden)]
 pub mod attribute;
 mod calling;
-#[cfg(feature = "programs")]
-mod command;
 mod confirmation;
 mod context;
 mod defaults;
@@ -21,9 +19,6 @@ mod following;
 mod function;
 mod gate;
 mod gate_choice;
-#[cfg(feature = "programs")]
-#[doc(hidden)]
-pub mod implementation;
 mod input;
 mod input_streaming_tool;
 mod listeners;
@@ -35,11 +30,7 @@ mod pipeline;
 pub mod policy_file;
 mod policy_tool;
 #[cfg(feature = "programs")]
-#[doc(hidden)]
-pub mod process_group;
-#[cfg(feature = "programs")]
-#[doc(hidden)]
-pub mod program_env;
+mod programs;
 mod provider_desk;
 mod result_formatter;
 mod runs;
@@ -55,8 +46,6 @@ mod t;
 mod t_policies;
 mod ticket;
 mod tool_event;
-#[cfg(all(feature = "programs", feature = "toml"))]
-pub mod tools_file;
 mod toolset;
 mod typed;
 mod yielding;
@@ -68,8 +57,6 @@ pub use agents::{
     LlmError, LlmReply, LlmRequest, LlmSaid, LlmTool, ScriptedLlm, Sequence, TextAgent,
     TextAgentTool, sequence,
 };
-#[cfg(feature = "programs")]
-pub use command::CommandTool;
 pub use confirmation::{
     ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
 };
@@ -88,6 +75,8 @@ pub use long_running::LongRunningFunctionTool;
 pub use mistake::{RegistrationError, ToolMistake};
 pub use outcome::{Ask, Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;
+#[cfg(feature = "programs")]
+pub use programs::*;
 pub use recount_session::ToolPolicy;
 pub use result_formatter::{
     DefaultResultFormatter, FunctionCall, ResultFormatter, ToolExecutionMode,

@@ -5,8 +5,6 @@
 
 #[cfg(feature = "gemini-http")]
 mod gemini;
-#[cfg(feature = "gemini-http")]
-mod gemini_wire;
 mod llm;
 mod llm_agent;
 mod scripted_llm;

@@ -35,6 +35,11 @@
 pub(crate) mod keys;
 mod phases;
 mod places;
+#[cfg(not(feature = "toml"))]
+#[path = "no_toml.rs"]
+mod toml_text;
+#[cfg(feature = "toml")]
+pub(crate) mod toml_text;
 
 use std::fmt;
 
@@ -150,7 +155,7 @@ fn is_json(text: &str) -> bool {
 
 fn document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
     if !is_json(text) {
-        return toml_document(text);
+        return toml_text::document(text);
     }
     let file: Map<String, Value> = serde_json::from_str(text)
         .map_err(|error| whole(Some(error.line()), format!("expected JSON: {error}")))?;
@@ -165,74 +170,6 @@ fn whole(line: Option<usize>, what: String) -> PolicyMistake {
         line,
         field: String::new(),
         what,
-    }
-}
-
-#[cfg(feature = "toml")]
-fn toml_document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
-    let file: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        let line = error.span().map(|span| places::line_at(text, span.start));
-        whole(line, format!("expected TOML: {}", error.message()))
-    })?;
-    // JSON, in which policies are on record, has no such numbers.
-    let entries = file.iter();
-    let mut odd = entries.filter_map(|(key, value)| not_finite(vec![key.clone()], value));
-    if let Some((path, number)) = odd.next() {
-        return Err(PolicyMistake {
-            line: Places::of(text).line(&path),
-            field: path.join("."),
-            what: format!("expected a number, found {number}"),
-        });
-    }
-    let entries = file.iter();
-    Ok(entries
-        .map(|(key, value)| (key.clone(), from_toml(value)))
-        .collect())
-}
-
-/// The first infinite number, or one that is none, and where it stands.
-#[cfg(feature = "toml")]
-fn not_finite(path: Vec<String>, value: &toml::Value) -> Option<(Vec<String>, f64)> {
-    let within = |step: String| [path.as_slice(), &[step]].concat();
-    match value {
-        toml::Value::Float(number) if !number.is_finite() => Some((path, *number)),
-        toml::Value::Array(items) => {
-            let mut items = items.iter().enumerate();
-            items.find_map(|(index, it)| not_finite(within(index.to_string()), it))
-        }
-        toml::Value::Table(table) => {
-            let mut entries = table.iter();
-            entries.find_map(|(key, it)| not_finite(within(key.clone()), it))
-        }
-        toml::Value::Float(_)
-        | toml::Value::String(_)
-        | toml::Value::Integer(_)
-        | toml::Value::Boolean(_)
-        | toml::Value::Datetime(_) => None,
-    }
-}
-
-#[cfg(not(feature = "toml"))]
-fn toml_document(_: &str) -> Result<Map<String, Value>, PolicyMistake> {
-    let what = "expected JSON that begins with {; TOML is read where the feature `cli` is on";
-    Err(whole(Some(1), what.to_owned()))
-}
-
-/// The same value as JSON has it.
-#[cfg(feature = "toml")]
-pub(crate) fn from_toml(value: &toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => text.as_str().into(),
-        toml::Value::Integer(number) => (*number).into(),
-        toml::Value::Float(number) => (*number).into(),
-        toml::Value::Boolean(flag) => (*flag).into(),
-        // JSON has no times; text is how they are written in it.
-        toml::Value::Datetime(time) => time.to_string().into(),
-        toml::Value::Array(items) => items.iter().map(from_toml).collect(),
-        toml::Value::Table(table) => table
-            .iter()
-            .map(|(key, value)| (key.clone(), from_toml(value)))
-            .collect(),
     }
 }
 

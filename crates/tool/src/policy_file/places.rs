@@ -13,9 +13,9 @@ pub(super) struct Places {
 
 /// Where a value stands, and what is in it: by keys, and by numbers of list items.
 #[derive(Default)]
-struct Place {
-    offset: Option<usize>,
-    inner: BTreeMap<String, Place>,
+pub(super) struct Place {
+    pub(super) offset: Option<usize>,
+    pub(super) inner: BTreeMap<String, Place>,
 }
 
 impl Places {
@@ -23,7 +23,7 @@ impl Places {
         let whole = if super::is_json(text) {
             serde_json::from_str(text).map(|it| in_json(text, it)).ok()
         } else {
-            in_toml(text)
+            super::toml_text::places(text)
         };
         let ends = text.bytes().enumerate().filter(|(_, it)| *it == b'\n');
         Places {
@@ -48,13 +48,6 @@ impl Places {
     }
 }
 
-/// The line of this byte.
-#[cfg(feature = "toml")]
-pub(super) fn line_at(text: &str, offset: usize) -> usize {
-    let before = text.get(..offset).unwrap_or(text);
-    before.bytes().filter(|it| *it == b'\n').count() + 1
-}
-
 fn in_json(text: &str, value: &RawValue) -> Place {
     let of = |it: &RawValue| in_json(text, it);
     let inner = if let Ok(fields) = serde_json::from_str::<BTreeMap<String, &RawValue>>(value.get())
@@ -72,55 +65,11 @@ fn in_json(text: &str, value: &RawValue) -> Place {
     }
 }
 
-fn numbered(items: impl Iterator<Item = Place>) -> BTreeMap<String, Place> {
+pub(super) fn numbered(items: impl Iterator<Item = Place>) -> BTreeMap<String, Place> {
     let numbered = items.enumerate();
     numbered
         .map(|(index, place)| (index.to_string(), place))
         .collect()
-}
-
-#[cfg(not(feature = "toml"))]
-fn in_toml(_: &str) -> Option<Place> {
-    None
-}
-
-#[cfg(feature = "toml")]
-fn in_toml(text: &str) -> Option<Place> {
-    let document = toml::de::DeTable::parse(text).ok()?;
-    Some(Place {
-        offset: None,
-        inner: in_table(document.get_ref()),
-    })
-}
-
-#[cfg(feature = "toml")]
-fn in_table(table: &toml::de::DeTable<'_>) -> BTreeMap<String, Place> {
-    let place = |key: &toml::Spanned<_>, value| Place {
-        offset: Some(key.span().start),
-        inner: in_value(value),
-    };
-    let entries = table.iter();
-    entries
-        .map(|(key, value)| (key.get_ref().to_string(), place(key, value.get_ref())))
-        .collect()
-}
-
-#[cfg(feature = "toml")]
-fn in_value(value: &toml::de::DeValue<'_>) -> BTreeMap<String, Place> {
-    use toml::de::DeValue;
-
-    match value {
-        DeValue::Table(table) => in_table(table),
-        DeValue::Array(items) => numbered(items.iter().map(|it| Place {
-            offset: Some(it.span().start),
-            inner: in_value(it.get_ref()),
-        })),
-        DeValue::String(_)
-        | DeValue::Integer(_)
-        | DeValue::Float(_)
-        | DeValue::Boolean(_)
-        | DeValue::Datetime(_) => BTreeMap::new(),
-    }
 }
 
 #[cfg(test)]
@@ -139,24 +88,6 @@ mod tests {
             (&["tools", "pay", "timeout"], 4),
             (&["tools", "pay", "x", "1"], 6),
             (&["tools", "pay", "gone", "y"], 4),
-        ] {
-            assert_eq!(
-                Places::of(text).line(&path(steps)),
-                Some(expected),
-                "{steps:?}"
-            );
-        }
-    }
-
-    #[cfg(feature = "toml")]
-    #[test]
-    fn a_line_of_toml_is_that_of_the_key_or_of_what_is_around_it() {
-        let text = "timeout = 1\n\n[tools.pay]\nconfirm = 1\n[[phases]]\nname = \"a\"\n[[phases]]\nname = 2\n";
-        for (steps, expected) in [
-            (&["timeout"] as &[&str], 1),
-            (&["tools", "pay", "confirm"], 4),
-            (&["tools", "pay", "gone"], 3),
-            (&["phases", "1", "name"], 8),
         ] {
             assert_eq!(
                 Places::of(text).line(&path(steps)),

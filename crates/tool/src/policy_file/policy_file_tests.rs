@@ -8,7 +8,7 @@ use recount_session::{
 };
 
 /// Every key, in JSON.
-const WHOLE: &str = r#"{
+pub(super) const WHOLE: &str = r#"{
   "$schema": "policy.schema.json",
   "running_max": 4, "calls_per_message_max": 128, "open_calls_max": false,
   "timeout": "30s",
@@ -36,7 +36,7 @@ const WHOLE: &str = r#"{
   ]
 }"#;
 
-fn whole() -> PolicyChanges {
+pub(super) fn whole() -> PolicyChanges {
     let refund = ToolPolicyChanges {
         confirm: Some(GateChange::Closed {
             hint: Some("Refund?".to_owned()),
@@ -117,7 +117,7 @@ fn whole() -> PolicyChanges {
     }
 }
 
-fn mistakes(text: &str) -> Vec<String> {
+pub(super) fn mistakes(text: &str) -> Vec<String> {
     let error = parse(text).unwrap_err();
     error.mistakes.iter().map(ToString::to_string).collect()
 }
@@ -174,15 +174,6 @@ fn every_key_says_what_it_means() {
     assert_eq!(parse("{}"), Ok(PolicyChanges::default()));
 }
 
-#[cfg(feature = "toml")]
-#[test]
-fn toml_says_the_same_as_json() {
-    let value: Value = serde_json::from_str(WHOLE).unwrap();
-    let text = toml::to_string(&value).unwrap();
-    assert_eq!(parse(&text), Ok(whole()));
-    assert_eq!(parse(""), Ok(PolicyChanges::default()));
-}
-
 #[test]
 fn every_mistake_of_json_is_said_at_once_with_line_and_field() {
     let text = r#"{
@@ -223,18 +214,6 @@ fn every_mistake_of_json_is_said_at_once_with_line_and_field() {
     assert_eq!(mistakes(text), expected);
 }
 
-#[cfg(feature = "toml")]
-#[test]
-fn every_mistake_of_toml_has_its_line() {
-    let text = "timeout = 5\n\n[tools.pay]\nconfirm = \"Pay?\"\ncolour = \"red\"\n\n[[phases]]\ninstruction = \"x\"\n";
-    let expected = [
-        "line 1: timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false, found 5",
-        "line 5: tools.pay.colour: unknown key; expected one of confirm, confirm_when, confirm_expires_after, confirm_payload, confirm_edits, acknowledge, keep_reason, withdraw_on_cancel, timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats, interim_status, progress",
-        "line 7: phases.0.name: expected a text, found nothing",
-    ];
-    assert_eq!(mistakes(text), expected);
-}
-
 #[test]
 fn the_lines_of_many_mistakes_are_found_at_once() {
     let text: String = (0..20_000)
@@ -243,28 +222,6 @@ fn the_lines_of_many_mistakes_are_found_at_once() {
     let json = format!("{{\n{text}\"timeout\": \"1s\"}}");
     let found = parse(&json).unwrap_err().mistakes;
     assert_eq!((found.len(), found[19_999].line), (20_000, Some(20_001)));
-    if cfg!(feature = "toml") {
-        let toml = json.trim_matches(['{', '}', '\n']).replace(": ", " = ");
-        let found = parse(&toml.replace(",\n", "\n")).unwrap_err().mistakes;
-        assert_eq!((found.len(), found[19_999].line), (20_000, Some(20_000)));
-    }
-}
-
-#[cfg(feature = "toml")]
-#[test]
-fn a_number_that_is_none_is_a_mistake_where_it_stands() {
-    let text =
-        "[tools.pay]\nconfirm = true\nconfirm_when = { compares = [\"args:cents\", \">\", nan] }\n";
-    assert_eq!(
-        mistakes(text),
-        ["line 3: tools.pay.confirm_when.compares.2: expected a number, found NaN"]
-    );
-    assert_eq!(
-        mistakes("[tools.\"\"]\nconfirm = true\n"),
-        ["line 1: tools.: expected the name of a tool, found an empty one"]
-    );
-    let off = parse("[tools.pay]\nrepeats = false\n").unwrap();
-    assert_eq!(off.tools["pay"].repeats, Some(Repeats::Run));
 }
 
 #[test]
@@ -279,13 +236,6 @@ fn what_cannot_be_read_at_all_is_said_with_its_line() {
         twice.len() == 1 && twice[0].contains("\"timeout\""),
         "{twice:?}"
     );
-    if cfg!(feature = "toml") {
-        let syntax = mistakes("a = 1\n[[tools]\n");
-        assert!(
-            syntax.len() == 1 && syntax[0].starts_with("line 2: expected TOML: "),
-            "{syntax:?}"
-        );
-    }
 }
 
 fn fits(schema: &Value, text: &str) -> bool {

@@ -3,6 +3,7 @@
 use tokio::process::{Child, Command};
 
 /// The process group of a process that leads one: whatever that has started is in it, unless it made a group of its own.
+#[doc(hidden)]
 pub struct ProcessGroup {
     /// The id of its first process, which the group keeps when that has ended.
     #[cfg(unix)]

@@ -7,6 +7,7 @@ use tokio::process::Command;
 ///
 /// Keys and tokens of this process stand in its environment, and a tool or a server is not to have
 /// them.
+#[doc(hidden)]
 pub fn clean<'n>(command: &mut Command, more: impl IntoIterator<Item = &'n str>) {
     command.env_clear();
     for name in INHERITED.into_iter().chain(more) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::token_error::TokenError;
 use super::token_source::{AccessToken, TokenSource};
+use crate::live::TokenError;
 
 /// Runs a program and takes what it prints as the token.
 ///

@@ -3,9 +3,9 @@
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderName, HeaderValue, Request};
 
-use super::connector::{ConnectError, Connector};
 use super::endpoint::{Credential, Endpoint, Place, Target};
 use super::token_source::AccessToken;
+use crate::live::{ConnectError, Connector};
 use crate::session::secret::{Secret, Unsaid};
 
 /// How this program names itself to the service.

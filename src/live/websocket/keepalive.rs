@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::connector::ConnectionLost;
+use crate::live::ConnectionLost;
 
 /// How a connection on which nothing comes is found to be dead.
 ///

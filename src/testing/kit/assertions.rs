@@ -14,7 +14,7 @@ use crate::session::SessionId;
 /// Compares a session's story with a snapshot of [insta](https://insta.rs), which the test's own crate has.
 ///
 /// The session is anything with a `story()`: what came of a [play](crate::fixture::Fixture::play), a [`Told`](super::Told), a
-/// [`History`](super::History). The snapshot is one line an event, with nothing in it that two runs differ in: no times, no hashes, ids
+/// [`History`](crate::testing::History). The snapshot is one line an event, with nothing in it that two runs differ in: no times, no hashes, ids
 /// numbered as they come up.
 ///
 /// ```no_run

@@ -33,8 +33,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::policy_file::from_toml;
 use crate::policy_file::keys::{self, expected, unknown_key};
+use crate::policy_file::toml_text::from_toml;
 use crate::{CommandTool, PolicyTool, ToolDispatcher, ToolMistake};
 use recount_session::policy::ToolPolicy;
 

@@ -8,10 +8,11 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use super::digits::is_text_of;
 use super::implementation::Pinned;
 use super::process_group::ProcessGroup;
-use super::{ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome, program_env};
+use super::program_env;
+use crate::digits::is_text_of;
+use crate::{ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome};
 use recount_session::Json;
 
 /// A tool that is a program.

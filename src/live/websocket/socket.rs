@@ -16,9 +16,9 @@ use tokio_tungstenite::{
     Connector as TlsConnector, WebSocketStream, connect_async_tls_with_config,
 };
 
-use super::connector::{ConnectError, Connection, ConnectionLost, FrameReceiver, FrameSender};
 use super::keepalive::{Beat, Keepalive, Pulse};
-use super::limits::Limits;
+use crate::live::Limits;
+use crate::live::{ConnectError, Connection, ConnectionLost, FrameReceiver, FrameSender};
 use crate::session::secret::Unsaid;
 
 /// Both buffers start small: most frames are, and a service holds many idle sessions.

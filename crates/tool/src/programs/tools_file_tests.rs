@@ -12,7 +12,7 @@ fn mistakes(text: &str) -> Vec<String> {
 }
 
 fn example() -> ToolDispatcher {
-    parse(include_str!("../../../fixtures/tools/support.toml")).unwrap()
+    parse(include_str!("../../../../fixtures/tools/support.toml")).unwrap()
 }
 
 #[test]
@@ -78,9 +78,9 @@ fn what_a_tool_runs_is_part_of_its_contract() {
 fn shipped_scripts_call_shipped_tools_as_declared() {
     let tools = example();
     let scripts = [
-        include_str!("../../../fixtures/scripts/demo.jsonl"),
-        include_str!("../../../fixtures/scripts/refund.jsonl"),
-        include_str!("../../../fixtures/scripts/voice.jsonl"),
+        include_str!("../../../../fixtures/scripts/demo.jsonl"),
+        include_str!("../../../../fixtures/scripts/refund.jsonl"),
+        include_str!("../../../../fixtures/scripts/voice.jsonl"),
     ];
     let mut fitting = 0;
     let lines = scripts.iter().flat_map(|it| it.lines());

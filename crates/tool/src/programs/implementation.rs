@@ -13,6 +13,7 @@ use recount_session::ObjectHash;
 use recount_session::object::canonical_json;
 
 /// The files of a command whose content counts.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Pinned {
     /// The program itself counts, also where it is no script. Without it an update of the system

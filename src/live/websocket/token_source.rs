@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::token_error::TokenError;
+use crate::live::TokenError;
 use crate::session::secret::Secret;
 
 /// How long before its end a token is replaced, so that it does not end on its way.

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 
-use super::connector::{ConnectError, Connection, Connector};
 use super::keepalive::Keepalive;
-use super::limits::Limits;
-use super::token_error::TokenError;
 use super::token_source::{AccessToken, TokenSource, Tokens};
 use super::{handshake, socket};
+use crate::live::Limits;
+use crate::live::TokenError;
+use crate::live::{ConnectError, Connection, Connector};
 use crate::session::Platform;
 use crate::session::secret::Secret;
 

@@ -1,5 +1,7 @@
 //! Gemini's generateContent over HTTPS.
 
+mod wire;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -7,7 +9,7 @@ use async_trait::async_trait;
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls::{ClientConfig, RootCertStore};
 
-use super::gemini_wire::{self, Failure};
+use self::wire::Failure;
 use super::{BaseLlm, LlmError, LlmReply, LlmRequest};
 
 /// Where Gemini is.
@@ -113,9 +115,9 @@ impl GeminiLlm {
         let status = response.status();
         let text = whole(response).await?;
         if status.is_success() {
-            return gemini_wire::reply(&text);
+            return wire::reply(&text);
         }
-        let words = gemini_wire::failure(&text).map_or_else(String::new, |it| format!(": {it}"));
+        let words = wire::failure(&text).map_or_else(String::new, |it| format!(": {it}"));
         let told = format!("the model {} answered {status}{words}", self.model);
         match may_pass(status) {
             true => Err(LlmError::Unavailable(told)),
@@ -140,7 +142,7 @@ impl BaseLlm for GeminiLlm {
     }
 
     async fn generate(&self, request: LlmRequest) -> Result<LlmReply, LlmError> {
-        let body = gemini_wire::request(&request, self.temperature);
+        let body = wire::request(&request, self.temperature);
         let asked = self.ask(body).await;
         asked.map_err(|error| self.unsaid(error))
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{LlmContent, LlmError, LlmReply, LlmRequest, LlmSaid, LlmTool};
+use crate::{LlmContent, LlmError, LlmReply, LlmRequest, LlmSaid, LlmTool};
 use recount_session::Json;
 
 /// A `GenerateContentRequest`.
