@@ -2,10 +2,13 @@
 //!
 #![cfg_attr(feature = "live", doc = include_str!("../README.md"))]
 
+#[cfg(feature = "mcp")]
+pub use recount_mcp as mcp;
 pub use recount_session as session;
 pub use recount_session::story;
 #[cfg(feature = "simulator")]
 pub use recount_simulator as simulator;
+pub use recount_tool as tool;
 
 pub mod adk;
 pub mod audit;
@@ -18,15 +21,12 @@ pub mod fixture;
 pub mod guide;
 pub mod ledger;
 pub mod live;
-#[cfg(feature = "mcp")]
-pub mod mcp;
 #[cfg(feature = "play")]
 pub mod play;
 pub mod prelude;
 pub mod replay;
 #[cfg(any(test, feature = "given"))]
 pub mod testing;
-pub mod tool;
 
 #[cfg(feature = "live")]
 pub use engine::Live;

@@ -12,7 +12,7 @@ pub use crate::engine::{
 #[cfg(feature = "live")]
 pub use crate::live::Endpoint;
 #[cfg(feature = "mcp")]
-pub use crate::mcp::McpServer;
+pub use crate::mcp::{McpServer, McpTools};
 pub use crate::session::{
     Actor, Comparison, Condition, FunctionResponseScheduling, InDoubt, RequestId, S, SessionId,
 };

@@ -115,14 +115,12 @@ mod tests {
         let text = format!(
             r#"{{"confirmed":true,"hint":"h","payload":{{"days":3}},"requestHash":"{hash}","editedArgs":{{"n":1}},"n":1.5}}"#
         );
-        let expected = ToolConfirmation {
-            hint: Some("h".to_owned()),
-            extra: serde_json::Map::from_iter([("n".to_owned(), json!(1.5))]),
-            ..ToolConfirmation::confirmed()
-                .with_payload(json!({"days": 3}))
-                .with_args(json!({"n": 1}))
-                .to_request(hash)
-        };
+        let mut expected = ToolConfirmation::confirmed()
+            .with_payload(json!({"days": 3}))
+            .with_args(json!({"n": 1}))
+            .to_request(hash);
+        expected.hint = Some("h".to_owned());
+        expected.extra = serde_json::Map::from_iter([("n".to_owned(), json!(1.5))]);
         assert_eq!(read(&text), Ok(expected));
         let nothing = r#"{"confirmed":false,"hint":null,"reason":null,"payload":null,"editedArgs":null,"requestHash":null}"#;
         assert_eq!(read(nothing), Ok(ToolConfirmation::default()));

@@ -317,10 +317,7 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> 
         return Ok(match found {
             Finding::Failed(reason) => ToolConfirmation::settled_as_failed(reason),
             // Number for number as it was written.
-            Finding::Done(_) => ToolConfirmation {
-                found: Some(found),
-                ..ToolConfirmation::default()
-            },
+            Finding::Done(_) => ToolConfirmation::found(found),
         });
     }
     members.strict()

@@ -16,19 +16,7 @@ mod token_error;
 pub(crate) mod translate;
 
 #[cfg(feature = "live")]
-mod endpoint;
-#[cfg(feature = "live")]
-mod environment;
-#[cfg(feature = "live")]
-mod handshake;
-#[cfg(feature = "live")]
-mod keepalive;
-#[cfg(feature = "live")]
-mod socket;
-#[cfg(feature = "live")]
-mod token_command;
-#[cfg(feature = "live")]
-mod token_source;
+mod websocket;
 
 pub use crate::session::{Capabilities, Platform};
 pub use connector::{
@@ -37,14 +25,5 @@ pub use connector::{
 pub use limits::Limits;
 pub use manner::Modality;
 pub use token_error::TokenError;
-
 #[cfg(feature = "live")]
-pub use endpoint::Endpoint;
-#[cfg(feature = "live")]
-pub use environment::IncompleteEnvironment;
-#[cfg(feature = "live")]
-pub use keepalive::Keepalive;
-#[cfg(feature = "live")]
-pub use token_command::TokenCommand;
-#[cfg(feature = "live")]
-pub use token_source::{AccessToken, TokenSource};
+pub use websocket::*;

@@ -157,6 +157,7 @@ fn unreached(error: LlmError, opened: &Opened) -> ToolError {
     match error {
         LlmError::Unavailable(told) => ToolError::LlmUnavailable(opened.out_of(told)),
         LlmError::Refused(told) => ToolError::ExecutionFailed(opened.out_of(told)),
+        other => ToolError::ExecutionFailed(opened.out_of(other.to_string())),
     }
 }
 

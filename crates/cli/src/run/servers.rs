@@ -56,7 +56,7 @@ impl Servers {
             let name = server.name();
             let name = crate::one_line::one_line(&name);
             let _wait = Wait::on(&format!("connecting to the MCP server {name}"));
-            let found = recount::tool::T::mcp(server).await;
+            let found = <recount::tool::T as recount::mcp::McpTools>::mcp(server).await;
             tools = tools | found.map_err(|error| refused(&error))?;
         }
         Ok(tools)

@@ -72,10 +72,11 @@ impl SessionTask {
             let hint = Some(waiting.hint);
             let said = match answered {
                 Some(answered) => ToolConfirmation::recorded(answered.clone(), hint),
-                None => ToolConfirmation {
-                    hint,
-                    ..ToolConfirmation::denied("nobody answered in time")
-                },
+                None => {
+                    let mut denied = ToolConfirmation::denied("nobody answered in time");
+                    denied.hint = hint;
+                    denied
+                }
             };
             let _ = waiting.tool.send(Ok(said));
         }

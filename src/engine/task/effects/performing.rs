@@ -252,33 +252,29 @@ fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest
         expires_at,
         model_lost_interest,
     } = waiting;
-    Some(ConfirmationRequest {
-        id,
-        session,
-        agent,
-        external_id,
-        labels,
-        on_behalf_of,
-        request,
-        request_hash: Some(request_hash),
-        call,
-        call_hash: Some(call_hash),
-        parent: parent.map(|parent| parent.call),
-        tool_name: tool,
-        args: args.to_value(),
-        args_text: args,
-        sealed_args,
-        message: hint,
-        message_by_tool: match hint_by {
-            HintBy::Declaration => false,
-            HintBy::Tool => true,
-        },
-        about,
-        payload_schema,
-        contract: contract?,
-        declaration: declaration?,
-        requested_at,
-        expires_at,
-        model_lost_interest,
-    })
+    let mut asked =
+        ConfirmationRequest::blank(id, session, (contract?, declaration?), requested_at);
+    asked.agent = agent;
+    asked.external_id = external_id;
+    asked.labels = labels;
+    asked.on_behalf_of = on_behalf_of;
+    asked.request = request;
+    asked.request_hash = Some(request_hash);
+    asked.call = call;
+    asked.call_hash = Some(call_hash);
+    asked.parent = parent.map(|parent| parent.call);
+    asked.tool_name = tool;
+    asked.args = args.to_value();
+    asked.args_text = args;
+    asked.sealed_args = sealed_args;
+    asked.message = hint;
+    asked.message_by_tool = match hint_by {
+        HintBy::Declaration => false,
+        HintBy::Tool => true,
+    };
+    asked.about = about;
+    asked.payload_schema = payload_schema;
+    asked.expires_at = expires_at;
+    asked.model_lost_interest = model_lost_interest;
+    Some(asked)
 }

@@ -1,0 +1,210 @@
+//! The process of a server that speaks on its standard input and output.
+
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+
+use super::server::McpServer;
+use recount_session::secret::Unsaid;
+use recount_tool::process_group::ProcessGroup;
+use recount_tool::program_env;
+
+/// The process of a server, in a process group of its own, which ends with this value.
+pub(super) struct ChildProcess {
+    child: Child,
+    group: ProcessGroup,
+    last_words: Arc<Mutex<VecDeque<String>>>,
+    /// Ends when nobody can say anything more on its standard error.
+    log: JoinHandle<()>,
+}
+
+/// What a client reads and writes.
+pub(super) type Pipes = (ChildStdout, ChildStdin);
+
+impl ChildProcess {
+    pub(super) fn start(
+        server: &McpServer,
+        program: &str,
+        args: &[String],
+    ) -> Result<(ChildProcess, Pipes), String> {
+        let mut command = Command::new(program);
+        command.args(args).kill_on_drop(true);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        program_env::clean(&mut command, server.inherited.iter().map(String::as_str));
+        for (name, value) in &server.env {
+            command.env(name, value.reveal());
+        }
+        // A runner such as npx starts the server as its own child; they are ended together.
+        let mut child = ProcessGroup::led_by(&mut command)
+            .spawn()
+            .map_err(|error| format!("cannot start {program:?}: {error}"))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(format!("{program:?} was started without pipes"));
+        };
+        let last_words = Arc::<Mutex<VecDeque<String>>>::default();
+        let log = log(server.name(), server.unsaid(), stderr, last_words.clone());
+        let log = tokio::spawn(log);
+        let process = ChildProcess {
+            group: ProcessGroup::of(&child),
+            child,
+            last_words,
+            log,
+        };
+        Ok((process, (stdout, stdin)))
+    }
+
+    /// How it ended, if it has, and the last lines that it said on its standard error.
+    pub(super) async fn epitaph(&mut self) -> String {
+        // One that has hung up is about to end, and its last words are on their way.
+        let _ = tokio::time::timeout(LAST_WORDS_WITHIN, &mut self.log).await;
+        let _ = self.ends_within(LAST_WORDS_WITHIN).await;
+        let ended = match self.child.try_wait() {
+            Ok(Some(status)) => format!("its program ended ({status})"),
+            Ok(None) | Err(_) => "its program still runs".to_owned(),
+        };
+        let words = self
+            .last_words
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if words.is_empty() {
+            return ended;
+        }
+        format!("{ended}; it said last: {}", words.join(" | "))
+    }
+
+    /// Lets it end by itself, now that its input is closed; then asks it to, then ends it.
+    pub(super) async fn end(mut self) {
+        if self.ends_within(ENDS_WITHIN).await {
+            return;
+        }
+        self.group.ask_to_end();
+        if !self.ends_within(ENDS_WITHIN).await {
+            tracing::warn!(target: "recount::mcp", "the program of a server did not end when it was asked to");
+        }
+        // What is left of its group ends when this value is dropped.
+    }
+
+    async fn ends_within(&mut self, patience: Duration) -> bool {
+        tokio::time::timeout(patience, self.child.wait())
+            .await
+            .is_ok()
+    }
+}
+
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        self.group.end();
+    }
+}
+
+/// Logs what a server says on its standard error, line by line, and keeps the last lines.
+async fn log(
+    server: String,
+    unsaid: Unsaid,
+    stderr: ChildStderr,
+    last_words: Arc<Mutex<VecDeque<String>>>,
+) {
+    let mut reader = BufReader::new(stderr);
+    while let Some(line) = line(&mut reader).await {
+        let said = line.without(&unsaid);
+        if said.is_empty() {
+            continue;
+        }
+        tracing::info!(target: "recount::mcp", %server, "{said}");
+        let mut words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.push_back(said.chars().take(WORDS_CHARS_MAX).collect());
+        while words.len() > LINES_KEPT {
+            words.pop_front();
+        }
+    }
+}
+
+/// A line, as far as it is kept.
+struct Line {
+    said: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Line {
+    /// What it says, without what must not stand in it.
+    fn without(&self, unsaid: &Unsaid) -> String {
+        let mut said = unsaid.out_of(String::from_utf8_lossy(&self.said).trim_end());
+        if self.is_cut {
+            // Where it was cut, a secret may have been.
+            let kept = said.len().saturating_sub(unsaid.longest());
+            said.truncate(said.floor_char_boundary(kept));
+        }
+        said
+    }
+}
+
+/// The next line. Of one that is too long the rest is passed over.
+async fn line(reader: &mut (impl AsyncBufRead + Unpin)) -> Option<Line> {
+    let mut said = Vec::new();
+    let mut piece = Vec::new();
+    let mut is_cut = false;
+    loop {
+        piece.clear();
+        let mut limited = (&mut *reader).take(LINE_BYTES_MAX);
+        let read = limited.read_until(b'\n', &mut piece).await.unwrap_or(0);
+        let is_end = read == 0 || piece.ends_with(b"\n");
+        if said.is_empty() {
+            said.append(&mut piece);
+        } else {
+            is_cut |= !piece.is_empty() && piece != b"\n";
+        }
+        match (is_end, said.is_empty()) {
+            (true, true) => return None,
+            (true, false) => return Some(Line { said, is_cut }),
+            (false, _) => {}
+        }
+    }
+}
+
+const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+const LINE_BYTES_MAX: u64 = 8 << 10;
+const LINES_KEPT: usize = 3;
+const WORDS_CHARS_MAX: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recount_session::secret::Secret;
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_cut_once_and_the_next_is_whole() {
+        let long = "x".repeat(20_000);
+        let text = format!("one\n{long}\n\nlast");
+        let mut reader = BufReader::new(text.as_bytes());
+        let mut lines = Vec::new();
+        while let Some(line) = line(&mut reader).await {
+            lines.push((line.said.len(), line.is_cut));
+        }
+        assert_eq!(lines, [(4, false), (8192, true), (1, false), (4, false)]);
+    }
+
+    #[test]
+    fn where_a_line_is_cut_no_part_of_a_secret_is_left() {
+        let mut unsaid = Unsaid::default();
+        unsaid.add(&Secret::new("s3cret-token"));
+        let line = |is_cut| Line {
+            said: b"the key s3cret-token is not s3cret-tok".to_vec(),
+            is_cut,
+        };
+        assert_eq!(line(true).without(&unsaid), "the key [hidden] is no");
+        let whole = "the key [hidden] is not s3cret-tok";
+        assert_eq!(line(false).without(&unsaid), whole);
+    }
+}

@@ -1,0 +1,178 @@
+//! One connection to a server, from its handshake to its end.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult};
+use rmcp::service::{Peer, RunningService};
+use rmcp::{RoleClient, ServiceError, ServiceExt};
+
+use serde_json::Value;
+
+use super::asker::Asker;
+use super::causes;
+use super::child::ChildProcess;
+use super::definition::{Definition, hash_of};
+use super::http;
+use super::raw_results::MarkedLines;
+use super::server::{McpServer, Way};
+use recount_session::ObjectHash;
+
+/// One connection to a server.
+pub(super) struct Connection {
+    service: RunningService<RoleClient, Asker>,
+    child: Mutex<Option<ChildProcess>>,
+    /// What the server has last said of its tools, by its own names. Whoever asks anew holds it, so that nobody calls meanwhile by what
+    /// may be no more.
+    listed: tokio::sync::Mutex<BTreeMap<String, ObjectHash>>,
+    /// How long it may take to list the tools.
+    lists_within: Duration,
+}
+
+/// Why it is not known what a server says of its tools.
+pub(super) enum Unlisted {
+    Unanswered(ServiceError),
+    Endless,
+}
+
+impl fmt::Display for Unlisted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unlisted::Unanswered(error) => f.write_str(&causes::of_request(error)),
+            Unlisted::Endless => write!(f, "its list has more than {PAGES_MAX} pages"),
+        }
+    }
+}
+
+impl Connection {
+    /// Connects, and lists the tools.
+    pub(super) async fn open(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
+        let patience = server.connects_within;
+        let opening = Self::opened(server);
+        let opened = tokio::time::timeout(patience, opening).await;
+        let opened = opened.unwrap_or_else(|_| Err(format!("it took longer than {patience:?}")));
+        opened.map_err(|reason| server.unsaid().out_of(reason))
+    }
+
+    async fn opened(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
+        let asker = Asker::new(server.name(), server.unsaid());
+        let (service, child) = match &server.way {
+            Way::Stdio { program, args } => {
+                let (mut child, pipes) = ChildProcess::start(server, program, args)?;
+                let (stdout, stdin) = pipes;
+                let service = match asker.serve((MarkedLines::of(stdout), stdin)).await {
+                    Ok(service) => service,
+                    Err(error) => {
+                        let epitaph = child.epitaph().await;
+                        return Err(format!("{}; {epitaph}", causes::of_handshake(&error)));
+                    }
+                };
+                (service, Some(child))
+            }
+            Way::Http { url } => {
+                let transport = http::transport(server, url)?;
+                let service = asker.serve(transport).await;
+                (service.map_err(|error| causes::of_handshake(&error))?, None)
+            }
+            Way::Broken { problem } => return Err(problem.clone()),
+        };
+        let connection = Connection {
+            service,
+            child: Mutex::new(child),
+            listed: tokio::sync::Mutex::default(),
+            lists_within: server.connects_within,
+        };
+        let tools = connection.list().await;
+        let tools = tools.map_err(|error| format!("it does not list its tools: {error}"))?;
+        *connection.listed.lock().await = tools.iter().filter_map(hash_of).collect();
+        Ok((connection, tools))
+    }
+
+    /// The definitions of the server’s tools now, as it writes them.
+    async fn list(&self) -> Result<Vec<Value>, Unlisted> {
+        let listing = async {
+            let (mut tools, mut page) = (Vec::new(), None);
+            for _ in 0..PAGES_MAX {
+                let (listed, next) = self.page(page).await.map_err(Unlisted::Unanswered)?;
+                tools.extend(listed);
+                let Some(next) = next else {
+                    return Ok(tools);
+                };
+                page = Some(PaginatedRequestParams::default().with_cursor(Some(next)));
+            }
+            Err(Unlisted::Endless)
+        };
+        let timeout = self.lists_within;
+        let listed = tokio::time::timeout(timeout, listing).await;
+        listed.unwrap_or(Err(Unlisted::Unanswered(ServiceError::Timeout { timeout })))
+    }
+
+    /// One page of the list, and where the next begins. The library reads a page whole or not at
+    /// all, so of one that it cannot read each tool is looked at alone.
+    async fn page(
+        &self,
+        page: Option<PaginatedRequestParams>,
+    ) -> Result<(Vec<Value>, Option<String>), ServiceError> {
+        let request = ListToolsRequest {
+            params: page,
+            ..ListToolsRequest::default()
+        };
+        let request = ClientRequest::ListToolsRequest(request);
+        match self.peer().send_request(request).await? {
+            ServerResult::ListToolsResult(listed) => {
+                let tools = listed.tools.iter().map(serde_json::to_value);
+                let tools: Result<_, _> = tools.collect();
+                Ok((tools.unwrap_or_default(), listed.next_cursor))
+            }
+            ServerResult::CustomResult(listed) => {
+                let Some(tools) = listed.0.get("tools").and_then(Value::as_array) else {
+                    return Err(ServiceError::UnexpectedResponse);
+                };
+                let next = listed.0.get("nextCursor").and_then(Value::as_str);
+                Ok((tools.clone(), next.map(str::to_owned)))
+            }
+            _ => Err(ServiceError::UnexpectedResponse),
+        }
+    }
+
+    /// Whether the server still says of a tool what it said; it is asked again where it has said that its tools are others.
+    pub(super) async fn still_defines(&self, tool: &Definition) -> Result<bool, Unlisted> {
+        let mut listed = self.listed.lock().await;
+        if let Some(change) = self.asker().take_change() {
+            let tools = self.list().await?;
+            *listed = tools.iter().filter_map(hash_of).collect();
+            change.heeded();
+        }
+        Ok(listed.get(&tool.own_name) == Some(&tool.hash()))
+    }
+
+    pub(super) fn asker(&self) -> &Asker {
+        self.service.service()
+    }
+
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.service.is_transport_closed()
+    }
+
+    /// Hangs up, and ends the program if there is one.
+    pub(super) async fn close(&self) {
+        self.service.cancellation_token().cancel();
+        let child = self
+            .child
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(child) = child {
+            child.end().await;
+        }
+    }
+}
+
+/// Nobody has more tools than these can say.
+const PAGES_MAX: usize = 100;

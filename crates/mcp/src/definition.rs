@@ -1,0 +1,223 @@
+//! The definitions of a server’s tools, checked: one that is wrong takes no other with it.
+
+use std::collections::BTreeSet;
+
+use rmcp::model::Tool;
+use serde_json::{Map, Value, json};
+
+use super::error::McpMistake;
+use super::naming;
+use super::pattern::fits;
+use super::repaired::repaired;
+use super::server::McpServer;
+use recount_session::ObjectHash;
+use recount_session::object::canonical_json;
+use recount_tool::{ArgumentCheck, is_name};
+
+/// What a server says of one tool.
+#[derive(Clone, Debug)]
+pub(super) struct Definition {
+    /// The name at the server.
+    pub(super) own_name: String,
+    /// The name for the model.
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) parameters: Value,
+    /// The server calls it one that only reads, or one that may be repeated.
+    pub(super) repeatable: bool,
+    /// The server looks at what a person gave with a yes.
+    pub(super) takes_confirmation: bool,
+    /// The places of the schema that are not checked as they stand, with the reason.
+    pub(super) loosened: Vec<String>,
+    /// All that the server said of it, but decoration: icons, and what is for programs that know of it.
+    pub(super) whole: Value,
+}
+
+/// The tools that can be offered to a model, and what was wrong with the list.
+pub(super) struct Checked {
+    pub(super) definitions: Vec<Definition>,
+    pub(super) mistakes: Vec<McpMistake>,
+}
+
+/// The name at the server, and the hash by which it is known whether the server still says the
+/// same.
+pub(super) fn hash_of(listed: &Value) -> Option<(String, ObjectHash)> {
+    let name = listed.get("name")?.as_str()?.to_owned();
+    Some((name, ObjectHash::of(&canonical_json(&whole(listed)))))
+}
+
+impl Definition {
+    /// By which it is known whether the server still says the same.
+    pub(super) fn hash(&self) -> ObjectHash {
+        ObjectHash::of(&canonical_json(&self.whole))
+    }
+
+    /// The tools that can be declared, and the mistakes in the others.
+    fn of(listed: &Value, name: &str, found: &mut Vec<McpMistake>) -> Option<Definition> {
+        let tool = name.to_owned();
+        let mut note = |field: &str, problem: &str| {
+            found.push(McpMistake::Field {
+                tool: tool.clone(),
+                field: field.to_owned(),
+                problem: problem.to_owned(),
+            });
+        };
+        let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
+        for key in ["title", "description"] {
+            if listed
+                .get(key)
+                .is_some_and(|it| !it.is_string() && !it.is_null())
+            {
+                note(key, "left out: expected a string");
+            }
+        }
+        let nothing = Value::Null;
+        let hints = listed.get("annotations").unwrap_or(&nothing);
+        if !hints.is_null() && !hints.is_object() {
+            note("annotations", "left out: expected an object");
+        }
+        let mut hint = |key: &str| match hints.get(key) {
+            Some(Value::Bool(said)) => *said,
+            Some(Value::Null) | None => false,
+            Some(_) => {
+                note(
+                    &format!("annotations/{key}"),
+                    "left out: expected true or false",
+                );
+                false
+            }
+        };
+        let repeatable = [hint("readOnlyHint"), hint("idempotentHint")].contains(&true);
+        let [_, _] = [hint("destructiveHint"), hint("openWorldHint")];
+        let schema = match listed.get("inputSchema") {
+            Some(schema @ Value::Object(_)) => schema.clone(),
+            None | Some(Value::Null) => {
+                note("inputSchema", "missing: any object is taken");
+                json!({"type": "object"})
+            }
+            Some(_) => {
+                let reason = "expected a JSON object".to_owned();
+                found.push(McpMistake::Schema { tool, reason });
+                return None;
+            }
+        };
+        let mut loosened = Vec::new();
+        let mut parameters = schema;
+        if ArgumentCheck::new(Some(&parameters)).is_err() {
+            let (changed, notes) = repaired(&parameters);
+            if let Err(reason) = ArgumentCheck::new(Some(&changed)) {
+                found.push(McpMistake::Schema { tool, reason });
+                return None;
+            }
+            parameters = changed;
+            for (at, what) in notes {
+                note(&format!("inputSchema{at}"), &what);
+                loosened.push(format!("{at}: {what}"));
+            }
+        }
+        let described = text(listed, "description").or_else(|| text(listed, "title"));
+        let meta = listed.get("_meta").and_then(|it| it.get(CONFIRMATION));
+        Some(Definition {
+            own_name: text(listed, "name").unwrap_or_default(),
+            name: name.to_owned(),
+            description: described
+                .or_else(|| text(hints, "title"))
+                .unwrap_or_default(),
+            parameters,
+            repeatable,
+            takes_confirmation: meta == Some(&Value::Bool(true)),
+            loosened,
+            whole: whole(listed),
+        })
+    }
+}
+
+/// The definition that a person approves, who sees neither icons nor `_meta`: as the library writes
+/// it if it can read it.
+fn whole(listed: &Value) -> Value {
+    let read = serde_json::from_value::<Tool>(listed.clone()).ok();
+    let mut whole = read.and_then(|it| serde_json::to_value(it).ok());
+    let whole = whole.get_or_insert_with(|| listed.clone());
+    if let Some(fields) = whole.as_object_mut() {
+        fields.remove("_meta");
+        fields.remove("icons");
+    }
+    whole.take()
+}
+
+/// The tools of a list that the server's embedding program wants, under names that a service takes.
+pub(super) fn checked(listed: &[Value], server: &McpServer) -> Checked {
+    let mut mistakes = Vec::new();
+    let mut own = BTreeSet::new();
+    let mut named = Vec::new();
+    for (index, it) in listed.iter().enumerate() {
+        let Some(name) = it.get("name").and_then(Value::as_str) else {
+            mistakes.push(McpMistake::Field {
+                tool: format!("number {}", index + 1),
+                field: "name".to_owned(),
+                problem: "left out: expected a string".to_owned(),
+            });
+            continue;
+        };
+        let name = format!("{}{name}", server.prefix);
+        if !server.wants(&name) {
+            continue;
+        }
+        if !own.insert(name.clone()) {
+            mistakes.push(McpMistake::Twice { tool: name });
+            continue;
+        }
+        named.push((server.alias_of(&name).unwrap_or(name), it));
+    }
+    let legal = named.iter().map(|(name, _)| name);
+    let mut taken: BTreeSet<String> = legal.filter(|it| is_name(it)).cloned().collect();
+    let mut seen = BTreeSet::new();
+    let mut definitions = Vec::new();
+    for (name, listed) in named {
+        let alias = match is_name(&name) {
+            true => name.clone(),
+            false => {
+                mistakes.push(McpMistake::Name { tool: name.clone() });
+                naming::legal(&name, &taken)
+            }
+        };
+        taken.insert(alias.clone());
+        if !seen.insert(alias.clone()) {
+            mistakes.push(McpMistake::Twice { tool: alias });
+            continue;
+        }
+        definitions.extend(Definition::of(listed, &alias, &mut mistakes));
+    }
+    Checked {
+        definitions,
+        mistakes,
+    }
+}
+
+impl McpServer {
+    /// True if a tool of this name, prefix included, is to be offered.
+    fn wants(&self, name: &str) -> bool {
+        let any = |patterns: &[String]| patterns.iter().any(|it| fits(it, name));
+        (self.included.is_empty() || any(&self.included)) && !any(&self.excluded)
+    }
+
+    fn alias_of(&self, name: &str) -> Option<String> {
+        self.aliases.get(name).cloned()
+    }
+}
+
+/// The member of `_meta` of a tool that looks at what a person gave, and of its calls.
+pub(super) const CONFIRMATION: &str = "recount/confirmation";
+
+/// The `definition` that is declared of a tool, which goes on record: with the places that are not
+/// checked as they stand.
+pub(super) fn declared(server: &str, definition: &Definition) -> Value {
+    let mut declared = Map::from_iter([
+        ("server".to_owned(), server.into()),
+        ("tool".to_owned(), definition.whole.clone()),
+    ]);
+    if !definition.loosened.is_empty() {
+        declared.insert("loosened".to_owned(), json!(definition.loosened));
+    }
+    declared.into()
+}

@@ -1,0 +1,193 @@
+//! What a server answers, as the result of a call.
+
+use rmcp::ServiceError;
+use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{causes, raw_results, unanswered};
+use recount_session::Json;
+use recount_tool::{ToolError, is_inexact};
+
+/// The result of a call: `{"content": [blocks], "structuredContent": value}`.
+///
+/// Blocks stand as in the protocol, without its metadata: `{"type": "text", "text": …}`, `{"type": "image", "mimeType": …,
+/// "data": base64}`, `{"type": "resource_link", "uri": …, "name": …}`. Where there is structured content, texts that only
+/// repeat it are left out; what there is none of is left out, too, except that a result always has `content` or
+/// `structuredContent`.
+///
+/// The structured content is as the server wrote it, number for number.
+pub(super) fn told(result: CallToolResult) -> Result<Json, ToolError> {
+    let structured = result.structured_content.as_ref().map(raw_results::content);
+    if result.is_error == Some(true) {
+        let structured = structured.and_then(Result::ok);
+        return Err(ToolError::ExecutionFailed(failure(&result, structured)));
+    }
+    let structured = structured.transpose().map_err(|problem| {
+        let what = "the structured content of the result is not JSON as Recount takes it";
+        ToolError::ExecutionFailed(format!("{what}: {problem}"))
+    })?;
+    let content: Vec<Value> = result
+        .content
+        .iter()
+        .filter(|block| !repeats(block, structured.as_ref()))
+        .map(block)
+        .collect();
+    let is_told = structured.is_none() || !content.is_empty();
+    Ok(Json::of_serialized(&Told {
+        content: is_told.then_some(content),
+        structured_content: structured,
+    }))
+}
+
+/// A result as it goes on record.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Told {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) content: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) structured_content: Option<Json>,
+}
+
+fn block(block: &ContentBlock) -> Value {
+    let mut value = serde_json::to_value(block).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("_meta");
+    }
+    value
+}
+
+/// A server that gives structured content says the same as text, for clients that do not know it.
+fn repeats(block: &ContentBlock, structured: Option<&Json>) -> bool {
+    let (ContentBlock::Text(text), Some(structured)) = (block, structured) else {
+        return false;
+    };
+    Json::parse(&text.text).is_ok_and(|it| {
+        let is_same = !is_inexact(structured) && it.to_value() == structured.to_value();
+        is_same || it.canonical() == structured.canonical()
+    })
+}
+
+/// What the tool says of its failure.
+fn failure(result: &CallToolResult, structured: Option<Json>) -> String {
+    let texts = result.content.iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    let texts: Vec<&str> = texts.collect();
+    match (texts.is_empty(), structured) {
+        (false, _) => texts.join("\n"),
+        (true, Some(value)) => value.to_string(),
+        (true, None) => "the tool failed and does not say why".to_owned(),
+    }
+}
+
+/// Why there is no result. A request that has left and was not answered may have taken effect.
+pub(super) fn failed(error: ServiceError, server: &str) -> ToolError {
+    match error {
+        ServiceError::McpError(error) if error.code == ErrorCode::INVALID_PARAMS => {
+            ToolError::InvalidArgs(error.message.into_owned())
+        }
+        ServiceError::McpError(error) => ToolError::ExecutionFailed(format!(
+            "the MCP server {server:?} answered with error {}: {}",
+            error.code.0, error.message
+        )),
+        ServiceError::UnexpectedResponse => ToolError::UnknownOutcome(format!(
+            "the MCP server {server:?} answered with something that is no result of a call; whether it took effect is unknown"
+        )),
+        none if unanswered::was_turned_away(&none) => not_there(server, &causes::of_request(&none)),
+        lost => unknown(&lost, server),
+    }
+}
+
+/// Why there is no result of a call that has got to the server before, and of which it wanted to know more: whatever became of its
+/// repetition, the first may have taken effect.
+pub(super) fn failed_again(error: ServiceError, server: &str) -> ToolError {
+    if unanswered::was_turned_away(&error) {
+        return unknown(&error, server);
+    }
+    failed(error, server)
+}
+
+fn unknown(lost: &ServiceError, server: &str) -> ToolError {
+    ToolError::UnknownOutcome(format!(
+        "the MCP server {server:?} was lost during the call ({}); whether it took effect is unknown",
+        causes::of_request(lost)
+    ))
+}
+
+/// Nothing was called.
+pub(super) fn not_there(server: &str, reason: &str) -> ToolError {
+    ToolError::NotAvailable(format!("the MCP server {server:?} is not there: {reason}"))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(result: Value) -> Result<Value, ToolError> {
+        told(serde_json::from_value(result).unwrap()).map(|it| it.to_value())
+    }
+
+    #[test]
+    fn blocks_stand_as_they_came_without_metadata() {
+        let text = json!({"type": "text", "text": "a"});
+        let noted = json!({"type": "text", "text": "a", "_meta": {"x": 1}});
+        let others = [
+            json!({"type": "image", "mimeType": "image/png", "data": "aGk="}),
+            json!({"type": "resource_link", "uri": "file:///a", "name": "a"}),
+        ];
+        let of_text = |text: Value| [&[text][..], &others].concat();
+        let (sent, blocks) = (of_text(noted), of_text(text));
+        assert_eq!(of(json!({"content": sent})), Ok(json!({"content": blocks})));
+        assert_eq!(of(json!({"content": []})), Ok(json!({"content": []})));
+    }
+
+    #[test]
+    fn texts_that_repeat_the_structured_content_are_left_out() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let sent =
+            json!({"content": [text("{ \"a\": 1 }"), text("see")], "structuredContent": {"a": 1}});
+        assert_eq!(
+            of(sent),
+            Ok(json!({"content": [text("see")], "structuredContent": {"a": 1}}))
+        );
+        let only = json!({"content": [text("{\"a\":1}")], "structuredContent": {"a": 1}});
+        assert_eq!(of(only), Ok(json!({"structuredContent": {"a": 1}})));
+    }
+
+    #[test]
+    fn an_error_of_the_tool_is_a_failure_in_its_words() {
+        let failed = |result: Value| of(result).unwrap_err();
+        let text = |text: &str| json!({"type": "text", "text": text});
+        assert_eq!(
+            failed(json!({"content": [text("no"), text("way")], "isError": true})),
+            ToolError::ExecutionFailed("no\nway".into())
+        );
+        assert_eq!(
+            failed(json!({"content": [], "structuredContent": {"code": 7}, "isError": true})),
+            ToolError::ExecutionFailed("{\"code\":7}".into())
+        );
+    }
+
+    #[test]
+    fn an_unanswered_request_may_have_taken_effect() {
+        let lost = failed(ServiceError::TransportClosed, "files");
+        assert_eq!(lost.kind(), "unknown_outcome");
+        let wrong = rmcp::ErrorData::invalid_params("no path", None);
+        assert_eq!(
+            failed(ServiceError::McpError(wrong), "files"),
+            ToolError::InvalidArgs("no path".into())
+        );
+        let internal = rmcp::ErrorData::internal_error("kaput", None);
+        let told = failed(ServiceError::McpError(internal), "files").to_string();
+        assert_eq!(
+            told,
+            "the MCP server \"files\" answered with error -32603: kaput"
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! What may be secret in a URL.
+
+use percent_encoding::percent_decode_str;
+use reqwest::Url;
+
+use recount_session::secret::is_like_a_token;
+
+/// The parts of a URL that may be secret, the longer ones first: user and password, together and alone, the query and its values, and
+/// what looks like a token in the path; each as it stands in the URL, and as it is meant.
+pub(super) fn in_url(url: &Url) -> Vec<String> {
+    let (user, password) = (url.username(), url.password().unwrap_or_default());
+    let query = url.query().unwrap_or_default();
+    let mut parts = vec![
+        format!("{user}:{password}"),
+        query.to_owned(),
+        user.to_owned(),
+        password.to_owned(),
+    ];
+    let values = query.split('&').filter_map(|it| it.split_once('='));
+    parts.extend(values.map(|(_, value)| value.to_owned()));
+    let segments = url.path_segments().into_iter().flatten();
+    parts.extend(segments.filter(|it| is_like_a_token(it)).map(str::to_owned));
+    let decoded = |it: &String| percent_decode_str(it).decode_utf8_lossy().into_owned();
+    let decoded: Vec<String> = parts.iter().map(decoded).collect();
+    parts.extend(decoded);
+    parts.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
+    parts.retain(|it| !it.is_empty() && it != ":");
+    parts.sort_by_key(|it| std::cmp::Reverse(it.len()));
+    parts.dedup();
+    parts
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+
+    fn of(url: &str) -> Vec<String> {
+        in_url(&url.parse().unwrap())
+    }
+
+    #[test]
+    fn user_and_password_are_secret_together_and_alone_and_as_they_are_meant() {
+        let parts = of("https://ada:pass%2Fword@host/mcp");
+        assert_eq!(
+            parts,
+            [
+                "ada:pass%2Fword",
+                "ada:pass/word",
+                "pass%2Fword",
+                "pass/word",
+                "ada"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_at_sign_in_the_path_makes_no_secret_of_the_host() {
+        assert_eq!(of("https://wiki.example/@ada/mcp"), [""; 0]);
+    }
+
+    #[test]
+    fn what_looks_like_a_token_in_the_path_is_secret_and_so_are_values_of_the_query() {
+        let parts = of("https://host/s/9f86d081884c7d659a2f/mcp?key=a%20b+c");
+        assert_eq!(
+            parts,
+            [
+                "9f86d081884c7d659a2f",
+                "key=a%20b+c",
+                "key=a b+c",
+                "a%20b+c",
+                "a b+c",
+                "a b c"
+            ]
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! What a server says, without what it was sent in secret.
+
+use rmcp::model::JsonObject;
+use serde_json::Value;
+
+use recount_session::Json;
+use recount_session::secret::Unsaid;
+use recount_tool::restored;
+
+/// As [`without`], of a text, whose numbers keep their digits.
+pub(super) fn without_in_text(unsaid: &Unsaid, text: Json) -> Json {
+    let value = text.to_value();
+    let clean = without(unsaid, value.clone());
+    if clean == value {
+        text
+    } else {
+        restored(&clean, &value, &text)
+    }
+}
+
+/// JSON without what must not stand in it, in its names, too.
+pub(super) fn without(unsaid: &Unsaid, value: Value) -> Value {
+    match value {
+        Value::String(text) => unsaid.out_of(text).into(),
+        Value::Array(items) => items.into_iter().map(|it| without(unsaid, it)).collect(),
+        Value::Object(fields) => {
+            let clean = |(key, value)| (unsaid.out_of(key), without(unsaid, value));
+            Value::Object(fields.into_iter().map(clean).collect::<JsonObject>())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}

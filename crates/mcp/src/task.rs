@@ -1,0 +1,162 @@
+//! Tasks: calls that a server has taken on and answers later, by an id that outlives the connection and this process.
+
+use std::time::Duration;
+
+use rmcp::ServiceError;
+use rmcp::model::{
+    CancelTaskParams, GetTaskParams, InputRequests, Task, TaskPayload, UpdateTaskParams,
+};
+use serde_json::{Value, json};
+
+use super::asker::Followed;
+use super::remote::Remote;
+use super::{raw, result};
+use recount_session::Json;
+use recount_tool::ToolError;
+
+/// What the model is told of a task: `{"status": "working", "task": id}`, with the server's `message`
+/// if there is one.
+pub(super) fn interim(task: &Task) -> Value {
+    let mut told = json!({ "status": "working", "task": task.task_id });
+    if let (Some(message), Some(fields)) = (&task.status_message, told.as_object_mut()) {
+        fields.insert("message".to_owned(), message.as_str().into());
+    }
+    told
+}
+
+/// By what a task is found again: `{"task": id}`.
+pub(super) fn state(task: &Task) -> Value {
+    json!({ "task": task.task_id })
+}
+
+/// The id of a task in its state, or in what the model was told, where older records have no state.
+pub(super) fn id_in(state: &Value) -> Option<&str> {
+    let told = state.get("output").unwrap_or(state);
+    told.get("task")?.as_str()
+}
+
+/// What has become of a task.
+enum Asked {
+    Ended(Result<Json, ToolError>),
+    Runs(Duration),
+}
+
+impl Remote {
+    /// Asks after a task until it has ended, also where the server is away for a while.
+    pub(super) async fn outcome_of(&self, id: &str) -> Result<Json, ToolError> {
+        let mut failed = 0;
+        let mut wait = FIRST_WAIT;
+        let mut followed = Followed::new(id);
+        loop {
+            let next = match self.ask_after(id, &mut followed).await {
+                Ok(Asked::Ended(outcome)) => return self.shown(outcome),
+                Ok(Asked::Runs(next)) => {
+                    (failed, wait) = (0, FIRST_WAIT);
+                    next
+                }
+                Err(error) => {
+                    failed += 1;
+                    if failed > TRIES_MAX {
+                        let what = format!("its task {id:?} cannot be asked after: {error}");
+                        return self.shown(Err(ToolError::UnknownOutcome(what)));
+                    }
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                    wait
+                }
+            };
+            tokio::time::sleep(next).await;
+        }
+    }
+
+    /// Asks once. An error says that there was no answer, which may be another the next time.
+    async fn ask_after(&self, id: &str, followed: &mut Followed) -> Result<Asked, ToolError> {
+        let connection = self.connected().await?;
+        followed.on(connection.asker());
+        let asked = connection.peer().get_task(GetTaskParams::new(id));
+        let found = match self.in_time(asked).await {
+            Ok(found) => found.task,
+            Err(ServiceError::McpError(error)) => {
+                let what = format!(
+                    "the server does not tell of its task {id:?}: {}",
+                    error.message
+                );
+                return Ok(Asked::Ended(Err(ToolError::UnknownOutcome(what))));
+            }
+            Err(lost) => {
+                self.let_go_after(&connection, &lost).await;
+                return Err(result::failed(lost, &self.name));
+            }
+        };
+        let wait = found.task.poll_interval_ms.map(Duration::from_millis);
+        let wait = wait
+            .unwrap_or(USUAL_WAIT)
+            .clamp(SHORTEST_WAIT, LONGEST_WAIT);
+        Ok(match found.payload {
+            TaskPayload::Completed { result } => {
+                let said = Value::Object(result);
+                Asked::Ended(match serde_json::from_value(said.clone()) {
+                    Ok(known) => result::told(known),
+                    Err(_) => raw::told(said),
+                })
+            }
+            TaskPayload::Failed { error } => {
+                let message = error.get("message").and_then(Value::as_str);
+                let message = message.unwrap_or("its task failed and it does not say why");
+                Asked::Ended(Err(ToolError::ExecutionFailed(message.to_owned())))
+            }
+            TaskPayload::Cancelled => Asked::Ended(Err(ToolError::Cancelled(
+                "the server cancelled its task".to_owned(),
+            ))),
+            TaskPayload::InputRequired { input_requests } => {
+                self.decline(id, input_requests).await?;
+                Asked::Runs(wait)
+            }
+            _ => Asked::Runs(wait),
+        })
+    }
+
+    /// Tells the server that nobody wants the result of a task. Whether it stops is up to the server.
+    pub(super) async fn cancel(&self, id: &str) {
+        let told = async {
+            let connection = self.connected().await?;
+            let told = connection.peer().cancel_task(CancelTaskParams::new(id));
+            let told = self.in_time(told).await;
+            if told.is_ok() {
+                connection.asker().task_ended(id);
+            }
+            told.map_err(|error| result::failed(error, &self.name))
+        };
+        if let Err(error) = told
+            .await
+            .map_err(|error| self.error_without_secrets(error))
+        {
+            tracing::info!(target: "recount::mcp", server = %self.name, %error, "a task was not cancelled");
+        }
+    }
+
+    /// What the server answers about a task, unless it takes longer than a call may.
+    async fn in_time<T>(
+        &self,
+        asked: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<T, ServiceError> {
+        let timeout = self.server.timeout.unwrap_or(self.server.connects_within);
+        let answered = tokio::time::timeout(timeout, asked).await;
+        answered.unwrap_or(Err(ServiceError::Timeout { timeout }))
+    }
+
+    /// Says no to what a task wants to know: its call is paused, and nobody stands there whom it could ask.
+    async fn decline(&self, id: &str, asked: InputRequests) -> Result<(), ToolError> {
+        let connection = self.connected().await?;
+        let answers = connection.asker().answers(None, Some(asked)).await;
+        let update = UpdateTaskParams::new(id, answers);
+        let updated = self.in_time(connection.peer().update_task(update)).await;
+        updated.map_err(|error| result::failed(error, &self.name))
+    }
+}
+
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const USUAL_WAIT: Duration = Duration::from_secs(1);
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How often in a row a server may be away when it is asked; about five minutes.
+const TRIES_MAX: u32 = 15;

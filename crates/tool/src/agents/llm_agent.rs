@@ -1,0 +1,233 @@
+//! The plain text agent: one model, an instruction, tools, and a number of turns.
+
+use std::sync::Arc;
+
+use super::{AgentAsk, AgentSoFar, AgentStep, BaseLlm, LlmContent, LlmRequest, LlmTool, TextAgent};
+use crate::{State, Toolset};
+use recount_session::Json;
+
+/// How many turns a model has where nothing else is said.
+const TURNS_MAX: u32 = 10;
+
+/// An agent with a model, an instruction and tools, and at most so many turns.
+///
+/// ```
+/// use recount_tool::{LlmAgent, LlmReply, ScriptedLlm, T};
+/// use serde_json::json;
+///
+/// let model = ScriptedLlm::new([LlmReply::text("Ada is verified.")]);
+/// let look_up = T::simple("look_up", "Finds a customer", |_| async { Ok(json!({"name": "Ada"})) });
+/// let verifier = LlmAgent::new("verifier", model)
+///     .instruction("Verify the caller, who speaks {language}.")
+///     .tools(look_up)
+///     .turns_max(5)
+///     .output_key("verified");
+/// let tools = T::agent("verify_identity", "Verifies a caller's identity", verifier);
+/// # let _ = tools;
+/// ```
+pub struct LlmAgent {
+    name: String,
+    llm: Arc<dyn BaseLlm>,
+    instruction: Option<String>,
+    tools: Toolset,
+    shared: Vec<String>,
+    turns_max: u32,
+    output_key: Option<String>,
+}
+
+impl LlmAgent {
+    /// An agent of this name, behind which stands this model.
+    pub fn new(name: impl Into<String>, llm: impl BaseLlm) -> LlmAgent {
+        LlmAgent {
+            name: name.into(),
+            llm: Arc::new(llm),
+            instruction: None,
+            tools: Toolset::new(),
+            shared: Vec::new(),
+            turns_max: TURNS_MAX,
+            output_key: None,
+        }
+    }
+
+    /// What the model is told to be. `{key}` stands for the value of that key of the session's state, where it has one.
+    #[must_use]
+    pub fn instruction(mut self, instruction: impl Into<String>) -> LlmAgent {
+        self.instruction = Some(instruction.into());
+        self
+    }
+
+    /// Tools of its own, of which the model of the conversation is not told. Their policies hold as for any call.
+    #[must_use]
+    pub fn tools(mut self, tools: impl Into<Toolset>) -> LlmAgent {
+        self.tools = self.tools | tools.into();
+        self
+    }
+
+    /// Tools of the conversation, or of another agent in it, that it may call, too. Agents that call each other in a circle are refused
+    /// where their agent is registered.
+    ///
+    /// ```
+    /// use recount_tool::{LlmAgent, ScriptedLlm, TextAgent};
+    /// let agent = LlmAgent::new("clerk", ScriptedLlm::new([])).shares(["look_up"]);
+    /// assert_eq!(agent.shared_tools(), ["look_up"]);
+    /// ```
+    #[must_use]
+    pub fn shares(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> LlmAgent {
+        self.shared.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// How many turns its model has at most, 10 unless said otherwise; one that is not done then fails.
+    #[must_use]
+    pub fn turns_max(mut self, turns: u32) -> LlmAgent {
+        self.turns_max = turns.max(1);
+        self
+    }
+
+    /// Writes its answer to this key of the session's state, too.
+    #[must_use]
+    pub fn output_key(mut self, key: impl Into<String>) -> LlmAgent {
+        self.output_key = Some(key.into());
+        self
+    }
+
+    fn request(&self, run: &AgentSoFar<'_>) -> LlmRequest {
+        let text = run.request.clone();
+        let mut contents = vec![LlmContent::User { text }];
+        for turn in &run.turns {
+            let said = turn.said.clone();
+            contents.push(LlmContent::Model { said });
+            if !turn.answers.is_empty() {
+                let answers = turn.answers.clone();
+                contents.push(LlmContent::Tools { answers });
+            }
+        }
+        let names = names(self);
+        let mine = |tool: &&LlmTool| names.contains(&tool.name);
+        let instruction = self.instruction.as_deref();
+        LlmRequest {
+            instruction: instruction.map(|it| filled(it, run.state)),
+            contents,
+            tools: run.tools.iter().filter(mine).cloned().collect(),
+        }
+    }
+}
+
+impl TextAgent for LlmAgent {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn tools(&self) -> Toolset {
+        self.tools.clone()
+    }
+
+    fn shared_tools(&self) -> Vec<String> {
+        self.shared.clone()
+    }
+
+    fn next(&self, run: &AgentSoFar<'_>) -> AgentStep {
+        let last = run.turns.last();
+        if let Some(done) = last.filter(|turn| !turn.has_calls()) {
+            let text = done.text();
+            if text.trim().is_empty() {
+                let told = format!(
+                    "the agent {:?} replied with neither words nor calls",
+                    self.name
+                );
+                return AgentStep::Fail(told);
+            }
+            if let Some(key) = &self.output_key {
+                run.state.set(key, &text);
+            }
+            return AgentStep::Finish(text);
+        }
+        if run.turns.len() >= self.turns_max as usize {
+            let (name, turns) = (&self.name, self.turns_max);
+            return AgentStep::Fail(format!(
+                "the agent {name:?} was not done after {turns} turns"
+            ));
+        }
+        AgentStep::Ask(AgentAsk {
+            of: self.name.clone(),
+            llm: self.llm.clone(),
+            request: self.request(run),
+        })
+    }
+}
+
+impl std::fmt::Debug for LlmAgent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LlmAgent")
+            .field("name", &self.name)
+            .field("model", &self.llm.model())
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The names of all tools that an agent may call: what came with an agent among its tools is that one's own.
+pub(super) fn names(agent: &dyn TextAgent) -> Vec<String> {
+    let tools = agent.tools();
+    let own = tools.tools().iter().filter(|tool| !tool.came_with_agent);
+    let own = own.map(|tool| tool.name().to_owned());
+    own.chain(agent.shared_tools()).collect()
+}
+
+/// A text with the values of the state in the place of `{key}`; what the state has not stays.
+fn filled(text: &str, state: &State) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('{') {
+        filled.push_str(before);
+        let value = behind
+            .split_once('}')
+            .and_then(|(key, after)| Some((state.get_json(key)?, after)));
+        match value {
+            Some((value, after)) => {
+                filled.push_str(&in_words(&value));
+                rest = after;
+            }
+            None => {
+                filled.push('{');
+                rest = behind;
+            }
+        }
+    }
+    filled + rest
+}
+
+fn in_words(value: &Json) -> String {
+    let text = serde_json::from_str::<String>(value.as_str());
+    text.unwrap_or_else(|_| value.as_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ScriptedLlm, T, sequence};
+
+    #[test]
+    fn an_agent_among_the_tools_keeps_its_own_to_itself() {
+        let tool = |name| T::simple(name, "Does it", |args| async { Ok(args) });
+        let agent = |name| LlmAgent::new(name, ScriptedLlm::new([]));
+        let clerk = agent("clerk").tools(tool("look")).shares(["own"]);
+        let boss = agent("boss").tools(T::agent("clerk", "Serves", clerk) | tool("own"));
+        assert_eq!(names(&boss), ["clerk", "own"]);
+        let both = sequence(boss, agent("other").tools(tool("more")));
+        assert_eq!(names(&both), ["clerk", "own", "more"]);
+        let all = T::agent("both", "Do", both);
+        let all: Vec<&str> = all.tools().iter().map(|it| it.name()).collect();
+        assert_eq!(all, ["both", "clerk", "look", "own", "more"]);
+    }
+
+    #[test]
+    fn what_the_state_has_stands_in_the_instruction_and_the_rest_stays() {
+        let state = State::default();
+        state.set("language", "German");
+        state.set("n", 9_007_199_254_740_993_u64);
+        let text = "{language}, {n}: {unknown} {\"a\":{language}} {";
+        let told = "German, 9007199254740993: {unknown} {\"a\":German} {";
+        assert_eq!(filled(text, &state), told);
+    }
+}

@@ -1,0 +1,85 @@
+//! `endSession`: the model ends the session, once it has asked whether it should.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::ReadyMade;
+use crate::{ToolContext, ToolError, ToolEvent};
+
+/// The name of the tool that ends the session, and of its event.
+pub const END_SESSION: &str = "endSession";
+
+/// The session is about to end, because the model said so and had it confirmed.
+///
+/// ```json
+/// {"reason":"the user said goodbye"}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndSession {
+    /// Why.
+    pub reason: String,
+}
+
+impl ToolEvent for EndSession {
+    const NAME: &'static str = END_SESSION;
+}
+
+pub(super) struct Tool;
+
+#[derive(Deserialize)]
+pub(super) struct Arguments {
+    reason: String,
+    confirmed: bool,
+}
+
+#[async_trait]
+impl ReadyMade for Tool {
+    const NAME: &'static str = END_SESSION;
+    const DESCRIPTION: &'static str = "Ends the conversation. Call it when the user says goodbye, wants to stop, or when the task is done: first with \
+         confirmed false, then ask the user, and with confirmed true once the user has agreed.";
+    type Arguments = Arguments;
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "reason": {"type": "string", "description": "Why the conversation ends"},
+                "confirmed": {"type": "boolean", "description": "Whether the user has agreed to end it"},
+            },
+            "required": ["reason", "confirmed"],
+        })
+    }
+
+    async fn done(&self, args: Arguments, context: ToolContext) -> Result<Value, ToolError> {
+        let Arguments { reason, confirmed } = args;
+        // Outside of a session nobody is asked about anything.
+        let found = context.look_back(0).await.unwrap_or_default();
+        let mut told = if confirmed {
+            context.end_session(reason.clone())?;
+            context.emit(&EndSession {
+                reason: reason.clone(),
+            })?;
+            json!({
+                "success": true,
+                "message": "Session ending after confirmation",
+                "reason": reason,
+                "confirmed": true,
+            })
+        } else {
+            json!({
+                "success": true,
+                "message": "Confirmation required before ending session",
+                "reason": reason,
+                "confirmed": false,
+                "action": "awaiting_confirmation",
+            })
+        };
+        if let Value::Object(told) = &mut told
+            && !found.asked_about.is_empty()
+        {
+            told.insert("withdraws".to_owned(), found.asked_about.into());
+        }
+        Ok(told)
+    }
+}

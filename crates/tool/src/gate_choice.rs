@@ -1,0 +1,86 @@
+//! Whether the gates of a dispatcher's own calls hold: said by whoever made it, or by whether somebody can be asked.
+
+use std::sync::OnceLock;
+
+use super::ToolDispatcher;
+use recount_session::Gates;
+
+/// Who decides whether the gates of a dispatcher's own calls hold.
+#[derive(Clone, Copy, Default)]
+pub(super) enum GateChoice {
+    /// They hold where there is a provider.
+    #[default]
+    WhereAnswerable,
+    /// They always hold.
+    Strict,
+    /// They never hold.
+    Unenforced,
+}
+
+impl GateChoice {
+    /// What holds once the tools of another dispatcher have come, which may be strict.
+    pub(super) fn beside(self, strict: bool) -> GateChoice {
+        match self {
+            GateChoice::WhereAnswerable if strict => GateChoice::Strict,
+            own @ (GateChoice::WhereAnswerable | GateChoice::Strict | GateChoice::Unenforced) => {
+                own
+            }
+        }
+    }
+}
+
+impl ToolDispatcher {
+    /// Gated calls do not run where nobody can be asked: without a provider they fail. In an engine they wait for a person then,
+    /// unless the agent says otherwise (`Agent::unenforced_confirmations`).
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount_tool::{T, ToolDispatcher};
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
+    /// let mut tools = ToolDispatcher::new().strict();
+    /// tools.register(T::confirm(pay, "Pay?"))?;
+    /// assert!(tools.call_function("pay", json!({})).await.is_err());
+    /// assert!(tools.unenforced_confirmations().call_function("pay", json!({})).await.is_ok());
+    /// # Ok::<(), recount_tool::RegistrationError>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.gates = GateChoice::Strict;
+        self.terms = OnceLock::new();
+        self
+    }
+
+    /// Gated calls that this dispatcher runs itself run without asking, also where it has a provider; the record says so for
+    /// each. In an engine the agent's own choice holds instead.
+    #[must_use]
+    pub fn unenforced_confirmations(mut self) -> Self {
+        self.gates = GateChoice::Unenforced;
+        self.terms = OnceLock::new();
+        self
+    }
+
+    #[doc(hidden)]
+    pub fn is_strict(&self) -> bool {
+        match self.gates {
+            GateChoice::Strict => true,
+            GateChoice::WhereAnswerable | GateChoice::Unenforced => false,
+        }
+    }
+
+    /// Whether the gates of its own calls hold, or why not.
+    pub(super) fn own_gates(&self) -> Gates {
+        match self.gates {
+            GateChoice::Strict => Gates::enforced(),
+            GateChoice::Unenforced => {
+                Gates::waived("the embedding program chose unenforced confirmations")
+            }
+            GateChoice::WhereAnswerable if self.provider.is_some() => Gates::enforced(),
+            GateChoice::WhereAnswerable => {
+                Gates::waived("a dispatcher of its own without a confirmation provider")
+            }
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! The keys of a tool's policy in a file: each with what it takes, what it does, and its JSON Schema.
+//!
+//! One table says all three, so that a key cannot be read without standing in the schema, nor stand there unread.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::arguments::check_schema;
+use recount_session::policy::{Background, Edits, InDoubt, Progress, Repeats, Retry};
+use recount_session::{
+    CacheChange, Condition, FunctionResponseScheduling, GateChange, S, ToolPolicyChanges,
+    recorded_key,
+};
+
+/// One key.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    expected: &'static str,
+    /// What it says, for the schema.
+    about: &'static str,
+    schema: fn() -> Value,
+    read: fn(&Value, &mut ToolPolicyChanges) -> Result<(), Misread>,
+}
+
+/// Why a value was not taken.
+pub(super) enum Misread {
+    /// It is not what the key takes.
+    Other,
+    /// It is, and something in it is wrong.
+    Because(String),
+}
+
+/// All keys of a tool's policy.
+pub(crate) const KEYS: [Key; 20] = [
+    Key {
+        name: "confirm",
+        expected: "a hint, true or false",
+        about: "A person must agree before the tool runs; the text is what that person is told. false: nobody is asked.",
+        schema: || json!({"type": ["boolean", "string"]}),
+        read: |value, to| {
+            to.confirm = Some(gate(value).ok_or(Misread::Other)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "confirm_when",
+        expected: "a condition such as { compares = [\"args:cents\", \">\", 1000] }, or false",
+        about: "The calls about which a person is asked. false: all, where there is a gate.",
+        schema: || or_false(json!({"$ref": "#/$defs/condition"})),
+        read: |value, to| {
+            to.confirm_when = Some(unless_false(value, |it| condition(it, true))?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "confirm_expires_after",
+        expected: TIME,
+        about: "After how long without an answer the call counts as denied. false: never.",
+        schema: || or_false(time_schema()),
+        read: |value, to| {
+            to.confirm_expires_after = Some(unless_false(value, some_time)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "confirm_payload",
+        expected: "a JSON Schema as a table, or false",
+        about: "The JSON Schema that the data given with a yes must fit. false: there is none.",
+        schema: || or_false(json!({"type": "object"})),
+        read: |value, to| {
+            to.confirm_payload = Some(unless_false(value, payload)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "confirm_edits",
+        expected: "\"allowed\", \"approved_anew\" or false",
+        about: "A person may change the arguments with a yes; approved_anew: the changed call is asked about again. false: they may not.",
+        schema: || json!({"enum": ["allowed", "approved_anew", false]}),
+        read: |value, to| {
+            to.confirm_edits = Some(unless_false(value, |it| match it.as_str() {
+                Some("allowed") => Ok(Edits::Allowed),
+                Some("approved_anew") => Ok(Edits::ApprovedAnew),
+                Some(_) | None => Err(Misread::Other),
+            })?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "acknowledge",
+        expected: "a text or a table, or false",
+        about: "The words that the model is given at once while a person decides. false: those of every other tool.",
+        schema: || or_false(json!({"type": ["object", "string"]})),
+        read: |value, to| {
+            to.acknowledge = Some(unless_false(value, |it| match it {
+                Value::Object(_) | Value::String(_) => Ok(it.clone()),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                    Err(Misread::Other)
+                }
+            })?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "keep_reason",
+        expected: FLAG,
+        about: "The reason of a no stays on record, and the model does not get it.",
+        schema: || json!({"type": "boolean"}),
+        read: |value, to| {
+            to.keep_reason = Some(value.as_bool().ok_or(Misread::Other)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "withdraw_on_cancel",
+        expected: FLAG,
+        about: "A cancellation by the model withdraws the question.",
+        schema: || json!({"type": "boolean"}),
+        read: |value, to| {
+            to.withdraw_on_cancel = Some(value.as_bool().ok_or(Misread::Other)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "timeout",
+        expected: TIME,
+        about: "How long one run may take; waiting for a person does not count. false: as the agent says.",
+        schema: || or_false(time_schema()),
+        read: |value, to| {
+            to.timeout = Some(unless_false(value, some_time)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "in_doubt",
+        expected: "\"retry\", \"ask\" or \"settle_unknown\"",
+        about: "What becomes of a call that was cut off between its start and its result.",
+        schema: || json!({"enum": ["retry", "ask", "settle_unknown"]}),
+        read: |value, to| {
+            let rules = [InDoubt::Retry, InDoubt::Ask, InDoubt::SettleUnknown];
+            let rule = rules
+                .into_iter()
+                .find(|it| value.as_str() == Some(it.as_str()));
+            to.in_doubt = Some(rule.ok_or(Misread::Other)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "cached",
+        expected: "a time such as \"5m\", true or false",
+        about: "An equal call gets the result of an earlier one: as old as this, or, with true, as old as the session.",
+        schema: || json!({"anyOf": [{"type": "boolean"}, time_schema()]}),
+        read: |value, to| {
+            to.cached = Some(match value.as_bool() {
+                Some(false) => CacheChange::Off,
+                Some(true) => CacheChange::On { max_age: None },
+                None => CacheChange::On {
+                    max_age: Some(some_time(value)?),
+                },
+            });
+            Ok(())
+        },
+    },
+    Key {
+        name: "background",
+        expected: "\"INTERRUPT\", \"WHEN_IDLE\", \"SILENT\", true or false",
+        about: "The model does not wait for the result, and takes it up like this; true is WHEN_IDLE.",
+        schema: || json!({"enum": ["INTERRUPT", "WHEN_IDLE", "SILENT", true, false]}),
+        read: |value, to| {
+            to.background = Some(background(value).ok_or(Misread::Other)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "retry",
+        expected: "{ attempts = 3, backoff = \"200ms\" } with at least 2 attempts, or false",
+        about: "How many runs there may be, and how long is waited before the second; only of a tool whose in_doubt is \"retry\".",
+        schema: || {
+            or_false(json!({
+                "type": "object",
+                "properties": {"attempts": {"type": "integer", "minimum": 2, "maximum": u32::MAX}, "backoff": any_time_schema()},
+                "required": ["attempts", "backoff"],
+                "additionalProperties": false,
+            }))
+        },
+        read: |value, to| {
+            to.retry = Some(unless_false(value, |it| retry(it).ok_or(Misread::Other))?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "limit_per_session",
+        expected: COUNT,
+        about: "How often it may be called in a session. false: any number of times.",
+        schema: || or_false(count_schema()),
+        read: |value, to| {
+            to.limit_per_session = Some(unless_false(value, count)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "limit_per_minute",
+        expected: COUNT,
+        about: "How often it may be called in any sixty seconds. false: any number of times.",
+        schema: || or_false(count_schema()),
+        read: |value, to| {
+            to.limit_per_minute = Some(unless_false(value, count)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "phases",
+        expected: "a list of at least one name of a phase, or false",
+        about: "The phases of the conversation in which it may be called. false: in all that do not leave it out.",
+        schema: || or_false(json!({"type": "array", "items": {"type": "string"}, "minItems": 1})),
+        read: |value, to| {
+            let named = |it: &Value| {
+                let names: BTreeSet<String> = names(it).ok_or(Misread::Other)?;
+                if names.is_empty() {
+                    return Err(Misread::Other);
+                }
+                Ok(names)
+            };
+            to.phases = Some(unless_false(value, named)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "when",
+        expected: "a condition such as { is_true = \"identity_verified\" }, or false",
+        about: "What must hold of the state for it to be called. false: nothing.",
+        schema: || or_false(json!({"$ref": "#/$defs/condition"})),
+        read: |value, to| {
+            to.when = Some(unless_false(value, |it| condition(it, false))?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "repeats",
+        expected: "\"run\", \"pending_ticket\" or false",
+        about: "What becomes of an equal call that comes while the first has not ended: it runs, too, or it ends at once with the ticket of the first. false: it runs.",
+        schema: || json!({"enum": ["run", "pending_ticket", false]}),
+        read: |value, to| {
+            let rule = unless_false(value, |it| match it.as_str() {
+                Some("run") => Ok(Repeats::Run),
+                Some("pending_ticket") => Ok(Repeats::PendingTicket),
+                Some(_) | None => Err(Misread::Other),
+            })?;
+            to.repeats = Some(rule.unwrap_or(Repeats::Run));
+            Ok(())
+        },
+    },
+    Key {
+        name: "interim_status",
+        expected: "true or false",
+        about: "A result with the status pending or in_progress is news, and the call stays paused.",
+        schema: || json!({"type": "boolean"}),
+        read: |value, to| {
+            to.interim_status = Some(value.as_bool().ok_or(Misread::Other)?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "progress",
+        expected: "\"extends_timeout\", \"told\" or false",
+        about: "The effect of the progress that an MCP server reports of a call: its time limit starts again; told: and the model is told. false: none.",
+        schema: || json!({"enum": ["extends_timeout", "told", false]}),
+        read: |value, to| {
+            to.progress = Some(unless_false(value, |it| match it.as_str() {
+                Some("extends_timeout") => Ok(Progress::ExtendsTimeout),
+                Some("told") => Ok(Progress::Told),
+                Some(_) | None => Err(Misread::Other),
+            })?);
+            Ok(())
+        },
+    },
+];
+
+/// Reads the keys of a policy that stand in `entry`, and tells of each that it cannot take; other keys are not looked at.
+pub(crate) fn read(entry: &Map<String, Value>) -> (ToolPolicyChanges, Vec<(&'static str, String)>) {
+    let (mut changes, mut mistakes) = (ToolPolicyChanges::default(), Vec::new());
+    for key in &KEYS {
+        let Some(value) = entry.get(key.name) else {
+            continue;
+        };
+        match (key.read)(value, &mut changes) {
+            Ok(()) => {}
+            Err(Misread::Other) => mistakes.push((key.name, expected(key.expected, value))),
+            Err(Misread::Because(why)) => mistakes.push((key.name, why)),
+        }
+    }
+    (changes, mistakes)
+}
+
+/// The names of the keys.
+pub(crate) fn names_of_keys() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.name)
+}
+
+/// The JSON Schema of an object of these keys.
+pub(super) fn schema() -> Value {
+    let property = |key: &Key| {
+        let mut schema = (key.schema)();
+        if let Some(fields) = schema.as_object_mut() {
+            fields.insert("description".to_owned(), key.about.into());
+        }
+        (key.name.to_owned(), schema)
+    };
+    let properties: Map<String, Value> = KEYS.iter().map(property).collect();
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
+
+pub(super) fn or_false(schema: Value) -> Value {
+    json!({"anyOf": [schema, {"const": false}]})
+}
+
+/// `false` says that there is to be none.
+pub(super) fn unless_false<V>(
+    value: &Value,
+    read: impl Fn(&Value) -> Result<V, Misread>,
+) -> Result<Option<V>, Misread> {
+    if value == &Value::Bool(false) {
+        return Ok(None);
+    }
+    read(value).map(Some)
+}
+
+fn gate(value: &Value) -> Option<GateChange> {
+    Some(match value {
+        Value::Bool(false) => GateChange::Open,
+        Value::Bool(true) => GateChange::Closed { hint: None },
+        Value::String(hint) => GateChange::Closed {
+            hint: Some(hint.clone()).filter(|hint| !hint.is_empty()),
+        },
+        Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => return None,
+    })
+}
+
+/// A condition whose keys can be looked up: of the state, and, of a gate, of the arguments.
+pub(super) fn condition(value: &Value, of_gate: bool) -> Result<Condition, Misread> {
+    if !value.is_object() {
+        return Err(Misread::Other);
+    }
+    let read: Result<Condition, _> = serde_json::from_value(value.clone());
+    let condition = read.map_err(|error| {
+        Misread::Because(format!(
+            "expected a condition, found {}: {error}",
+            found(value)
+        ))
+    })?;
+    let argument = S::arg("");
+    for key in condition.keys() {
+        match (key.starts_with(&argument), of_gate) {
+            (true, true) => {}
+            (true, false) => {
+                return Err(Misread::Because(format!(
+                    "expected keys of the state, found the argument {key:?}, which only a gate may read"
+                )));
+            }
+            (false, _) => {
+                recorded_key(key).map_err(|unfit| Misread::Because(unfit.to_string()))?;
+            }
+        }
+    }
+    Ok(condition)
+}
+
+/// A schema that a payload can be checked by, as the registration of a tool checks it.
+fn payload(value: &Value) -> Result<Value, Misread> {
+    if !value.is_object() {
+        return Err(Misread::Other);
+    }
+    match check_schema(value) {
+        Ok(()) => Ok(value.clone()),
+        Err(problem) => Err(Misread::Because(format!(
+            "expected a JSON Schema: {problem}"
+        ))),
+    }
+}
+
+fn background(value: &Value) -> Option<Option<Background>> {
+    match value.as_bool() {
+        Some(is_on) => Some(is_on.then(Background::default)),
+        None => {
+            let scheduling: FunctionResponseScheduling =
+                serde_json::from_value(value.as_str()?.into()).ok()?;
+            Some(Some(Background { scheduling }))
+        }
+    }
+}
+
+fn retry(value: &Value) -> Option<Retry> {
+    let table = value.as_object().filter(|table| table.len() == 2)?;
+    let backoff = time(table.get("backoff")?)?;
+    let attempts = u32::try_from(table.get("attempts")?.as_u64()?).ok()?;
+    Some(Retry {
+        attempts_max: Some(attempts).filter(|it| *it >= 2)?,
+        backoff_ms: u64::try_from(backoff.as_millis()).ok()?,
+    })
+}
+
+pub(super) fn count(value: &Value) -> Result<u32, Misread> {
+    let number = value.as_u64().and_then(|it| u32::try_from(it).ok());
+    number.filter(|it| *it > 0).ok_or(Misread::Other)
+}
+
+/// Texts in a list.
+pub(crate) fn names<C: FromIterator<String>>(value: &Value) -> Option<C> {
+    let text = |it: &Value| it.as_str().map(str::to_owned);
+    value.as_array()?.iter().map(text).collect()
+}
+
+pub(super) fn some_time(value: &Value) -> Result<Duration, Misread> {
+    time(value)
+        .filter(|time| !time.is_zero())
+        .ok_or(Misread::Other)
+}
+
+fn time(value: &Value) -> Option<Duration> {
+    let text = value.as_str()?;
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let factor = match unit.trim_start() {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    let millis = number.parse::<u64>().ok()?.checked_mul(factor);
+    millis.map(Duration::from_millis)
+}
+
+pub(super) fn time_schema() -> Value {
+    json!({"type": "string", "pattern": "^0*[1-9][0-9]* *(ms|s|m|h)$"})
+}
+
+fn any_time_schema() -> Value {
+    json!({"type": "string", "pattern": "^[0-9]+ *(ms|s|m|h)$"})
+}
+
+pub(super) fn count_schema() -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": u32::MAX})
+}
+
+/// What is wrong with a value, in words.
+pub(crate) fn expected(expected: &str, value: &Value) -> String {
+    format!("expected {expected}, found {}", found(value))
+}
+
+/// What is wrong with a key that nobody knows, in words.
+pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
+    let near = known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(key, name), name));
+    match near.min_by_key(|(distance, _)| *distance) {
+        Some((distance, name)) if distance <= name.len().div_ceil(3) => {
+            format!("{key}: unknown key; did you mean {name:?}?")
+        }
+        _ => format!("{key}: unknown key; expected one of {}", known.join(", ")),
+    }
+}
+
+/// A value for a message: on one line, and short.
+pub(crate) fn found(value: &Value) -> String {
+    let text = match value {
+        Value::Object(_) => return "a table".to_owned(),
+        Value::Array(items) if items.is_empty() => return "an empty list".to_owned(),
+        Value::String(text) => format!("{text:?}"),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => value.to_string(),
+    };
+    if text.chars().count() > SHOWN_CHARS_MAX {
+        let start: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+        return format!("{start}…");
+    }
+    text
+}
+
+const FLAG: &str = "true or false";
+const SHOWN_CHARS_MAX: usize = 80;
+pub(super) const TIME: &str =
+    "a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false";
+pub(super) const COUNT: &str = "a whole number of at least 1, or false";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_whole_number_and_a_unit() {
+        let millis = |text: &str| time(&text.into()).map(|time| time.as_millis());
+        for (text, expected) in [
+            ("500ms", 500),
+            ("10s", 10_000),
+            ("2 m", 120_000),
+            ("1h", 3_600_000),
+            ("0s", 0),
+        ] {
+            assert_eq!(millis(text), Some(expected), "{text}");
+        }
+        for text in [
+            "",
+            "10",
+            "s",
+            "-1s",
+            "1.5s",
+            "1d",
+            "99999999999999999999s",
+            "18446744073709551615h",
+        ] {
+            assert_eq!(millis(text), None, "{text}");
+        }
+    }
+}

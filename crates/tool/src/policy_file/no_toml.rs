@@ -1,0 +1,15 @@
+//! The reader of TOML where the feature `toml` is off: it refuses the text.
+
+use serde_json::{Map, Value};
+
+use super::places::Place;
+use super::{PolicyMistake, whole};
+
+pub(super) fn document(_: &str) -> Result<Map<String, Value>, PolicyMistake> {
+    let what = "expected JSON that begins with {; TOML is read where the feature `cli` is on";
+    Err(whole(Some(1), what.to_owned()))
+}
+
+pub(super) fn places(_: &str) -> Option<Place> {
+    None
+}

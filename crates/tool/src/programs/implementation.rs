@@ -1,0 +1,154 @@
+//! The datum by which a command is known again: its program, its arguments and the scripts named
+//! among them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use recount_session::ObjectHash;
+use recount_session::object::canonical_json;
+
+/// The files of a command whose content counts.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct Pinned {
+    /// The program itself counts, also where it is no script. Without it an update of the system
+    /// changes nothing.
+    pub(crate) program: bool,
+    /// Words of the command that name files whose content does not count, such as a database.
+    pub(crate) except: BTreeSet<String>,
+}
+
+impl Pinned {
+    /// The datum that a person approves of a command:
+    /// `{"program": "./refund.sh", "args": "4f53cd…", "files": {"./refund.sh": "9f86d0…"}}`.
+    ///
+    /// The arguments are there as a digest, because they may be secret. A word counts by content if
+    /// it is the path of a regular file, also behind the `=` of an option; a program only if it is
+    /// a script that is named by its path.
+    #[doc(hidden)]
+    pub fn of(&self, program: &str, args: &[String]) -> Value {
+        let mut files = BTreeMap::new();
+        let file = self.program_file(program);
+        if let Some(file) = file.filter(|_| !self.except.contains(program)) {
+            files.insert(program, digest(&file));
+        }
+        for word in args {
+            let behind = word.split_once('=').map(|(_, value)| value);
+            let named = [Some(word.as_str()), behind].into_iter().flatten();
+            let mut named = named.filter(|it| Path::new(it).is_file());
+            if let Some(name) = named.next().filter(|it| !self.except.contains(*it)) {
+                files.insert(name, digest(Path::new(name)));
+            }
+        }
+        let args = ObjectHash::of(&canonical_json(&json!(args)));
+        let mut made = json!({ "program": program, "args": args });
+        if let (Some(made), false) = (made.as_object_mut(), files.is_empty()) {
+            made.insert("files".to_owned(), json!(files));
+        }
+        made
+    }
+
+    /// The file of a program whose content counts.
+    fn program_file(&self, program: &str) -> Option<PathBuf> {
+        let path = Path::new(program);
+        let is_path = path.components().count() > 1;
+        if !self.program {
+            return Some(path.to_owned()).filter(|it| is_path && is_script(it));
+        }
+        if is_path {
+            return Some(path.to_owned());
+        }
+        let places = std::env::var_os("PATH")?;
+        std::env::split_paths(&places)
+            .map(|place| place.join(program))
+            .find(|it| it.is_file())
+    }
+}
+
+fn is_script(path: &Path) -> bool {
+    let mut start = [0; 2];
+    let opened = path.is_file().then(|| File::open(path).ok()).flatten();
+    let read = opened.map(|mut file| file.read_exact(&mut start));
+    matches!(read, Some(Ok(()))) && start == *b"#!"
+}
+
+/// The SHA-256 of a file; none of one that cannot be read.
+fn digest(path: &Path) -> Option<ObjectHash> {
+    let hashed = || -> io::Result<ObjectHash> {
+        let (mut file, mut hasher) = (File::open(path)?, Sha256::new());
+        let mut chunk = vec![0; 64 << 10];
+        loop {
+            let count = file.read(&mut chunk)?;
+            if count == 0 {
+                return Ok(ObjectHash::from_bytes(hasher.finalize().into()));
+            }
+            hasher.update(chunk.get(..count).unwrap_or_default());
+        }
+    };
+    hashed().ok()
+}
+
+#[cfg(all(test, unix))]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+
+    fn of(program: &str, args: &[&str]) -> Value {
+        let args: Vec<String> = args.iter().map(|it| (*it).to_owned()).collect();
+        Pinned::default().of(program, &args)
+    }
+
+    #[test]
+    fn scripts_count_by_content_and_programs_by_name() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+        let (script, plain, data) = (path("run"), path("lib.py"), path("data.db"));
+        let write = |name: &str, text: &str| std::fs::write(name, text).unwrap();
+        write(&script, "#!/bin/sh\n");
+        write(&plain, "1");
+        write(&data, "1");
+        let option = format!("--lib={plain}");
+        let all = |pinned: &Pinned| {
+            let args = ["x".to_owned(), plain.clone(), data.clone()];
+            [
+                pinned.of(&script, &args),
+                pinned.of("sh", std::slice::from_ref(&option)),
+            ]
+        };
+        let pinned = Pinned {
+            except: [data.clone()].into(),
+            ..Pinned::default()
+        };
+        let before = all(&pinned);
+        assert_eq!(all(&pinned), before);
+        write(&data, "2");
+        assert_eq!(all(&pinned), before);
+        write(&plain, "2");
+        let after = all(&pinned);
+        assert!(after[0] != before[0] && after[1] != before[1]);
+        write(&script, "#!/bin/sh\nexit 1\n");
+        assert_ne!(all(&pinned)[0], after[0]);
+        // Of a program that is found by its name alone, the name counts.
+        assert!(of("sh", &["-c", "a"]).get("files").is_none());
+        assert_ne!(of("sh", &["-c", "a"]), of("sh", &["-c", "b"]));
+        assert_ne!(of("sh", &[]), of("bash", &[]));
+        let whole = Pinned {
+            program: true,
+            ..Pinned::default()
+        };
+        let file = whole.of("sh", &[]).pointer("/files/sh").cloned();
+        assert!(file.is_some_and(|it| it.is_string()));
+    }
+
+    #[test]
+    fn arguments_are_no_clear_text() {
+        let told = of("curl", &["-H", "authorization: s3cret"]).to_string();
+        assert!(!told.contains("s3cret") && told.contains("curl"), "{told}");
+        assert!(of("sh", &["/nowhere/a.sh", "/"]).get("files").is_none());
+    }
+}

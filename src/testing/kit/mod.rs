@@ -1,0 +1,22 @@
+//! The test kit of an engine: a model from a script, a clock under control, crashes at any point.
+//!
+//! The library has this folder with the feature `testing`. It uses the engine only as an embedder
+//! does. Read `scripted_model` first.
+
+mod assertions;
+mod clock;
+mod crash;
+mod frames;
+mod journals;
+mod life;
+mod scripted_model;
+
+pub use crate::fixture::{Fixture, Recording};
+pub use crate::play::{Played, Told};
+pub use assertions::{OnRecord, replayed};
+pub use clock::ManualClock;
+pub use crash::{Crash, CrashPoint, CrashingConnector, CrashingTool};
+pub use frames::any_frame;
+pub use journals::{CrashingJournal, FailingJournal, StuckJournal, SurvivingJournal};
+pub use life::Life;
+pub use scripted_model::ScriptedModel;
