@@ -6,36 +6,36 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use super::answer::{Answer, Approve};
 use super::audit::Audit;
-use super::backup::Backup;
-use super::cancel::Cancel;
-use super::compact::Compact;
 use super::demo::{Demo, Service};
-use super::diff::Diff;
-use super::erase::Erase;
-use super::export::Export;
-use super::failure::{Exit, Failure};
-use super::fixture::Fixtures;
-use super::import::Import;
-use super::log::Log;
-use super::pending::Pending;
-use super::policy::Policy;
-use super::reconcile::Reconcile;
-use super::repair::Repair;
-use super::replay::Replay;
-use super::respond_call::RespondCall;
-use super::restore::Restore;
 use super::run::Run;
-use super::screen::Screen;
-use super::sessions::Sessions;
-use super::settle::Settle;
-use super::show::Show;
-use super::simulate::Simulate;
-use super::state::State;
-use super::style::{ColorChoice, Palette};
-use super::unknown_kinds;
-use super::verify::Verify;
+use crate::development::fixture::Fixtures;
+use crate::development::policy::Policy;
+use crate::development::simulate::Simulate;
+use crate::failures::failure::{Exit, Failure};
+use crate::inspect::diff::Diff;
+use crate::inspect::log::Log;
+use crate::inspect::replay::Replay;
+use crate::inspect::sessions::Sessions;
+use crate::inspect::show::Show;
+use crate::inspect::state::State;
+use crate::journal::unknown_kinds;
+use crate::maintenance::backup::Backup;
+use crate::maintenance::compact::Compact;
+use crate::maintenance::export::Export;
+use crate::maintenance::import::Import;
+use crate::maintenance::repair::Repair;
+use crate::maintenance::restore::Restore;
+use crate::maintenance::verify::Verify;
+use crate::operator::answer::{Answer, Approve};
+use crate::operator::cancel::Cancel;
+use crate::operator::erase::Erase;
+use crate::operator::pending::Pending;
+use crate::operator::reconcile::Reconcile;
+use crate::operator::respond_call::RespondCall;
+use crate::operator::settle::Settle;
+use crate::terminal::screen::Screen;
+use crate::terminal::style::{ColorChoice, Palette};
 
 /// What is cut off at the end of the program needs no longer to be gone.
 const CUT_OFF_WITHIN: Duration = Duration::from_secs(1);
@@ -119,7 +119,7 @@ pub(crate) fn run() -> ExitCode {
     let command_line = CommandLine::parse();
     follow_tracing();
     if command_line.insecure_directory {
-        super::opening::trust_others();
+        crate::journal::opening::trust_others();
     }
     let mut screen = Screen::new(Palette::chosen(command_line.color));
     let outcome = tokio::runtime::Builder::new_multi_thread()

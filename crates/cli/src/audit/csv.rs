@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use super::words::word;
-use crate::age;
-use crate::failure::Failure;
-use crate::one_line::escaped;
-use crate::screen::Screen;
+use crate::failures::failure::Failure;
+use crate::terminal::screen::Screen;
+use crate::text::age;
+use crate::text::one_line::escaped;
 use recount::audit::{AuditedCall, Question, Report, UnreadSession};
 use recount::session::{Actor, Json, Timestamp};
 

@@ -2,8 +2,8 @@
 
 use super::html::{put, text};
 use super::words::{self, Mood, spoken, waited, word};
-use crate::age;
-use crate::count::count;
+use crate::text::age;
+use crate::text::count::count;
 use recount::audit::{AuditedCall, Question, Verdict};
 use recount::session::Timestamp;
 

@@ -3,11 +3,11 @@
 use recount_journal::verify::{Integrity, Report as Verified};
 use uuid::Uuid;
 
-use crate::count::count;
-use crate::failure::{Exit, Failure};
-use crate::progress::Meter;
-use crate::style::Tone;
-use crate::verdict;
+use crate::failures::failure::{Exit, Failure};
+use crate::journal::verdict;
+use crate::terminal::progress::Meter;
+use crate::terminal::style::Tone;
+use crate::text::count::count;
 use recount::ledger::{Error, Ledger};
 use recount::replay;
 use recount::session::{Seq, SessionId};

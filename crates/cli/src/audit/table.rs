@@ -1,12 +1,12 @@
 //! The report for a terminal: a heading a session, a line a call, the totals last.
 
 use super::words::{self, Mood, spoken};
-use crate::age;
-use crate::count::count;
-use crate::failure::Failure;
-use crate::one_line::{cut, one_line, width};
-use crate::screen::{COLUMNS, Screen};
-use crate::style::Tone;
+use crate::failures::failure::Failure;
+use crate::terminal::screen::{COLUMNS, Screen};
+use crate::terminal::style::Tone;
+use crate::text::age;
+use crate::text::count::count;
+use crate::text::one_line::{cut, one_line, width};
 use recount::audit::{AuditedCall, Question, Report};
 use recount::session::SessionId;
 

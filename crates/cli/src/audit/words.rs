@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::age;
-use crate::count::count;
+use crate::text::age;
+use crate::text::count::count;
 use recount::audit::{AuditedCall, Question, QuestionEnd, Totals, Unread, UnreadSession, Verdict};
 use recount::ledger::HintBy;
 use recount::session::{About, Outcome, Timestamp};

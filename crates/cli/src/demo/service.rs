@@ -9,11 +9,12 @@ use serde_json::json;
 
 use super::place::Place;
 use super::tools::{AGENT, agent};
-use crate::failure::{Exit, Failure};
-use crate::follow::{Follower, is_calm};
-use crate::screen::Screen;
-use crate::style::Tone;
-use crate::{os_user, pending};
+use crate::failures::failure::{Exit, Failure};
+use crate::journal::os_user;
+use crate::operator::pending;
+use crate::telling::follow::{Follower, is_calm};
+use crate::terminal::screen::Screen;
+use crate::terminal::style::Tone;
 use recount::engine::{Clock, Engine, SystemClock, Ticket, ToolConfirmation};
 use recount::session::{Actor, Phase, Seq, Session, WaitsFor};
 

@@ -1,0 +1,16 @@
+//! The way from the words of a command line to a journal: opened here, or reached through the
+//! service that has it open.
+//!
+//! This room decides nothing about a session and prints nothing of one.
+//!
+//! Read `opening` first, then `keys` and `unknown_kinds`, the options of most commands; then
+//! `source`, a journal or its service, and `ids`, the session or request that an id names. `os_user`
+//! is the person at the command line, `verdict` the words for a verified journal.
+
+pub(super) mod ids;
+pub(super) mod keys;
+pub(super) mod opening;
+pub(super) mod os_user;
+pub(super) mod source;
+pub(super) mod unknown_kinds;
+pub(super) mod verdict;
