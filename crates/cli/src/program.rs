@@ -6,36 +6,16 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use super::audit::Audit;
-use super::demo::{Demo, Service};
-use super::run::Run;
-use crate::development::fixture::Fixtures;
-use crate::development::policy::Policy;
-use crate::development::simulate::Simulate;
-use crate::failures::failure::{Exit, Failure};
-use crate::inspect::diff::Diff;
-use crate::inspect::log::Log;
-use crate::inspect::replay::Replay;
-use crate::inspect::sessions::Sessions;
-use crate::inspect::show::Show;
-use crate::inspect::state::State;
+use crate::audit::Audit;
+use crate::demo::{Demo, Service};
+use crate::development::{Fixtures, Policy, Simulate};
+use crate::failures::{Exit, Failure};
+use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
 use crate::journal::unknown_kinds;
-use crate::maintenance::backup::Backup;
-use crate::maintenance::compact::Compact;
-use crate::maintenance::export::Export;
-use crate::maintenance::import::Import;
-use crate::maintenance::repair::Repair;
-use crate::maintenance::restore::Restore;
-use crate::maintenance::verify::Verify;
-use crate::operator::answer::{Answer, Approve};
-use crate::operator::cancel::Cancel;
-use crate::operator::erase::Erase;
-use crate::operator::pending::Pending;
-use crate::operator::reconcile::Reconcile;
-use crate::operator::respond_call::RespondCall;
-use crate::operator::settle::Settle;
-use crate::terminal::screen::Screen;
-use crate::terminal::style::{ColorChoice, Palette};
+use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
+use crate::operator::{Answer, Approve, Cancel, Erase, Pending, Reconcile, RespondCall, Settle};
+use crate::run::Run;
+use crate::terminal::{ColorChoice, Palette, Screen};
 
 /// What is cut off at the end of the program needs no longer to be gone.
 const CUT_OFF_WITHIN: Duration = Duration::from_secs(1);

@@ -3,10 +3,9 @@
 use std::io::Write;
 
 use super::words::word;
-use crate::failures::failure::Failure;
-use crate::terminal::screen::Screen;
-use crate::text::age;
-use crate::text::one_line::escaped;
+use crate::failures::Failure;
+use crate::terminal::Screen;
+use crate::text::{age, escaped};
 use recount::audit::{AuditedCall, Question, Report, UnreadSession};
 use recount::session::{Actor, Json, Timestamp};
 

@@ -8,20 +8,16 @@ use recount_journal::Hash;
 use serde::Serialize;
 
 use super::asked::Asked;
+use super::csv;
+use super::html;
+use super::proof;
 use super::proof::Proof;
-use super::{csv, html, proof, table};
-use crate::failures::failure::{Exit, Failure};
-use crate::files::destination;
-use crate::files::destination::Force;
-use crate::files::whole_file::WholeFile;
-use crate::journal::keys::Keys;
-use crate::journal::opening;
-use crate::journal::unknown_kinds::UnknownKinds;
-use crate::terminal::progress::Meter;
-use crate::terminal::screen::Screen;
-use crate::terminal::style::Tone;
-use crate::text::count::count;
-use crate::text::one_line::one_line;
+use super::table;
+use crate::failures::{Exit, Failure};
+use crate::files::{Force, WholeFile, destination};
+use crate::journal::{Keys, UnknownKinds, opening};
+use crate::terminal::{Meter, Screen, Tone};
+use crate::text::{count, one_line};
 use recount::audit::{
     AuditedCall, Filter, JournalNote, Report, Totals, Unread, UnreadSession, decisions,
 };

@@ -1,7 +1,7 @@
 //! `recount audit`: who decided what, when and on which arguments, over all sessions of a journal.
 //!
 //! This room decides nothing again: the library's `audit` has the calls, and `proof` has a replay.
-//! What it knows of the terminal is how wide it is.
+//! Of the terminal it knows the width alone.
 //!
 //! Read `decisions` first, the command; `asked` is its filter. `table`, `csv` and `html` are its
 //! forms, with `words` for all three; `html_call` is one call of the report, `proof` its verdict.

@@ -1,12 +1,10 @@
 //! The report for a terminal: a heading a session, a line a call, the totals last.
 
-use super::words::{self, Mood, spoken};
-use crate::failures::failure::Failure;
-use crate::terminal::screen::{COLUMNS, Screen};
-use crate::terminal::style::Tone;
-use crate::text::age;
-use crate::text::count::count;
-use crate::text::one_line::{cut, one_line, width};
+use super::words;
+use super::words::{Mood, spoken};
+use crate::failures::Failure;
+use crate::terminal::{COLUMNS, Screen, Tone};
+use crate::text::{age, count, cut, one_line, width};
 use recount::audit::{AuditedCall, Question, Report};
 use recount::session::SessionId;
 

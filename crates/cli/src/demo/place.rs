@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use recount_journal::{self as journal, DiskJournal};
 
-use crate::failures::failure::{Exit, Failure};
+use crate::failures::{Exit, Failure};
 use crate::files::destination;
-use crate::journal::opening::quoted;
+use crate::text::quoted;
 use recount::control::CONTROL_FILES;
 
 /// Says that the directory is the demo's.

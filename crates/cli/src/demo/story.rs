@@ -10,12 +10,10 @@ use super::checks::Findings;
 use super::child::Process;
 use super::place::Place;
 use super::service::Part;
-use crate::failures::failure::{Exit, Failure};
+use crate::failures::{Exit, Failure};
 use crate::journal::opening;
-use crate::terminal::prompt;
-use crate::terminal::screen::Screen;
-use crate::terminal::style::Tone;
-use crate::text::count::count;
+use crate::terminal::{Screen, Tone, prompt};
+use crate::text::count;
 use recount::ledger::PendingConfirmation;
 use recount::simulator::{Running, Script, Simulator};
 

@@ -5,15 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::failures::failure::{Exit, Failure};
+use crate::failures::{Exit, Failure};
 use crate::files::destination;
-use crate::journal::keys::Keys;
-use crate::journal::unknown_kinds::UnknownKinds;
-use crate::journal::{ids, opening};
-use crate::terminal::screen::Screen;
-use crate::terminal::style::Tone;
-use crate::text::count::count;
-use crate::text::one_line::one_line;
+use crate::journal::{Keys, UnknownKinds, ids, opening};
+use crate::terminal::{Screen, Tone};
+use crate::text::{count, one_line, shown};
 use recount::fixture::{FORMAT, Fixture};
 use recount::play::Played;
 use recount::story::Change;
@@ -344,8 +340,4 @@ fn show(report: &str, screen: &mut Screen) -> Result<(), Failure> {
         screen.toned(tone, &one_line(line))?;
     }
     Ok(())
-}
-
-fn shown(dir: &Path) -> String {
-    one_line(&dir.display().to_string()).into_owned()
 }

@@ -5,6 +5,10 @@
 //!
 //! Read `policy` first, then `simulate`, then `fixture`.
 
-pub(super) mod fixture;
-pub(super) mod policy;
-pub(super) mod simulate;
+mod fixture;
+mod policy;
+mod simulate;
+
+pub(crate) use fixture::Fixtures;
+pub(crate) use policy::Policy;
+pub(crate) use simulate::Simulate;

@@ -7,13 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use tokio::sync::mpsc;
 
-use crate::failures::failure::{Exit, Failure};
-use crate::files::destination;
-use crate::files::destination::Force;
-use crate::terminal::screen::{COLUMNS, Screen};
-use crate::terminal::stop::Stop;
-use crate::terminal::style::Tone;
-use crate::text::one_line::{cut, one_line};
+use crate::failures::{Exit, Failure};
+use crate::files::{Force, destination};
+use crate::terminal::{COLUMNS, Screen, Stop, Tone};
+use crate::text::{cut, one_line};
 use recount::simulator::{
     Entry, Event, Frame, Script, ScriptError, Side, Simulator, SimulatorError,
 };

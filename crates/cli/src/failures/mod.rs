@@ -3,7 +3,12 @@
 //! Errors of the library become failures here, so that every command reports one of them alike.
 //! This room prints nothing and knows no command.
 //!
-//! Read `failure` first. `service` has the failures of a command that asks a running service.
+//! Read `failure` first. `errors` turns the errors of the library into failures, `service` those of
+//! a command that asks a running service.
 
-pub(super) mod failure;
-pub(super) mod service;
+mod errors;
+mod failure;
+mod service;
+
+pub(crate) use failure::{Exit, Failure, IN_USE, IO, NOT_YOURS, SEALED_ADVICE};
+pub(crate) use service::{out_of_reach, refused, unanswered};

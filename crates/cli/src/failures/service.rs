@@ -1,8 +1,7 @@
 //! What a command says when a running service cannot be reached, or says no.
 
 use super::failure::{Exit, Failure, IN_USE};
-use crate::text::age;
-use crate::text::one_line::one_line;
+use crate::text::{age, one_line};
 use recount::control::{ConnectError, Problem, Refusal, Unanswered};
 use recount::session::FoundAs;
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::failures::failure::{Exit, Failure};
-use crate::text::one_line::one_line;
+use crate::failures::{Exit, Failure};
+use crate::text::shown;
 
 /// The entries of a journal's directory. Two of them tell it apart, because one may be lost or be a
 /// file of the user's.
@@ -104,10 +104,6 @@ fn kind_of(found: fs::FileType) -> &'static str {
     } else {
         "what is no regular file"
     }
-}
-
-fn shown(path: &Path) -> String {
-    one_line(&path.display().to_string()).into_owned()
 }
 
 #[cfg(test)]

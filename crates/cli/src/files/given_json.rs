@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::failures::failure::{Exit, Failure};
-use crate::text::one_line::one_line;
+use crate::failures::{Exit, Failure};
+use crate::text::one_line;
 use recount::session::Json;
 use recount_files::given_file;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::destination;
 use super::destination::Force;
-use crate::failures::failure::{Exit, Failure};
+use crate::failures::{Exit, Failure};
 use recount_files::draft;
 
 /// A file on its way; what is not finished leaves nothing behind, unless the process is killed: the

@@ -5,14 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use recount_journal::Line;
 
-use crate::failures::failure::{Exit, Failure};
-use crate::failures::service::unanswered;
-use crate::journal::ids;
-use crate::journal::keys::Keys;
-use crate::journal::source::Source;
-use crate::telling::timeline::{Fit, Timeline};
-use crate::terminal::screen::{COLUMNS, Screen};
-use crate::terminal::style::Tone;
+use crate::failures::{Exit, Failure, unanswered};
+use crate::journal::{Keys, Source, ids};
+use crate::telling::{Fit, Timeline};
+use crate::terminal::{COLUMNS, Screen, Tone};
 use recount::control::{Answered, Client, LogItem, Request, Unanswered, read};
 use recount::ledger::{self, Entry, Ledger};
 use recount::session::{Seq, SessionId, Timestamp};

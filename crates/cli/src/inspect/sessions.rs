@@ -5,14 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use crate::failures::failure::{Exit, Failure};
-use crate::journal::keys::Keys;
-use crate::journal::source::Source;
-use crate::terminal::screen::{COLUMNS, Screen};
-use crate::terminal::style::Tone;
-use crate::text::age;
-use crate::text::count::count;
-use crate::text::one_line::{cut, one_line};
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, Source};
+use crate::terminal::{COLUMNS, Screen, Tone};
+use crate::text::{age, count, cut, one_line};
 use recount::ledger::SessionSummary;
 use recount::session::OpenKind;
 

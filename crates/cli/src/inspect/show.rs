@@ -6,13 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::failures::failure::{Exit, Failure};
-use crate::journal::keys::Keys;
-use crate::journal::opening;
-use crate::journal::unknown_kinds::UnknownKinds;
-use crate::terminal::screen::Screen;
-use crate::terminal::style::Tone;
-use crate::text::one_line::one_line;
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, UnknownKinds, opening};
+use crate::terminal::{Screen, Tone};
+use crate::text::one_line;
 use recount::ledger::{self, Ledger};
 use recount::session::catalog::{contract_hash, declaration_hash};
 use recount::session::{

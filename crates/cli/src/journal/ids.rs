@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::source::Source;
-use crate::failures::failure::{Exit, Failure};
-use crate::text::one_line::one_line;
+use crate::failures::{Exit, Failure};
+use crate::text::one_line;
 use recount::control::{self, NamedId, Waiting};
 use recount::ledger::Ledger;
 use recount::session::{RequestId, SessionId};
@@ -15,18 +15,10 @@ use recount::tool::Ticket;
 /// How short a prefix of an id may be.
 const PREFIX_MIN: usize = 4;
 
-/// How many sessions are read at a time.
-const PAGE: usize = 1024;
-
 /// The session that `text` names: by its id or a unique prefix of it.
 pub(crate) async fn session(ledger: &Ledger, text: &str) -> Result<SessionId, Failure> {
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let page = ledger.journal().sessions(after, PAGE).await?;
-        let Some((last, _)) = page.last() else { break };
-        after = Some(*last);
-        all.extend(page.into_iter().map(|(id, _)| id));
-    }
+    let heads = ledger.session_heads().await?;
+    let all: Vec<Uuid> = heads.iter().map(|(session, _)| session.0).collect();
     session_among(&all, text)
 }
 
@@ -136,7 +128,7 @@ impl<'a> Typed<'a> {
             .collect();
         let hex = digits.chars().all(|c| c.is_ascii_hexdigit());
         if !hex || digits.len() < PREFIX_MIN || digits.len() > 32 {
-            let shown = crate::text::one_line::one_line(text);
+            let shown = crate::text::one_line(text);
             let what = format!(
                 "expected the id of a {what} or its first {PREFIX_MIN} digits or more, found {shown:?}"
             );

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 use recount_journal::seal::{FileKeyStore, KeyStore, MasterKey};
 
-use super::opening::{quoted, trusts_others};
-use crate::failures::failure::{Exit, Failure};
+use super::opening::trusts_others;
+use crate::failures::{Exit, Failure};
+use crate::text::quoted;
 use recount::ledger::Ledger;
 
 /// The master key itself, as 64 hex digits.

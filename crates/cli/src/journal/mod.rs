@@ -4,13 +4,17 @@
 //! This room decides nothing about a session and prints nothing of one.
 //!
 //! Read `opening` first, then `keys` and `unknown_kinds`, the options of most commands; then
-//! `source`, a journal or its service, and `ids`, the session or request that an id names. `os_user`
-//! is the person at the command line, `verdict` the words for a verified journal.
+//! `source`, a journal or its service, and `ids`, the session or request that an id names.
+//! `os_user` is the person at the command line, `verdict` the words for a verified journal.
 
-pub(super) mod ids;
-pub(super) mod keys;
-pub(super) mod opening;
-pub(super) mod os_user;
-pub(super) mod source;
-pub(super) mod unknown_kinds;
-pub(super) mod verdict;
+pub(crate) mod ids;
+mod keys;
+pub(crate) mod opening;
+pub(crate) mod os_user;
+mod source;
+pub(crate) mod unknown_kinds;
+pub(crate) mod verdict;
+
+pub(crate) use keys::Keys;
+pub(crate) use source::{PATIENCE, Source};
+pub(crate) use unknown_kinds::UnknownKinds;

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use recount_journal::verify::{self, Report};
 use recount_journal::{DiskJournal, Options};
 
-use crate::failures::failure::{Exit, Failure, IN_USE};
-use crate::terminal::progress::Meter;
-use crate::terminal::screen::Screen;
+use crate::failures::{Exit, Failure, IN_USE};
+use crate::terminal::{Meter, Screen};
 use recount::ledger::Ledger;
 
 /// Set once where the command line says `--insecure-directory`, before any journal is opened.
@@ -107,15 +106,4 @@ pub(crate) fn writing(path: &Path) -> Result<Ledger, Failure> {
         .progress(move |it| meter.show(it.done, it.total))
         .open()?;
     Ok(Ledger::new(Arc::new(journal)))
-}
-
-/// A path as a shell takes it.
-pub(crate) fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }

@@ -1,6 +1,6 @@
 //! Who sits at this terminal, as the operating system knows it.
 
-use crate::failures::failure::{Exit, Failure};
+use crate::failures::{Exit, Failure};
 use crate::terminal::prompt;
 use recount::control::{os_user, wrong_with_name};
 use recount::session::{Actor, Authentication};

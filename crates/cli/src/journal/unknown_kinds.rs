@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
 
-use crate::terminal::screen::Screen;
-use crate::text::count::count;
-use crate::text::one_line::one_line;
+use crate::terminal::Screen;
+use crate::text::{count, one_line};
 use recount::ledger::{self, Ledger, PassedOver, UnknownRecord};
 
 /// What becomes of records that this program does not know.

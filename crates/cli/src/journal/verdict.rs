@@ -6,9 +6,8 @@ use recount_journal::Hash;
 use recount_journal::verify::{Integrity, Report};
 use serde_json::{Value, json};
 
-use crate::terminal::style::Tone;
-use crate::text::age;
-use crate::text::count::count;
+use crate::terminal::Tone;
+use crate::text::{age, count};
 use recount::session::Timestamp;
 
 /// The root that a verdict is anchored to.

@@ -6,12 +6,10 @@ use clap::Args;
 use recount_journal::backup;
 use serde_json::json;
 
-use crate::failures::failure::{Exit, Failure};
+use crate::failures::{Exit, Failure};
 use crate::files::destination;
-use crate::journal::opening::quoted;
-use crate::terminal::progress::Meter;
-use crate::terminal::screen::Screen;
-use crate::text::count::count;
+use crate::terminal::{Meter, Screen};
+use crate::text::{count, quoted};
 
 /// Copies a journal, also while another process writes it.
 ///

@@ -6,10 +6,8 @@ use clap::Args;
 use recount_journal::{CompactOptions, Compacted, Progress, compact};
 use serde_json::json;
 
-use crate::failures::failure::{Exit, Failure};
-use crate::terminal::progress::Meter;
-use crate::terminal::screen::Screen;
-use crate::terminal::style::Tone;
+use crate::failures::{Exit, Failure};
+use crate::terminal::{Meter, Screen, Tone};
 
 /// Gives back the space that a journal's index holds and no longer needs.
 ///

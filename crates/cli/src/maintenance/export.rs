@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use recount_journal::{Trailer, export};
 
-use crate::failures::failure::{Exit, Failure};
-use crate::files::destination;
-use crate::files::destination::Force;
-use crate::files::whole_file::WholeFile;
+use crate::failures::{Exit, Failure};
+use crate::files::{Force, WholeFile, destination};
 use crate::journal::{ids, opening};
-use crate::terminal::screen::Screen;
-use crate::text::count::count;
+use crate::terminal::Screen;
+use crate::text::count;
 use recount::ledger::Ledger;
 use recount::session::SessionId;
 

@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use crate::failures::failure::{Exit, Failure};
+use crate::failures::{Exit, Failure};
 use crate::files::destination;
-use crate::journal::keys::Keys;
-use crate::terminal::progress::Meter;
-use crate::terminal::screen::Screen;
-use crate::text::count::count;
+use crate::journal::Keys;
+use crate::terminal::{Meter, Screen};
+use crate::text::count;
 use recount::ledger;
 
 /// Makes a new journal of an exported file: the same records and objects, byte for byte.

@@ -5,10 +5,18 @@
 //! Read `backup` with `restore` and `export` with `import` first, then `verify`, `repair` and
 //! `compact`.
 
-pub(super) mod backup;
-pub(super) mod compact;
-pub(super) mod export;
-pub(super) mod import;
-pub(super) mod repair;
-pub(super) mod restore;
-pub(super) mod verify;
+mod backup;
+mod compact;
+mod export;
+mod import;
+mod repair;
+mod restore;
+mod verify;
+
+pub(crate) use backup::Backup;
+pub(crate) use compact::Compact;
+pub(crate) use export::Export;
+pub(crate) use import::Import;
+pub(crate) use repair::Repair;
+pub(crate) use restore::Restore;
+pub(crate) use verify::Verify;

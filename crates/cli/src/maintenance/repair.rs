@@ -6,12 +6,9 @@ use clap::Args;
 use recount_journal::{Damage, Hurt, Progress, Remedy, RepairOptions, Repaired, repair};
 use serde_json::json;
 
-use crate::failures::failure::{Exit, Failure};
-use crate::terminal::progress::Meter;
-use crate::terminal::screen::Screen;
-use crate::terminal::style::Tone;
-use crate::text::count::count;
-use crate::text::one_line::one_line;
+use crate::failures::{Exit, Failure};
+use crate::terminal::{Meter, Screen, Tone};
+use crate::text::{count, one_line};
 
 /// Recovers what can be recovered of a damaged journal, and says exactly what could not.
 ///

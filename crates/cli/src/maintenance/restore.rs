@@ -6,12 +6,11 @@ use clap::Args;
 use recount_journal::backup;
 use serde_json::json;
 
-use crate::failures::failure::{Exit, Failure};
+use crate::failures::{Exit, Failure};
 use crate::files::destination;
 use crate::journal::verdict;
-use crate::terminal::progress::Meter;
-use crate::terminal::screen::Screen;
-use crate::text::count::count;
+use crate::terminal::{Meter, Screen};
+use crate::text::count;
 
 /// Makes a new journal of a backup, which goes on where the backup ended.
 ///

@@ -8,13 +8,10 @@ use clap::Args;
 use recount_journal::verify::{self, Finding, Report};
 use serde_json::{Value, json};
 
-use crate::failures::failure::{Exit, Failure};
-use crate::journal::opening;
-use crate::journal::verdict;
-use crate::journal::verdict::Anchor;
-use crate::terminal::screen::Screen;
-use crate::terminal::style::Tone;
-use crate::text::one_line::one_line;
+use crate::failures::{Exit, Failure};
+use crate::journal::{opening, verdict, verdict::Anchor};
+use crate::terminal::{Screen, Tone};
+use crate::text::one_line;
 use recount::ledger;
 
 /// Verifies a journal where it lies, or an exported file.

@@ -5,16 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::pending;
-use crate::failures::failure::{Exit, Failure};
-use crate::files::given_json::given_json;
-use crate::journal::ids;
-use crate::journal::keys::Keys;
-use crate::journal::source::{Decided, Said, Source};
-use crate::terminal::prompt;
-use crate::terminal::screen::Screen;
-use crate::terminal::style::Tone;
-use crate::text::one_line::one_line;
+use super::on_record::{self, Recorded};
+use super::operations::{Decided, Said};
+use crate::failures::{Exit, Failure};
+use crate::files::given_json;
+use crate::journal::{Keys, Source, ids};
+use crate::telling::question;
+use crate::terminal::{Screen, Tone, prompt};
+use crate::text::one_line;
 use recount::control::OnRecord;
 use recount::ledger::PendingConfirmation;
 use recount::session::{About, Json, ObjectHash, RequestId};
@@ -86,65 +84,60 @@ impl Answer {
         args: Option<Json>,
         screen: &mut Screen,
     ) -> Result<Exit, Failure> {
-        let payload = self.payload.map(|it| given_json("the payload", &it));
+        let payload = self
+            .payload
+            .as_deref()
+            .map(|it| given_json("the payload", it));
         let payload = payload.transpose()?;
-        let is_edited = confirmed && args.is_some();
-        let mut source = Source::writing(&self.path, &self.keys).await?;
         let mut seen = self.request_hash;
-        if asks {
-            let named = match ids::request(&mut source, &self.request).await {
-                Ok(id) => Ok(source.confirmation(|it| it.id == id).await),
-                Err(failure) => Err(failure),
-            };
-            // The journal is free for others until the person has answered.
-            source.close().await?;
-            if let Some(open) = named? {
-                if !agreed(&open, args.as_ref(), screen).await? {
-                    screen.line("Nothing was recorded.")?;
-                    return Ok(Exit::Failed);
-                }
-                // The yes counts for what was shown.
-                seen = seen.or(Some(open.request_hash));
+        if asks && let Some(open) = self.open_request().await? {
+            if !agreed(&open, args.as_ref(), screen).await? {
+                screen.line("Nothing was recorded.")?;
+                return Ok(Exit::Failed);
             }
-            source = Source::writing(&self.path, &self.keys).await?;
+            // The yes counts for what was shown.
+            seen = seen.or(Some(open.request_hash));
         }
-        let service = source.service();
-        let ran_with = args.clone();
+        let is_edited = confirmed && args.is_some();
         let said = Said::Answer(Decided {
             confirmed,
             reason: self.reason,
             payload,
-            args,
+            args: args.clone(),
             request_hash: seen,
         });
-        let outcome = match ids::request(&mut source, &self.request).await {
-            Ok(request) => {
-                let call = source.confirmation(|it| it.id == request).await;
-                let answered = source.answer(request, said, self.name).await;
-                answered.map(|on_record| (request, call, on_record))
-            }
+        let recorded = on_record::record(&self.path, &self.keys, async |source| {
+            let request = ids::request(source, &self.request).await?;
+            let asked = source.confirmation(|it| it.id == request).await;
+            let on_record = source.answer(request, said, self.name).await?;
+            let anew = match &asked {
+                // What cannot be found out does not undo the answer.
+                Some(asked) if is_edited => source.confirmation(|it| asked_anew(asked, it)).await,
+                Some(_) | None => None,
+            };
+            let answered = Answered {
+                request,
+                confirmed,
+                args: args.or(asked.filter(|it| !it.sealed).map(|it| it.args)),
+                anew: anew.map(|it| it.id),
+            };
+            Ok((answered, on_record))
+        });
+        let recorded = recorded.await?;
+        let shown = show(&recorded, self.json, screen);
+        shown.map_err(|failure| failure.behind_record(&recorded.on_record))?;
+        Ok(Exit::Ok)
+    }
+
+    /// The request, if it is open. The journal is free for others until the person has answered.
+    async fn open_request(&self) -> Result<Option<PendingConfirmation>, Failure> {
+        let mut source = Source::writing(&self.path, &self.keys).await?;
+        let named = match ids::request(&mut source, &self.request).await {
+            Ok(id) => Ok(source.confirmation(|it| it.id == id).await),
             Err(failure) => Err(failure),
         };
-        let anew = match &outcome {
-            // What cannot be found out does not undo the answer.
-            Ok((_, Some(asked), _)) if is_edited => {
-                source.confirmation(|it| asked_anew(asked, it)).await
-            }
-            Ok(_) | Err(_) => None,
-        };
-        let closed = source.close().await;
-        let (request, asked, on_record) = outcome?;
-        let told = Told {
-            request,
-            confirmed,
-            args: ran_with.or(asked.filter(|it| !it.sealed).map(|it| it.args)),
-            service,
-            anew: anew.map(|it| it.id),
-            json: self.json,
-        };
-        let told = closed.and_then(|()| told.show(&on_record, screen));
-        told.map_err(|failure| failure.behind_record(&on_record))?;
-        Ok(Exit::Ok)
+        source.close().await?;
+        named
     }
 }
 
@@ -154,7 +147,7 @@ async fn agreed(
     edited: Option<&Json>,
     screen: &mut Screen,
 ) -> Result<bool, Failure> {
-    pending::show_question(request, screen)?;
+    question::show_question(request, screen)?;
     if let Some(edited) = edited {
         let edited = one_line(edited.as_str());
         screen.line(&format!("  to run with {edited} instead"))?;
@@ -167,79 +160,61 @@ async fn agreed(
     prompt::yes_or_no(question).await
 }
 
-/// What came of an answer that is on record.
-struct Told {
+/// An answer that is on record.
+struct Answered {
     request: RequestId,
     confirmed: bool,
     /// The arguments that were decided on.
     args: Option<Json>,
-    service: Option<u32>,
     /// The request by which the call waits again.
     anew: Option<RequestId>,
-    json: bool,
 }
 
-impl Told {
-    fn show(&self, on_record: &OnRecord, screen: &mut Screen) -> Result<(), Failure> {
-        let OnRecord {
-            session,
-            seq,
-            tool,
-            by,
-            attempts: _,
-        } = on_record;
-        let Told {
-            request,
-            confirmed,
-            args,
-            service,
-            anew,
-            json,
-        } = self;
-        let (confirmed, service, anew, json) = (*confirmed, *service, *anew, *json);
-        if json {
-            screen.json(&json!({
-                "request": request,
-                "session": session,
-                "seq": seq,
-                "tool": tool,
-                "confirmed": confirmed,
-                "args": args,
-                "by": by,
-                "service": service,
-                "asked_anew": anew,
-            }))?;
-            return screen.flush();
-        }
-        let (what, tone) = if confirmed {
-            ("approved", Tone::Good)
-        } else {
-            ("denied", Tone::Bad)
-        };
-        let text = format!("{tool} {what} by {}, on record at seq {seq}", by);
-        screen.toned(tone, &one_line(&text))?;
-        if let Some(args) = args {
-            screen.line(&format!("  {}", one_line(args.as_str())))?;
-        }
-        if let Some(anew) = anew {
-            screen.line(&format!(
-                "The tool wants other arguments approved anew: it runs with the answer to the request {anew}."
-            ))?;
-        }
-        let next = match (service, confirmed, anew) {
-            (Some(pid), _, _) => format!("On record through the running service (pid {pid})."),
-            (None, true, None) => {
-                "The call starts with the next process that serves the session.".to_owned()
-            }
-            (None, true, Some(_)) => return screen.flush(),
-            (None, false, _) => "The model is told when the session is next served.".to_owned(),
-        };
-        screen.line(&next)?;
-        screen.flush()
+fn show(recorded: &Recorded<Answered>, json: bool, screen: &mut Screen) -> Result<(), Failure> {
+    let Answered {
+        request,
+        confirmed,
+        args,
+        anew,
+    } = &recorded.about;
+    if json {
+        screen.json(&recorded.json(json!({
+            "request": request,
+            "confirmed": confirmed,
+            "args": args,
+            "asked_anew": anew,
+        })))?;
+        return screen.flush();
     }
+    let (what, tone) = if *confirmed {
+        ("approved", Tone::Good)
+    } else {
+        ("denied", Tone::Bad)
+    };
+    let OnRecord { seq, tool, by, .. } = &recorded.on_record;
+    let text = format!("{tool} {what} by {by}, on record at seq {seq}");
+    screen.toned(tone, &one_line(&text))?;
+    if let Some(args) = args {
+        screen.line(&format!("  {}", one_line(args.as_str())))?;
+    }
+    if let Some(anew) = anew {
+        screen.line(&format!(
+            "The tool wants other arguments approved anew: it runs with the answer to the request {anew}."
+        ))?;
+    }
+    let next = match (recorded.service, confirmed, anew) {
+        (Some(pid), _, _) => format!("On record through the running service (pid {pid})."),
+        (None, true, None) => {
+            "The call starts with the next process that serves the session.".to_owned()
+        }
+        (None, true, Some(_)) => return screen.flush(),
+        (None, false, _) => "The model is told when the session is next served.".to_owned(),
+    };
+    screen.line(&next)?;
+    screen.flush()
 }
 
-/// Whether this asks about the same call, because other arguments have come.
+/// True if `now` asks about the same call, because other arguments have come.
 fn asked_anew(before: &PendingConfirmation, now: &PendingConfirmation) -> bool {
     let same = (now.session, now.call) == (before.session, before.call);
     same && now.id != before.id && now.about == About::Gate

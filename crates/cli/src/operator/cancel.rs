@@ -6,12 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::on_record;
-use crate::failures::failure::{Exit, Failure};
-use crate::journal::ids;
-use crate::journal::keys::Keys;
-use crate::journal::source::Source;
-use crate::telling::phrases::clause;
-use crate::terminal::screen::Screen;
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, ids};
+use crate::telling::clause;
+use crate::terminal::Screen;
+use recount::control::OnRecord;
 use recount::session::Seq;
 
 /// Takes back a call that is open, whatever it waits for, also a tool that no program has any more.
@@ -42,41 +41,28 @@ pub(crate) struct Cancel {
 
 impl Cancel {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let mut source = Source::writing(&self.path, &self.keys).await?;
-        let service = source.service();
-        let outcome = match ids::session_at(&mut source, &self.session).await {
-            Ok(session) => {
-                let (call, reason) = (Seq(self.call), self.reason.clone());
-                source.cancel(session, call, reason, self.name).await
-            }
-            Err(failure) => Err(failure),
-        };
-        let closed = source.close().await;
-        let on_record = outcome?;
-        closed.map_err(|failure| failure.behind_record(&on_record))?;
-        let json = self.json.then(|| {
-            json!({
-                "session": on_record.session,
-                "call": self.call,
-                "seq": on_record.seq,
-                "tool": on_record.tool,
-                "by": on_record.by,
-                "attempts": on_record.attempts,
-                "service": service,
-            })
+        let recorded = on_record::record(&self.path, &self.keys, async |source| {
+            let session = ids::session_at(source, &self.session).await?;
+            let (call, reason) = (Seq(self.call), self.reason.clone());
+            let cancelled = source.cancel(session, call, reason, self.name);
+            Ok(((), cancelled.await?))
         });
-        let begun = match on_record.attempts {
+        let recorded = recorded.await?;
+        let OnRecord {
+            session: _,
+            seq,
+            tool,
+            by,
+            attempts,
+        } = &recorded.on_record;
+        let json = || recorded.json(json!({"call": self.call, "attempts": attempts}));
+        let begun = match attempts {
             0 => "",
             _ => "; it had been started, and what it has done stays done",
         };
-        let text = format!(
-            "{} cancelled by {}, on record at seq {}{begun}{}",
-            on_record.tool,
-            on_record.by,
-            on_record.seq,
-            clause(self.reason.as_deref())
-        );
-        on_record::show(&on_record, json, &text, service, screen)?;
+        let why = clause(self.reason.as_deref());
+        let text = format!("{tool} cancelled by {by}, on record at seq {seq}{begun}{why}");
+        recorded.show(self.json.then(json), &text, screen)?;
         Ok(Exit::Ok)
     }
 }

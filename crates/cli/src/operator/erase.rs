@@ -5,12 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use crate::failures::failure::{Exit, Failure};
-use crate::journal::keys::Keys;
-use crate::journal::{ids, opening, os_user};
-use crate::terminal::prompt;
-use crate::terminal::screen::Screen;
-use crate::text::one_line::one_line;
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, ids, opening, os_user};
+use crate::terminal::{Screen, prompt};
+use crate::text::one_line;
 use recount::engine::SystemClock;
 use recount::ledger::EraseError;
 

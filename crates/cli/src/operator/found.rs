@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::failures::failure::Failure;
-use crate::files::given_json::given_json;
+use crate::failures::Failure;
+use crate::files::given_json;
 use recount::session::Finding;
 
 /// What was found out about a call whose outcome nobody knew.

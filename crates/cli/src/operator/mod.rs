@@ -4,15 +4,24 @@
 //! does not know the rules that refuse, and starts no tool.
 //!
 //! Read `pending` first, then `answer` and the smaller `settle`, `reconcile`, `respond_call`,
-//! `cancel` and `erase`; `on_record` and `found` are what they share.
+//! `cancel` and `erase`. `on_record` has the steps that they share, `operations` what each asks of
+//! the desk or of the service; `found` is an option of two of them.
 
-pub(super) mod answer;
-pub(super) mod cancel;
-pub(super) mod erase;
+mod answer;
+mod cancel;
+mod erase;
 mod found;
-mod members;
 mod on_record;
-pub(super) mod pending;
-pub(super) mod reconcile;
-pub(super) mod respond_call;
-pub(super) mod settle;
+mod operations;
+mod pending;
+mod reconcile;
+mod respond_call;
+mod settle;
+
+pub(crate) use answer::{Answer, Approve};
+pub(crate) use cancel::Cancel;
+pub(crate) use erase::Erase;
+pub(crate) use pending::Pending;
+pub(crate) use reconcile::Reconcile;
+pub(crate) use respond_call::RespondCall;
+pub(crate) use settle::Settle;

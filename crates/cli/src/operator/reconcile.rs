@@ -7,11 +7,10 @@ use serde_json::json;
 
 use super::found::Found;
 use super::on_record;
-use crate::failures::failure::{Exit, Failure};
-use crate::journal::ids;
-use crate::journal::keys::Keys;
-use crate::journal::source::Source;
-use crate::terminal::screen::Screen;
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, ids};
+use crate::terminal::Screen;
+use recount::control::OnRecord;
 use recount::session::Seq;
 
 /// Says what became of a call that ended as unknown or timed out.
@@ -42,37 +41,17 @@ impl Reconcile {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let found = self.found.finding()?;
         let found_as = found.found_as();
-        let mut source = Source::writing(&self.path, &self.keys).await?;
-        let service = source.service();
-        let outcome = match ids::session_at(&mut source, &self.session).await {
-            Ok(session) => {
-                let call = Seq(self.call);
-                source.reconcile(session, call, found, self.name).await
-            }
-            Err(failure) => Err(failure),
-        };
-        let closed = source.close().await;
-        let on_record = outcome?;
-        closed.map_err(|failure| failure.behind_record(&on_record))?;
-        let json = self.json.then(|| {
-            json!({
-                "session": on_record.session,
-                "call": self.call,
-                "seq": on_record.seq,
-                "tool": on_record.tool,
-                "found": found_as,
-                "by": on_record.by,
-                "service": service,
-            })
+        let recorded = on_record::record(&self.path, &self.keys, async |source| {
+            let session = ids::session_at(source, &self.session).await?;
+            let reconciled = source.reconcile(session, Seq(self.call), found, self.name);
+            Ok(((), reconciled.await?))
         });
-        let text = format!(
-            "{} found {} by {}, on record at seq {}",
-            on_record.tool,
-            found_as.as_str(),
-            on_record.by,
-            on_record.seq
-        );
-        on_record::show(&on_record, json, &text, service, screen)?;
+        let recorded = recorded.await?;
+        let json = || recorded.json(json!({"call": self.call, "found": found_as}));
+        let OnRecord { seq, tool, by, .. } = &recorded.on_record;
+        let found_as = found_as.as_str();
+        let text = format!("{tool} found {found_as} by {by}, on record at seq {seq}");
+        recorded.show(self.json.then(json), &text, screen)?;
         Ok(Exit::Ok)
     }
 }

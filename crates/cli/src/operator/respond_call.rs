@@ -6,12 +6,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::on_record;
-use crate::failures::failure::{Exit, Failure};
-use crate::files::given_json::given_json;
-use crate::journal::ids;
-use crate::journal::keys::Keys;
-use crate::journal::source::Source;
-use crate::terminal::screen::Screen;
+use crate::failures::{Exit, Failure};
+use crate::files::given_json;
+use crate::journal::{Keys, ids};
+use crate::terminal::Screen;
+use recount::control::OnRecord;
+
 /// Gives the result of a long-running call that waits for it.
 ///
 /// Where a service has the journal open, the service takes it and tells the model; otherwise it is put on record, and the model
@@ -41,39 +41,18 @@ pub(crate) struct RespondCall {
 impl RespondCall {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let response = given_json("the result", &self.response)?;
-        let mut source = Source::writing(&self.path, &self.keys).await?;
-        let service = source.service();
-        let outcome = match ids::paused_call(&mut source, &self.call).await {
-            Ok(ticket) => {
-                let call = ticket.session.call_id(ticket.call);
-                let supplied = source
-                    .respond(ticket, response, self.interim, self.name)
-                    .await;
-                supplied.map(|on_record| (call, on_record))
-            }
-            Err(failure) => Err(failure),
-        };
-        let closed = source.close().await;
-        let (call, on_record) = outcome?;
-        closed.map_err(|failure| failure.behind_record(&on_record))?;
-        let json = self.json.then(|| {
-            json!({
-                "call_id": call,
-                "session": on_record.session,
-                "seq": on_record.seq,
-                "tool": on_record.tool,
-                "by": on_record.by,
-                "service": service,
-            })
+        let recorded = on_record::record(&self.path, &self.keys, async |source| {
+            let ticket = ids::paused_call(source, &self.call).await?;
+            let call = ticket.session.call_id(ticket.call);
+            let supplied = source.respond(ticket, response, self.interim, self.name);
+            Ok((call, supplied.await?))
         });
-        let text = format!(
-            "{} has {} from {}, on record at seq {}",
-            on_record.tool,
-            if self.interim { "news" } else { "its result" },
-            on_record.by,
-            on_record.seq
-        );
-        on_record::show(&on_record, json, &text, service, screen)?;
+        let recorded = recorded.await?;
+        let json = || recorded.json(json!({"call_id": recorded.about}));
+        let OnRecord { seq, tool, by, .. } = &recorded.on_record;
+        let given = if self.interim { "news" } else { "its result" };
+        let text = format!("{tool} has {given} from {by}, on record at seq {seq}");
+        recorded.show(self.json.then(json), &text, screen)?;
         Ok(Exit::Ok)
     }
 }

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::found::Found;
 use super::on_record;
-use crate::failures::failure::{Exit, Failure};
-use crate::journal::ids;
-use crate::journal::keys::Keys;
-use crate::journal::source::{Said, Source};
-use crate::terminal::screen::Screen;
+use super::operations::Said;
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, ids};
+use crate::terminal::Screen;
+use recount::control::OnRecord;
 
 /// Says what became of a call that was cut off and about which a person is asked; it does not run again.
 ///
@@ -39,37 +39,18 @@ impl Settle {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let found = self.found.finding()?;
         let found_as = found.found_as();
-        let mut source = Source::writing(&self.path, &self.keys).await?;
-        let service = source.service();
-        let outcome = match ids::request(&mut source, &self.request).await {
-            Ok(request) => {
-                let settled = source.answer(request, Said::Found(found), self.name).await;
-                settled.map(|on_record| (request, on_record))
-            }
-            Err(failure) => Err(failure),
-        };
-        let closed = source.close().await;
-        let (request, on_record) = outcome?;
-        closed.map_err(|failure| failure.behind_record(&on_record))?;
-        let json = self.json.then(|| {
-            json!({
-                "request": request,
-                "session": on_record.session,
-                "seq": on_record.seq,
-                "tool": on_record.tool,
-                "found": found_as,
-                "by": on_record.by,
-                "service": service,
-            })
+        let recorded = on_record::record(&self.path, &self.keys, async |source| {
+            let request = ids::request(source, &self.request).await?;
+            let answer = Said::Found(found);
+            let on_record = source.answer(request, answer, self.name).await?;
+            Ok((request, on_record))
         });
-        let text = format!(
-            "{} settled as {} by {}, on record at seq {}",
-            on_record.tool,
-            found_as.as_str(),
-            on_record.by,
-            on_record.seq
-        );
-        on_record::show(&on_record, json, &text, service, screen)?;
+        let recorded = recorded.await?;
+        let json = || recorded.json(json!({"request": recorded.about, "found": found_as}));
+        let OnRecord { seq, tool, by, .. } = &recorded.on_record;
+        let found_as = found_as.as_str();
+        let text = format!("{tool} settled as {found_as} by {by}, on record at seq {seq}");
+        recorded.show(self.json.then(json), &text, screen)?;
         Ok(Exit::Ok)
     }
 }

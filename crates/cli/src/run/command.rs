@@ -5,26 +5,19 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use recount::tool::tools_file;
-
 use super::approvals::{Alike, Approvals};
 use super::conversation::Conversation;
 use super::servers::Servers;
-use crate::development::policy;
-use crate::failures::failure::{Exit, Failure};
-use crate::journal::keys::Keys;
-use crate::journal::opening::quoted;
-use crate::journal::source::PATIENCE;
-use crate::journal::{ids, os_user};
-use crate::terminal::prompt;
-use crate::terminal::screen::Screen;
-use crate::terminal::stop::Stop;
-use crate::text::one_line;
+use crate::failures::{Exit, Failure};
+use crate::files::policies;
+use crate::journal::{Keys, PATIENCE, ids, os_user};
+use crate::terminal::{Screen, Stop, prompt};
+use crate::text::{one_line, quoted};
 use recount::engine::{Agent, Engine, LiveHandle, PROGRAM};
 use recount::ledger::{Error as LedgerError, Ledger};
 use recount::live::{Connector, Endpoint};
 use recount::session::{Actor, Seq, SessionId};
-use recount::tool::Toolset;
+use recount::tool::{Toolset, tools_file};
 
 /// The name under which the journal knows this command's sessions.
 const AGENT: &str = "run";
@@ -81,7 +74,7 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let own = self.read_tools()?;
-        let policies = self.policy.as_deref().map(policy::read).transpose()?;
+        let policies = self.policy.as_deref().map(policies::read).transpose()?;
         let endpoint = self.endpoint()?;
         let keys = self.keys.made()?;
         let by = os_user::actor(None)?;
@@ -95,7 +88,7 @@ impl Run {
         if let Some(policies) = policies {
             let held = tools.with_policies(&policies);
             tools = held.map_err(|error| {
-                let what = one_line::one_line(&error.to_string()).into_owned();
+                let what = one_line(&error.to_string()).into_owned();
                 Failure::new("policy-file", what).exit(Exit::Usage)
             })?;
         }
@@ -188,7 +181,7 @@ impl Run {
             let listed = error
                 .mistakes
                 .iter()
-                .map(|it| format!("\n  - {}", one_line::one_line(it)));
+                .map(|it| format!("\n  - {}", one_line(it)));
             Failure::new(
                 "tools-file",
                 format!("{what}{}", listed.collect::<String>()),

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use crate::failures::failure::{Exit, Failure};
-use crate::journal::opening::quoted;
+use crate::failures::{Exit, Failure};
+use crate::terminal::Wait;
+use crate::text::quoted;
 #[cfg(feature = "mcp")]
-use crate::terminal::progress::Wait;
 use recount::session::secret::is_like_a_token;
 use recount::tool::Toolset;
 
@@ -54,7 +54,7 @@ impl Servers {
         let mut tools = Toolset::new();
         for server in self.servers()? {
             let name = server.name();
-            let name = crate::text::one_line::one_line(&name);
+            let name = crate::text::one_line(&name);
             let _wait = Wait::on(&format!("connecting to the MCP server {name}"));
             let found = recount::tool::T::mcp(server).await;
             tools = tools | found.map_err(|error| refused(&error))?;
@@ -181,7 +181,7 @@ fn plain(url: &str) -> String {
 fn refused(error: &recount::mcp::McpError) -> Failure {
     use recount::mcp::McpError;
 
-    let what = crate::text::one_line::one_line(&error.to_string()).into_owned();
+    let what = crate::text::one_line(&error.to_string()).into_owned();
     let failure = Failure::new("mcp-server", what);
     match error {
         McpError::Address { .. } => failure

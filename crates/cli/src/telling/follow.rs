@@ -1,8 +1,8 @@
 //! Following a session while it is served: every event told once, in order, as soon as it is on record.
 
 use super::timeline::{Fit, Timeline};
-use crate::failures::failure::Failure;
-use crate::terminal::screen::{COLUMNS, Screen};
+use crate::failures::Failure;
+use crate::terminal::{COLUMNS, Screen};
 use recount::engine::{LiveHandle, Updates};
 use recount::ledger::Ledger;
 use recount::session::{Event, Fact, Observation, Seq, Session, SessionId};

@@ -1,13 +1,18 @@
-//! A session in words: its events as sentences, its state as an outline.
+//! A session in words: its events as sentences, its state as an outline, its open questions.
 //!
 //! This room takes events and states as they come; it opens no journal and knows no command.
 //!
-//! Read `sentence` first, with `names` and `phrases`; then `timeline`, its lines with time and seq,
-//! and `follow`, a timeline of a session that is served. `outline` prints JSON.
+//! Read `sentence` first, a room of its own; then `timeline`, its lines with time and seq,
+//! and `follow`, a timeline of a session that is served. `question` shows a call that waits,
+//! `outline` prints JSON.
 
-pub(super) mod follow;
-pub(super) mod names;
-pub(super) mod outline;
-pub(super) mod phrases;
-pub(super) mod sentence;
-pub(super) mod timeline;
+mod follow;
+mod outline;
+pub(crate) mod question;
+mod sentence;
+mod timeline;
+
+pub(crate) use follow::{Follower, is_calm};
+pub(crate) use outline::outline;
+pub(crate) use sentence::{Names, clause, sentence};
+pub(crate) use timeline::{Fit, Timeline};

@@ -2,9 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use crate::terminal::screen::COLUMNS;
-use crate::text::age;
-use crate::text::one_line::{one_line, width};
+use crate::terminal::COLUMNS;
+use crate::text::{age, one_line, width};
 use recount::replay::Tree;
 use recount::session::Timestamp;
 

@@ -4,11 +4,9 @@
 
 use chrono::NaiveDate;
 
-use super::names::Names;
-use super::sentence::sentence;
-use crate::terminal::style::{Palette, Tone};
-use crate::text::age;
-use crate::text::one_line::{cut, one_line, width, wrapped};
+use super::sentence::{Names, sentence};
+use crate::terminal::{Palette, Tone};
+use crate::text::{age, cut, one_line, width, wrapped};
 use recount::session::{ActorKind, Event, Fact, Seq, Timestamp};
 
 /// What becomes of a sentence that does not fit into a line.
@@ -132,7 +130,7 @@ fn party(kind: ActorKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::style::ColorChoice;
+    use crate::terminal::ColorChoice;
     use recount::session::UserTextSent;
 
     fn said(seq: u64, at_us: i64, text: &str) -> Fact {

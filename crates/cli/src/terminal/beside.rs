@@ -7,9 +7,8 @@ use recount_journal::backup::{self, BackedUp};
 use serde::Serialize;
 
 use super::progress::Meter;
-use crate::failures::failure::Failure;
-use crate::text::count::count;
-use crate::text::one_line::one_line;
+use crate::failures::Failure;
+use crate::text::{count, one_line};
 
 /// The copies that a command looks at; they go when it ends.
 #[derive(Default)]

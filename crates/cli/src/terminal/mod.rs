@@ -6,8 +6,15 @@
 //! Read `screen` first, then `style` and `beside`; `prompt`, `progress` and `stop` stand alone.
 
 mod beside;
-pub(super) mod progress;
-pub(super) mod prompt;
-pub(super) mod screen;
-pub(super) mod stop;
-pub(super) mod style;
+mod progress;
+pub(crate) mod prompt;
+mod screen;
+mod stop;
+mod style;
+
+pub(crate) use progress::Meter;
+#[cfg(feature = "mcp")]
+pub(crate) use progress::Wait;
+pub(crate) use screen::{COLUMNS, Screen};
+pub(crate) use stop::Stop;
+pub(crate) use style::{ColorChoice, Palette, Tone};

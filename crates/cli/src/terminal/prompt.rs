@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use crate::failures::failure::Failure;
+use crate::failures::Failure;
 
 /// Whether somebody can be asked.
 pub(crate) fn is_interactive() -> bool {

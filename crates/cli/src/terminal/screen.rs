@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::beside::Beside;
 use super::style::{Palette, Tone};
-use crate::failures::failure::{Failure, IO};
-use crate::text::one_line::escaped;
+use crate::failures::{Failure, IO};
+use crate::text::escaped;
 use recount::ledger::PassedOver;
 
 /// How wide a line is where nobody says otherwise.

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::failures::failure::Failure;
+use crate::failures::Failure;
 
 /// Hears that the program is asked to end, from the time it is made: whoever asks once is obeyed in order, and who asks again, at once.
 pub(crate) struct Stop {

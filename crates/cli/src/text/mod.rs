@@ -2,10 +2,15 @@
 //!
 //! This room knows no terminal, no session and no failure. Everything above it prints through it.
 //!
-//! Read `one_line` first, then `glyph`, the characters that are visible. `count` and `age` put
-//! numbers and times into words.
+//! Read `one_line` first, then `glyph`, the characters that are visible. `count`, `age` and `path`
+//! put numbers, times and paths into words.
 
-pub(super) mod age;
-pub(super) mod count;
+pub(crate) mod age;
+mod count;
 mod glyph;
-pub(super) mod one_line;
+mod one_line;
+mod path;
+
+pub(crate) use count::count;
+pub(crate) use one_line::{cut, escaped, one_line, width, wrapped};
+pub(crate) use path::{quoted, shown};

@@ -6,25 +6,16 @@ use clap::Args;
 use recount_journal::Head;
 use serde_json::json;
 
-use super::divergence;
-use super::divergence::{ReportJson, WHAT_IT_MEANS};
-use super::unread::Unread;
+use super::divergence::{self, ReportJson, WHAT_IT_MEANS};
+use super::unread::{Unread, all_open};
 use super::what_if;
-use crate::failures::failure::{Exit, Failure, SEALED_ADVICE};
-use crate::journal::keys::Keys;
-use crate::journal::unknown_kinds::UnknownKinds;
-use crate::journal::{ids, opening};
-use crate::terminal::progress::Meter;
-use crate::terminal::screen::Screen;
-use crate::terminal::style::Tone;
-use crate::text::count::count;
-use crate::text::one_line::one_line;
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, UnknownKinds, ids, opening};
+use crate::terminal::{Meter, Screen, Tone};
+use crate::text::{count, one_line};
 use recount::ledger::{Error, Ledger};
-use recount::replay;
+use recount::replay::{self, Report};
 use recount::session::{SessionId, decide};
-
-/// How many sessions are read at a time.
-const PAGE: usize = 1024;
 
 /// How many divergences are told with both sides and the state before; of the others it is said where they are.
 const TOLD_IN_FULL: u64 = 10;
@@ -69,120 +60,157 @@ impl Replay {
         }
         let sessions = match &self.session {
             Some(text) => vec![one(&ledger, text).await?],
-            None => all(&ledger).await?,
+            None => ledger.session_heads().await?,
         };
+        let tally = self.replay(&ledger, &sessions, screen).await?;
+        if !self.json {
+            tally.show(screen)?;
+        }
+        tally.end()
+    }
+
+    async fn replay(
+        &self,
+        ledger: &Ledger,
+        sessions: &[(SessionId, Head)],
+        screen: &mut Screen,
+    ) -> Result<Tally, Failure> {
         let (meter, mut before) = (Meter::new("Replaying"), 0);
         let records: u64 = sessions.iter().map(|(_, head)| head.seq).sum();
-        let (mut observations, mut decisions, mut diverged) = (0_u64, 0_u64, 0_u64);
-        let mut records_told = 0_u64;
-        let (mut sealed, mut unread) = (Vec::new(), Unread::of(sessions.len()));
-        let (erasures, mut erased) = (ledger.erasures().await?, 0);
+        let mut tally = Tally::of(sessions.len());
+        let erasures = ledger.erasures().await?;
         let is_erased = |session| erasures.get(&session).is_some_and(|it| it.erased.is_some());
-        for (session, head) in &sessions {
+        for (session, head) in sessions {
             let told = |read| meter.show(before + read, records);
-            let report = replay::verify_by(&ledger, *session, decide, told).await;
+            let report = replay::verify_by(ledger, *session, decide, told).await;
             before += head.seq;
-            let report = match report {
+            match report {
+                Ok(report) => {
+                    tally.records += head.seq;
+                    self.tell(&report, &mut tally, screen)?;
+                }
                 // Nobody will ever tell it again, which is what was wanted.
                 Err(Error::Sealed { session }) if self.session.is_none() && is_erased(session) => {
-                    erased += 1;
+                    tally.erased += 1;
                     if self.json {
                         let told = json!({"session": session, "sealed": true, "erased": true});
                         screen.json(&told)?;
                     }
-                    continue;
                 }
                 // It was not told again, which is neither good nor a divergence.
                 Err(Error::Sealed { session }) => {
-                    sealed.push(session);
+                    tally.sealed.push(session);
                     if self.json {
                         screen.json(&json!({"session": session, "sealed": true}))?;
                     }
-                    continue;
                 }
                 // Nor was this one; the others are told all the same.
                 Err(error) if self.session.is_none() => {
+                    let unread = &mut tally.unread;
                     unread.tell(*session, error.into(), self.json, screen)?;
-                    continue;
                 }
-                report => report?,
-            };
-            records_told += head.seq;
-            observations += report.observations;
-            decisions += report.decisions;
-            diverged += u64::from(report.diverged.is_some());
-            if self.json {
-                screen.json(&ReportJson::of(&report))?;
-            } else if let Some(difference) = &report.diverged {
-                if diverged > TOLD_IN_FULL {
-                    let line = divergence::in_a_line(*session, difference);
-                    screen.toned(Tone::Heading, &one_line(&line))?;
-                    continue;
-                }
-                for (tone, line) in divergence::told(*session, difference, screen.palette) {
-                    screen.toned(tone, &line)?;
-                }
-                screen.line("")?;
+                Err(error) => return Err(error.into()),
             }
         }
-        drop(meter);
-        let not_told = sealed.len() + unread.len() + erased;
-        if !self.json {
-            let told = format!(
-                "{}, {}, {}, {}",
-                count(sessions.len() - not_told, "session"),
-                count(records_told, "record"),
-                count(observations, "observation"),
-                count(decisions, "decision")
-            );
-            if sessions.is_empty() {
-                screen.line("Replayed nothing: the journal has no session")?;
-            } else if diverged == 0 && not_told < sessions.len() {
-                screen.toned(
-                    Tone::Good,
-                    &format!("Replayed to the same decisions: {told}"),
-                )?;
-            } else if diverged > 0 {
-                screen.toned(Tone::Bad, &format!("{diverged} diverged of {told}"))?;
-                if diverged > TOLD_IN_FULL {
-                    screen.line(&format!(
-                        "The first {TOLD_IN_FULL} are told in full; `recount replay PATH SESSION` tells another."
-                    ))?;
-                }
-                screen.line(WHAT_IT_MEANS)?;
-            }
+        Ok(tally)
+    }
+
+    /// Tells what came of one session.
+    fn tell(&self, report: &Report, tally: &mut Tally, screen: &mut Screen) -> Result<(), Failure> {
+        tally.observations += report.observations;
+        tally.decisions += report.decisions;
+        tally.diverged += u64::from(report.diverged.is_some());
+        if self.json {
+            return screen.json(&ReportJson::of(report));
         }
-        if !self.json && not_told < sessions.len() {
-            screen.toned(Tone::Quiet, AS_THEY_LIE)?;
+        let Some(difference) = &report.diverged else {
+            return Ok(());
+        };
+        if tally.diverged > TOLD_IN_FULL {
+            let line = divergence::in_a_line(report.session, difference);
+            return screen.toned(Tone::Heading, &one_line(&line));
         }
-        if erased > 0 && !self.json {
-            let erased = count(erased, "session");
-            screen.toned(
-                Tone::Quiet,
-                &format!("Erased, so that nobody can replay it: {erased}"),
-            )?;
+        for (tone, line) in divergence::told(report.session, difference, screen.palette) {
+            screen.toned(tone, &line)?;
         }
-        // That one diverged is what is to be known; that another was not replayed was said in its place.
-        if diverged == 0 {
-            unread.end("replayed")?;
-        }
-        match (diverged, sealed.as_slice()) {
-            (0, []) => Ok(Exit::Ok),
-            (0, [session, ..]) => Err(not_replayed(*session, sealed.len())),
-            (_, _) => Ok(Exit::Diverged),
-        }
+        screen.line("")
     }
 }
 
-/// A replay that could not read a session says so: it has neither confirmed nor refuted it.
-fn not_replayed(session: SessionId, sealed: usize) -> Failure {
-    let what = format!(
-        "{} not replayed: sealed, and the key is not here; the first is {session}",
-        count(sealed, "session")
-    );
-    Failure::new("sealed", what)
-        .exit(Exit::Sealed)
-        .advice(SEALED_ADVICE)
+/// The outcome of a replay of several sessions.
+struct Tally {
+    sessions: usize,
+    records: u64,
+    observations: u64,
+    decisions: u64,
+    diverged: u64,
+    erased: usize,
+    sealed: Vec<SessionId>,
+    unread: Unread,
+}
+
+impl Tally {
+    /// No session replayed yet, of so many.
+    fn of(sessions: usize) -> Tally {
+        Tally {
+            sessions,
+            records: 0,
+            observations: 0,
+            decisions: 0,
+            diverged: 0,
+            erased: 0,
+            sealed: Vec::new(),
+            unread: Unread::of(sessions),
+        }
+    }
+
+    /// The number of sessions that were replayed.
+    fn replayed(&self) -> usize {
+        self.sessions - (self.sealed.len() + self.unread.len() + self.erased)
+    }
+
+    fn show(&self, screen: &mut Screen) -> Result<(), Failure> {
+        let told = format!(
+            "{}, {}, {}, {}",
+            count(self.replayed(), "session"),
+            count(self.records, "record"),
+            count(self.observations, "observation"),
+            count(self.decisions, "decision")
+        );
+        if self.sessions == 0 {
+            screen.line("Replayed nothing: the journal has no session")?;
+        } else if self.diverged == 0 && self.replayed() > 0 {
+            let same = format!("Replayed to the same decisions: {told}");
+            screen.toned(Tone::Good, &same)?;
+        } else if self.diverged > 0 {
+            screen.toned(Tone::Bad, &format!("{} diverged of {told}", self.diverged))?;
+            if self.diverged > TOLD_IN_FULL {
+                screen.line(&format!(
+                    "The first {TOLD_IN_FULL} are told in full; `recount replay PATH SESSION` tells another."
+                ))?;
+            }
+            screen.line(WHAT_IT_MEANS)?;
+        }
+        if self.replayed() > 0 {
+            screen.toned(Tone::Quiet, AS_THEY_LIE)?;
+        }
+        if self.erased > 0 {
+            let erased = count(self.erased, "session");
+            let told = format!("Erased, so that nobody can replay it: {erased}");
+            screen.toned(Tone::Quiet, &told)?;
+        }
+        Ok(())
+    }
+
+    /// The end of the program. A divergence is said before anything that was not replayed.
+    fn end(self) -> Result<Exit, Failure> {
+        if self.diverged > 0 {
+            return Ok(Exit::Diverged);
+        }
+        self.unread.end("replayed")?;
+        all_open(&self.sealed, "replayed")?;
+        Ok(Exit::Ok)
+    }
 }
 
 async fn one(ledger: &Ledger, text: &str) -> Result<(SessionId, Head), Failure> {
@@ -190,17 +218,5 @@ async fn one(ledger: &Ledger, text: &str) -> Result<(SessionId, Head), Failure> 
     match ledger.journal().head(session.0).await? {
         Some(head) => Ok((session, head)),
         None => Err(Error::UnknownSession { session }.into()),
-    }
-}
-
-async fn all(ledger: &Ledger) -> Result<Vec<(SessionId, Head)>, Failure> {
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let page = ledger.journal().sessions(after, PAGE).await?;
-        let Some((last, _)) = page.last() else {
-            return Ok(all);
-        };
-        after = Some(*last);
-        all.extend(page.into_iter().map(|(id, head)| (SessionId(id), head)));
     }
 }

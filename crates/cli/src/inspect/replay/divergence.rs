@@ -6,13 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::telling::names::Names;
-use crate::telling::outline::outline;
-use crate::telling::sentence::sentence;
-use crate::telling::timeline::{Fit, Timeline};
-use crate::terminal::screen::COLUMNS;
-use crate::terminal::style::{Palette, Tone};
-use crate::text::one_line::one_line;
+use crate::telling::{Fit, Names, Timeline, outline, sentence};
+use crate::terminal::{COLUMNS, Palette, Tone};
+use crate::text::one_line;
 use recount::replay::{Diverged, Report, Said, state_json, state_json_about};
 use recount::session::{Event, Fact, Json, RULES, Seq, SessionId, Timestamp};
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use recount_journal::{Append, Journal, Line, MemoryJournal, Object, Record, block_on};
 
 use super::*;
-use crate::terminal::style::ColorChoice;
+use crate::terminal::ColorChoice;
 use recount::ledger::Ledger;
 use recount::replay::{verify, verify_by};
 use recount::session::{CallReady, Decision, Session, decide};

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::failures::failure::Failure;
-use crate::terminal::screen::Screen;
-use crate::terminal::style::Tone;
+use crate::failures::{Exit, Failure, SEALED_ADVICE};
+use crate::terminal::{Screen, Tone};
+use crate::text::count;
 use recount::session::SessionId;
 
 /// What could not be read so far.
@@ -55,4 +55,18 @@ impl Unread {
         }
         Err(failure)
     }
+}
+
+/// An error if sessions are sealed and were not `done`, such as replayed. The replay has neither
+/// confirmed nor refuted them.
+pub(super) fn all_open(sealed: &[SessionId], done: &str) -> Result<(), Failure> {
+    let Some(first) = sealed.first() else {
+        return Ok(());
+    };
+    let sealed = count(sealed.len(), "session");
+    let what =
+        format!("{sealed} not {done}: sealed, and the key is not here; the first is {first}");
+    Err(Failure::new("sealed", what)
+        .exit(Exit::Sealed)
+        .advice(SEALED_ADVICE))
 }

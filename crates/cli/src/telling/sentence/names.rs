@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::text::one_line::one_line;
+use crate::text::one_line;
 use recount::session::{ConfirmationRequested, Event, Fact, Json, ObjectHash, Observation, Seq};
 
 /// What the calls of a session are called, learned from its events.
