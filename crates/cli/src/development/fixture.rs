@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
-use crate::journal::{Keys, UnknownKinds, ids, opening};
+use crate::journal::{Keys, UnknownKinds, ids};
 use crate::terminal::{Screen, Tone};
 use crate::text::{count, one_line, shown};
 use recount::fixture::{FORMAT, Fixture};
@@ -280,8 +280,7 @@ impl Export {
         }
         // Its files go into the directory, so that is no journal itself either.
         destination::outside_journals(&self.dir.join("fixture.json"))?;
-        let ledger = self.keys.of(opening::looking(&self.path, screen)?)?;
-        let ledger = self.unknown.of(ledger, screen);
+        let ledger = self.unknown.looking(&self.path, &self.keys, screen)?;
         let session = ids::session(&ledger, &self.session).await?;
         let exported = Fixture::export_to(&ledger, session, &self.redact, &self.dir).await?;
         let steps = exported.fixture.steps().len();

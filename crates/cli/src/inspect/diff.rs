@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::differences::show;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, UnknownKinds, ids, opening};
+use crate::journal::{Keys, UnknownKinds, ids};
 use crate::terminal::{Screen, Tone};
 use crate::text::{count, one_line, quoted};
 use recount::compare::{
@@ -128,9 +128,7 @@ impl Diff {
         // Only one reading of a journal may be open at a time.
         let ledger = match open.take().filter(|(path, _)| path == journal) {
             Some((_, ledger)) => ledger,
-            None => self
-                .unknown
-                .of(self.keys.of(opening::looking(journal, screen)?)?, screen),
+            None => self.unknown.looking(journal, &self.keys, screen)?,
         };
         let id = match session {
             Some(text) => ids::session(&ledger, text).await?,

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, UnknownKinds, opening};
+use crate::journal::{Keys, UnknownKinds};
 use crate::terminal::{Screen, Tone};
 use crate::text::one_line;
 use recount::ledger::{self, Ledger};
@@ -59,8 +59,7 @@ impl Show {
             );
             return Err(Failure::new("not-a-hash", what).exit(Exit::Usage));
         }
-        let ledger = self.keys.of(opening::looking(&self.path, screen)?)?;
-        let ledger = self.unknown.of(ledger, screen);
+        let ledger = self.unknown.looking(&self.path, &self.keys, screen)?;
         let (found, sealed) = search(&ledger, &wanted).await?;
         match found.as_slice() {
             [it] if self.json => screen.json(&as_json(it))?,

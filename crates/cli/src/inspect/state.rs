@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, UnknownKinds, ids, opening};
+use crate::journal::{Keys, UnknownKinds, ids};
 use crate::telling::outline;
 use crate::terminal::{Screen, Tone};
 use crate::text::{age, one_line};
@@ -73,8 +73,7 @@ struct ChangeJson<'a> {
 
 impl State {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let ledger = self.keys.of(opening::looking(&self.path, screen)?)?;
-        let ledger = self.unknown.of(ledger, screen);
+        let ledger = self.unknown.looking(&self.path, &self.keys, screen)?;
         let session = ids::session(&ledger, &self.session).await?;
         let records = match ledger.journal().head(session.0).await? {
             Some(head) => head.seq,

@@ -128,7 +128,7 @@ impl<'a> Typed<'a> {
             .collect();
         let hex = digits.chars().all(|c| c.is_ascii_hexdigit());
         if !hex || digits.len() < PREFIX_MIN || digits.len() > 32 {
-            let shown = crate::text::one_line(text);
+            let shown = one_line(text);
             let what = format!(
                 "expected the id of a {what} or its first {PREFIX_MIN} digits or more, found {shown:?}"
             );

@@ -1,9 +1,13 @@
 //! Records that a newer program wrote: whether a command passes over them, and which it passed over.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 
+use super::keys::Keys;
+use super::opening;
+use crate::failures::Failure;
 use crate::terminal::Screen;
 use crate::text::{count, one_line};
 use recount::ledger::{self, Ledger, PassedOver, UnknownRecord};
@@ -24,6 +28,16 @@ enum Choice {
 }
 
 impl UnknownKinds {
+    /// The journal at `path` to look at, with the keys if they are given.
+    pub(crate) fn looking(
+        &self,
+        path: &Path,
+        keys: &Keys,
+        screen: &Screen,
+    ) -> Result<Ledger, Failure> {
+        Ok(self.of(keys.of(opening::looking(path, screen)?)?, screen))
+    }
+
     /// The ledger, which passes over such records if that was asked for, and has the screen told.
     pub(crate) fn of(&self, ledger: Ledger, screen: &Screen) -> Ledger {
         screen.can_skip.set(true);

@@ -7,6 +7,7 @@ use recount_journal::{CompactOptions, Compacted, Progress, compact};
 use serde_json::json;
 
 use crate::failures::{Exit, Failure};
+use crate::journal::opening;
 use crate::terminal::{Meter, Screen, Tone};
 
 /// Gives back the space that a journal's index holds and no longer needs.
@@ -27,7 +28,7 @@ impl Compact {
         let meter = Meter::new("Building a new index");
         let options = CompactOptions::default()
             .progress(move |Progress { done, total }| meter.show(done, total));
-        let options = if crate::journal::opening::trusts_others() {
+        let options = if opening::trusts_others() {
             options.insecure_directory()
         } else {
             options

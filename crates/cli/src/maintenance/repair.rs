@@ -7,6 +7,7 @@ use recount_journal::{Damage, Hurt, Progress, Remedy, RepairOptions, Repaired, r
 use serde_json::json;
 
 use crate::failures::{Exit, Failure};
+use crate::journal::opening;
 use crate::terminal::{Meter, Screen, Tone};
 use crate::text::{count, one_line};
 
@@ -36,7 +37,7 @@ impl Repair {
         if self.dry_run {
             options = options.dry_run();
         }
-        let options = if crate::journal::opening::trusts_others() {
+        let options = if opening::trusts_others() {
             options.insecure_directory()
         } else {
             options

@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use recount_journal::seal::KeyStore;
 
 use super::approvals::{Alike, Approvals};
 use super::conversation::Conversation;
 use super::servers::Servers;
 use crate::failures::{Exit, Failure};
-use crate::files::policies;
-use crate::journal::{Keys, PATIENCE, ids, os_user};
+use crate::files::{destination, policies};
+use crate::journal::{Keys, PATIENCE, ids, opening, os_user};
 use crate::terminal::{Screen, Stop, prompt};
 use crate::text::{one_line, quoted};
 use recount::engine::{Agent, Engine, LiveHandle, PROGRAM};
 use recount::ledger::{Error as LedgerError, Ledger};
 use recount::live::{Connector, Endpoint};
-use recount::session::{Actor, Seq, SessionId};
+use recount::session::{Actor, PolicyChanges, Seq, SessionId};
 use recount::tool::{Toolset, tools_file};
 
 /// The name under which the journal knows this command's sessions.
@@ -79,45 +80,14 @@ impl Run {
         let keys = self.keys.made()?;
         let by = os_user::actor(None)?;
         let stop = Stop::listen()?;
-        let offered = tokio::select! {
-            biased;
-            () = stop.asked() => return Err(stopped()),
-            offered = self.servers.tools() => offered?,
-        };
-        let mut tools = own | offered;
-        if let Some(policies) = policies {
-            let held = tools.with_policies(&policies);
-            tools = held.map_err(|error| {
-                let what = one_line(&error.to_string()).into_owned();
-                Failure::new("policy-file", what).exit(Exit::Usage)
-            })?;
-        }
-        crate::files::destination::outside_journals(&self.journal)?;
-        // A session to resume is in a journal that is there; only a new one may make a new journal.
-        let journal = crate::journal::opening::options(&self.journal)?
-            .create(self.resume.is_none())
-            .program(PROGRAM)
-            .wait(PATIENCE)
-            .open()?;
-        let mut ledger = Ledger::new(Arc::new(journal));
-        if let Some(keys) = &keys {
-            ledger = ledger.with_keys(keys.clone());
-        }
+        let tools = self.all_tools(own, policies, &stop).await?;
+        let ledger = self.ledger(keys.clone())?;
         let resumed = match &self.resume {
             Some(text) => Some(ids::session(&ledger, text).await?),
             None => None,
         };
         let name = self.agent_name(&ledger, resumed).await?;
-        let mut agent = Agent::new()
-            .model(&self.model)
-            .tools(tools)
-            .connect_to(endpoint);
-        if keys.is_some() {
-            agent = agent.sealed();
-        }
-        if let Some(instruction) = &self.instruction {
-            agent = agent.instruction(instruction);
-        }
+        let agent = self.agent(tools, endpoint, keys.is_some());
         let told = match resumed {
             Some(session) => ledger.load(session).await?.session.head,
             None => Seq(0),
@@ -146,6 +116,58 @@ impl Run {
             return Err(stopped());
         }
         Ok(Exit::Ok)
+    }
+
+    /// The tools of the file and of the servers, under the policies if a file of them is given.
+    async fn all_tools(
+        &self,
+        own: Toolset,
+        policies: Option<PolicyChanges>,
+        stop: &Stop,
+    ) -> Result<Toolset, Failure> {
+        let offered = tokio::select! {
+            biased;
+            () = stop.asked() => return Err(stopped()),
+            offered = self.servers.tools() => offered?,
+        };
+        let tools = own | offered;
+        let Some(policies) = policies else {
+            return Ok(tools);
+        };
+        tools.with_policies(&policies).map_err(|error| {
+            let what = one_line(&error.to_string()).into_owned();
+            Failure::new("policy-file", what).exit(Exit::Usage)
+        })
+    }
+
+    /// The journal, which waits for another command that has it open.
+    fn ledger(&self, keys: Option<Arc<dyn KeyStore>>) -> Result<Ledger, Failure> {
+        destination::outside_journals(&self.journal)?;
+        // A session to resume is in a journal that is there; only a new one may make a new journal.
+        let journal = opening::options(&self.journal)?
+            .create(self.resume.is_none())
+            .program(PROGRAM)
+            .wait(PATIENCE)
+            .open()?;
+        let ledger = Ledger::new(Arc::new(journal));
+        Ok(match keys {
+            Some(keys) => ledger.with_keys(keys),
+            None => ledger,
+        })
+    }
+
+    fn agent(&self, tools: Toolset, endpoint: Endpoint, is_sealed: bool) -> Agent {
+        let mut agent = Agent::new()
+            .model(&self.model)
+            .tools(tools)
+            .connect_to(endpoint);
+        if is_sealed {
+            agent = agent.sealed();
+        }
+        if let Some(instruction) = &self.instruction {
+            agent = agent.instruction(instruction);
+        }
+        agent
     }
 
     /// Holds the conversation until it is over, or somebody asks the program to end.
@@ -236,9 +258,7 @@ impl Run {
 
     /// What is still open, and how to go on.
     async fn farewell(&self, session: SessionId, screen: &mut Screen) -> Result<(), Failure> {
-        let ledger = self
-            .keys
-            .of(crate::journal::opening::reading(&self.journal)?)?;
+        let ledger = self.keys.of(opening::reading(&self.journal)?)?;
         let pending = ledger.pending().await?;
         let paused = ledger.paused().await?;
         let path = quoted(&self.journal);

@@ -10,7 +10,7 @@ use super::divergence::{self, ReportJson, WHAT_IT_MEANS};
 use super::unread::{Unread, all_open};
 use super::what_if;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, UnknownKinds, ids, opening};
+use crate::journal::{Keys, UnknownKinds, ids};
 use crate::terminal::{Meter, Screen, Tone};
 use crate::text::{count, one_line};
 use recount::ledger::{Error, Ledger};
@@ -53,8 +53,7 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let ledger = self.keys.of(opening::looking(&self.path, screen)?)?;
-        let ledger = self.unknown.of(ledger, screen);
+        let ledger = self.unknown.looking(&self.path, &self.keys, screen)?;
         if let Some(file) = &self.policy {
             return what_if::run(&ledger, self.session.as_deref(), file, self.json, screen).await;
         }
